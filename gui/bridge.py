@@ -46,9 +46,9 @@ class JobBridge(QObject):
             if not self._is_open:
                 return
             if event.kind == "progress":
-                self._pending = [one for one in self._pending if one.kind != "progress" or one.job is not event.job]
+                self._pending = [pending for pending in self._pending if pending.kind != "progress" or pending.job is not event.job]
             elif event.kind == "message":
-                messages = [i for i, one in enumerate(self._pending) if one.kind == "message"]
+                messages = [i for i, pending in enumerate(self._pending) if pending.kind == "message"]
                 if len(messages) >= _MAXIMUM_MESSAGES:
                     del self._pending[messages[0]]
             self._pending.append(event)

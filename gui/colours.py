@@ -31,7 +31,7 @@ def palette_of(palette: QPalette) -> Palette:
     """Return the light or dark surface of a widget."""
     role = QPalette.ColorRole
     roles = (role.Base, role.Text, role.PlaceholderText, role.Mid, role.Highlight, role.HighlightedText)
-    return Palette(*(palette.color(one).name() for one in roles))
+    return Palette(*(palette.color(role).name() for role in roles))
 
 
 @lru_cache(maxsize=1024)

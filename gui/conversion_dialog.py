@@ -64,8 +64,8 @@ class ConversionDialog(JobDialog):
         )
         if project is not None:
             self.project.line.setText(str(project))
-        self._suffixes = tuple(suffix for one in written_formats() for suffix in one.suffixes)
-        names = ", ".join(one.name for one in written_formats())
+        self._suffixes = tuple(suffix for written_format in written_formats() for suffix in written_format.suffixes)
+        names = ", ".join(written_format.name for written_format in written_formats())
         self.out = OutputLine("&File to write", f"the file for the spectra; its extension sets the format: {names}", names, self._suffixes)
         self._frames = {line: Outlined(line) for line in (self.charges, self.masses, self.times)}
         self._lay_out()

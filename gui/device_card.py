@@ -87,16 +87,21 @@ class DeviceCard(Section):
         """Show the calibration and the recorded speeds of the device."""
         locale = QLocale()
         if account.measured is None:
-            outcome = "no: estimates use the calibration of another machine" if self.device.usable else "no"
+            outcome = "not yet; estimates use the calibration of another machine" if self.device.usable else "no"
         else:
             when = locale.toString(QDateTime.fromSecsSinceEpoch(int(account.measured.timestamp())), QLocale.FormatType.ShortFormat)
-            outcome = f"{when}, {account.kinds} workload types; " + ", ".join(f"{name.lower()} {text}" for name, text in account.figures)
+            types = "workload type" if account.kinds == 1 else "workload types"
+            outcome = f"{when}, {locale.toString(account.kinds)} {types}; " + ", ".join(
+                f"{name.lower()} {text}" for name, text in account.figures
+            )
         self.calibrated.setText(outcome)
         self.calibrate_button.setText("Calibrate" if account.measured is None else "Calibrate again")
         if self.clock is not None:
             self.clock.setText("unknown" if account.clock_hz is None else f"{locale.toString(account.clock_hz / 1e6, 'f', 0)} MHz maximum")
         self.earlier.setText(
-            "\n".join(f"{', '.join(one.searches) or one.kind}: {speed_text(one.speed)} ({one.kind})" for one in account.speeds)
+            "\n".join(
+                f"{', '.join(record.searches) or record.kind}: {speed_text(record.speed)} ({record.kind})" for record in account.speeds
+            )
             or "none yet: longer searches record their speed here"
         )
 
@@ -190,8 +195,8 @@ class DeviceCard(Section):
 
 
 def speed_text(speed: float) -> str:
-    """Return a speed as ``34.3 billion a second``, in the unit of its workload."""
+    """Return a speed as ``34.3 billion per second``, in the unit of its workload."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
         if speed >= size:
-            return f"{QLocale().toString(speed / size, 'f', 1)} {word} a second"
-    return f"{QLocale().toString(speed, 'f', 1)} a second"
+            return f"{QLocale().toString(speed / size, 'f', 1)} {word} per second"
+    return f"{QLocale().toString(speed, 'f', 1)} per second"

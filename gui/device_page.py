@@ -113,9 +113,9 @@ class DevicePage(QWidget):
     def text(self) -> str:
         """Return the content of the page as text for the clipboard."""
         lines = [f"Proteoscope {VERSION}, {platform.platform()}"]
-        for one in self._detector.devices:
-            lines.append(device_text(one, QLocale.c()))
-            card = self.cards.get(one.name)
+        for device in self._detector.devices:
+            lines.append(device_text(device, QLocale.c()))
+            card = self.cards.get(device.name)
             lines += [f"    {name}: {value}".replace("\n", "; ") for name, value in (card.facts() if card is not None else [])]
         return "\n".join(lines) + "\n"
 
@@ -157,7 +157,7 @@ class DevicePage(QWidget):
             card.hide()
             self._cards.removeWidget(card)
             card.deleteLater()
-        self.cards = {one.name: DeviceCard(one) for one in self._shown}
+        self.cards = {device.name: DeviceCard(device) for device in self._shown}
         for place, (name, card) in enumerate(self.cards.items()):
             self._cards.insertWidget(place, card)
             card.calibration_requested.connect(lambda device: self.calibration_requested.emit(CalibrationTask(device)))
@@ -174,9 +174,9 @@ class DevicePage(QWidget):
         self._worker.submit("accounts", partial(device_accounts, devices), self._show_accounts, self._fail)
 
     def _show_accounts(self, accounts: tuple[DeviceAccount, ...]) -> None:
-        for one in accounts:
-            if one.device.name in self.cards:
-                self.cards[one.device.name].show_account(one)
+        for account in accounts:
+            if account.device.name in self.cards:
+                self.cards[account.device.name].show_account(account)
 
     def _read_use(self) -> None:
         self._show_use(self._uses)

@@ -111,7 +111,7 @@ class DropHandler(QObject):
         elif found.projects:
             self.project_dropped.emit(found.projects[0])
         for preset in found.presets[:1]:
-            search = next((one for one in searches if one.knows_preset(preset)), searches[0])
+            search = next((search_pages for search_pages in searches if search_pages.knows_preset(preset)), searches[0])
             search.form.presets.load_file(preset)
             self.page_requested.emit(search.form)
         takers = _takers(self._searches(), found.sorts)
@@ -130,5 +130,5 @@ class DropHandler(QObject):
 
 def _takers(searches: list[SearchPages], sorts: set[FileSort]) -> list[SearchPages]:
     """Return the first search that takes all of these file types, otherwise all searches that take some of them."""
-    some = [one for one in searches if sorts & one.search.sorts]
-    return [one for one in some if sorts <= one.search.sorts][:1] or some
+    some = [search for search in searches if sorts & search.search.sorts]
+    return [search for search in some if sorts <= search.search.sorts][:1] or some

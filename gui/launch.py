@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"proteoscope: {reason}. {_USE_COMMAND_LINE}", file=sys.stderr)
         return 2
 
-    return gui.application.run_window([Path(one) for one in (arguments if is_project else arguments[1:])])
+    return gui.application.run_window([Path(argument) for argument in (arguments if is_project else arguments[1:])])
 
 
 def why_no_window() -> str:

@@ -121,7 +121,7 @@ class ProjectPane(QWidget):
         )
         self._titles: dict[tuple[str, str], str] = {}
         buttons = (self.compare_button, self.resume_button, self.about_button)
-        self.setMinimumWidth(max(_MINIMUM_WIDTH, *(2 * _EDGE + one.minimumSizeHint().width() for one in buttons)))
+        self.setMinimumWidth(max(_MINIMUM_WIDTH, *(2 * _EDGE + button.minimumSizeHint().width() for button in buttons)))
         page = QVBoxLayout(self)
         page.setContentsMargins(_EDGE, _EDGE, _EDGE, _EDGE)
         page.addWidget(self.name)
@@ -271,11 +271,11 @@ class ProjectPane(QWidget):
     def _offer_comparison(self) -> None:
         """Offer the comparison if two or more comparable runs are selected."""
         records = self.selected_runs
-        one = self.selected_run
-        self.about_action.setEnabled(one is not None)
-        self.about_button.setVisible(one is not None)
+        run = self.selected_run
+        self.about_action.setEnabled(run is not None)
+        self.about_button.setVisible(run is not None)
         can_write = self.project is not None and not self.project.read_only
-        self.discard_action.setEnabled(can_write and one is not None and one.status not in ("queued", "running"))
+        self.discard_action.setEnabled(can_write and run is not None and run.status not in ("queued", "running"))
         self.compare_button.setVisible(len(records) > 1)
         self.compare_action.setText(f"&Compare {len(records)} runs" if len(records) > 1 else "&Compare runs")
         reason = self._why_not_compared(records)
@@ -292,7 +292,7 @@ class ProjectPane(QWidget):
             return f"Up to {views.run_comparison.MAXIMUM_RUNS} runs can be compared"
         for record in records:
             try:
-                if not views.run_comparison.has_matches([one.name for one in self.project.results(record.id)]):
+                if not views.run_comparison.has_matches([result.name for result in self.project.results(record.id)]):
                     return f"{record.id} has no tables of PSMs, peptides and protein groups to compare"
             except ProteoscopeError as error:
                 return str(error)

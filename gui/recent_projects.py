@@ -64,13 +64,13 @@ class RecentProjects:
         """List the recent projects and check which ones are missing."""
         values = self._values
         notes = {folder: self._note_of(values.recent_runs[folder]) for folder in values.recent_projects if folder in values.recent_runs}
-        for one in self._lists:
-            one.show_recent(values.recent_projects, notes)
+        for project_list in self._lists:
+            project_list.show_recent(values.recent_projects, notes)
         self._inspector.missing_projects(values.recent_projects, self._show_missing)
 
     def _show_missing(self, folders: frozenset[str]) -> None:
-        for one in self._lists:
-            one.show_missing(folders)
+        for project_list in self._lists:
+            project_list.show_missing(folders)
 
     def _note_of(self, runs: RecentProject) -> str:
         """Return a note such as ``identification, 23/11/26``."""

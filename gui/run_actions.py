@@ -110,15 +110,17 @@ class RunActions(QObject):
     def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
         """Read the details of a run and the runs comparable with it; called in a thread."""
         pages = self._searches.get(run.kind)
-        names = [one.name for one in project.results(run.id)]
+        names = [result.name for result in project.results(run.id)]
         others = []
         if views.run_comparison.has_matches(names):
-            others = [one for one in views.run_comparison.comparable_runs(project)[::-1] if one.id != run.id]
+            others = [
+                comparable_run for comparable_run in views.run_comparison.comparable_runs(project)[::-1] if comparable_run.id != run.id
+            ]
         return views.run_account.run_account(project, run, None if pages is None else pages.search), others, not project.read_only
 
     def _show(self, read: tuple[RunAccount, list[RunRecord], bool]) -> None:
         account, others, can_write = read
-        self.page.show_account(account, [(one, self._pane.title_of(one)) for one in others], can_write=can_write)
+        self.page.show_account(account, [(other, self._pane.title_of(other)) for other in others], can_write=can_write)
         self.page.again_button.setEnabled(account.run.kind in self._searches)
         self.page_shown.emit()
 
@@ -181,16 +183,16 @@ class RunActions(QObject):
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return
-        model, names = pages.search.model, {one.name for one in pages.search.inputs}
+        model, names = pages.search.model, {input_spec.name for input_spec in pages.search.inputs}
         given = {name: value for name, value in run.parameters.items() if name in model.model_fields}
         try:
             values = model.checked(given).model_dump()
         except ParameterError:
             values = given
-        files = {name: tuple(one.path for one in inputs if one.kind == name) for name in names}
-        tables = {one.kind: one.path for one in inputs if one.kind in pages.form.designs}
+        files = {name: tuple(record.path for record in inputs if record.kind == name) for name in names}
+        tables = {record.kind: record.path for record in inputs if record.kind in pages.form.designs}
         prefill = FormPrefill({name: paths for name, paths in files.items() if paths}, values, tables=tables)
-        is_of_project = any(one.kind.startswith(_OF_PROJECT) for one in inputs)
+        is_of_project = any(record.kind.startswith(_OF_PROJECT) for record in inputs)
         source_run = given.get("run", "")
         if not isinstance(source_run, str):
             source_run = tuple(source_run)
@@ -228,7 +230,9 @@ class RunActions(QObject):
         title = self._pane.title_of(run)
         try:
             followers = [
-                one.id for one in project.runs() if any(_is_of(path.path, run) for path in project.inputs(one.id)) and one.id != run.id
+                record.id
+                for record in project.runs()
+                if any(_is_of(path.path, run) for path in project.inputs(record.id)) and record.id != run.id
             ]
             project.delete_run(run.id)
         except ProteoscopeError as error:

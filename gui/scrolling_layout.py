@@ -145,7 +145,7 @@ class FoldingBar(QWidget):
     def minimumSizeHint(self) -> QSize:
         """Return the size needed by the wider group, since the other may be placed below it."""
         margins = self._lines.contentsMargins()
-        width = max(one.minimumSize().width() for one in (self.first, self.second))
+        width = max(item.minimumSize().width() for item in (self.first, self.second))
         return QSize(width + margins.left() + margins.right(), self._lines.totalMinimumSize().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:

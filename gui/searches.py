@@ -203,4 +203,4 @@ class SearchPages(QObject):
 
 def search_pages(inspector: FileInspector, devices: DeviceDetector, window: QObject) -> dict[str, SearchPages]:
     """Return the pages of all searches by kind, starting with the default search."""
-    return {one.kind: SearchPages(one, inspector, devices, window) for one in registry.SEARCHES}
+    return {search.kind: SearchPages(search, inspector, devices, window) for search in registry.SEARCHES}

@@ -67,9 +67,9 @@ class SideDialogs(QObject):
     def new_database(self) -> None:
         """Open the dialog that builds a structure database, for the first form that takes one."""
         for search in self._searches():
-            for one in search.search.inputs:
-                if one.also == "structure database":
-                    self.prompt_for_database(search, one.name)
+            for input_spec in search.search.inputs:
+                if input_spec.also == "structure database":
+                    self.prompt_for_database(search, input_spec.name)
                     return
 
     def prompt_for_database(self, search: SearchPages, name: str) -> None:

@@ -75,7 +75,9 @@ class SearchTask:
         """Return the same search in another project."""
         inputs = dict(self.request.inputs)
         if self.search.writes == "given project":
-            inputs = {one.name: (folder,) if one.sort == "project" else inputs[one.name] for one in self.search.inputs}
+            inputs = {
+                input_spec.name: (folder,) if input_spec.sort == "project" else inputs[input_spec.name] for input_spec in self.search.inputs
+            }
         return replace(self, request=replace(self.request, project=folder, inputs=inputs))
 
     def run(self, progress: Progress) -> Any:
@@ -218,8 +220,8 @@ class ExportTask(WritingTask):
         try:
             project, run = Project.open(self.project_folder), self.request.run_id
             source = project.record(run).get("source_run", run)
-            spectra = tuple(one.path for one in project.inputs(str(source)) if one.kind == "spectra")
-            parameters = next((recorded_parameters(project, one) for one in project.runs() if one.id == source), {})
+            spectra = tuple(record.path for record in project.inputs(str(source)) if record.kind == "spectra")
+            parameters = next((recorded_parameters(project, run) for run in project.runs() if run.id == source), {})
         except ProteoscopeError:  # the project is missing or invalid, but the library exists
             return None
         tolerances: dict[str, Any] = {

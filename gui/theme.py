@@ -99,9 +99,9 @@ def colours() -> Colours:
     return DARK if QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128 else LIGHT
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, other: str) -> float:
     """Return the contrast of two colours, 1 to 21, as defined by WCAG 2.1 from relative luminance."""
-    dark, light = sorted((_luminance(QColor(one)), _luminance(QColor(other))))
+    dark, light = sorted((_luminance(QColor(first)), _luminance(QColor(other))))
     return (light + 0.05) / (dark + 0.05)
 
 

@@ -146,7 +146,7 @@ class MainWindow(WindowFrame):
     def show_peptide(self, run_id: str, peptide: str) -> None:
         """Show another run of the open project and select a peptide in it."""
         project = self.project_pane.project
-        run = next((one for one in project.runs() if one.id == run_id), None) if project is not None else None
+        run = next((record for record in project.runs() if record.id == run_id), None) if project is not None else None
         if run is not None:
             self.show_run(run)
             self.searches[run.kind].results.show_peptide(peptide)

@@ -140,7 +140,9 @@ class WindowFrame(QMainWindow):
         """Show a page; its search becomes the current one."""
         self.search = next((search for search in self.searches.values() if search.has_page(page)), self.search)
         left = self.pages.currentWidget()
-        self._left_results = next((one for one in self.made_results() if one is left and one.run is not None), self._left_results)
+        self._left_results = next(
+            (made_result for made_result in self.made_results() if made_result is left and made_result.run is not None), self._left_results
+        )
         self.pages.setCurrentWidget(page)
         self.page_shown.emit()
 

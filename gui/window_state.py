@@ -52,7 +52,7 @@ class WindowState(QTimer):
         self._window.resize(_USUAL_SIZE)
         if values.geometry:
             self._window.restoreGeometry(_bytes(values.geometry))
-        self._tasks.stage_seconds = {kind: dict(one.stage_seconds) for kind, one in values.searches.items() if one.stage_seconds}
+        self._tasks.stage_seconds = {kind: dict(search.stage_seconds) for kind, search in values.searches.items() if search.stage_seconds}
         self._fit_screen()
         if values.layout:
             self._window.restoreState(_bytes(values.layout), _LAYOUT_VERSION)

@@ -29,7 +29,7 @@ def counts_text(counts: Sequence[Count], locale: QLocale) -> str:
     return ", ".join(_count_text(count, locale) for count in counts)
 
 
-def _count_text(one: Count, locale: QLocale) -> str:
-    number = locale.toString(one.number)
-    what = f"{number} {one.noun}" if one.total is None else f"{number} of {locale.toString(one.total)} {one.several}"
-    return what + (f" ({certainty_text(one.certainty, locale)})" if one.certainty else "")
+def _count_text(count: Count, locale: QLocale) -> str:
+    number = locale.toString(count.number)
+    what = f"{number} {count.noun}" if count.total is None else f"{number} of {locale.toString(count.total)} {count.several}"
+    return what + (f" ({certainty_text(count.certainty, locale)})" if count.certainty else "")

@@ -51,9 +51,9 @@ class StackView(QWidget):
         self.scheme.setAccessibleName("Colours")
         self.scheme.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.scheme.setMinimumContentsLength(5)  # for the smallest window; the list itself is as wide as its texts
-        for place, one in enumerate(SCHEMES):
-            self.scheme.addItem(one.title, one.name)
-            self.scheme.setItemData(place, one.help, Qt.ItemDataRole.ToolTipRole)
+        for place, scheme in enumerate(SCHEMES):
+            self.scheme.addItem(scheme.title, scheme.name)
+            self.scheme.setItemData(place, scheme.help, Qt.ItemDataRole.ToolTipRole)
         self.insertions = QCheckBox("Insertions")
         self.insertions.setToolTip("Show columns opened by insertions; otherwise a mark shows where an insertion is hidden")
         save_tip = "Save the shown hits as a stack (Stockholm, A3M, Clustal, PHYLIP) or as pairs (MAF, PSL)"

@@ -129,7 +129,7 @@ class DesignView(QTableView):
 
     def _action_of(self, event: QKeyEvent) -> QAction | None:
         pressed = QKeySequence(event.keyCombination())
-        return next((one for one in self._keys if pressed in one.shortcuts()), None)
+        return next((action for action in self._keys if pressed in action.shortcuts()), None)
 
     def _action(self, text: str, shortcut: QKeySequence, use: object) -> QAction:
         action = QAction(text, self)
@@ -376,7 +376,7 @@ class DesignEditor(QWidget):
 
 def _summary(design: Design, compared: ComparedConditions) -> str:
     """Return a summary of a design and its compared conditions."""
-    count = {name: sum(one.condition == name for one in design.samples) for name in design.conditions}
+    count = {name: sum(sample.condition == name for sample in design.samples) for name in design.conditions}
     names = ", ".join(f"{name} ({number})" for name, number in list(count.items())[:8]) + (" …" if len(count) > 8 else "")
     if compared.groups:
         ending = f"; {', '.join(compared.groups[1:4])} compared with {compared.groups[0]}"

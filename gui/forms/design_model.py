@@ -186,7 +186,7 @@ class DesignModel(QAbstractTableModel):
             name, of = values["file"].strip(), "" if channel is None else values.get("channel", "").strip().casefold()
             place = places.get((name, of), places.get((_stem(name), of)))
             if place is not None:
-                cells += [((place, columns.index(one)), text) for one, text in values.items() if one in columns]
+                cells += [((place, columns.index(column)), text) for column, text in values.items() if column in columns]
         self.set_cells(cells)
 
     def _take(self, table: DesignTable) -> None:

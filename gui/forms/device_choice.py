@@ -85,7 +85,7 @@ class DeviceChoice(QWidget):
         detector = self._detector
         gpus = [device for device in detector.devices if device.numbers]
         choices = [("Automatic", "auto", True), ("GPUs and CPU together", "all", bool(detector.usable_gpus) or not detector.is_known)]
-        choices += [(f"{one.name}: {device_title(one)}", one.name, one.usable) for one in gpus]
+        choices += [(f"{gpu.name}: {device_title(gpu)}", gpu.name, gpu.usable) for gpu in gpus]
         choices += [("CPU only", "cpu", True)]
         if self._choice not in [name for _, name, _ in choices]:
             choices.append((self._choice, self._choice, not detector.is_known))
@@ -98,8 +98,8 @@ class DeviceChoice(QWidget):
         assert isinstance(model, QStandardItemModel)
         for row, (_, _, is_usable) in enumerate(choices):
             model.item(row).setEnabled(is_usable)
-        for one in gpus:
-            self.box.setItemData(self.box.findData(one.name), f"{one.description}: {state_text(one)}", Qt.ItemDataRole.ToolTipRole)
+        for gpu in gpus:
+            self.box.setItemData(self.box.findData(gpu.name), f"{gpu.description}: {state_text(gpu)}", Qt.ItemDataRole.ToolTipRole)
         self.box.setEnabled(self.workers.are_here)
         problem = self._problem_of_device() if self.workers.are_here else ""
         self.note.setText(self._meaning() if self.workers.are_here else "The devices of the workers' machines")
@@ -112,7 +112,7 @@ class DeviceChoice(QWidget):
         """Return the devices of this machine that the choice refers to."""
         detector = self._detector
         processor = device_title(detector.devices[0])
-        names = [device_title(one) for one in detector.usable_gpus]
+        names = [device_title(gpu) for gpu in detector.usable_gpus]
         gpus = f"{len(names)} × {names[0]}" if len(set(names)) == 1 and len(names) > 1 else ", ".join(names)
         if self._choice == "auto" and not detector.is_known:
             return "All usable GPUs, or the CPU if there are none"

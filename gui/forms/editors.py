@@ -398,8 +398,8 @@ class DescriptorWeightsEditor(Editor):
 
     def set_value(self, value: Any) -> None:
         """Show the weights."""
-        for box, one in zip(self._boxes.values(), value, strict=True):
-            box.setValue(float(one))
+        for box, number in zip(self._boxes.values(), value, strict=True):
+            box.setValue(float(number))
 
     def problem(self) -> str:
         """Return an error if the text of a weight is not a number."""

@@ -140,28 +140,28 @@ class Field(QObject):
         self.help_requested.emit(self.description)
 
     def _describe(self) -> None:
-        one = self.description
-        tip = f"<p><b>{escape(one.title)}</b><br>{escape(one.help)}</p><p>{escape(_range(one))}</p>"
+        description = self.description
+        tip = f"<p><b>{escape(description.title)}</b><br>{escape(description.help)}</p><p>{escape(_range(description))}</p>"
         self.label.setToolTip(tip)
         self.editor.setToolTip(tip)
-        self.editor.setAccessibleName(one.title)
-        self.editor.setAccessibleDescription(one.help)
+        self.editor.setAccessibleName(description.title)
+        self.editor.setAccessibleDescription(description.help)
         focus = self.editor.focusProxy()
         if focus is not None:
             # The first of several boxes has its own name.
-            focus.setAccessibleName(f"{one.title}: {focus.accessibleName()}" if focus.accessibleName() else one.title)
-            focus.setAccessibleDescription(one.help)
+            focus.setAccessibleName(f"{description.title}: {focus.accessibleName()}" if focus.accessibleName() else description.title)
+            focus.setAccessibleDescription(description.help)
 
 
-def _range(one: ParameterDescription) -> str:
-    unit = f" {one.unit}" if one.unit else ""
+def _range(description: ParameterDescription) -> str:
+    unit = f" {description.unit}" if description.unit else ""
     parts = []
-    if one.minimum is not None:
-        parts.append(f"from {number_text(one.minimum)}")
-    if one.maximum is not None:
-        parts.append(f"to {number_text(one.maximum)}{unit}")
+    if description.minimum is not None:
+        parts.append(f"from {number_text(description.minimum)}")
+    if description.maximum is not None:
+        parts.append(f"to {number_text(description.maximum)}{unit}")
     bounds = " ".join(parts)
-    return f"In preset files: {one.name}" + (f"; {bounds}" if bounds else "")
+    return f"In preset files: {description.name}" + (f"; {bounds}" if bounds else "")
 
 
 def _plain(value: Any) -> Any:

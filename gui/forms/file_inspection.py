@@ -213,7 +213,7 @@ class FileInspector(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="file-survey")
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="file-inspection")
         self._counter = ThreadPoolExecutor(1, thread_name_prefix="file-counter")
         self._is_open, self._delivery_lock = True, Lock()
         self._found.connect(self._deliver)
@@ -290,7 +290,7 @@ def _runs_of(folder: Path, kinds: Mapping[str, frozenset[str]]) -> list[Searched
             for run in reversed(project.runs())
             if run.kind in kinds and run.status == "done" and kinds[run.kind] <= tables.get(run.id, set())
         ]
-        return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
+        return [SearchedRun(run.id, run.started, tuple(record.path.name for record in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
         return None
 
@@ -306,7 +306,7 @@ def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> Structur
         return None
 
     try:
-        files = [(one.path, one.chain) for one in structure_search.structures.sources_of([found.path])]
+        files = [(structure.path, structure.chain) for structure in structure_search.structures.sources_of([found.path])]
     except InputError:
         return None
     return structures_package.counting.count_structures(files, most=_MAXIMUM_INSPECTED, is_wanted=is_wanted)
@@ -333,7 +333,7 @@ def _left_over(path: Path, what: str) -> FileKind:
 
 
 def _add(inspection: FileInspection, path: Path) -> None:
-    """Add a file, or the content of a folder, to a survey."""
+    """Add a file, or the content of a folder, to an inspection."""
     endings = tuple(suffix for sort in SORTS for suffix in suffixes_of(sort))
     if (path / "project.sqlite").is_file():
         inspection.projects.append(path)

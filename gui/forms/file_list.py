@@ -195,7 +195,7 @@ class FileList(QWidget):
         return all(path in self._known for path in self.paths)
 
     def take(self, found: Iterable[FileKind]) -> None:
-        """Add the files of a survey that fit this input."""
+        """Add the inspected files that fit this input."""
         self.add(file.path for file in found if file.sorts & self._sorts)
 
     def add(self, paths: Iterable[Path]) -> None:
@@ -276,7 +276,7 @@ class FileList(QWidget):
         """Return the filter for all files of this input, and for each type if there are several."""
         sorts = [SORTS[sort] for sort in self._spec.sorts if SORTS[sort].suffixes]
         every = FileCategory(" and ".join(sort.title for sort in sorts), self._spec.sorts)
-        return [one.name_filter for one in ([every, *sorts] if len(sorts) > 1 else sorts)]
+        return [category.name_filter for category in ([every, *sorts] if len(sorts) > 1 else sorts)]
 
     def _take_chosen(self, names: list[str]) -> None:
         self.start_folder = str(Path(names[0]).parent)
@@ -391,7 +391,7 @@ class FileList(QWidget):
         spectra = self.spectra_contents
         held = spectra[0].text if spectra else count_text(list(counted.values()), self._spec)
         self.note.setText(structure_text(inspected) if inspected else held)
-        self.note.setToolTip(tip_text("\n".join(text for one in inspected for text in one.left_out)))
+        self.note.setToolTip(tip_text("\n".join(text for content in inspected for text in content.left_out)))
         self.note.setVisible(bool(counted or inspected or spectra))
         warnings = (nucleotide_text(path.name, count, self._spec) for path, count in counted.items())
         warning = next(filter(None, warnings), "")

@@ -100,8 +100,8 @@ class InputFiles(QWidget):
 
     def unusable(self) -> str:
         """Return the message for an input with a `problem`."""
-        one = with_article(self.spec.one)
-        return f"{one[:1].upper()}{one[1:]} cannot be used"
+        noun = with_article(self.spec.one)
+        return f"{noun[:1].upper()}{noun[1:]} cannot be used"
 
     def problem(self) -> str:
         """Return why the search cannot use the input, or ''."""

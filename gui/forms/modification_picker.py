@@ -146,9 +146,9 @@ class ModificationPicker(QDialog):
         entries = unimod().search(self.name.text(), site or None, self._mass(), self.tolerance.value())
         rows = []
         for entry in entries:
-            sites = [one for residue in residues or ("",) for one in entry.sites_covering(residue, position)] if position else entry.sites
+            sites = [site for residue in residues or ("",) for site in entry.sites_covering(residue, position)] if position else entry.sites
             shown = [fromkey for fromkey in dict.fromkeys(sites) if not fromkey.is_hidden] or list(dict.fromkeys(sites))
-            rows += [_Row(entry, one) for one in (shown if not site else dict.fromkeys(sites))]
+            rows += [_Row(entry, shown_site) for shown_site in (shown if not site else dict.fromkeys(sites))]
         return rows
 
     def _mass(self) -> float | None:

@@ -153,13 +153,13 @@ class ParameterForm(QWidget):
         columns = Columns()
         cards: dict[str, Section] = {}
         for field in self.fields.values():
-            one = field.description
-            if one.advanced is not advanced:
+            description = field.description
+            if description.advanced is not advanced:
                 continue
-            if one.group not in cards:
-                cards[one.group] = Section(one.group)
-                columns.add(cards[one.group])
-            field.place(cards[one.group].grid)
+            if description.group not in cards:
+                cards[description.group] = Section(description.group)
+                columns.add(cards[description.group])
+            field.place(cards[description.group].grid)
         for card in cards.values():
             # The same width of the first column in every card aligns the editors.
             card.grid.setColumnMinimumWidth(0, card.fontMetrics().horizontalAdvance("n") * 19)

@@ -122,7 +122,7 @@ class FolderLine(PathLine):
         try:
             if folder.is_file():
                 return f"{folder.name} is a file; choose a folder"
-            parent = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+            parent = next((candidate for candidate in (folder, *folder.parents) if candidate.exists()), folder)
         except (OSError, ValueError) as error:
             return f"This folder cannot be used: {getattr(error, 'strerror', None) or error}"
         return "" if os.access(parent, os.W_OK) else f"No permission to write in {parent}"

@@ -218,7 +218,7 @@ class PresetChoice(QWidget):
         is_shipped = name in preset_names(self._search.kind)
         # Presets do not contain a run, so a chosen run stays.
         now = self._parameters.values()
-        retained = {one: now[one] for one in self._of_project - preset_values.keys()}
+        retained = {name: now[name] for name in self._of_project - preset_values.keys()}
         description = preset_description(self._search.kind, name) if is_shipped else f"From {name}"
         wanted = _Filled(name, description, values, values | retained)
         self._fill(wanted, f"Preset {wanted.preset_title}")

@@ -23,7 +23,7 @@ def find_problems(model: type[SearchParameters], values: Mapping[str, Any]) -> t
         return model.model_validate(dict(values)), {}
     except ValidationError as error:
         issues = error.errors()
-    descriptions = {one.name: one for one in model.describe()}
+    descriptions = {description.name: description for description in model.describe()}
     problems: dict[str, str] = {}
     for issue in issues:
         if issue["loc"]:

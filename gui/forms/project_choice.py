@@ -120,7 +120,7 @@ class ProjectChoice(QWidget):
                 others = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name != "project.lock"]
                 if others:
                     return f"This folder contains other files ({others[0]}); choose a new or empty folder, or a project"
-            parent = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+            parent = next((candidate for candidate in (folder, *folder.parents) if candidate.exists()), folder)
         except OSError as error:
             return f"This folder cannot be used: {error.strerror}"
         return "" if os.access(parent, os.W_OK) else f"No permission to write in {parent}"

@@ -81,11 +81,13 @@ class SearchForm(QWidget):
         super().__init__()
         self.search, self._model, self._inspector = search, search.model, inspector
         self.inputs = {
-            one.name: InputFiles(one, inspector, {other.title: other.sorts for other in search.inputs if other is not one})
-            for one in search.inputs
+            input_spec.name: InputFiles(
+                input_spec, inspector, {other.title: other.sorts for other in search.inputs if other is not input_spec}
+            )
+            for input_spec in search.inputs
         }
         """Widgets of the inputs by name."""
-        self.file_lists = {name: one.files for name, one in self.inputs.items()}
+        self.file_lists = {name: field.files for name, field in self.inputs.items()}
         self.options = {option.name: QCheckBox(option.title) for option in search.options if option.title and not option.metavar}
         self.folders = {
             option.name: FolderLine(option.title, option.help) for option in search.options if option.title and option.is_folder
@@ -105,7 +107,7 @@ class SearchForm(QWidget):
         """Optional projects whose results are used, by option name."""
         self.runs = {option.name: RunEditor() for option in search.options if option.title and option.is_run}
         """Optional runs of such a project, by option name."""
-        self.given_project = next((one for one in self.inputs.values() if self._is_given(one)), None)
+        self.given_project = next((field for field in self.inputs.values() if self._is_given(field)), None)
         """The input that is also the project for the results, or None if the form asks for a project."""
         self._runs_of: Path | None = None
         self.project = ProjectChoice(lambda: next(iter(self.file_lists.values())).start_folder)
@@ -140,7 +142,7 @@ class SearchForm(QWidget):
         if self.validation_error() or parameters is None:
             return None
         request = SearchRequest(
-            {name: tuple(one.files.paths) for name, one in self.inputs.items()},
+            {name: tuple(field.files.paths) for name, field in self.inputs.items()},
             parameters,
             project=self.project_folder(),
             options=self._option_values(),
@@ -148,10 +150,13 @@ class SearchForm(QWidget):
             workers=self.device.workers.requested,
             certificates=self.device.workers.certificates or None,
         )
-        names = {name: f"results of {self._replacing_project(one.spec)}" if one.is_empty else one.name for name, one in self.inputs.items()}
+        names = {
+            name: f"results of {self._replacing_project(field.spec)}" if field.is_empty else field.name
+            for name, field in self.inputs.items()
+        }
         title = self.search.job.format(**names)
-        pasted = {name: one.pasted for name, one in self.inputs.items() if one.pasted}
-        tables = {name: one.text() for name, one in self.designs.items() if one.text()}
+        pasted = {name: field.pasted for name, field in self.inputs.items() if field.pasted}
+        tables = {name: editor.text() for name, editor in self.designs.items() if editor.text()}
         return SearchTask(self.search, title, request, pasted, tables)
 
     @property
@@ -182,9 +187,9 @@ class SearchForm(QWidget):
         """
         for sort in found.sorts & self.search.sorts:
             files = found.of_type(sort)
-            parts = [one for one in self.inputs.values() if sort in one.spec.sorts]
+            parts = [field for field in self.inputs.values() if sort in field.spec.sorts]
             # Files that fit two inputs go to the one on which they were dropped.
-            fitting = [one for one in self.inputs.values() if all(file.sorts.intersection(one.spec.sorts) for file in files)]
+            fitting = [field for field in self.inputs.values() if all(file.sorts.intersection(field.spec.sorts) for file in files)]
             under = [part for part in fitting if target is not None and part.isAncestorOf(target)]
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(files)
 
@@ -193,9 +198,9 @@ class SearchForm(QWidget):
         sample = self.search.demo
         if sample is None:
             return
-        for name, one in self.inputs.items():
-            if one.spec.sort != "project" and (name in sample.samples or sample.after):
-                one.files.clear()
+        for name, field in self.inputs.items():
+            if field.spec.sort != "project" and (name in sample.samples or sample.after):
+                field.files.clear()
         for name, file in sample.samples.items():
             self.file_lists[name].add([resources.path("samples", file)])
         self.presets.choose(sample.preset)
@@ -211,9 +216,9 @@ class SearchForm(QWidget):
 
     def _first_file(self) -> Path | None:
         """Return the file next to which a project is suggested: the first file of the first input that needs files."""
-        for one in self.inputs.values():
-            if one.first_file is not None or not one.spec.can_be_pasted:
-                return one.first_file
+        for field in self.inputs.values():
+            if field.first_file is not None or not field.spec.can_be_pasted:
+                return field.first_file
         return None
 
     def remember(self, values: SearchSettings) -> None:
@@ -223,7 +228,7 @@ class SearchForm(QWidget):
         values.device = self.device.value()
         values.workers, values.certificates = self.device.workers.requested, self.device.workers.certificates
         values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
-        values.files = {name: tuple(str(path) for path in one.files.paths) for name, one in self.inputs.items() if one.spec.is_kept}
+        values.files = {name: tuple(str(path) for path in field.files.paths) for name, field in self.inputs.items() if field.spec.is_kept}
 
     def restore(self, values: SearchSettings) -> None:
         """Restore the choices stored by `remember`."""
@@ -257,16 +262,16 @@ class SearchForm(QWidget):
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             return
-        self.project.offer(folder, any(not one.is_empty for one in self.inputs.values() if not one.spec.is_kept))
+        self.project.offer(folder, any(not field.is_empty for field in self.inputs.values() if not field.spec.is_kept))
 
     def go_on_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Set up a search that uses a run of a project; parameters that do not fit this search are ignored."""
         self.set_project_folder(folder)
         for line in self.projects.values():
             line.line.setText(str(folder))
-        for name, one in self.inputs.items():
+        for name, field in self.inputs.items():
             # The project replaces the previous files.
-            if one.spec.instead in self.projects:
+            if field.spec.instead in self.projects:
                 self.file_lists[name].clear()
         self._fill(prefill)
         self._choose_run(run_id)
@@ -302,11 +307,11 @@ class SearchForm(QWidget):
 
     def validation_error(self) -> str:
         """Return why the search cannot run, or ''."""
-        for one in self.inputs.values():
-            if one.problem():
-                return one.unusable()
-            if one.is_empty and not (one.spec.is_optional or self._replacing_project(one.spec)):
-                return one.missing()
+        for field in self.inputs.values():
+            if field.problem():
+                return field.unusable()
+            if field.is_empty and not (field.spec.is_optional or self._replacing_project(field.spec)):
+                return field.missing()
         if self.given_project is None and self.project.is_empty:
             return "Choose a project folder"
         if self.project.problem():
@@ -324,9 +329,9 @@ class SearchForm(QWidget):
             return self.device.problem()
         for name in self.parameters.problems:
             return f"{self.parameters.fields[name].description.title}: {self.parameters.problems[name]}"
-        if not all(one.is_examined for one in self.inputs.values()):
+        if not all(field.is_examined for field in self.inputs.values()):
             return "Inspecting files"
-        if self.search.fitting and not all(one.files.is_counted for one in self.inputs.values()):
+        if self.search.fitting and not all(field.files.is_counted for field in self.inputs.values()):
             return "Inspecting sequences"
         parameters = self.parameters.parameters
         return "" if parameters is None else self.search.misfit(self._contents(), self._option_values(), parameters)
@@ -339,7 +344,7 @@ class SearchForm(QWidget):
         self.project.show_state()
         self.device.workers.show_problem()
         parameters = self.parameters.parameters
-        contents = [content for one in self.inputs.values() for content in one.files.spectra_contents]
+        contents = [content for field in self.inputs.values() for content in field.files.spectra_contents]
         self.advice.show_advice(None if parameters is None else self.search.advice(contents, parameters))
         missing = self.validation_error()
         self.reason.setText(missing.replace("&", "&&"))
@@ -356,8 +361,8 @@ class SearchForm(QWidget):
 
     def run(self) -> None:
         """Request the run if the form is valid."""
-        for one in self.inputs.values():
-            one.files.mark_missing()
+        for field in self.inputs.values():
+            field.files.mark_missing()
         self.check()
         task = self.task()
         if task is not None:
@@ -366,7 +371,7 @@ class SearchForm(QWidget):
 
     def _contents(self) -> dict[str, InputContent]:
         """Return the known contents of the inputs by name."""
-        found = {name: one.content() for name, one in self.inputs.items()}
+        found = {name: field.content() for name, field in self.inputs.items()}
         return {name: content for name, content in found.items() if content is not None}
 
     def _option_values(self) -> dict[str, Any]:
@@ -379,8 +384,8 @@ class SearchForm(QWidget):
 
     def redraw(self) -> None:
         """Redraw the parts that depend on the theme."""
-        for one in self.inputs.values():
-            one.redraw()
+        for field in self.inputs.values():
+            field.redraw()
 
     def _suit_followers(self) -> None:
         """Update values that follow another value, such as the gap costs of a matrix, unless they were edited."""
@@ -407,16 +412,16 @@ class SearchForm(QWidget):
 
     def _connect(self) -> None:
         self._checking.timeout.connect(self.check)
-        changing = [one.changed for one in self.inputs.values()]
+        changing = [field.changed for field in self.inputs.values()]
         changing += [path.changed for path in self._paths.values()]
-        changing += [one.changed for one in self.runs.values()]
-        changing += [one.changed for one in self.designs.values()]
+        changing += [field.changed for field in self.runs.values()]
+        changing += [design.changed for design in self.designs.values()]
         changing += [box.toggled for box in self.options.values()]
         for signal in (*changing, self.project.changed, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
-        for name, one in self.file_lists.items():
-            one.database_requested.connect(partial(self.database_requested.emit, name))
-            one.counted.connect(self._checking.start)
+        for name, file_list in self.file_lists.items():
+            file_list.database_requested.connect(partial(self.database_requested.emit, name))
+            file_list.counted.connect(self._checking.start)
         for signal in (*changing, self.project.changed, self.parameters.changed, self.device.box.activated, self.device.workers.chosen):
             signal.connect(lambda *_: self.touched.emit())
         if self.given_project is not None:
@@ -488,13 +493,13 @@ class SearchForm(QWidget):
         self._show_design_files()
         # The durations of recent runs improve the estimate.
         self.estimate.begin_soon()
-        for one in self.inputs.values():
-            one.files.inspect_again()
+        for field in self.inputs.values():
+            field.files.inspect_again()
 
     def show_problem(self) -> None:
         """Scroll to the first missing or invalid field."""
         for widget, is_missing in (
-            *((one, one.is_empty or bool(one.problem())) for one in self.inputs.values()),
+            *((field, field.is_empty or bool(field.problem())) for field in self.inputs.values()),
             (self.project, self.given_project is None and (self.project.is_empty or bool(self.project.problem()))),
             (self.device, bool(self.device.problem())),
         ):
@@ -507,9 +512,9 @@ class SearchForm(QWidget):
 
     def _lay_out(self) -> None:
         cards = Columns()
-        for one in self.inputs.values():
-            card = Section(one.spec.title)
-            card.grid.addWidget(one, 0, 0, 1, 3)
+        for field in self.inputs.values():
+            card = Section(field.spec.title)
+            card.grid.addWidget(field, 0, 0, 1, 3)
             cards.add(card)
         if self.given_project is None or self.options or self._paths:
             cards.add(self._project_card())

@@ -70,8 +70,8 @@ class Columns(QWidget):
             # In reading order: a card goes to the second column if its middle is below the middle of all cards.
             column = 1 if n_columns == 2 and filled + height / 2 > half else 0
             filled += height
-            for one in self._columns:
-                one.removeWidget(widget)
+            for layout in self._columns:
+                layout.removeWidget(widget)
             _append(self._columns[column], widget)
         row = self.layout()
         assert isinstance(row, QHBoxLayout)

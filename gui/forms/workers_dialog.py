@@ -286,9 +286,9 @@ class WorkersDialog(QDialog):
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         line = QHBoxLayout()
         line.addStretch(1)
-        for one in (self.use_button, self.cancel_button):
-            one.setAutoDefault(False)
-            line.addWidget(one)
+        for dialog_button in (self.use_button, self.cancel_button):
+            dialog_button.setAutoDefault(False)
+            line.addWidget(dialog_button)
         self.make_button.setAutoDefault(False)
         self.use_button.setDefault(True)
         whole = QVBoxLayout(self)

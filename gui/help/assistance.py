@@ -87,7 +87,7 @@ class Assistance(QObject):
         """Return the help window, opened if necessary."""
         made = self._window.findChild(help.help_window.HelpWindow)
         if made is None:
-            terms = views.glossary.glossary(one.search for one in self._window.searches.values())
+            terms = views.glossary.glossary(search.search for search in self._window.searches.values())
             made = help.help_window.HelpWindow(terms, partial(shortcuts_of, self._window), self._window)
         return _shown(made)
 

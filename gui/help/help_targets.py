@@ -54,7 +54,9 @@ def help_target(widget: QWidget | None, searches: Iterable[SearchPages], here: s
         Page of the shown view, used if no class around the widget has a ``MANUAL``.
     """
     page, term, meaning = "", "", ""
-    pages = {id(shown): one.search.manual for one in searches for shown in (one.made_form, one.made_results) if shown is not None}
+    pages = {
+        id(shown): search.search.manual for search in searches for shown in (search.made_form, search.made_results) if shown is not None
+    }
     around = widget
     while around is not None and not page:
         if not term and isinstance(around, QTableView):

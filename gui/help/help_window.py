@@ -202,10 +202,14 @@ class HelpWindow(QDialog):
 
     def _find_keys(self, wanted: str) -> None:
         words = wanted.casefold().split()
-        found = [one for one in self._shortcuts() if all(word in f"{one.keys} {one.does} {one.where}".casefold() for word in words)]
+        found = [
+            shortcut
+            for shortcut in self._shortcuts()
+            if all(word in f"{shortcut.keys} {shortcut.does} {shortcut.where}".casefold() for word in words)
+        ]
         self.keys.setRowCount(len(found))
-        for row, one in enumerate(found):
-            for column, text in enumerate((one.keys, one.does, one.where)):
+        for row, entry in enumerate(found):
+            for column, text in enumerate((entry.keys, entry.does, entry.where)):
                 item = QTableWidgetItem(text)
                 item.setToolTip(tip_text(text))
                 self.keys.setItem(row, column, item)

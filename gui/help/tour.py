@@ -119,11 +119,13 @@ class Tour(QWidget):
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802, D102 - Qt's name
         # The focus stays in the card, since the mouse cannot reach the widgets below either.
-        buttons = [one for one in (self.leave_button, self.back_button, self.next_button) if one.isVisible() and one.isEnabled()]
+        buttons = [
+            button for button in (self.leave_button, self.back_button, self.next_button) if button.isVisible() and button.isEnabled()
+        ]
         if not buttons:
             # The overlay is being hidden, and the focus returns to the window.
             return super().focusNextPrevChild(forward)
-        at = next((row for row, one in enumerate(buttons) if one.hasFocus()), -1)
+        at = next((row for row, button in enumerate(buttons) if button.hasFocus()), -1)
         buttons[(at + (1 if forward else -1)) % len(buttons)].setFocus(Qt.FocusReason.TabFocusReason)
         return True
 

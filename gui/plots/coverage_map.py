@@ -60,7 +60,7 @@ class CoverageMap(ScrolledDrawing):
         if self._sheet is None or self.coverage is None:
             return
         self._sheet.chosen, self._sheet.residues = self.chosen, self.residues
-        place = next((one.start for one in self.coverage.peptides if one.row == row), min(self.residues, default=-1))
+        place = next((peptide.start for peptide in self.coverage.peptides if peptide.row == row), min(self.residues, default=-1))
         if 0 <= place < len(self.coverage.sequence):
             self._bring_into_sight(self._sheet.residue(place), self._sheet.line * 3)
         self.viewport().update()
@@ -82,7 +82,7 @@ class CoverageMap(ScrolledDrawing):
         bar = next((target for target in self.targets_at(x, y) if isinstance(target, PlacedPeptide)), None)
         if bar is not None or self._sheet is None or (place := self._sheet.residue_at(x, y)) is None:
             return bar
-        over = [one for one in self._sheet.peptides[place // self._sheet.per_row] if one.start <= place < one.end]
+        over = [peptide for peptide in self._sheet.peptides[place // self._sheet.per_row] if peptide.start <= place < peptide.end]
         return min(over, key=lambda one: one.end - one.start, default=None)
 
     def _features_at(self, x: float, y: float) -> list[ProteinFeature]:
@@ -90,7 +90,7 @@ class CoverageMap(ScrolledDrawing):
         spans = [target for target in self.targets_at(x, y) if isinstance(target, ProteinFeature)]
         if spans or self._sheet is None or (place := self._sheet.residue_at(x, y)) is None:
             return spans[::-1]
-        return [one for _, one in self._sheet.features[place // self._sheet.per_row] if one.start <= place < one.end]
+        return [feature for _, feature in self._sheet.features[place // self._sheet.per_row] if feature.start <= place < feature.end]
 
     def _tip(self, x: float, y: float) -> str:
         if self._sheet is None or self.coverage is None:

@@ -286,8 +286,8 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
         case Clip(x, y, width, height, shapes):
             painter.save()
             painter.setClipRect(QRectF(x, y, width, height), Qt.ClipOperation.IntersectClip)
-            for one in shapes:
-                _paint(painter, one, palette, font, font_size)
+            for drawn_shape in shapes:
+                _paint(painter, drawn_shape, palette, font, font_size)
             painter.restore()
 
 

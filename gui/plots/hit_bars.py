@@ -43,7 +43,7 @@ class HitBars(ScrolledDrawing):
         if bars is not None and not bars.bars:
             bars, text = None, text or "No hits to draw."
         self.bars = bars
-        self.group_actions.offer(() if bars is None else {one.group for one in bars.features})
+        self.group_actions.offer(() if bars is None else {feature.group for feature in bars.features})
         self._show(text, is_new=is_other)
 
     def mark(self, row: int | None) -> None:

@@ -254,7 +254,7 @@ class EvidenceView(RunView):
     def _show_chain(self, row: int) -> None:
         """Show another similar chain of the protein."""
         run, protein = self._finished, self._protein
-        near = next((one for one in protein.folds if one.row == row), None) if protein is not None else None
+        near = next((fold for fold in protein.folds if fold.row == row), None) if protein is not None else None
         if run is None or protein is None or near is None or (self._fold is not None and self._fold.near.row == row):
             return
 

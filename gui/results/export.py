@@ -22,7 +22,7 @@ def fitted(path: Path, chosen: Export, exports: Sequence[Export]) -> tuple[Path,
     endings = sorted(
         ((ending, export) for export in exports for ending in export.endings), key=lambda pair: (pair[1] is not chosen, -len(pair[0]))
     )
-    named = next((one for ending, one in endings if name.endswith(ending)), None)
+    named = next((export for ending, export in endings if name.endswith(ending)), None)
     if named is None and not path.suffix and not chosen.is_folder:
         path = path.with_name(path.name + chosen.endings[0])
     return path, named or chosen
@@ -97,8 +97,12 @@ class ExportDialog(QFileDialog):
             self.selectFile(stem + ending)
 
 
-def _name_filter(one: Export) -> str:
-    return f"{one.title}, in a new folder (*)" if one.is_folder else f"{one.title} ({' '.join(f'*{ending}' for ending in one.endings)})"
+def _name_filter(export: Export) -> str:
+    return (
+        f"{export.title}, in a new folder (*)"
+        if export.is_folder
+        else f"{export.title} ({' '.join(f'*{ending}' for ending in export.endings)})"
+    )
 
 
 def _without_ending(name: str, exports: Sequence[Export]) -> str:

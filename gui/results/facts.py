@@ -30,7 +30,7 @@ def files_facts(run: FinishedRun, of_source: str = "unidentified spectra of {}")
 
 def inputs_of_source(run: FinishedRun) -> tuple[tuple[str, Path], ...]:
     """Return kind and path of the inputs of the run whose results this run used, or () if there is none."""
-    return tuple((one.kind, one.path) for one in _records_of_source(run))
+    return tuple((record.kind, record.path) for record in _records_of_source(run))
 
 
 def _records_of_source(run: FinishedRun) -> list[InputRecord]:
@@ -53,7 +53,7 @@ def records_of_spectra(run: FinishedRun) -> list[InputRecord]:
             records = [*run.project.inputs(run.run.id), *_records_of_source(run)]
     except ProteoscopeError:
         records = []
-    return list({one.path: one for one in records if one.kind == "spectra"}.values())
+    return list({record.path: record for record in records if record.kind == "spectra"}.values())
 
 
 def _source_folder(run: FinishedRun) -> Path | None:
@@ -63,7 +63,7 @@ def _source_folder(run: FinishedRun) -> Path | None:
 
 def passes_facts(run: FinishedRun) -> tuple[str, ...]:
     """Return a sentence for each search pass."""
-    return tuple(one.sentence() for one in run.passes)
+    return tuple(setting.sentence() for setting in run.passes)
 
 
 def time_facts(run: FinishedRun) -> tuple[str, ...]:

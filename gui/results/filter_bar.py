@@ -94,9 +94,11 @@ class FilterBar(QWidget):
             # The layout only knows the current or the previous arrangement.
             items = [self._row.itemAt(i) for i in range(self._row.count())]
             widths = [
-                one.width_as(is_high=is_high) if isinstance(one, _Cell) else max(one.minimumSizeHint().width(), one.minimumWidth())
+                widget.width_as(is_high=is_high)
+                if isinstance(widget, _Cell)
+                else max(widget.minimumSizeHint().width(), widget.minimumWidth())
                 for item in items
-                if item is not None and (one := item.widget()) is not None
+                if item is not None and (widget := item.widget()) is not None
             ]
             width = sum(widths) + (len(widths) - 1) * self._row.spacing()
         return width + margins.left() + margins.right()
@@ -243,7 +245,7 @@ class _Cell(QWidget):
 
     def width_as(self, *, is_high: bool) -> int:
         """Return the width with the label above the field, or before it."""
-        label, *others = (max(one.minimumSizeHint().width(), one.minimumWidth()) for one in (self._label, *self._parts))
+        label, *others = (max(part.minimumSizeHint().width(), part.minimumWidth()) for part in (self._label, *self._parts))
         return max(label, *others) if is_high else label + self._grid.horizontalSpacing() + max(others)
 
     def place_label(self, *, is_high: bool) -> bool:

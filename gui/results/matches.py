@@ -24,7 +24,7 @@ def figures_of(counts: Counts) -> list[SummaryNumber]:
     """Return the numbers of PSMs, peptides and protein groups with their certainty."""
     locale = QLocale()
     every = (counts.psms, counts.peptides, counts.proteins)
-    return [SummaryNumber(one.number, one.one, one.several, _note(one, locale)) for one in every]
+    return [SummaryNumber(count.number, count.one, count.several, _note(count, locale)) for count in every]
 
 
 def summary_ending(found: IdentificationOverview, fdr: float) -> str:

@@ -138,7 +138,7 @@ class QuantityView(RunView):
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         overview = self._overviews[run.run.id]
         self._run, self._overview, self._ms1_spectra = run, overview, RunSurveys(run)
-        self.filters.open([one.comparison for one in overview.volcanos], float(run.parameters["change_fdr"]))
+        self.filters.open([volcano.comparison for volcano in overview.volcanos], float(run.parameters["change_fdr"]))
         self.tables.setTabVisible(self.tables.indexOf(self.changes), bool(self.changes.total))
         self.figures.setTabVisible(0, bool(overview.volcanos))
         has_traces = bool(self.ions.total)
@@ -161,8 +161,8 @@ class QuantityView(RunView):
         method = f"{run.parameters['method']}{by}"
         self.header.show_facts((method, *by_hand, *files_facts(run, "identified in {}"), *time_facts(run)))
         counts = [
-            SummaryNumber(n, f"{one} quantified", f"{one}s quantified", f"of {QLocale().toString(n_all)}" if n < n_all else "")
-            for found, one in ((overview.proteins, "protein"), (overview.peptides, "peptide"))
+            SummaryNumber(n, f"{noun} quantified", f"{noun}s quantified", f"of {QLocale().toString(n_all)}" if n < n_all else "")
+            for found, noun in ((overview.proteins, "protein"), (overview.peptides, "peptide"))
             for n, n_all in ((int(found.has.any(axis=1).sum()), len(found.has)),)
         ]
         ending = f"in {len(overview.proteins.samples)} samples"
@@ -210,9 +210,9 @@ class QuantityView(RunView):
         if accession == self._protein:
             return
         self._protein, self._leader = accession, panel
-        for one in (self.changes, self.proteins):
+        for table in (self.changes, self.proteins):
             # Only the leading table replaces a hidden selection; the other table would switch to another protein.
-            one.retains_selection = one is panel
+            table.retains_selection = table is panel
         self._follow_protein()
 
     def _follow_protein(self) -> None:
@@ -241,7 +241,7 @@ class QuantityView(RunView):
         self._scope_traces(overview.peptidoforms_of(accession), f"of {accession}")
 
     def _scope_traces(self, peptidoforms: tuple[str, ...], text: str, *, takes_first: bool = False) -> None:
-        scope = any_of(tuple(compares("peptide", "=", one) for one in peptidoforms))
+        scope = any_of(tuple(compares("peptide", "=", peptidoform) for peptidoform in peptidoforms))
         self.ions.show_rows(scope=[scope], scope_text=text, takes_first=takes_first)
 
     def _lose_protein(self, panel: TablePanel) -> None:

@@ -195,25 +195,26 @@ def _button(text: str, icon_name: str, clicked: object, tip: str) -> QPushButton
 
 def _page(account: RunAccount) -> str:
     """Return the details as HTML for Qt's text widgets, with all content escaped."""
-    worst = [one for one in account.messages if one.level != "info"]
+    worst = [message for message in account.messages if message.level != "info"]
     tones = {"warning": colours().attention, "error": colours().wrong}
     parts = [f"<p>{escape(account.search)} · {escape(account.run.status)} · {escape(account.run.message)}</p>"]
     parts += [
-        f'<p style="color:{tones[one.level]}"><b>{one.level.capitalize()}:</b> {escape(one.text[:_MAXIMUM_CHARACTERS])}</p>'
-        for one in worst[:_MAXIMUM_WARNINGS]
+        f'<p style="color:{tones[message.level]}"><b>{message.level.capitalize()}:</b> {escape(message.text[:_MAXIMUM_CHARACTERS])}</p>'
+        for message in worst[:_MAXIMUM_WARNINGS]
     ]
-    files = [(one.kind, f"{one.path.name}\n{one.path.parent}\n{one.sha256}", f"{one.size:,} bytes") for one in account.files]
+    files = [(file.kind, f"{file.path.name}\n{file.path.parent}\n{file.sha256}", f"{file.size:,} bytes") for file in account.files]
     parts += [
-        _section("Results", _table([(f"{one.number:,}", one.noun, _sure(one)) for one in account.counts])),
+        _section("Results", _table([(f"{count.number:,}", count.noun, _sure(count)) for count in account.counts])),
         _section("Files", _table(files)),
-        _section("Settings", "".join(f"<p>{escape(one)}</p>" for one in account.passes)),
+        _section("Settings", "".join(f"<p>{escape(setting)}</p>" for setting in account.passes)),
         _section(f"Parameters: {account.preset.text}", _parameters(account)),
         _section("Run", _table([*account.facts, *((name, f"{seconds:.2f} s, {peak:,.0f} MB") for name, seconds, peak in account.steps)])),
         _section("Methods", "".join(f"<p>{escape(line)}</p>" for line in account.methods.splitlines() if line)),
         _section(
             "Log",
             "".join(
-                f"{one.time.astimezone():%H:%M:%S} {escape(one.text[:_MAXIMUM_CHARACTERS])}<br>" for one in account.log[-_MAXIMUM_LOG:]
+                f"{message.time.astimezone():%H:%M:%S} {escape(message.text[:_MAXIMUM_CHARACTERS])}<br>"
+                for message in account.log[-_MAXIMUM_LOG:]
             ),
         ),
     ]
@@ -236,11 +237,11 @@ def _lines(text: str) -> str:
 def _parameters(account: RunAccount) -> str:
     """Return the table of parameters, changed ones first and bold, with the values of the preset."""
     lines = []
-    for one in sorted(account.parameters, key=lambda one: not one.is_changed):
-        value = escape(f"{one.value} {one.unit}".strip())
-        usual = f"<td>instead of {escape(one.usual)}</td>" if one.is_changed else "<td></td>"
-        bold = (f'<b style="color:{colours().attention}">', "</b>") if one.is_changed else ("", "")
-        lines.append(f"<tr><td>{escape(one.title)}</td><td>{bold[0]}{value}{bold[1]}</td>{usual}</tr>")
+    for parameter in sorted(account.parameters, key=lambda row: not row.is_changed):
+        value = escape(f"{parameter.value} {parameter.unit}".strip())
+        usual = f"<td>instead of {escape(parameter.usual)}</td>" if parameter.is_changed else "<td></td>"
+        bold = (f'<b style="color:{colours().attention}">', "</b>") if parameter.is_changed else ("", "")
+        lines.append(f"<tr><td>{escape(parameter.title)}</td><td>{bold[0]}{value}{bold[1]}</td>{usual}</tr>")
     return f'<table cellspacing="0" cellpadding="3">{"".join(lines)}</table>' if lines else ""
 
 

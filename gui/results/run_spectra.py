@@ -127,6 +127,6 @@ class RunSpectra(QObject):
     def _show(self, opened: _Opened) -> None:
         wanted, self._wanted = self._wanted, None
         self.panel.open_list(opened.listed, wanted)
-        self.chromatogram.open(opened.by_time, [one.path for one in opened.files], RecordedFiles(opened.files).check)
+        self.chromatogram.open(opened.by_time, [file.path for file in opened.files], RecordedFiles(opened.files).check)
         self.map.show_points(opened.points)
         self._mark()

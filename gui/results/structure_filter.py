@@ -134,22 +134,26 @@ class StructureFilterBar(FilterBar):
         self._columns: ThresholdColumns | None = None
         self.boxes: dict[str, OptionalNumberBox] = {}
         """Thresholds by column."""
-        self.counts = {one.column: toned_label(wrap=False) for one in THRESHOLDS}
+        self.counts = {threshold.column: toned_label(wrap=False) for threshold in THRESHOLDS}
         """Labels with the number of passing hits, by column."""
-        for one in THRESHOLDS:
-            box = OptionalNumberBox(one.step, one.first)
+        for threshold in THRESHOLDS:
+            box = OptionalNumberBox(threshold.step, threshold.first)
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("0000.00") + 30)
-            self.boxes[one.column] = box
-            self._add_number(box, one.label, one.name, one.help, below=self.counts[one.column])
+            self.boxes[threshold.column] = box
+            self._add_number(box, threshold.label, threshold.name, threshold.help, below=self.counts[threshold.column])
             # While typing, and when arrows or the Reset button change the number.
             for signal in (box.lineEdit().textChanged, box.valueChanged):
-                signal.connect(partial(self._count, one))
+                signal.connect(partial(self._count, threshold))
         self.show_columns(None)
 
     @property
     def chosen(self) -> StructureFilter:
         """The current filter."""
-        bounds = {one.column: number * one.scale for one in THRESHOLDS if (number := self.boxes[one.column].entered) is not None}
+        bounds = {
+            threshold.column: number * threshold.scale
+            for threshold in THRESHOLDS
+            if (number := self.boxes[threshold.column].entered) is not None
+        }
         return StructureFilter(self.text.text(), bounds)
 
     def open(self) -> None:
@@ -159,8 +163,8 @@ class StructureFilterBar(FilterBar):
     def show_columns(self, columns: ThresholdColumns | None) -> None:
         """Set the hits to count, or None if there are none yet."""
         self._columns = columns
-        for one in THRESHOLDS:
-            self._count(one)
+        for threshold in THRESHOLDS:
+            self._count(threshold)
 
     def _count(self, threshold: Threshold, *_: object) -> None:
         label, box = self.counts[threshold.column], self.boxes[threshold.column]

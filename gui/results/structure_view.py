@@ -268,11 +268,11 @@ class StructureView(QueryHitsView):
 
     def _arrange_panes(self) -> None:
         """Arrange alignment and structures next to each other, below each other, or only the structures, as space permits."""
-        shown = [one for one in (self.alignment, self.structures) if one is not None]
-        widths, heights = ([size(one.minimumSizeHint()) for one in shown] for size in (QSize.width, QSize.height))
+        shown = [widget for widget in (self.alignment, self.structures) if widget is not None]
+        widths, heights = ([size(widget.minimumSizeHint()) for widget in shown] for size in (QSize.width, QSize.height))
         # The wider of the two determines the minimum, so that the window can be as narrow as one of them allows.
         self._panes.setMinimumWidth(max(widths))
-        needed = sum(max(width, one.bar.width_in_line) for width, one in zip(widths, shown, strict=True)) + self._panes.handleWidth()
+        needed = sum(max(width, widget.bar.width_in_line) for width, widget in zip(widths, shown, strict=True)) + self._panes.handleWidth()
         is_narrow = self.structures_action.isChecked() and needed > self.width()
         others = self.header.height() + self.filter_bar.height() + self._tables.minimumSizeHint().height()
         is_low = others + sum(heights) + 2 * self._panes.handleWidth() > self.height()

@@ -115,7 +115,7 @@ class AnnotationMenu(QMenu):
         self._try(
             lambda: AnnotationChoice(
                 series="" if series == self._run_settings.series else series,
-                losses=tuple(one for one, box in self.losses.items() if box.isChecked()),
+                losses=tuple(loss for loss, box in self.losses.items() if box.isChecked()),
                 shows_precursor=self.precursor.isChecked(),
                 shows_immonium=self.immonium.isChecked(),
                 tolerance=self._tolerance(),

@@ -72,5 +72,5 @@ class MirrorView(SpectrumPage):
         """Return the number of ions of one of two compared matches, and the share of the intensity they explain."""
         assert self.spectra is not None
         ions = self.spectra.halves[half].ions
-        is_first = ions is next((one.ions for one in self.spectra.halves if one.ions is not None), None)
+        is_first = ions is next((shown_half.ions for shown_half in self.spectra.halves if shown_half.ions is not None), None)
         return "none" if ions is None else f"{len(ions.matches)} ({ions.explained * 100:.0f} %{' of intensity' if is_first else ''})"

@@ -293,7 +293,9 @@ class StructureCanvas(QWidget):
         found: list[tuple[float, float, Pick]] = []
         traces = self.scene.traces
         offsets = offsets_of(np.array([len(trace) for trace in traces], np.int64))
-        for number, distance, depth in self._near(np.concatenate([np.empty((0, 3), np.float32), *(one.position for one in traces)]), at):
+        for number, distance, depth in self._near(
+            np.concatenate([np.empty((0, 3), np.float32), *(trace.position for trace in traces)]), at
+        ):
             k = int(np.searchsorted(offsets, number, "right")) - 1
             trace, row = traces[k], number - int(offsets[k])
             mask = self.scene.mask(trace)
@@ -381,7 +383,7 @@ class StructureCanvas(QWidget):
             self._take(self.camera.panned(by.x(), by.y(), self.height()))
         elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             middle = self.rect().center()
-            before, after = (np.arctan2(one.y() - middle.y(), one.x() - middle.x()) for one in (at - by, at))
+            before, after = (np.arctan2(point.y() - middle.y(), point.x() - middle.x()) for point in (at - by, at))
             self._take(self.camera.turned(0.0, 0.0, float(np.degrees(after - before))))
         else:
             self._take(self.camera.turned(by.x() * _DEGREES_OF_PIXEL, by.y() * _DEGREES_OF_PIXEL))

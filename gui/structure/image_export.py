@@ -190,7 +190,7 @@ class PictureDialog(QDialog):
         self.setWindowTitle("Save turntable" if is_turntable else "Save picture")
         most = _MAXIMUM_IN_GIF if is_turntable else _MOST
         factor = 1 if is_turntable else 2
-        self.width_box, self.height_box = (self._size_box(min(factor * one, most), most) for one in (size.width(), size.height()))
+        self.width_box, self.height_box = (self._size_box(min(factor * length, most), most) for length in (size.width(), size.height()))
         self.seconds_box = NumberBox()
         self.seconds_box.setRange(1.0, 60.0)
         self.seconds_box.setDecimals(1)

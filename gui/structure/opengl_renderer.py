@@ -200,39 +200,39 @@ class OpenGLRenderer:
 
     def _drawn_whole(self, bodies: Sequence[_Uploaded], seen: _Seen) -> QOpenGLFramebufferObject:
         frame = self._bound("smooth", seen.size)
-        self._draw([(one, None) for one in bodies], seen)
+        self._draw([(body, None) for body in bodies], seen)
         return frame
 
     def _drawn_where_changed(self, bodies: Sequence[_Uploaded], seen: _Seen) -> QOpenGLFramebufferObject:
         """Return a picture without antialiasing, redrawing only changed triangles if possible."""
         few = _small(bodies) if QOpenGLFramebufferObject.hasOpenGLFramebufferBlit() else []
-        many = [one for one in bodies if one not in few]
+        many = [body for body in bodies if body not in few]
         frame = self._bound("plain", seen.size)
         if not many:
             self._last = None
-            self._draw([(one, None) for one in few], seen)
+            self._draw([(body, None) for body in few], seen)
             return frame
         if self._last is not None and self._last.is_same(seen, many):
-            self._draw([(one, corners) for one in many if len(corners := one.changed())], seen, clears=False)
+            self._draw([(body, corners) for body in many if len(corners := body.changed())], seen, clears=False)
         else:
-            self._draw([(one, None) for one in many], seen)
+            self._draw([(body, None) for body in many], seen)
         self._last = _Last(seen, many)
-        for one in many:
-            one.drawn = one.body
+        for drawn_body in many:
+            drawn_body.drawn = drawn_body.body
         if not few:
             return frame
         frame.release()
         above = self._bound("above", seen.size)
         QOpenGLFramebufferObject.blitFramebuffer(above, frame, _COLOUR_BUFFER | _DEPTH_BUFFER)
         above.bind()
-        self._draw([(one, None) for one in few], seen, clears=False)
+        self._draw([(body, None) for body in few], seen, clears=False)
         return above
 
     def close(self) -> None:
         """Delete all buffers."""
         if self._context.isValid() and self._context.makeCurrent(self._surface):
-            for one in self._uploaded.values():
-                one.destroy()
+            for uploaded in self._uploaded.values():
+                uploaded.destroy()
             self._uploaded.clear()
             self._frames.clear()
             self._last = None
@@ -349,7 +349,7 @@ class OpenGLRenderer:
 
 def _small(bodies: Sequence[_Uploaded]) -> list[_Uploaded]:
     """Return the smallest bodies with few triangles in total, in their order."""
-    sizes = np.array([one.n_indices // 3 for one in bodies], np.int64)
+    sizes = np.array([body.n_indices // 3 for body in bodies], np.int64)
     by_size = np.argsort(sizes, kind="stable")
     few = by_size[np.cumsum(sizes[by_size]) <= _FEW_TRIANGLES]
     return [bodies[k] for k in np.sort(few).tolist()]

@@ -31,9 +31,9 @@ class OverlayChoice:
     legend: bool = True
 
 
-def distance_text(one: Pick, other: Pick) -> str:
+def distance_text(pick: Pick, other: Pick) -> str:
     """Return the distance of two picked Cα or atoms as text."""
-    return f"{float(np.linalg.norm(one.place.astype(np.float64) - other.place)):.2f} Å"
+    return f"{float(np.linalg.norm(pick.place.astype(np.float64) - other.place)):.2f} Å"
 
 
 def paint_overlay(
@@ -58,12 +58,12 @@ def paint_overlay(
         for colour, thickness in ((halo, 4.0), (text, 1.8)):
             painter.setPen(QPen(colour, thickness))
             painter.drawEllipse(at, _RING, _RING)
-    for (one, start), (other, end) in pairwise(picks):
+    for (first_pick, start), (other, end) in pairwise(picks):
         middle = (start + end) / 2
         if QLineF(start, end).length() < _SHORT:
             # Below the rings, which the text would cover.
             middle += QPointF(0.0, 2 * _RING + QFontMetricsF(painter.font()).height() / 2)
-        write(distance_text(one, other), middle, is_centred=True)
+        write(distance_text(first_pick, other), middle, is_centred=True)
     for pick, at in picks if choice.residues else ():
         write(pick.label, at + QPointF(_RING + 4, -_RING - 2))
     if choice.legend:
@@ -85,7 +85,7 @@ class _Writer:
         box = QRectF(at.x() - width / 2 if is_centred else at.x(), at.y() - height / 2, width, height)
         box.moveLeft(min(max(box.left(), 0.0), max(self._area.width() - width, 0.0)))
         for _ in range(4):
-            if not any(box.intersects(one) for one in self._taken):
+            if not any(box.intersects(taken) for taken in self._taken):
                 break
             box.translate(0, height)
         self._taken.append(box)
@@ -138,7 +138,7 @@ def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor,
     if n_more:
         names.append(f"and {n_more} more")
     ends = [f"{scale.low_text}    {scale.high_text}" for scale in legend.scales]
-    space = max(metrics.horizontalAdvance(one) for one in [legend.title, *ends, *names]) + side + 8
+    space = max(metrics.horizontalAdvance(label) for label in [legend.title, *ends, *names]) + side + 8
     space = max(space, min(widest, metrics.horizontalAdvance(legend.note)))
     notes = _wrapped(legend.note, metrics, space)
     n_lines = n_fixed + len(names) + len(notes)

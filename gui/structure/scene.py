@@ -136,7 +136,7 @@ class Scene:
     @property
     def other_traces(self) -> list[Trace]:
         """Other chains of the files if they are shown."""
-        return [one for trace in self.traces for one in self.other_chains.get(trace, ())] if self.extent == "file" else []
+        return [other for trace in self.traces for other in self.other_chains.get(trace, ())] if self.extent == "file" else []
 
     def copied(self) -> Scene:
         """Return an independent copy of the scene."""
@@ -166,7 +166,7 @@ class Scene:
         if self.query is None or not _is_same(self.query, query):
             self.clear()
             self.query = query
-        self.hits = [one for one in self.hits if one.is_pinned]
+        self.hits = [hit for hit in self.hits if hit.is_pinned]
         self.chosen = None
         if hit is not None:
             self.chosen = self._with(hit)
@@ -192,8 +192,8 @@ class Scene:
 
     def pick(self, picks: Sequence[Pick]) -> None:
         """Replace the picks; residues without coordinates cannot be picked."""
-        self.picks = [one for one in picks if np.isfinite(one.place).all()][-_MAXIMUM_PICKS:]
-        wanted = {(one.trace, one.row) for one in self.picks}
+        self.picks = [pick for pick in picks if np.isfinite(pick.place).all()][-_MAXIMUM_PICKS:]
+        wanted = {(pick.trace, pick.row) for pick in self.picks}
         self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}
 
     def nearest_atoms(self, one: Pick, other: Pick) -> tuple[str, str, float] | None:
@@ -212,7 +212,7 @@ class Scene:
         shown = self.traces
         found = [(trace, atoms, False) for (trace, _), atoms in self.atoms.items() if trace in shown]
         bound = [(trace, self.ligands[trace], True) for trace in shown if self.shows_ligands and trace in self.ligands]
-        return [one for one in (*found, *bound) if len(one[1].position)]
+        return [group for group in (*found, *bound) if len(group[1].position)]
 
     def mask(self, trace: Trace) -> NDArray[np.bool_] | None:
         """Return the mask, shape (n,), of the shown residues of a chain, or None if all are shown."""
@@ -234,7 +234,7 @@ class Scene:
     def points(self) -> NDArray[np.float32]:
         """Return all shown Cα, shape (k, 3)."""
         shown = [self.places(trace) for trace in self.traces]
-        shown += [one.position for one in self.other_traces]
+        shown += [other_trace.position for other_trace in self.other_traces]
         return np.concatenate([np.empty((0, 3), np.float32), *shown])
 
     def aligned_points(self) -> NDArray[np.float32]:
@@ -269,12 +269,12 @@ class Scene:
         shown = [hit.trace for hit in self.hits if hit.is_shown]
         chains = [_shown_chain(trace, numbers.get(trace, 0), self.b_factors.get(trace)) for trace in self.traces]
         for trace in self.traces if self.extent == "file" else ():
-            chains += [_shown_chain(one, numbers.get(trace, 0), is_beside=True) for one in self.other_chains.get(trace, ())]
+            chains += [_shown_chain(other, numbers.get(trace, 0), is_beside=True) for other in self.other_chains.get(trace, ())]
         shares = None
         if self.query is not None and shown:
             key = (self.query, *shown)
             if self._shares is None or self._shares[0] != key:
-                of_hits = [(one.pairs.rows, one.chains.residue) for one in shown if one.pairs is not None]
+                of_hits = [(hit.pairs.rows, hit.chains.residue) for hit in shown if hit.pairs is not None]
                 self._shares = key, colouring.conservation(self.query.chains.residue, of_hits)
             shares = self._shares[1]
         return colouring.ColouredScene(tuple(chains), self.chosen.number if self.chosen else 0, shares, len(shown))
@@ -302,23 +302,23 @@ class Scene:
         found += [self._ligand(trace, self.ligands[trace], hit_colour(numbers.get(trace, 0))) for trace in bound]
         self._meshes = {key: mesh for key, mesh in self._meshes.items() if key in self._used}
         self._bodies = {key: body for key, body in self._bodies.items() if key in self._used}
-        return [one for one in found if len(one.mesh.triangles)]
+        return [body for body in found if len(body.mesh.triangles)]
 
     def _with(self, hit: Trace) -> ShownHit:
         known = self._shown(hit)
         if known is not None:
             return known
-        taken = {one.number for one in self.hits}
+        taken = {hit.number for hit in self.hits}
         made = ShownHit(hit, next(number for number in range(1, MAXIMUM_HITS + 2) if number not in taken))
         self.hits.append(made)
         return made
 
     def _shown(self, hit: Trace) -> ShownHit | None:
-        return next((one for one in self.hits if _is_same(one.trace, hit)), None)
+        return next((scene_hit for scene_hit in self.hits if _is_same(scene_hit.trace, hit)), None)
 
     def _drop_missing(self) -> None:
         there = {self.query, *(hit.trace for hit in self.hits)}
-        self.pick([one for one in self.picks if one.trace in there])
+        self.pick([pick for pick in self.picks if pick.trace in there])
         self.other_chains = {trace: chains for trace, chains in self.other_chains.items() if trace in there}
         self.b_factors = {trace: values for trace, values in self.b_factors.items() if trace in there}
         self.lit = {trace: mask for trace, mask in self.lit.items() if trace in there}
@@ -378,22 +378,22 @@ def _shown_chain(
     return colouring.ShownChain(trace.chains, number, trace.pairs.rows, trace.pairs.distance, b_factor=b_factor, evidence=trace.evidence)
 
 
-def _is_same(one: Trace, other: Trace) -> bool:
+def _is_same(trace: Trace, other: Trace) -> bool:
     """Return True if two traces are the same row of the table or the same query, possibly read twice."""
-    if one is other:
+    if trace is other:
         return True
-    if one.evidence is not other.evidence or one.name != other.name or one.path != other.path or bool(one.hit) != bool(other.hit):
+    if trace.evidence is not other.evidence or trace.name != other.name or trace.path != other.path or bool(trace.hit) != bool(other.hit):
         return False
     keys = ("query_index", "target_index", "cigar")
-    return all(one.hit.get(key) == other.hit.get(key) for key in keys) if one.hit else one.letters == other.letters
+    return all(trace.hit.get(key) == other.hit.get(key) for key in keys) if trace.hit else trace.letters == other.letters
 
 
 def _detail(style: str, n_residues: int, maximum_triangles: int) -> Detail:
     """Return the finest detail within the maximum number of triangles, otherwise the coarsest."""
-    for one in DETAILS:
-        of_residue = _TRIANGLES_OF_BALL * 4**one.level if style == "spheres" else 2 * one.steps * one.sides
+    for detail in DETAILS:
+        of_residue = _TRIANGLES_OF_BALL * 4**detail.level if style == "spheres" else 2 * detail.steps * detail.sides
         if n_residues * of_residue <= maximum_triangles:
-            return one
+            return detail
     return DETAILS[-1]
 
 

@@ -74,4 +74,8 @@ class SceneFilesTask(WritingTask):
 
 def _row(hit: Trace) -> dict[str, Any]:
     """Return the row of the table with the transformation, which damaged rows lack."""
-    return {**hit.hit, "rotation": hit.rotation.ravel().tolist(), "translation": ",".join(repr(float(one)) for one in hit.translation)}
+    return {
+        **hit.hit,
+        "rotation": hit.rotation.ravel().tolist(),
+        "translation": ",".join(repr(float(number)) for number in hit.translation),
+    }

@@ -120,10 +120,10 @@ class StructurePanel(QWidget):
         self.note.hide()
         self.style_box = self._box("Style of the chains", STYLES, self.scene.style, self._choose_style)
         self.colour_box = self._box(
-            "Colours of the residues", {one.name: one.title for one in schemes}, self.scene.scheme, self._choose_scheme
+            "Colours of the residues", {scheme.name: scheme.title for scheme in schemes}, self.scene.scheme, self._choose_scheme
         )
-        for i, one in enumerate(schemes):
-            self.colour_box.setItemData(i, one.help, Qt.ItemDataRole.ToolTipRole)
+        for i, offered_scheme in enumerate(schemes):
+            self.colour_box.setItemData(i, offered_scheme.help, Qt.ItemDataRole.ToolTipRole)
         self.extent_box = self._box(
             "Shown chains: all chains of the files, aligned chains, or only their aligned residues",
             EXTENTS,
@@ -190,7 +190,7 @@ class StructurePanel(QWidget):
     def light(self, residues: Mapping[Trace, NDArray[np.bool_]]) -> None:
         """Highlight residues that are selected in other views, and no others."""
         before, self.scene.lit = self.scene.lit, dict(residues)
-        was, now = ({trace: mask for trace, mask in one.items() if mask.any()} for one in (before, residues))
+        was, now = ({trace: mask for trace, mask in masks.items() if mask.any()} for masks in (before, residues))
         if was.keys() != now.keys() or any(not np.array_equal(mask, was[trace]) for trace, mask in now.items()):
             self.canvas.refresh()
 
@@ -241,7 +241,7 @@ class StructurePanel(QWidget):
     @property
     def _name(self) -> str:
         chosen = self.scene.chosen
-        return "_".join(one.name for one in (self.scene.query, chosen.trace if chosen else None) if one is not None)
+        return "_".join(trace.name for trace in (self.scene.query, chosen.trace if chosen else None) if trace is not None)
 
     # ------------------------------------------------------------------------------------------------------------ parts
 
@@ -508,7 +508,7 @@ class StructurePanel(QWidget):
         elif not is_more:
             self.pick([pick])
         elif pick in self.scene.picks:
-            self.pick([one for one in self.scene.picks if one != pick])
+            self.pick([picked for picked in self.scene.picks if picked != pick])
         else:
             self.pick([*self.scene.picks, pick])
 
@@ -634,7 +634,7 @@ class StructurePanel(QWidget):
         """Return chains without predicted confidence whose B-factors are still needed by the confidence scheme."""
         if self.scene.scheme != "confidence":
             return []
-        return [one for one in self.scene.traces if one not in self.scene.b_factors and np.isnan(one.chains.confidence).all()]
+        return [trace for trace in self.scene.traces if trace not in self.scene.b_factors and np.isnan(trace.chains.confidence).all()]
 
     def _read_b_factors(self) -> None:
         """Read the B-factors shown by the confidence scheme for chains that are not predictions."""

@@ -31,7 +31,7 @@ def shown_text(column: Column, value: Any, locale: QLocale) -> str:
         case "numbers":
             return _numbers(column, value)
         case "heat":
-            return "; ".join("–" if one is None else locale.toString(float(one), "f", column.decimals) for one in value)
+            return "; ".join("–" if number is None else locale.toString(float(number), "f", column.decimals) for number in value)
         case "identifier":
             return str(value)
         case "integer":
@@ -88,7 +88,7 @@ def saved_text(column: Column, value: Any) -> str:
     if column.kind == "numbers":
         return _numbers(column, value)
     if column.kind == "heat":
-        return ";".join("" if one is None else f"{one:.15g}" for one in value)
+        return ";".join("" if number is None else f"{number:.15g}" for number in value)
     if column.kind == "truth":
         return "true" if value else "false"
     return _in_line(str(value)) if column.kind == "text" else _digits(column, value)

@@ -23,11 +23,11 @@ def paint_heat(painter: QPainter, area: QRect, values: Sequence[float | None], p
     width = inner.width() / len(values)
     background, line = palette.color(QPalette.ColorRole.Base), palette.color(QPalette.ColorRole.Mid)
     painter.save()
-    for place, one in enumerate(relative(values).tolist()):
+    for place, share in enumerate(relative(values).tolist()):
         box = QRectF(inner.left() + place * width, inner.top(), max(width - 1, 1.0), inner.height())
-        if one == one:
+        if share == share:
             painter.fillRect(box, background)
-            painter.fillRect(box, shade_colour(one / _FULL, background))
-        painter.setPen(QPen(line, 1, Qt.PenStyle.SolidLine if one == one else Qt.PenStyle.DotLine))
+            painter.fillRect(box, shade_colour(share / _FULL, background))
+        painter.setPen(QPen(line, 1, Qt.PenStyle.SolidLine if share == share else Qt.PenStyle.DotLine))
         painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
     painter.restore()

@@ -124,8 +124,8 @@ class ParquetTableModel(QAbstractTableModel):
     def name_header(self, column: str, header: str) -> None:
         """Set the header of a column for the shown run."""
         self._headers[column] = header
-        for section, one in enumerate(self.columns):
-            if one.name == column:
+        for section, table_column in enumerate(self.columns):
+            if table_column.name == column:
                 self.headerDataChanged.emit(Qt.Orientation.Horizontal, section, section)
 
     def show(self, conditions: Iterable[Condition] | None = None, order: Sequence[tuple[str, bool]] | None = None) -> None:
@@ -335,18 +335,18 @@ class ParquetTableModel(QAbstractTableModel):
             # The user has scrolled on: pages that were passed are no longer needed.
             self._worker.cancel("page")
             self._requested_pages.clear()
-        for one in (number, number + 1, number - 1):
-            start = one * PAGE_ROWS
-            if one in self._requested_pages or one in self._pages or not 0 <= start < len(self.rows):
+        for page in (number, number + 1, number - 1):
+            start = page * PAGE_ROWS
+            if page in self._requested_pages or page in self._pages or not 0 <= start < len(self.rows):
                 continue
-            self._requested_pages.add(one)
+            self._requested_pages.add(page)
             rows = self.rows[start : start + PAGE_ROWS]
             self._worker.submit(
-                f"page {one}",
+                f"page {page}",
                 partial(_page, source, rows, names),
-                partial(self._receive, one),
+                partial(self._receive, page),
                 self._fail,
-                is_urgent=one == number,
+                is_urgent=page == number,
             )
 
     def _receive(self, number: int, page: Page) -> None:

@@ -389,7 +389,7 @@ class TableView(QTableView):
 
     def _selected(self) -> NDArray[np.int64]:
         selection: QItemSelection = self.selectionModel().selection()
-        ranges = [np.arange(one.top(), one.bottom() + 1) for one in selection.toList()]
+        ranges = [np.arange(row_range.top(), row_range.bottom() + 1) for row_range in selection.toList()]
         return np.unique(np.concatenate(ranges)) if ranges else np.empty(0, np.int64)
 
     def _copied(self, text: str, n_rows: int) -> None:

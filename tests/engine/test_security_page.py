@@ -118,8 +118,8 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "| presets, tables of samples, the window's settings |": (
         "engine/test_parameters.py::test_read_preset_does_not_wait_for_a_pipe",
-        "gui/test_settings.py::test_settings_that_are_a_pipe_are_not_waited_for",
-        "gui/test_settings.py::test_a_damaged_file_is_put_aside_and_the_defaults_are_taken",
+        "gui/test_settings.py::test_settings_that_are_a_pipe_do_not_block",
+        "gui/test_settings.py::test_damaged_file_is_moved_aside_for_the_defaults",
     ),
     "| names in the input": (
         "engine/formats/test_fasta.py::test_fasta_refuses_long_names",
@@ -200,7 +200,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_refuses_folder_that_others_can_change",),
     "The database of a project is opened by its name": ("engine/project/test_strangers.py::test_tables_that_are_views_are_refused",),
     "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
-    "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_are_those_of_this_machine",),
+    "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),
     "`python installer/audit.py`": (
         "installer/test_audit.py::test_this_environment_has_none",
         "installer/test_audit.py::test_no_hole_is_allowed_by_what_is_declared",

@@ -1,6 +1,6 @@
-"""A real window on a display of its own, and the checks that every test of the window must pass.
+"""Fixtures with a real window on its own display, and the checks that every window test must pass.
 
-A test fails on a Qt warning (pytest-qt, see pyproject.toml), and when it leaves a thread, a top-level widget or a running timer behind.
+A test fails on a Qt warning (pytest-qt, see pyproject.toml), and if it leaves a thread, a top-level widget or a running timer.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ _servers: list[subprocess.Popen[bytes]] = []
 
 @pytest.fixture(scope="session")
 def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The display that is there, or a virtual one; always one of its own for each of several processes of tests (pytest-xdist), since focus
-    and clipboard are a display's."""
+    """Existing or virtual display; each process of pytest-xdist has its own, since focus and clipboard belong to a display."""
     pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
     # File dialogs remember their folders in the user's own configuration.
     os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("configuration"))
@@ -69,12 +68,12 @@ def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         server.terminate()
         server.wait()
     else:
-        server.returncode = 0  # it ends after this process, which therefore does not ask how
+        server.returncode = 0  # it ends after this process, which therefore cannot read its exit status
 
 
 @pytest.fixture(scope="session")
 def qapp_args(display: None) -> list[str]:
-    """Lets pytest-qt make its application only once there is a display."""
+    """Make pytest-qt create its application only after a display is available."""
     return ["proteoscope"]
 
 
@@ -87,7 +86,7 @@ def shared_theme(qapp: QApplication) -> Theme:
 
 @pytest.fixture
 def theme(shared_theme: Theme) -> Iterator[Theme]:
-    """The look of the application, light unless a test chooses."""
+    """Theme of the application, light unless a test changes it."""
     shared_theme.choose("light")
     yield shared_theme
     shared_theme.choose("light")
@@ -102,7 +101,7 @@ def _timers_in_sight() -> list[QTimer]:
     from PySide6.QtCore import QTimer
 
     objects = gc.get_objects()
-    # Their types, not `isinstance`: that asks a weak proxy for its class, and the object behind it may be gone.
+    # Types are compared without `isinstance`, which asks a weak proxy for the class of an object that may be gone.
     kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, QTimer)}
     return [one for one in objects if type(one) in kinds] if kinds else []
 
@@ -115,7 +114,7 @@ class OldTimers:
         self._n_modules = 0
 
     def active(self) -> list[QTimer]:
-        """All timers that run, these and those that the collector shows."""
+        """Return all running timers, old and new."""
         from shiboken6 import isValid
 
         found = _timers_in_sight()
@@ -123,13 +122,13 @@ class OldTimers:
         return [timer for timer in found if isValid(timer) and timer.isActive()]
 
     def freeze(self) -> None:
-        """Let the collector look no further at what there is."""
+        """Exclude the present objects from garbage collection."""
         self._known = [one for one in self._known if one() is not None]
         self._known += [weakref.ref(one) for one in _timers_in_sight()]
         gc.freeze()
 
     def end_module(self) -> None:
-        """Let the collector look at everything, when its turn has come."""
+        """Include all objects in garbage collection again if a collection is due."""
         self._n_modules += 1
         if self._n_modules % _MODULES_AT_ONCE == 0:
             gc.unfreeze()
@@ -146,8 +145,9 @@ def old_timers(qapp: QApplication) -> Iterator[OldTimers]:
 
 @pytest.fixture(scope="module", autouse=True)
 def old_objects(old_timers: OldTimers) -> Iterator[None]:
-    """What was there before a test is no garbage and no leak of it: Python's collector looks no further at it, which would take most of the
-    time of a short test. What has become garbage since then is collected behind some modules."""
+    """Exclude objects from before a test from its garbage collection, which would take most of the time of a short test.
+
+    Their garbage is collected after some modules."""
     old_timers.freeze()
     yield
     old_timers.end_module()
@@ -155,7 +155,7 @@ def old_objects(old_timers: OldTimers) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fails a test that leaves threads, top-level widgets or running timers."""
+    """Fail a test that leaves threads, top-level widgets or running timers."""
     from PySide6.QtCore import QEvent
 
     def widgets() -> list[str]:
@@ -166,7 +166,7 @@ def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureR
 
     threads, n_widgets, running = set(threading.enumerate()), len(widgets()), old_timers.active()
     yield
-    # pytest would hold on to the windows that fixtures made, and those to what is theirs.
+    # pytest would retain the windows made by fixtures, and everything that they own.
     request.node.funcargs.clear()
     deadline = time.monotonic() + _SECONDS_TO_END
     while True:
@@ -187,8 +187,10 @@ def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureR
 
 @pytest.fixture
 def make_window(qapp: QApplication, theme: Theme, tmp_path: Path, qtbot: QtBot) -> Iterator[Callable[[], MainWindow]]:
-    """Opens windows that share one settings file, and closes those still open at the end. Each is active when a test gets it: Qt passes
-    shortcuts to the active window alone, and on a busy display a window becomes that some time after it was shown."""
+    """Open windows that share one settings file, and close those still open at the end.
+
+    Each window is active when a test gets it: Qt passes shortcuts only to the active window, which a shown window becomes with delay on
+    a busy display."""
     from PySide6.QtCore import QEvent
     from shiboken6 import isValid
 
@@ -220,8 +222,7 @@ def make_window(qapp: QApplication, theme: Theme, tmp_path: Path, qtbot: QtBot) 
 
 @pytest.fixture(scope="session")
 def small_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Bovine albumin, which the sample BSA1 is of, and the first 400 of the other proteins of the sample's database: a search in it takes a
-    seventh of one in all of them."""
+    """Bovine albumin, the protein of the sample BSA1, and the first 400 other proteins of its database; searches take a seventh."""
     entries = gzip.decompress((SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").read_bytes()).decode().split("\n>")
     albumin = next(entry for entry in entries if "ALBU_BOVIN" in entry.partition("\n")[0])
     path = tmp_path_factory.mktemp("small-database") / "albumin_and_others.fasta"
@@ -243,7 +244,7 @@ def small_spectra(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path, small_database: Path) -> Path:
-    """A project with the identification of the sample, as the demo does it, among those proteins."""
+    """Project with an identification of the sample, made as by the demo, against those proteins."""
     from proteoscope.engine.searches import run_search, search_of_kind
 
     folder, demo = tmp_path_factory.mktemp("identified-once") / "project", search_of_kind("identify").demo
@@ -255,7 +256,7 @@ def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Pa
 
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path) -> Callable[[str], Path]:
-    """The folder of a project with a finished run of a kind, made once for all tests that change nothing of it."""
+    """Folder of a project with a finished run of a kind, made once for all tests that only read it."""
     from tests.fuzz.result_tables import make
 
     folder = tmp_path_factory.mktemp("finished")
@@ -276,7 +277,7 @@ def window(make_window: Callable[[], MainWindow]) -> MainWindow:
 
 @pytest.fixture
 def hand(window: MainWindow, qtbot: QtBot) -> Iterator[Hand]:
-    """Clicks and types in the window with events of X; the test is skipped where there are none."""
+    """Mouse and keyboard through X events; skips the test if X events are unavailable."""
     from tests.gui.x_events import Hand, at_hand
 
     at_hand(window, qtbot)

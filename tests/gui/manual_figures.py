@@ -1,7 +1,7 @@
-"""The figures of the manual and the README, made anew by ``python -m tests.gui.screenshots --figures``.
+"""Figures of the manual and the README, created by ``python -m tests.gui.screenshots --figures``.
 
-They show the runs of the page "Worked examples", whose commands are run first, in a window of 1280 x 800; the volcano plot alone shows
-made-up runs, since what ships is one sample.
+They show the runs of the page "Worked examples", whose commands are run first, in a window of 1280 x 800. Only the volcano plot shows
+synthetic runs, since the supplied data is a single sample.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _QUALITY = 80
 
 
 class Figures(Photographer):
-    """Takes the figures, in the light look."""
+    """Photographer of the figures, in the light theme."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, "light", "1", ())
-        # A name that stands in the figures.
+        # A name that appears in the figures.
         named = self.temporary.parent / "worked-examples"
         shutil.rmtree(named, ignore_errors=True)
         self.temporary = self.temporary.rename(named)
@@ -44,7 +44,7 @@ class Figures(Photographer):
             raise OSError(f"{path}: not written; Qt has no WebP, or the disk refused")
 
     def go(self, views: list[str]) -> None:
-        """Take all figures, whatever views are named."""
+        """Take all figures, whichever views are named."""
         project = self.examples()
         self.window.show_page(self.window.start_page)
         self.take("window")
@@ -61,7 +61,7 @@ class Figures(Photographer):
         shutil.rmtree(self.temporary)
 
     def examples(self) -> Path:
-        """The project of the worked examples."""
+        """Return the project of the worked examples."""
         from proteoscope.engine.command_line.main import main
         from tests.test_worked_examples import PAGE, examples
 
@@ -72,7 +72,7 @@ class Figures(Photographer):
         return self.temporary / "bench"
 
     def shown(self, kind: str) -> Any:
-        """The results of the run of a kind."""
+        """Return the results of the run of a kind."""
         pane = self.window.project_pane
         pane.select(next(run.id for run in pane.project.runs() if run.kind == kind))
         results = self.window.searches[kind].results
@@ -80,7 +80,7 @@ class Figures(Photographer):
         return results
 
     def form(self) -> None:
-        """The form of an identification, filled with its sample."""
+        """Take the identification form, filled with its sample."""
         window, samples = self.window, self.temporary / "samples"
         window.menus.new["identify"].trigger()
         form = window.form
@@ -93,7 +93,7 @@ class Figures(Photographer):
         self.take("form")
 
     def results(self, kind: str) -> None:
-        """Proteins, peptides and PSMs with an annotated spectrum, and the coverage of the protein."""
+        """Take proteins, peptides and PSMs with an annotated spectrum, and the coverage of the protein."""
         results = self.shown(kind)
         results.panels["proteins"].view.choose(0)
         self.wait_for(results)
@@ -106,14 +106,14 @@ class Figures(Photographer):
         results.tabs.setCurrentIndex(0)
 
     def hits(self) -> None:
-        """Hits of a sequence with the alignment of one."""
+        """Take hits of a sequence with the alignment of one."""
         results = self.shown("align")
         results.hits.view.choose(0)
         self.wait_for(results)
         self.take("hits")
 
     def folds(self) -> None:
-        """Two domains superposed."""
+        """Take two superposed domains."""
         results = self.shown("structures")
         results.hits.view.choose(1)
         self.wait_for(results)
@@ -123,26 +123,26 @@ class Figures(Photographer):
         results.structures_action.setChecked(False)
 
     def mirror(self) -> None:
-        """An explained spectrum mirrored with the one it resembles."""
+        """Take an explained spectrum mirrored with a similar identified one."""
         results = self.shown("explain")
         results.explained.view.choose(0)
         self.wait_for(results)
         self.take("mirror")
 
     def reads(self) -> None:
-        """Places of reads."""
+        """Take the positions of reads."""
         results = self.shown("reads")
         results.alignments.view.choose(3)
         self.wait_for(results)
         self.take("reads")
 
     def evidence(self) -> None:
-        """Peptides on the fold of a relative."""
+        """Take peptides on the fold of a homologue."""
         self.shown("evidence")
         self.take("evidence")
 
     def volcano(self) -> None:
-        """Quantities of made-up runs of two conditions."""
+        """Take quantities of synthetic runs of two conditions."""
         from tests.engine.views.quantity_projects import quantified_project
 
         self.window.open_project(quantified_project(self.temporary / "quantities").folder)

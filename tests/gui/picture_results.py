@@ -1,7 +1,7 @@
-"""Takes pictures of every view of the results, in both looks: folders of a project with an identification and of one with a search of
-sequences, and what the pictures' names begin with.
+"""Take screenshots of every result view in both themes, given the folders of two projects and a prefix of file names.
 
-In a process of its own for another scale of the screen, which is fixed when Qt starts.
+The projects have an identification and a sequence search. Another scale of the screen needs its own process, since Qt reads it at the
+start.
 """
 
 from __future__ import annotations

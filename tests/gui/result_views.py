@@ -1,4 +1,4 @@
-"""What tests of every view of results do: wait, read a table, click a row, look for texts that have no room."""
+"""Helpers for tests of result views: wait, read a table, click a row, find texts that are cut off."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def click_row(panel: TablePanel, position: int, qtbot: QtBot) -> None:
 
 
 def corner_texts(plot: FigureView) -> list[str]:
-    """The texts in the corners of a plot."""
+    """Return the texts in the corners of a plot."""
     panels = () if plot.figure is None else plot.figure.panels
     return [mark.text for panel in panels for mark in panel.marks if isinstance(mark, Corner)]
 
 
 def overlapping(bar: FilterBar) -> list[str]:
-    """Fields and labels of a filter that stand on each other, or beyond the bar's ends, or have too little room."""
+    """Return fields and labels of a filter that overlap, exceed the bar, or are too small."""
     shown = [part for part in bar.findChildren(QWidget) if part.isVisible() and part.parentWidget() is bar]
     places = [(type(part).__name__, part.geometry()) for part in shown]
     found = [f"{name} {place}" for name, place in places if not bar.rect().contains(place)]
@@ -57,7 +57,7 @@ def overlapping(bar: FilterBar) -> list[str]:
 
 
 def cut_off(view: QWidget) -> list[str]:
-    """Texts that have less room than they need."""
+    """Return texts that have less space than they need."""
     found = []
     for widget in (*view.findChildren(QLabel), *view.findChildren(QAbstractButton)):
         if not widget.isVisible() or isinstance(widget, ElidedLabel):
@@ -71,7 +71,7 @@ def cut_off(view: QWidget) -> list[str]:
 
 
 def opened(view: RunView, project: Project, qtbot: QtBot, size: tuple[int, int] = (1300, 850)) -> None:
-    """Show a view as a window of its own, with the project's newest run of its kind, and wait until all is drawn."""
+    """Show a view as a window with the newest run of its kind, and wait until it is drawn."""
     qtbot.addWidget(view)
     view.resize(*size)
     with qtbot.waitActive(view):
@@ -82,14 +82,15 @@ def opened(view: RunView, project: Project, qtbot: QtBot, size: tuple[int, int] 
 
 
 class KeptView(Generic[View]):
-    """A view with a run that the tests of a module share: opening one takes longer than most tests do. Each gets it as it was opened, which
-    is looked at; where a filter that is reset, and rows and pages that are chosen again, do not bring that back, the run is opened anew.
+    """View with a run shared by the tests of a module, since opening one takes longer than most tests.
 
-    What a test changes besides (columns, marks, what is picked in pictures, files), it changes in a view of its own.
+    Each test gets it in its first state, which is checked: the filter is reset and the first rows and pages are selected, or the run is
+    opened again. A test that changes anything else (columns, marks, picks, files) uses its own view.
 
     Parameters
     ----------
-    size : of the view as a window of its own; None for one that shows the run already, in a window.
+    size : tuple of int or None
+        Size of the view as a window; None for a view that already shows the run in a window.
     """
 
     def __init__(self, view: View, project: Project, request: pytest.FixtureRequest, size: tuple[int, int] | None = (1300, 850)) -> None:
@@ -101,7 +102,7 @@ class KeptView(Generic[View]):
         self._layout, self._begin = view.state(), self._seen()
 
     def as_opened(self, qtbot: QtBot) -> View:
-        """The view, with what it showed at first, and active."""
+        """Return the view, active and restored to its first state."""
         view = self.view
         if not view.isActiveWindow():
             with qtbot.waitActive(view):
@@ -124,14 +125,14 @@ class KeptView(Generic[View]):
         return view
 
     def close(self) -> None:
-        """Let the run and the view go."""
+        """Release the run and the view."""
         self.view.clear()
         self.view.close()
         self.view.deleteLater()
         QApplication.sendPostedEvents(self.view, QEvent.Type.DeferredDelete.value)
 
     def _fields(self) -> Iterator[tuple[QWidget, Any]]:
-        # Of pages that nobody has looked at some get what can be chosen, and their bounds, only when they are read.
+        # Some pages receive their choices and limits only when they are first shown.
         for tabs in self.view.findChildren(QTabWidget):
             yield tabs, tabs.currentIndex()
         for choice in self.view.findChildren(QComboBox):
@@ -146,12 +147,12 @@ class KeptView(Generic[View]):
             yield line, line.text()
 
     def _changes(self) -> list[str]:
-        """What is otherwise than at first; what was made since then is not looked at."""
+        """Return the differences from the first state; objects created since then are ignored."""
         now = self._seen()
         return [f"{what}: {now.get(what)} instead of {value}" for what, value in self._begin.items() if now.get(what) != value]
 
     def _seen(self) -> dict[Any, Any]:
-        """What is shown: rows, their order, the chosen ones, and what stands in fields."""
+        """Return what is shown: rows, their order, the selected ones, and the values of fields."""
         panels = {
             name: (panel.model.rows.tolist(), panel.view.chosen, panel.view.selected, panel.scope_text, panel.hidden_columns())
             for name, panel in self.view.panels.items()
@@ -173,7 +174,7 @@ class KeptView(Generic[View]):
             elif isinstance(field, QAbstractButton):
                 field.click()
         if any(begin[name][3] and panel.scope_text not in ("", begin[name][3]) for name, panel in view.panels.items()):
-            # Of a part of what is chosen above: that comes back with the choice.
+            # It belongs to the selection above and returns with it.
             for panel in view.panels.values():
                 panel.clear_choice()
         for name, panel in view.panels.items():

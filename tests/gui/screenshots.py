@@ -1,11 +1,11 @@
-"""Pictures of every view of the window, light and dark, at 100 % and 200 %, to be looked at by eye.
+"""Screenshots of every view of the window, light and dark, at 100 % and 200 %, for visual inspection.
 
 ::
 
     xvfb-run -a -s "-screen 0 2800x2000x24" python -m tests.gui.screenshots [FOLDER] [--views VIEW ...]
 
-They are written to ``artefacts/screenshots`` unless a folder is given, and are of all views unless some are named. The figures of the
-manual are made anew, where they stand (``docs/figures``) or in a folder, by::
+They are written to ``artefacts/screenshots`` unless a folder is given, and show all views unless some are named. The figures of the
+manual are created again, in ``docs/figures`` or in a folder, by::
 
     xvfb-run -a -s "-screen 0 1920x1200x24" python -m tests.gui.screenshots --figures [FOLDER]
 """
@@ -40,7 +40,7 @@ VIEWS = (
 
 
 def main(folder: Path, views: list[str]) -> None:
-    """Take all pictures, each look and scale in a process of its own: Qt takes its scale at the start."""
+    """Take all screenshots, each theme and scale in its own process, since Qt reads its scale at the start."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         for look in LOOKS:
@@ -53,11 +53,12 @@ def main(folder: Path, views: list[str]) -> None:
 
 
 class Photographer:
-    """A window that goes through its views.
+    """Window that is taken through its views.
 
     Parameters
     ----------
-    recent : projects that it remembers; nobody looks whether they are there.
+    recent : tuple of str
+        Remembered projects, which need not exist.
     """
 
     def __init__(self, folder: Path, look: Any, scale: str, recent: tuple[str, ...] = RECENT) -> None:
@@ -80,25 +81,25 @@ class Photographer:
         self.window.show()
 
     def wait(self, done: Any = None, seconds: float = 0.3) -> None:
-        """Let the window work until something is done, or for a moment."""
+        """Run the event loop until a condition holds, or for a moment."""
         end = time.monotonic() + (240 if done else seconds)
         while time.monotonic() < end and not (done and done()):
             self.application.processEvents()
             time.sleep(0.005)
 
     def take(self, name: str, widget: Any = None) -> None:
-        """Write a picture."""
+        """Write a screenshot."""
         self.wait()
         (widget or self.window).grab().save(str(self.folder / f"{name}-{self.suffix}.png"))
 
     def go(self, views: list[str]) -> None:
-        """Take the pictures of some views."""
+        """Take the screenshots of some views."""
         for view in views:
             getattr(self, view)()
         self.window.close()
 
     def start_and_form(self) -> None:
-        """The pages before a run."""
+        """Take the pages before a run."""
         window, form = self.window, self.window.form
         self.take("01-start")
         window.menus.new["identify"].trigger()
@@ -134,7 +135,7 @@ class Photographer:
         window.resize(1280, 860)
 
     def dialogs(self) -> None:
-        """Picker, questions and messages."""
+        """Take pickers, prompts and messages."""
         from proteoscope.gui.dialogs import CloseDialog, CrashDialog, LostProjectDialog, about, report_text
         from proteoscope.gui.forms.modification_picker import ModificationPicker
 
@@ -168,7 +169,7 @@ class Photographer:
         window.dock_log.hide()
 
     def jobs_and_results(self) -> None:
-        """A run, and what it found."""
+        """Take a run and its results."""
         from proteoscope.gui.tasks import SearchTask
 
         window, real = self.window, SearchTask.run
@@ -210,7 +211,7 @@ class Photographer:
         SearchTask.run = real
 
     def sequence_search(self) -> None:
-        """The second kind of search: its form, its results with many queries and with one, and the devices."""
+        """Take the sequence search: form, results with many queries and with one, and the devices."""
         window = self.window
         queries, database = self.proteins()
         window.menus.new["align"].trigger()
@@ -280,7 +281,7 @@ class Photographer:
         self.take("42-search-form-gpus")
 
     def machine(self) -> None:
-        """Devices, estimates beside Run, the choice of workers, and what a run took beside what was predicted, in two sizes."""
+        """Take devices, estimates next to Run, the workers dialog, and actual against predicted time, in two sizes."""
         window = self.window
         sizes = (1024, 700), (1280, 800)
         window.menus.devices.trigger()
@@ -332,7 +333,7 @@ class Photographer:
             self.take(f"135-prediction-{width}")
 
     def structure_search(self) -> None:
-        """The search among structures: its form, the alignment of a hit, and thresholds."""
+        """Take the structure search: its form, the alignment of a hit, and thresholds."""
         from tests.engine.views.structure_projects import project_with_structures
 
         window, files = self.window, self.temporary / "relatives of a fold files"
@@ -354,7 +355,7 @@ class Photographer:
         self.take("52-structures-filtered")
 
     def structures_3d(self) -> None:
-        """Superposed structures: styles, colours, picked residues, many hits, small windows, and without OpenGL."""
+        """Take superposed structures: styles, colours, picked residues, many hits, small windows, and without OpenGL."""
         from PySide6.QtCore import Qt
 
         from proteoscope.gui.structure.image_export import PictureDialog
@@ -411,7 +412,7 @@ class Photographer:
         results.structures_action.setChecked(False)
 
     def clustering(self) -> None:
-        """Clusters of the sample's spectra: the form, the clusters, all spectra, and a spectrum zoomed into."""
+        """Take clusters of the sample spectra: the form, the clusters, all spectra, and a zoomed spectrum."""
         window = self.window
         window.menus.new["cluster"].trigger()
         form = window.form
@@ -435,7 +436,7 @@ class Photographer:
         window.resize(1280, 860)
 
     def explanation(self) -> None:
-        """Explained spectra with the map of their run, and the form, which goes on from an identification."""
+        """Take explained spectra with the map of their run, and the form that continues an identification."""
         from tests.engine.views.cluster_projects import project_with_explanation
 
         window = self.window
@@ -462,7 +463,7 @@ class Photographer:
         self.take("74-explain-form-wrong")
 
     def runs(self) -> None:
-        """The sample's run: all spectra, chromatogram, a match mirrored with its prediction, the page of what it was, and advice."""
+        """Take the sample run: all spectra, chromatogram, a match mirrored with its prediction, the run page, and advice."""
         from proteoscope.engine.command_line.main import main as run
         from proteoscope.gui.conversion_dialog import ConversionDialog
 
@@ -496,7 +497,7 @@ class Photographer:
         self.take("105-advice")
 
     def library(self) -> None:
-        """The sample in a library of two other runs: matches, and one mirrored with its entry."""
+        """Take the sample searched in a library of two other runs: matches, and one mirrored with its entry."""
         from proteoscope.engine.command_line.main import main as run
 
         window, project = self.window, self.temporary / "library"
@@ -510,7 +511,7 @@ class Photographer:
         window.resize(1280, 860)
 
     def evidence(self) -> None:
-        """Peptides of the sample on the structure of a relative: a protein, a peptide, and the fold by exposure."""
+        """Take sample peptides on the structure of a homologue: a protein, a peptide, and the fold by exposure."""
         from proteoscope.engine.command_line.main import main as run
 
         window, project = self.window, self.temporary / "evidence"
@@ -524,7 +525,7 @@ class Photographer:
         window.resize(1280, 860)
 
     def quantities(self) -> None:
-        """The form with its design, and quantities of made runs: volcano, profile, samples, what is missing, traces."""
+        """Take the form with its design, and quantities of synthetic runs: volcano, profile, samples, missing values, traces."""
         from tests.engine.views.quantity_projects import quantified_project
 
         window = self.window
@@ -557,7 +558,7 @@ class Photographer:
         window.resize(1280, 860)
 
     def modified(self) -> None:
-        """Peptides with modifications that nobody listed: the form, the results zoomed and filtered, and the form of the search again."""
+        """Take an open modification search: the form, zoomed and filtered results, and the form of the next search."""
         from tests.engine.views.modified_projects import QC_SHEW, project_with_modifications
 
         window, data = self.window, Path(os.environ.get("PROTEOSCOPE_TEST_DATA", Path.home() / ".cache" / "proteoscope-test-data"))
@@ -610,7 +611,7 @@ class Photographer:
         self.take("79-modified-from-project")
 
     def comparison(self) -> None:
-        """Three runs side by side: overlaps and counts, then scores and a spectrum with two answers; then what one of them was."""
+        """Take three compared runs: overlaps and counts, scores and a spectrum with two matches, and the page of one run."""
         from tests.engine.views.compared_projects import project_with_runs
 
         window = self.window
@@ -634,7 +635,7 @@ class Photographer:
         self.take("79-run-page")
 
     def reads(self) -> None:
-        """Reads aligned with parts of a made-up genome: the form, the alignment of a row, a place of the depth, distributions."""
+        """Take reads aligned with parts of a synthetic genome: the form, an alignment, a position of the depth, distributions."""
         import random
 
         from tests.engine.views.read_projects import project_with_reads, read_files
@@ -680,7 +681,7 @@ class Photographer:
         window.resize(1280, 860)
 
     def help(self) -> None:
-        """The tour, the help at a setting, shortcuts, a report of a fault, and how to cite."""
+        """Take the tour, the help of a setting, shortcuts, a bug report, and how to cite."""
         from proteoscope.gui.help.text_dialogs import BugReportDialog, CitingDialog
 
         window = self.window
@@ -706,13 +707,13 @@ class Photographer:
             dialog.close()
 
     def wait_for(self, results: Any) -> None:
-        """Wait until all of a run's results are shown."""
+        """Wait until all results of a run are shown."""
         for _ in range(2):
             self.wait()
             self.wait(lambda: not results.is_busy)
 
     def gpus(self) -> tuple[Any, ...]:
-        """What a machine with a good and an old GPU would show."""
+        """Return the devices of a machine with a good and an old GPU."""
         from proteoscope.engine.execution.devices import Device
 
         driver = ", driver 570.86.15 (CUDA 12.8)"
@@ -731,7 +732,7 @@ class Photographer:
         )
 
     def run_to_results(self) -> None:
-        """Run what the form asks for, and wait until all of its results are shown."""
+        """Run the search of the form, and wait until all results are shown."""
         window = self.window
         window.form.run()
         self.wait(lambda: window.queue.is_idle and window.pages.currentWidget() is window.results)
@@ -740,7 +741,7 @@ class Photographer:
         self.wait(lambda: not window.results.is_busy)
 
     def proteins(self) -> tuple[Path, Path]:
-        """The sample database, and twenty of its proteins as queries."""
+        """Return the sample database, and twenty of its proteins as queries."""
         import gzip
 
         source = SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
@@ -768,7 +769,7 @@ if __name__ == "__main__":
         sys.exit()
     given.folder = given.folder or REPOSITORY / "artefacts" / "screenshots"
     if given.look:
-        given.folder.mkdir(parents=True, exist_ok=True)  # Qt would save nothing, and say nothing
+        given.folder.mkdir(parents=True, exist_ok=True)  # Qt would save nothing without an error
         Photographer(given.folder, given.look, given.scale).go(given.views)
     else:
         main(given.folder, given.views)

@@ -1,4 +1,4 @@
-"""Causes of few identifications are checked by a job of its own after the search, whose results are shown first."""
+"""Tests of the advice job that follows a search with few identifications, after its results are shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WARNINGS = ("Errors lie near +35 ppm", "No contaminants were searched")
 
 
 class Stub:
-    """An identification that finds few, and its advice, which waits until it may go on or is cancelled."""
+    """Identification with few results, and its advice, which waits until it is released or cancelled."""
 
     def __init__(self, folder: Path, *, has_low_yield: bool = True) -> None:
         self.searched: list[SearchRequest] = []
@@ -58,7 +58,7 @@ def test_advice_follows_a_search_with_few_identifications(window: MainWindow, fo
     stub, over = Stub(folder), ended(window)
     window.tasks.add(stub.task)
     qtbot.waitUntil(lambda: len(over) == 1 and bool(stub.advised))
-    # The search is over, with its results, while the causes are checked.
+    # The search is finished, with its results, while the causes are checked.
     assert over[0][0].state == "done" and stub.searched[0].options["advice"] == "none"
     assert window.queue.running is not None and "few identifications in identify-0001" in window.queue.running.title
     stub.go_on.set()

@@ -1,4 +1,4 @@
-"""What is done by hand in the window, with the events of a real mouse and keyboard: the queue, the letters, help, and undoing in forms."""
+"""Tests of the window with X events: the queue, font sizes, help, and undo in forms."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.gui.x_events import Hand, wait_until_still, wait_until_still_in_form
 
 
 def click_into(editor: QWidget, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    """Click into a field of the form, once it stands still in sight."""
+    """Click into a field of the form once it is visible and at rest."""
     box = editor.focusProxy() or editor
     wait_until_still_in_form(box, window, qtbot)
     hand.click(box, QPoint(8, box.height() // 2))
     qtbot.waitUntil(lambda: box.hasFocus() or box.isAncestorOf(QApplication.focusWidget() or window))
 
 
-def test_a_job_is_dragged_before_the_others_and_its_time_is_told(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_dragged_job_moves_first_and_shows_its_time(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     queue, dock = window.queue, window.jobs
     running = queue.add("running", UntilCancelled())
     jobs = [queue.add(name, UntilCancelled()) for name in ("one", "two", "three")]
@@ -45,7 +45,7 @@ def test_a_job_is_dragged_before_the_others_and_its_time_is_told(window: MainWin
     qtbot.waitUntil(lambda: all(job.is_over for job in (running, *jobs)))
 
 
-def test_a_preset_over_edited_values_is_undone_by_the_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_preset_over_edited_values_is_undone_by_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     window.new_search("identify")
     form = window.form
     qtbot.waitUntil(form.run_button.isVisible)
@@ -64,7 +64,7 @@ def test_a_preset_over_edited_values_is_undone_by_the_keyboard(window: MainWindo
 
 
 @pytest.mark.usefixtures("hand")
-def test_every_button_above_the_pages_is_in_sight_with_its_word(window: MainWindow, qtbot: QtBot) -> None:
+def test_every_toolbar_button_is_visible_with_its_text(window: MainWindow, qtbot: QtBot) -> None:
     bar = window.findChild(QToolBar, "toolbar")
     assert isinstance(bar, QToolBar)
     for width in (1280, 1024):
@@ -75,7 +75,7 @@ def test_every_button_above_the_pages_is_in_sight_with_its_word(window: MainWind
     assert [action.text() for action in window.menus.new.values()] == [action.text() for action in bar.actions()[0].menu().actions()]
 
 
-def test_letters_are_chosen_from_the_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_font_size_is_chosen_in_the_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "v")
     menu = hand.menu()
     hand.press("e")
@@ -84,7 +84,7 @@ def test_letters_are_chosen_from_the_menu_and_remembered(window: MainWindow, han
     assert "130 %" in window.message_bar.label.text()
 
 
-def test_f1_opens_the_help_of_the_setting_that_has_the_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_f1_opens_help_of_the_focused_setting(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     window.new_search("identify")
     field = window.form.parameters.fields["missed_cleavages"]
     click_into(field.editor, window, hand, qtbot)
@@ -96,7 +96,7 @@ def test_f1_opens_the_help_of_the_setting_that_has_the_keyboard(window: MainWind
     opened.close()
 
 
-def test_the_tour_is_left_by_escape(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_escape_ends_the_tour(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     window.assistance.begin_tour_once()
     tour = window.assistance.tour
     assert tour is not None
@@ -108,7 +108,7 @@ def test_the_tour_is_left_by_escape(window: MainWindow, hand: Hand, qtbot: QtBot
     assert window.settings.values.tour_seen
 
 
-def test_everything_reset_is_undone_by_the_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_reset_of_all_is_undone_by_keyboard(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     window.new_search("identify")
     form = window.form
     qtbot.waitUntil(form.run_button.isVisible)
@@ -123,7 +123,7 @@ def test_everything_reset_is_undone_by_the_keyboard(window: MainWindow, hand: Ha
     qtbot.waitUntil(lambda: form.parameters.values()["missed_cleavages"] == before + 1)
 
 
-def test_a_search_is_begun_from_the_button_above_the_pages(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_search_starts_from_the_toolbar_button(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     bar = window.findChild(QToolBar, "toolbar")
     assert isinstance(bar, QToolBar)
     menus: list[QWidget] = []
@@ -135,7 +135,7 @@ def test_a_search_is_begun_from_the_button_above_the_pages(window: MainWindow, h
         hand.choose(menu, window.menus.new[kind])
 
     for kind in ("structures", "quantify"):
-        # The menu keeps whoever waits for the click until it is gone.
+        # The menu blocks the caller of the click until it is closed.
         hand.when(lambda: QApplication.activePopupWidget() is not None, partial(choose, kind))
         hand.click(bar.widgetForAction(bar.actions()[0]))
         qtbot.waitUntil(lambda kind=kind: window.pages.currentWidget() is window.searches[kind].form)

@@ -1,4 +1,4 @@
-"""Spectra are converted from the window: a dialog that a person fills in, whose job is one of the window's."""
+"""Tests of the dialog that converts spectra, and of its job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.gui.test_window import click, drop
 
 @pytest.fixture
 def dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> ConversionDialog:
-    """The dialog, with spectra of five precursors."""
+    """Dialog with spectra of five precursors."""
     action = next(one for one in window.findChildren(type(window.menus.export)) if one.text() == "&Convert spectra…")
     action.trigger()
     found = window.findChild(ConversionDialog)
@@ -27,7 +27,7 @@ def dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> ConversionDialog
     return found
 
 
-def test_files_that_are_dropped_are_taken(dialog: ConversionDialog, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dropped_files_are_added(dialog: ConversionDialog, tmp_path: Path, qtbot: QtBot) -> None:
     other = write_spectra(tmp_path / "other.mgf")
     (tmp_path / "proteins.fasta").write_text(">P1\nPEPTIDER\n")
     drop(dialog, other, tmp_path / "proteins.fasta")
@@ -42,7 +42,7 @@ def finish(dialog: ConversionDialog, window: MainWindow, qtbot: QtBot) -> str:
     return dialog.stage.text()
 
 
-def test_spectra_of_a_charge_and_a_mass_are_written(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_spectra_of_a_charge_and_mass_are_written(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     dialog.charges.setText("2")
     dialog.masses.setText("..900")
@@ -63,13 +63,13 @@ def test_spectra_of_a_charge_and_a_mass_are_written(dialog: ConversionDialog, wi
         ("times", "9..1", "no range of times"),
     ],
 )
-def test_what_is_no_choice_is_marked_and_told(dialog: ConversionDialog, tmp_path: Path, line: str, text: str, said: str) -> None:
+def test_invalid_choice_is_marked_and_reported(dialog: ConversionDialog, tmp_path: Path, line: str, text: str, said: str) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     getattr(dialog, line).setText(text)
     assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
-def test_the_file_must_have_an_ending_and_be_none_that_is_read(dialog: ConversionDialog, tmp_path: Path) -> None:
+def test_output_needs_a_known_suffix_and_is_no_input(dialog: ConversionDialog, tmp_path: Path) -> None:
     for name, said in (
         ("some.txt", "needs one of these extensions"),
         ("no/some.mgf", "Folder not found"),
@@ -79,12 +79,12 @@ def test_the_file_must_have_an_ending_and_be_none_that_is_read(dialog: Conversio
         assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
-def test_identified_ones_need_a_project_and_what_does_not_fit_is_told(
+def test_identified_spectra_need_a_matching_project(
     dialog: ConversionDialog, window: MainWindow, identified_sample: Path, sample_data: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     dialog.which.setCurrentIndex(2)
-    assert "Choose the project" in dialog.stage.text() and not dialog.action_button.isEnabled()
+    assert "Choose a project" in dialog.stage.text() and not dialog.action_button.isEnabled()
     dialog.project.line.setText(str(identified_sample))
     assert "is none of the files that run" in finish(dialog, window, qtbot)
     assert not (tmp_path / "some.mgf").exists()
@@ -94,7 +94,7 @@ def test_identified_ones_need_a_project_and_what_does_not_fit_is_told(
     assert f"{Project.open(identified_sample).record('identify-0001')['counts']['psms']} of" in finish(dialog, window, qtbot)
 
 
-def test_a_conversion_that_is_cancelled_leaves_nothing(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_cancelled_conversion_leaves_no_file(dialog: ConversionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     dialog.out.line.setText(str(tmp_path / "some.mgf"))
     qtbot.waitUntil(dialog.action_button.isEnabled)
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000):

@@ -1,4 +1,4 @@
-"""Devices in the window: found in the background, listed with their reasons, chosen in a form."""
+"""Tests of devices in the window: detected in the background, listed with reasons, selected in a form."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NONE = Device("cuda", "no GPU", 0, False, "there is no NVIDIA driver")
 
 
 class Machine:
-    """Stands for the machine: what it has now, and who asked for it."""
+    """Stand-in for the machine: its present devices, and the threads that requested them."""
 
     def __init__(self) -> None:
         self.devices = [PROCESSOR, NONE]
@@ -82,13 +82,11 @@ def page(survey: DeviceDetector, qtbot: QtBot, own_cache: Path) -> Iterator[Devi
 
 
 def told(page: DevicePage) -> dict[str, str]:
-    """The states of the devices, by their names."""
+    """Return the states of the devices by name."""
     return {name: card.state.text() for name, card in page.cards.items()}
 
 
-def test_the_processor_is_known_at_once_and_gpus_are_looked_at_in_another_thread(
-    survey: DeviceDetector, machine: Machine, qtbot: QtBot
-) -> None:
+def test_cpu_is_listed_at_once_and_gpus_detected_in_a_thread(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     assert survey.devices == (PROCESSOR,) and not survey.is_known and machine.threads == []
     machine.devices = [PROCESSOR, GOOD, OLD]
     look(survey, qtbot)
@@ -98,9 +96,7 @@ def test_the_processor_is_known_at_once_and_gpus_are_looked_at_in_another_thread
     assert len(machine.threads) == 1, "what is known is not looked at twice"
 
 
-def test_the_page_has_each_device_and_why_one_cannot_be_used(
-    page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot
-) -> None:
+def test_page_lists_devices_and_explains_unusable_ones(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     machine.devices = [PROCESSOR, GOOD, OLD]
     page.show()
     qtbot.waitUntil(lambda: set(page.cards) == {"cpu", "cuda:0", "cuda:1"} and not page.is_busy)
@@ -116,7 +112,7 @@ def test_the_page_has_each_device_and_why_one_cannot_be_used(
     assert "Calibrated: not yet" in copied
 
 
-def test_where_there_is_no_gpu_the_page_says_why_and_what_to_do(page: DevicePage, survey: DeviceDetector, qtbot: QtBot) -> None:
+def test_page_without_gpu_explains_why_and_what_to_do(page: DevicePage, survey: DeviceDetector, qtbot: QtBot) -> None:
     look(survey, qtbot)
     page.show()
     gap = page.cards["cuda"]
@@ -126,7 +122,7 @@ def test_where_there_is_no_gpu_the_page_says_why_and_what_to_do(page: DevicePage
     assert not gap.calibrate_button.isVisible()
 
 
-def test_looking_again_finds_what_has_come(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_refresh_finds_new_devices(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     page.show()
     qtbot.waitUntil(lambda: survey.is_known)
     assert "There is no NVIDIA driver." in told(page).values()
@@ -137,14 +133,14 @@ def test_looking_again_finds_what_has_come(page: DevicePage, survey: DeviceDetec
     assert list(page.cards) == ["cpu", "cuda:0"]
 
 
-def test_a_fault_in_looking_is_said(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_detection_error_is_reported(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     machine.fault = RuntimeError("the driver crashed")
     page.show()
     qtbot.waitUntil(lambda: "the driver crashed" in page.state.text())
     assert list(page.cards) == ["cpu"]
 
 
-def test_nothing_is_looked_at_while_the_page_is_hidden(page: DevicePage, machine: Machine, qtbot: QtBot) -> None:
+def test_hidden_page_detects_nothing(page: DevicePage, machine: Machine, qtbot: QtBot) -> None:
     assert not page.is_busy and machine.threads == []
     page.show()
     qtbot.waitUntil(lambda: bool(machine.threads) and not page.is_busy)
@@ -152,7 +148,7 @@ def test_nothing_is_looked_at_while_the_page_is_hidden(page: DevicePage, machine
     assert not page._timer.isActive()
 
 
-def test_the_status_bar_s_button_tells_what_computes(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_status_bar_button_names_the_devices(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     button = DeviceButton(survey)
     qtbot.addWidget(button)
     assert button.text() == "A processor, 8 threads"
@@ -165,15 +161,15 @@ def test_the_status_bar_s_button_tells_what_computes(survey: DeviceDetector, mac
     ("wish", "names"),
     [("auto", ("cuda:0",)), ("cuda", ("cuda:0",)), ("all", ("cuda:0", "cpu")), ("cpu", ("cpu",)), ("cuda:1", ()), ("cuda:9", ())],
 )
-def test_a_choice_stands_for_devices(wish: str, names: tuple[str, ...]) -> None:
+def test_choice_resolves_to_devices(wish: str, names: tuple[str, ...]) -> None:
     assert devices_of_choice(wish, (PROCESSOR, GOOD, OLD)) == names
 
 
-def test_without_a_gpu_the_usual_choice_is_the_processor() -> None:
+def test_default_choice_without_gpu_is_the_cpu() -> None:
     assert devices_of_choice("auto", (PROCESSOR, NONE)) == ("cpu",) and devices_of_choice("cuda", (PROCESSOR, NONE)) == ()
 
 
-def test_use_and_jobs_are_told_of_each_device(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_use_and_jobs_of_each_device_are_shown(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     machine.devices = [PROCESSOR, GOOD]
     look(survey, qtbot)
     card = page.cards["cuda:0"]
@@ -185,7 +181,7 @@ def test_use_and_jobs_are_told_of_each_device(page: DevicePage, survey: DeviceDe
     assert page.cards["cpu"].use.text() == "by this program: 1.0 of 32.0 GB in use"
 
 
-def test_a_device_is_calibrated_as_a_job_and_estimates_know_it(
+def test_device_is_calibrated_as_a_job_for_estimates(
     window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
@@ -195,20 +191,18 @@ def test_a_device_is_calibrated_as_a_job_and_estimates_know_it(
     page = window.device_page
     qtbot.waitUntil(lambda: window.devices.is_known and not page.is_busy)
     card = page.cards["cpu"]
-    assert window.pages.currentWidget() is page and card.calibrated.text().startswith("no:")
-    assert "structure search, evidence on structures: 34.0 billion a second (structures)" in card.earlier.text()
+    assert window.pages.currentWidget() is page and card.calibrated.text().startswith("not yet;")
+    assert "structure search, evidence on structures: 34.0 billion per second (structures)" in card.earlier.text()
     qtbot.mouseClick(card.calibrate_button, Qt.MouseButton.LeftButton)
     assert card.cancel_button.isVisible() and not card.calibrate_button.isVisible()
     qtbot.waitUntil(lambda: window.queue.is_idle and card.calibrate_button.isVisible())
-    qtbot.waitUntil(lambda: "1 kinds of work" in card.calibrated.text())
+    qtbot.waitUntil(lambda: "1 workload type;" in card.calibrated.text())
     assert stored_calibration(processor(), available_threads()) is not None
     assert card.calibrate_button.text() == "Calibrate again" and "measured" in card.stage.text()
     assert "measured" in window.message_bar.label.text()
 
 
-def test_a_calibration_is_cancelled_from_the_page(
-    window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
-) -> None:
+def test_calibration_is_cancelled_from_the_page(window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
     entered = threading.Event()
 
@@ -232,7 +226,7 @@ def test_a_calibration_is_cancelled_from_the_page(
     assert "cancelled" in card.stage.text() and stored_calibration(processor(), available_threads()) is None
 
 
-def test_the_status_bar_and_the_menu_show_the_page(window: MainWindow, machine: Machine, qtbot: QtBot) -> None:
+def test_status_bar_and_menu_open_the_page(window: MainWindow, machine: Machine, qtbot: QtBot) -> None:
     window.device_button.click()
     assert window.pages.currentWidget() is window.device_page and window.menus.devices.isChecked()
     window.menus.form.trigger()
@@ -248,7 +242,7 @@ def choices(choice: DeviceChoice) -> dict[str, bool]:
     return {choice.box.itemData(row): model.item(row).isEnabled() for row in range(choice.box.count())}
 
 
-def test_a_form_offers_what_there_is(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_form_offers_the_detected_devices(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     choice = DeviceChoice(survey)
     qtbot.addWidget(choice)
     assert choice.value() == "auto" and set(choices(choice)) == {"auto", "all", "cpu"}
@@ -263,7 +257,7 @@ def test_a_form_offers_what_there_is(survey: DeviceDetector, machine: Machine, q
     assert choice.value() == "cpu" and choice.note.text() == "A processor, 8 threads"
 
 
-def test_a_form_offers_workers_where_there_is_work_for_them(survey: DeviceDetector, qtbot: QtBot) -> None:
+def test_form_offers_workers_where_they_are_supported(survey: DeviceDetector, qtbot: QtBot) -> None:
     with_workers, without = DeviceChoice(survey), DeviceChoice(survey, takes_workers=False)
     for choice in (with_workers, without):
         qtbot.addWidget(choice)
@@ -271,7 +265,7 @@ def test_a_form_offers_workers_where_there_is_work_for_them(survey: DeviceDetect
     assert with_workers.workers.isVisible() and not without.workers.isVisible() and not without.workers.requested
 
 
-def test_a_device_that_is_gone_is_said_at_the_field(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_missing_device_is_reported_at_the_field(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     choice = DeviceChoice(survey)
     qtbot.addWidget(choice)
     choice.choose("cuda:0")
@@ -279,7 +273,7 @@ def test_a_device_that_is_gone_is_said_at_the_field(survey: DeviceDetector, mach
     with qtbot.waitSignal(choice.changed):
         survey.detect()
     qtbot.waitUntil(lambda: bool(choice.problem()))
-    assert choice.message.text() == "There is no cuda:0 on this machine" and not choice.message.isHidden()
+    assert choice.message.text() == "This machine has no device cuda:0" and not choice.message.isHidden()
     assert choice.value() == "cuda:0", "the choice is the user's"
     choice.choose("all")
     assert "No GPU is usable" in choice.problem()

@@ -1,4 +1,4 @@
-"""Peptides on structures: the tour, and everything that is written, with the events of a real mouse and keyboard, at 1280 x 800."""
+"""Tests of peptides on structures with X events at 1280 x 800: the tour, and every written file."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def settled(widget: QLineEdit | QComboBox, qtbot: QtBot) -> None:
-    """Wait until a widget of a dialog stands still."""
+    """Wait until a widget of a dialog is at rest."""
     wait_until_still(lambda: widget.mapToGlobal(QPoint()) if widget.isVisible() else None, qtbot)
 
 
 def write(dialog: QFileDialog, format: str, target: Path, hand: Hand, qtbot: QtBot) -> None:
-    """Choose a format of the dialog, type where to, and press Enter."""
+    """Select a format in the dialog, type the path, and press Enter."""
     kinds, name = dialog.findChild(QComboBox, "fileTypeCombo"), dialog.findChild(QLineEdit, "fileNameEdit")
     assert kinds is not None and name is not None
     if format:
@@ -52,7 +52,7 @@ def write(dialog: QFileDialog, format: str, target: Path, hand: Hand, qtbot: QtB
     hand.press("enter")
 
 
-def test_the_tour_is_gone_through_and_each_place_is_in_sight(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+def test_tour_visits_visible_targets(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "h")
     menu = hand.menu()
     hand.choose(menu, next(action for action in menu.actions() if "Tour" in action.text()))
@@ -73,9 +73,7 @@ def test_the_tour_is_gone_through_and_each_place_is_in_sight(window: MainWindow,
     assert window.settings.values.tour_seen
 
 
-def test_all_that_is_written_of_evidence_is_written_by_hand(
-    window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_all_evidence_files_are_written_by_hand(window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     window.open_project(project.folder)
     qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy, timeout=20_000)
     view = window.results
@@ -112,7 +110,7 @@ def test_all_that_is_written_of_evidence_is_written_by_hand(
     check_structures(tmp_path / "structures", project, run)
 
 
-def test_pages_of_proteins_are_written_by_hand(window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_protein_pages_are_written_by_hand(window: MainWindow, hand: Hand, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     window.open_project(project.folder)
     qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy, timeout=20_000)
     settle(window.results, qtbot)

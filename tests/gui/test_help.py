@@ -1,4 +1,4 @@
-"""The window's help: samples, the tour, F1, the glossary, shortcuts, reports of faults, citations."""
+"""Tests of the help of the window: samples, the tour, F1, the glossary, shortcuts, bug reports, citations."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _ALSO = ("explain", "modified")
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of the test's own, in which samples are run."""
+    """Home folder of the test, in which samples are run."""
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
     return tmp_path / "home"
 
 
-def test_the_sample_of_a_search_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbot: QtBot) -> None:
+def test_sample_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbot: QtBot) -> None:
     for search in SEARCHES:
         if search.demo is None or search.demo.after:
             continue
@@ -57,17 +57,17 @@ def test_the_sample_of_a_search_fills_its_form_ready_to_run(window: MainWindow, 
     "kind",
     [pytest.param(one.kind, marks=[pytest.mark.long] * (one.kind in _ALSO)) for one in SEARCHES if one.demo and one.demo.after],
 )
-def test_a_sample_that_goes_on_waits_for_the_one_before(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
+def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == "identify"
     assert "Press Run" in window.message_bar.label.text()
-    # The identification is done: its results are put where the sample would have them.
+    # The identification is finished: its results are copied to the folder of the sample.
     project, found = project_with_results(home / "proteoscope_sample")
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     demo = search_of_kind(kind).demo
     assert demo is not None
     if demo.after != "identify":
-        # What comes between is offered first.
+        # Intermediate steps are offered first.
         assert window.form.search.kind == demo.after and "Press Run" in window.message_bar.label.text()
         qtbot.waitUntil(lambda: window.form.validation_error() == "")
         with project.run(demo.after, {"run": "identify-0001"}) as run:
@@ -82,7 +82,7 @@ def test_a_sample_that_goes_on_waits_for_the_one_before(window: MainWindow, home
     qtbot.waitUntil(lambda: not window.results.is_busy)
 
 
-def test_the_tour_is_gone_through_by_keys_and_remembered(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_tour_works_by_keys_and_is_remembered(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.assistance.begin_tour_once()
     tour = window.assistance.tour
@@ -112,7 +112,7 @@ def test_the_tour_is_gone_through_by_keys_and_remembered(make_window: Callable[[
     again.assistance.tour.leave_button.click()
 
 
-def test_every_button_of_the_tour_shows_its_text(window: MainWindow, qtbot: QtBot) -> None:
+def test_every_tour_button_shows_its_text(window: MainWindow, qtbot: QtBot) -> None:
     window.assistance.start_tour()
     tour = window.assistance.tour
     assert tour is not None
@@ -125,7 +125,7 @@ def test_every_button_of_the_tour_shows_its_text(window: MainWindow, qtbot: QtBo
     tour.leave()
 
 
-def test_f1_opens_what_fits_the_focused_thing(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_f1_opens_help_of_the_focused_widget(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project_with_results(tmp_path / "bench")
     window.open_project(tmp_path / "bench")
     settle(window.results, qtbot)
@@ -156,7 +156,7 @@ def test_f1_opens_what_fits_the_focused_thing(window: MainWindow, tmp_path: Path
     help_window.close()
 
 
-def test_the_question_mark_beside_each_field_opens_its_meaning(window: MainWindow) -> None:
+def test_question_mark_of_a_field_opens_its_help(window: MainWindow) -> None:
     for search in SEARCHES:
         window.new_search(search.kind)
         window.form.parameters.unfold()
@@ -171,7 +171,7 @@ def test_the_question_mark_beside_each_field_opens_its_meaning(window: MainWindo
         help_window.close()
 
 
-def test_the_question_mark_of_a_dialog_opens_its_meaning_too(window: MainWindow) -> None:
+def test_question_mark_of_a_dialog_opens_its_help(window: MainWindow) -> None:
     window.dialogs.predict_library()
     dialog = window.findChild(PredictionDialog)
     assert dialog is not None
@@ -183,7 +183,7 @@ def test_the_question_mark_of_a_dialog_opens_its_meaning_too(window: MainWindow)
     dialog.close()
 
 
-def test_pages_are_found_by_what_they_say(window: MainWindow) -> None:
+def test_pages_are_found_by_their_content(window: MainWindow) -> None:
     help_window = window.assistance.help_window()
     help_window.show_page("window")
     help_window.wanted_pages.setText("limma")
@@ -199,7 +199,7 @@ def test_pages_are_found_by_what_they_say(window: MainWindow) -> None:
     help_window.close()
 
 
-def test_figures_of_the_manual_are_shown_no_wider_than_the_page(window: MainWindow, qtbot: QtBot) -> None:
+def test_manual_figures_fit_the_page(window: MainWindow, qtbot: QtBot) -> None:
     help_window = window.assistance.help_window()
     named = {
         (path.stem, name)
@@ -214,7 +214,7 @@ def test_figures_of_the_manual_are_shown_no_wider_than_the_page(window: MainWind
     help_window.close()
 
 
-def test_all_pages_of_the_manual_are_there_and_their_links_open(window: MainWindow) -> None:
+def test_manual_pages_exist_and_their_links_open(window: MainWindow) -> None:
     for search in SEARCHES:
         assert (manual_folder() / f"{search.manual}.md").is_file(), search.kind
     help_window = window.assistance.help_window()
@@ -227,7 +227,7 @@ def test_all_pages_of_the_manual_are_there_and_their_links_open(window: MainWind
     help_window.close()
 
 
-def test_words_and_keys_are_searched(window: MainWindow) -> None:
+def test_terms_and_keys_are_searchable(window: MainWindow) -> None:
     _triggered(window, "Glossary of columns and settings")
     help_window = window.findChild(HelpWindow)
     assert help_window is not None
@@ -239,7 +239,7 @@ def test_words_and_keys_are_searched(window: MainWindow) -> None:
     _triggered(window, "Keyboard shortcuts")
     listed = {help_window.keys.item(row, 0).text(): help_window.keys.item(row, 1).text() for row in range(help_window.keys.rowCount())}
     assert listed["F1"] == "Context help" and listed["Ctrl+R"] == "Run"
-    # Every action of the window that has keys is listed, and with its own.
+    # Every action with a shortcut is listed with it.
     for action in window.findChildren(QAction):
         for keys in action.shortcuts():
             assert keys.toString() in listed, action.text()
@@ -249,7 +249,7 @@ def test_words_and_keys_are_searched(window: MainWindow) -> None:
     help_window.close()
 
 
-def test_shortcuts_name_the_part_that_they_work_in(window: MainWindow) -> None:
+def test_shortcuts_name_their_part_of_the_window(window: MainWindow) -> None:
     for search in window.searches.values():
         search.results.show()
         assert all(files.lines.accessibleName() for files in search.form.file_lists.values())
@@ -260,7 +260,7 @@ def test_shortcuts_name_the_part_that_they_work_in(window: MainWindow) -> None:
     assert {one.where for one in listed if one.keys in ("A", "B", "C", "0")} == {"Structures in 3D"}
 
 
-def test_a_report_has_what_is_said_and_no_folders_unless_they_are_wanted(window: MainWindow, tmp_path: Path) -> None:
+def test_bug_report_omits_folders_unless_included(window: MainWindow, tmp_path: Path) -> None:
     window.log.add(f"cannot read {tmp_path / 'my folder' / 'run.mzML'}", "error")
     _triggered(window, "Report a bug")
     dialog = window.findChild(BugReportDialog)
@@ -279,7 +279,7 @@ def test_a_report_has_what_is_said_and_no_folders_unless_they_are_wanted(window:
     dialog.close()
 
 
-def test_works_are_copied_to_cite(window: MainWindow) -> None:
+def test_references_are_copied_for_citing(window: MainWindow) -> None:
     _triggered(window, "How to cite")
     dialog = window.findChild(CitingDialog)
     assert dialog is not None
@@ -290,7 +290,7 @@ def test_works_are_copied_to_cite(window: MainWindow) -> None:
     dialog.close()
 
 
-def test_the_first_page_fits_a_small_window(window: MainWindow, qtbot: QtBot) -> None:
+def test_first_page_fits_a_small_window(window: MainWindow, qtbot: QtBot) -> None:
     for folder in ("a", "b", "c"):
         window.settings.values.remember_project(Path("/data") / folder)
     window.recent_projects.show()
@@ -307,6 +307,6 @@ def test_the_first_page_fits_a_small_window(window: MainWindow, qtbot: QtBot) ->
 
 
 def _triggered(window: MainWindow, text: str) -> None:
-    """Choose an entry of the menu Help by its text."""
+    """Choose an entry of the Help menu by its text."""
     action = next(one for one in window.menus.help.actions() if one.text().replace("&", "").startswith(text))
     action.trigger()

@@ -1,4 +1,4 @@
-"""Results of another search engine in the window: dropped, imported with their spectra, and looked at as an identification is."""
+"""Tests of results of another search engine in the window: dropped, imported with their spectra, and viewed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from tests.gui.test_window import click, drop
 
 @pytest.fixture
 def imported(window: MainWindow, tmp_path: Path, qtbot: QtBot, request: pytest.FixtureRequest) -> IdentificationView:
-    """The view, after a person dropped results (mzIdentML where no other format is asked for) and their spectra, and pressed Run; without
-    a database."""
+    """View after results (mzIdentML by default) and their spectra were dropped and Run was pressed, without a database."""
     drop(window, write_results(getattr(request, "param", "mzidentml"), tmp_path))
     page = window.searches["import"]
     qtbot.waitUntil(lambda: page.made_form is not None and window.pages.currentWidget() is page.made_form)
@@ -37,24 +36,24 @@ def imported(window: MainWindow, tmp_path: Path, qtbot: QtBot, request: pytest.F
     return view
 
 
-def test_dropped_results_are_imported_and_shown_as_an_identification_with_the_engines_scores(imported: IdentificationView) -> None:
+def test_dropped_results_are_imported_with_engine_scores(imported: IdentificationView) -> None:
     accepted = [one for one in TRUTH if one.q_value <= 0.01]
     assert sorted(shown(imported.psms, "peptide")) == sorted(one.text for one in accepted)
     assert sorted(shown(imported.psms, "score_e_value")) == sorted(one.e_value for one in accepted)
     names = {column.name for column in imported.psms.model.columns}
-    assert "score_e_value" in names and "score_xcorr" not in names  # which this file has not
+    assert "score_e_value" in names and "score_xcorr" not in names  # missing in this file
     assert "q-values of PSMs: those of the file" in imported.header.message
     assert imported.spectrum.isVisible()
 
 
 @pytest.mark.parametrize("imported", ["dia-nn"], indirect=True)
-def test_without_a_database_the_window_says_why_there_is_no_coverage(imported: IdentificationView, qtbot: QtBot) -> None:
+def test_missing_database_is_given_as_reason_for_no_coverage(imported: IdentificationView, qtbot: QtBot) -> None:
     click_row(imported.proteins, 0, qtbot)
     settle(imported, qtbot)
     assert "is not known. Import the results with its database" in imported.coverage.text
 
 
-def test_a_database_may_be_given_and_need_not_be(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_database_is_optional(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     drop(window, write_results("sage", tmp_path))
     page = window.searches["import"]
     qtbot.waitUntil(lambda: page.made_form is not None and not page.form.inputs["results"].is_empty)
@@ -66,6 +65,6 @@ def test_a_database_may_be_given_and_need_not_be(window: MainWindow, tmp_path: P
 
 
 @pytest.mark.parametrize("imported", ["peptideshaker"], indirect=True)
-def test_matches_without_q_values_are_counted_and_told_to_have_none(imported: IdentificationView) -> None:
+def test_matches_without_q_values_are_counted_and_reported(imported: IdentificationView) -> None:
     assert "4 PSMs" in imported.header.text and "without q-values" in imported.header.text
     assert "FDR" not in imported.header.text

@@ -1,4 +1,4 @@
-"""Job events on their way to the window, and the rows that show them."""
+"""Tests of job events sent to the window, and of the rows that show them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def queue(bridge: JobBridge) -> Iterator[JobQueue]:
 
 
 class Facts:
-    """What a dock is told of jobs."""
+    """Job facts supplied to a dock."""
 
     left: float | None = None
 
@@ -59,7 +59,7 @@ class UntilCancelled:
     """Work that ends at its first step after a cancel."""
 
     def __init__(self) -> None:
-        self.n_late = 0  # steps that it began although it was cancelled
+        self.n_late = 0  # steps started after a cancel
 
     def __call__(self, progress: Progress) -> None:
         progress.stage("Counting", 10**12)
@@ -69,7 +69,7 @@ class UntilCancelled:
             time.sleep(0.001)
 
 
-def test_events_arrive_in_the_window_s_thread_and_in_order(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_events_arrive_in_order_in_the_window_thread(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     seen: list[tuple[str, bool]] = []
     here = threading.get_ident()
     bridge.added.connect(lambda job: seen.append(("added", threading.get_ident() == here)))
@@ -86,14 +86,14 @@ def test_events_arrive_in_the_window_s_thread_and_in_order(bridge: JobBridge, qu
     assert seen == [(what, True) for what in ("added", "started", "one", "two", "finished")]
 
 
-def test_progress_is_told_ten_to_twenty_times_a_second_at_most(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_progress_arrives_at_most_twenty_times_a_second(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     told, ticks = [], []
     assert 50 <= bridge._timer.interval() <= 100
     bridge.progressed.connect(lambda job, event: told.append(event.done))
     bridge._timer.timeout.connect(lambda: ticks.append(len(told)))
 
     def work(progress: Progress) -> None:
-        # A stage at a time is reported whatever the interval: the worst that an engine can do.
+        # Each stage is reported whatever the interval: the worst case of an engine.
         i = 0
         while len(ticks) < 10:
             i += 1
@@ -105,7 +105,7 @@ def test_progress_is_told_ten_to_twenty_times_a_second_at_most(bridge: JobBridge
     assert 5 <= len(told) <= len(ticks), "one at each tick at most"
 
 
-def test_the_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     told: list[tuple[int, int]] = []
     bridge.progressed.connect(lambda job, event: told.append((event.done, event.total)))
 
@@ -119,7 +119,7 @@ def test_the_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtb
     assert told[-1] == (5000, 5000)
 
 
-def test_a_flood_of_messages_does_not_drown_the_window(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_flood_of_messages_does_not_stall_the_window(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     told: list[str] = []
     bridge.message.connect(lambda job, text: told.append(text))
 
@@ -133,7 +133,7 @@ def test_a_flood_of_messages_does_not_drown_the_window(bridge: JobBridge, queue:
     assert len(told) < 20_000
 
 
-def test_a_row_follows_its_job(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_row_follows_its_job(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     opened = threading.Event()
 
     def work(progress: Progress) -> str:
@@ -156,7 +156,7 @@ def test_a_row_follows_its_job(dock: JobDock, bridge: JobBridge, queue: JobQueue
     assert dock.rows == {} and dock.empty.isVisible()
 
 
-def test_the_button_cancels_running_and_waiting_jobs(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_button_cancels_running_and_waiting_jobs(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     work = UntilCancelled()
     first, second = queue.add("first", work), queue.add("second", UntilCancelled())
     qtbot.waitUntil(lambda: len(dock.rows) == 2 and first.progress is not None)
@@ -169,7 +169,7 @@ def test_the_button_cancels_running_and_waiting_jobs(dock: JobDock, bridge: JobB
     assert work.n_late <= 1
 
 
-def test_the_job_that_runs_is_in_sight_among_many(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
+def test_running_job_is_visible_among_many(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
     jobs = [queue.add(f"job {i}", lambda progress: "done") for i in range(12)]
     jobs.append(queue.add("the running one", UntilCancelled()))
     queue_end = jobs[-1]
@@ -183,7 +183,7 @@ def test_the_job_that_runs_is_in_sight_among_many(dock: JobDock, queue: JobQueue
     qtbot.waitUntil(lambda: queue_end.is_over)
 
 
-def test_a_failed_job_says_why(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_failed_job_shows_why(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     def work(progress: Progress) -> None:
         raise InputError("a.mzML", "is cut off", place="byte 12")
 
@@ -191,7 +191,7 @@ def test_a_failed_job_says_why(dock: JobDock, bridge: JobBridge, queue: JobQueue
     qtbot.waitUntil(lambda: job.id in dock.rows and "is cut off" in dock.rows[job.id].stage.toolTip())
 
 
-def test_a_closed_bridge_tells_nothing_more(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+def test_closed_bridge_sends_nothing(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     told: list[Job] = []
     bridge.finished.connect(told.append)
     bridge.close()
@@ -202,13 +202,11 @@ def test_a_closed_bridge_tells_nothing_more(bridge: JobBridge, queue: JobQueue, 
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (59.4, "59 s"), (60, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")])
-def test_durations_are_for_people(seconds: float, text: str) -> None:
+def test_durations_are_readable(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
 
 
-def test_a_row_tells_how_long_its_job_has_run_and_will(
-    dock: JobDock, queue: JobQueue, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_row_shows_elapsed_and_remaining_time(dock: JobDock, queue: JobQueue, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     job = queue.add("one", UntilCancelled())
     qtbot.waitUntil(lambda: job.id in dock.rows and "in this stage" in dock.rows[job.id].time_left.text())
     assert dock.rows[job.id].time_left.text().startswith("1 s")
@@ -218,7 +216,7 @@ def test_a_row_tells_how_long_its_job_has_run_and_will(
     qtbot.waitUntil(lambda: job.is_over)
 
 
-def test_a_job_that_waits_is_dragged_before_another(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
+def test_waiting_job_is_dragged_before_another(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
     dock.resize(900, 500)
     order: list[str] = []
     running = queue.add("running", UntilCancelled())

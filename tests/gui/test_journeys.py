@@ -1,5 +1,6 @@
-"""Ways through the window that nobody planned, with the events of a real mouse and keyboard: files in the wrong order, a filter that leaves
-nothing, a run that is deleted and brought back; and every page in a window of 1024 x 700."""
+"""Tests of unplanned ways through the window with X events, and of every page in a window of 1024 x 700.
+
+Files are given in the wrong order, a filter leaves nothing, and a run is deleted and restored."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from tests.gui.x_events import Hand, wait_until_still_in_form
 
 
 def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    """Add a file to an input of the form by its button and the dialog."""
+    """Add a file to an input of the form with its button and the dialog."""
     files = window.form.file_lists[name]
 
     def is_up() -> bool:
@@ -41,7 +42,7 @@ def _add(name: str, path: Path, window: MainWindow, hand: Hand, qtbot: QtBot) ->
 
 
 def _remove_only_file(name: str, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
-    """Choose the file of an input and press *Remove*."""
+    """Select the file of an input and press *Remove*."""
     files = window.form.file_lists[name]
     wait_until_still_in_form(files.add_button, window, qtbot)
     hand.click(files.lines.viewport(), files.lines.visualItemRect(files.lines.item(0)).center())
@@ -50,9 +51,7 @@ def _remove_only_file(name: str, window: MainWindow, hand: Hand, qtbot: QtBot) -
     qtbot.waitUntil(lambda: files.is_empty)
 
 
-def test_reads_and_their_genome_in_the_wrong_order_and_then_in_the_right_one(
-    window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_reads_and_genome_are_swapped_and_then_aligned(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
     chance = random.Random(3)
     genome, reads = read_files(tmp_path / "data", "".join(chance.choice("ACGT") for _ in range(6000)), 20)
     window.new_search("reads")
@@ -78,9 +77,7 @@ def test_reads_and_their_genome_in_the_wrong_order_and_then_in_the_right_one(
     assert "--" not in window.results.header.message, "no words of the command line"
 
 
-def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_comes_back(
-    window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_empty_filter_export_comparison_and_restored_run(window: MainWindow, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
     project, *_ = project_with_runs(tmp_path / "p", n_runs=2)
     window.open_project(project.folder)
     results = window.results
@@ -97,7 +94,7 @@ def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_come
     qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "all.pin").exists())
     assert len((tmp_path / "all.pin").read_text(encoding="utf-8").splitlines()) > results.psms.total / 2, "the whole run is exported"
     with qtbot.waitActive(window):
-        # No window manager of this display gives the keyboard back after a dialog.
+        # This display has no window manager that restores the focus after a dialog.
         window.activateWindow()
     hand.press("ctrl", "f")
     qtbot.waitUntil(results.filter_bar.text.hasFocus)
@@ -133,7 +130,7 @@ def test_a_filter_that_leaves_nothing_an_export_a_comparison_and_a_run_that_come
 
 
 @pytest.mark.parametrize("kind", [*(pytest.param(one, marks=pytest.mark.long) for one in ("explain", "evidence")), "modified", "quantify"])
-def test_a_filter_that_leaves_nothing_is_undone_and_what_is_sorted_is_copied(
+def test_empty_filter_is_undone_and_sorted_rows_copied(
     window: MainWindow, hand: Hand, kind: str, finished_run: Callable[[str], Path], qtbot: QtBot
 ) -> None:
     window.open_project(finished_run(kind))
@@ -177,7 +174,7 @@ def test_no_form_is_cut_off_at_1024(window: MainWindow, qtbot: QtBot) -> None:
 
 
 @pytest.mark.usefixtures("hand")
-def test_no_page_of_results_is_cut_off_at_1024(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_no_results_page_is_cut_off_at_1024(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     window.resize(1024, 700)
     for kind in ("identify", "import", "library", "modified", "explain", "reads", "quantify", "evidence"):
         window.open_project(finished_run(kind))

@@ -1,5 +1,6 @@
-"""With large letters in a small window everything can be read and reached: nothing is squeezed below what it needs, nor lies where no
-scroll bar leads."""
+"""Tests that everything is readable and reachable with a large font in a small window.
+
+No widget is smaller than it needs, or out of reach of the scroll bars."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ SIZES = pytest.mark.parametrize(
 
 @pytest.fixture
 def large(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[QSize]:
-    """The size of the window; until the end letters are so many percent of the usual ones."""
+    """Window size; until the end the font has this percentage of its usual size."""
     percent, size = request.param
     usual = qapp.font()
     scale_font(qapp, percent)
@@ -45,7 +46,7 @@ def small_window(large: QSize, make_window: Callable[[], MainWindow], qtbot: QtB
 
 
 def out_of_reach(top: QWidget) -> list[str]:
-    """Widgets of which a part is beyond the edges of what they lie in; of a scroll area that is its whole content."""
+    """Return widgets that extend beyond their parent, or beyond the content of a scroll area."""
     found = []
     for widget in top.findChildren(QWidget):
         place, inside = QRect(widget.rect()), widget
@@ -57,7 +58,7 @@ def out_of_reach(top: QWidget) -> list[str]:
             area = parent.parentWidget()
             if isinstance(area, QAbstractScrollArea) and area.viewport() is parent:
                 if not isinstance(area, QScrollArea):
-                    # It brings its rows into sight by itself.
+                    # It scrolls to its rows by itself.
                     break
                 place, inside = QRect(area.rect()), area
                 continue
@@ -72,13 +73,13 @@ def out_of_reach(top: QWidget) -> list[str]:
 
 
 def cut_words(top: QWidget) -> list[str]:
-    """Texts that wrap and have fewer lines than they need."""
+    """Return wrapped texts with fewer lines than they need."""
     labels = [one for one in top.findChildren(QLabel) if one.isVisibleTo(top) and one.wordWrap() and one.text()]
     return [f"{one.text()}: {one.size()}" for one in labels if one.height() < one.heightForWidth(one.width()) - 1]
 
 
 def scrolled_across(top: QWidget) -> list[int]:
-    """How far pages have to be scrolled across to see all of them; figures may be wider than they are shown."""
+    """Return how far pages must be scrolled sideways; figures may be wider than their view."""
     areas = [one for one in top.findChildren(QScrollArea) if one.isVisibleTo(top) and one.widget().layout() is not None]
     return [one.horizontalScrollBar().maximum() for one in areas]
 
@@ -95,7 +96,7 @@ def assert_fits(top: QWidget) -> None:
 
 
 @SIZES
-def test_forms_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
+def test_forms_are_readable(small_window: MainWindow, qtbot: QtBot) -> None:
     for search in SEARCHES:
         small_window.new_search(search.kind)
         small_window.form.parameters.unfold()
@@ -105,7 +106,7 @@ def test_forms_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
 
 
 @SIZES
-def test_results_can_be_read(small_window: MainWindow, finished_run: Callable[[str], Path], large: QSize, qtbot: QtBot) -> None:
+def test_results_are_readable(small_window: MainWindow, finished_run: Callable[[str], Path], large: QSize, qtbot: QtBot) -> None:
     for kind in _KINDS:
         small_window.open_project(finished_run(kind))
         view = small_window.results
@@ -124,7 +125,7 @@ def test_results_can_be_read(small_window: MainWindow, finished_run: Callable[[s
 
 
 @SIZES
-def test_pages_and_dialogs_can_be_read(small_window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_pages_and_dialogs_are_readable(small_window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     assert_fits(small_window.start_page)
     small_window.show_devices()
     qtbot.waitUntil(lambda: small_window.devices.is_known and not small_window.device_page.is_busy)
@@ -150,7 +151,7 @@ def test_pages_and_dialogs_can_be_read(small_window: MainWindow, finished_run: C
 
 
 @SIZES
-def test_the_tour_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
+def test_tour_is_readable(small_window: MainWindow, qtbot: QtBot) -> None:
     small_window.assistance.start_tour()
     tour = small_window.assistance.tour
     assert tour is not None
@@ -161,8 +162,8 @@ def test_the_tour_can_be_read(small_window: MainWindow, qtbot: QtBot) -> None:
     tour.leave()
 
 
-def test_a_page_scrolls_where_it_needs_more_than_there_is_and_only_there(qtbot: QtBot) -> None:
-    """Its texts may wrap in more lines; Qt's own area would give it the height that it would like."""
+def test_page_scrolls_only_where_it_does_not_fit(qtbot: QtBot) -> None:
+    """Its texts may wrap into more lines; Qt's own scroll area would give it its preferred height."""
     from PySide6.QtWidgets import QListWidget, QVBoxLayout
 
     page = QWidget()
@@ -189,7 +190,7 @@ def test_a_page_scrolls_where_it_needs_more_than_there_is_and_only_there(qtbot: 
     qtbot.waitUntil(lambda: down.maximum() == across.maximum() == 0)
 
 
-def test_a_bar_folds_where_its_groups_have_no_room_beside_each_other(qtbot: QtBot) -> None:
+def test_toolbar_folds_when_its_groups_do_not_fit(qtbot: QtBot) -> None:
     bar = FoldingBar((4, 4, 4, 4), 4)
     first, second = QLabel("first group"), QLabel("second group")
     bar.first.addWidget(first)
@@ -205,12 +206,12 @@ def test_a_bar_folds_where_its_groups_have_no_room_beside_each_other(qtbot: QtBo
     assert bar.minimumSizeHint().height() > height and bar.minimumSizeHint().width() <= 200
 
 
-def test_letters_may_be_twice_as_large() -> None:
-    """What the Web Content Accessibility Guidelines ask for (1.4.4)."""
+def test_font_may_be_twice_as_large() -> None:
+    """The Web Content Accessibility Guidelines require this (1.4.4)."""
     assert FONT_SCALES[-1] == 200
 
 
-def test_the_test_sees_what_is_beyond_an_edge(qtbot: QtBot) -> None:
+def test_check_detects_text_beyond_an_edge(qtbot: QtBot) -> None:
     page, inner = QWidget(), QLabel("a text that is longer than its place")
     inner.setParent(page)
     inner.setGeometry(80, 0, 40, 20)

@@ -1,4 +1,4 @@
-"""The command ``proteoscope``: window or command line, and what it says where no window can open."""
+"""Tests of the command ``proteoscope``: window or command line, and its messages if no window can open."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def without_display(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(_REPOSITORY), **more}
 
 
-def test_without_a_display_one_line_says_what_to_do(tmp_path: Path) -> None:
+def test_missing_display_is_reported_in_one_line(tmp_path: Path) -> None:
     answer = run([], without_display(), tmp_path)
     assert answer.returncode == 2
     assert answer.stdout == ""
@@ -36,25 +36,25 @@ def test_without_a_display_one_line_says_what_to_do(tmp_path: Path) -> None:
     assert "no display" in answer.stderr and "proteoscope --help" in answer.stderr
 
 
-def test_a_display_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_unreachable_display_is_named(tmp_path: Path) -> None:
     answer = run([], without_display(DISPLAY=":4711"), tmp_path)
     assert answer.returncode == 2
     assert len(answer.stderr.splitlines()) == 1
     assert ":4711" in answer.stderr
 
 
-def test_a_project_s_folder_asks_for_the_window_too(tmp_path: Path) -> None:
+def test_project_folder_opens_the_window(tmp_path: Path) -> None:
     Project.create_or_open(tmp_path / "project")
     answer = run(["project"], without_display(), tmp_path)
     assert answer.returncode == 2 and "no display" in answer.stderr
 
 
-def test_open_asks_for_the_window_on_files(tmp_path: Path) -> None:
+def test_open_command_opens_files_in_the_window(tmp_path: Path) -> None:
     answer = run(["open", "run.mzML"], without_display(), tmp_path)
     assert answer.returncode == 2 and "no display" in answer.stderr
 
 
-def test_the_window_bounds_what_threads_leave_before_any_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_limits_thread_memory_before_threads_start(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
 
     def no_window() -> str:
@@ -66,7 +66,7 @@ def test_the_window_bounds_what_threads_leave_before_any_is_begun(monkeypatch: p
     assert launch.main([]) == 2 and done == ["bounded", "looked for a display"]
 
 
-def test_any_other_argument_goes_to_the_command_line_without_qt(tmp_path: Path) -> None:
+def test_other_arguments_go_to_the_command_line_without_qt(tmp_path: Path) -> None:
     code = (
         "import sys; from proteoscope.gui.launch import main; status = main(['presets']); "
         "assert not any(name.startswith('PySide6') for name in sys.modules); sys.exit(status)"
@@ -78,7 +78,7 @@ def test_any_other_argument_goes_to_the_command_line_without_qt(tmp_path: Path) 
     assert "high-resolution" in answer.stdout
 
 
-def test_a_folder_that_is_no_project_is_not_a_project(tmp_path: Path) -> None:
+def test_folder_without_project_is_not_opened(tmp_path: Path) -> None:
     answer = run([str(tmp_path)], without_display(), tmp_path)
     assert answer.returncode == 2
     assert "invalid choice" in answer.stderr
@@ -99,7 +99,7 @@ def test_missing_libraries_are_named_with_the_remedy(missing: str, monkeypatch: 
     assert missing in reason and "apt install" in reason
 
 
-def test_the_window_opens_and_closes_as_a_user_starts_it(display: None, tmp_path: Path) -> None:
+def test_window_opens_and_closes_as_started_by_a_user(display: None, tmp_path: Path) -> None:
     # A timer in the program's own loop closes the window, as a person would a moment later.
     code = (
         "import sys; from PySide6.QtCore import QTimer; import proteoscope.gui.application as a; real = a.MainWindow.show\n"
@@ -115,7 +115,7 @@ def test_the_window_opens_and_closes_as_a_user_starts_it(display: None, tmp_path
     assert (tmp_path / "proteoscope" / "settings.json").exists()
 
 
-def test_this_version_of_qt_for_python_can_be_used(display: None) -> None:
+def test_installed_pyside_version_is_supported(display: None) -> None:
     # Version 6.12.0 drops a reference of True at each emit, which ends Python 3.11 after some hundreds of them.
     code = (
         "from PySide6.QtCore import QObject, Signal\nclass Sender(QObject):\n    sent = Signal()\n"

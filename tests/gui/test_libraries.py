@@ -1,4 +1,4 @@
-"""Spectral libraries that the window makes: predicted from proteins, or of a run; and the search in what was just made."""
+"""Tests of spectral libraries made by the window, predicted or from a run, and of searches in them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROTEINS = ">P1 of a test\nMKAADESTLRPEPTMIDECKLLNWWYEVAAAKGGSLNMVVK\n"
 
 
 def shot(window: QWidget, name: str) -> None:
-    """A picture, where a person wants to see it."""
+    """Save a screenshot if one is requested."""
     if folder := os.environ.get("PROTEOSCOPE_PICTURES"):
         window.grab().save(str(Path(folder) / f"{name}.png"))
 
@@ -41,7 +41,7 @@ def dialog(window: MainWindow) -> PredictionDialog:
     return found
 
 
-def test_a_library_is_predicted_and_searched(dialog: PredictionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_library_is_predicted_and_searched(dialog: PredictionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "proteins.fasta").write_text(PROTEINS)
     dialog.proteins.add([tmp_path / "proteins.fasta"])
     qtbot.waitUntil(lambda: dialog.stage.text() == "Choose a file to write")
@@ -62,9 +62,7 @@ def test_a_library_is_predicted_and_searched(dialog: PredictionDialog, window: M
     assert window.form.file_lists["library"].paths == [tmp_path / "made.msp"]
 
 
-def test_a_run_is_searched_in_the_library_that_was_made_of_it(
-    window: MainWindow, identified_sample: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_run_is_searched_in_its_own_library(window: MainWindow, identified_sample: Path, tmp_path: Path, qtbot: QtBot) -> None:
     spectra = resources.path("samples", "BSA1.mzML.gz")
     window.open_project(identified_sample)
     qtbot.waitUntil(lambda: not window.results.is_busy)
@@ -101,7 +99,7 @@ def test_a_run_is_searched_in_the_library_that_was_made_of_it(
     shot(window, "library-results")
 
 
-def test_mgf_that_says_what_its_spectra_are_of_is_searched_as_a_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
+def test_annotated_mgf_is_searched_as_a_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
     run, library = files[0], as_mgf(files[1])
     assert file_kind(library).sorts == {"spectra", "libraries"} and file_kind(run).sorts == {"spectra"}
     window.resize(1280, 800)
@@ -124,7 +122,7 @@ def test_mgf_that_says_what_its_spectra_are_of_is_searched_as_a_library(files: t
     assert matches.items() >= planted().items()
 
 
-def test_spectra_that_do_not_say_what_they_are_of_are_no_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
+def test_unannotated_spectra_are_no_library(files: tuple[Path, Path], window: MainWindow, qtbot: QtBot) -> None:
     window.new_search("library")
     chosen = window.form.file_lists["library"]
     chosen.add([files[0]])

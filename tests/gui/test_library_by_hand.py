@@ -1,4 +1,4 @@
-"""A library of peptides and small molecules in the window, with the events of a real mouse and keyboard, at 1280 x 800."""
+"""Tests of a library of peptides and small molecules with X events at 1280 x 800."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["files"]
 
 @pytest.fixture
 def results(files: tuple[Path, Path], window: MainWindow, tmp_path: Path, qtbot: QtBot) -> MainWindow:
-    """The results of an open search of peptides, some of them oxidised, and of compounds."""
+    """Results of an open search of peptides, some of them oxidised, and of compounds."""
     if why_no_hand():
         pytest.skip(why_no_hand())
     run, library = files
@@ -41,7 +41,7 @@ def results(files: tuple[Path, Path], window: MainWindow, tmp_path: Path, qtbot:
 
 
 def click_into_row(hand: Hand, panel: TablePanel, row: int, qtbot: QtBot) -> None:
-    """Click on a row, once it stands still in sight."""
+    """Click on a row once it is visible and at rest."""
     view, places = panel.view, list[QPoint]()
 
     def stands() -> bool:
@@ -52,7 +52,7 @@ def click_into_row(hand: Hand, panel: TablePanel, row: int, qtbot: QtBot) -> Non
     hand.click(view.viewport(), view.viewport().mapFromGlobal(places[-1]))
 
 
-def test_matches_are_filtered_and_looked_at_by_hand(results: MainWindow, qtbot: QtBot) -> None:
+def test_matches_are_filtered_and_viewed_by_hand(results: MainWindow, qtbot: QtBot) -> None:
     hand, view = Hand(qtbot), results.results
 
     def corners() -> str:
@@ -62,7 +62,7 @@ def test_matches_are_filtered_and_looked_at_by_hand(results: MainWindow, qtbot: 
         qtbot.waitUntil(lambda: view.matches.model.rowCount() > 20)
         assert not overlapping(view.filters) and not cut_off(view.header)
         shot(results, "library-all")
-        # Compounds have no error rate: they are told in the header, and seen when everything is.
+        # Compounds have no FDR: the header counts them, and they are shown with all matches.
         assert "3 more of entries without decoys" in view.header._counts.accessibleName()
         hand.click(view.filters.text)
         hand.type("wqzgkk")
@@ -79,7 +79,7 @@ def test_matches_are_filtered_and_looked_at_by_hand(results: MainWindow, qtbot: 
         click_into_row(hand, view.matches, 2, qtbot)
         qtbot.waitUntil(lambda: "Compound" in corners())
         shot(results, "library-compound")
-        # What is oxidised stands above its entry, with the peaks that are moved told apart.
+        # An oxidised match is above its entry, with shifted peaks distinguished.
         hand.click(view.filters.text)
         hand.press("ctrl", "a")
         hand.type("oxidation")

@@ -1,4 +1,4 @@
-"""Projects that go away while the window has them: deleted, moved, or held by another process."""
+"""Tests of open projects that are deleted, moved, or locked by another process."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SEARCH_MS = 240_000
 
 @pytest.fixture
 def database(sample_data: Path) -> Path:
-    """All of the sample's proteins: a real search must not be over before its project goes."""
+    """All proteins of the sample, so that a real search does not end before its project is removed."""
     return sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
 
 
 class Messages:
-    """All that the bar above the page has said."""
+    """All messages of the bar above the page."""
 
     def __init__(self, window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
         self.told: list[str] = []
@@ -52,7 +52,7 @@ def messages(filled: MainWindow, monkeypatch: pytest.MonkeyPatch) -> Messages:
 
 
 class Stepwise:
-    """Stands for a search: a run of the project that goes from stage to stage as it is told to."""
+    """Stand-in for a search: a run of the project that advances by stages on command."""
 
     def __init__(self, writes: bool) -> None:
         self._writes = writes
@@ -68,14 +68,14 @@ class Stepwise:
                 progress.stage(f"Step {i}")
                 if self._writes:
                     run.log("info", f"step {i}")
-                # Longer than between two deliveries of what has happened.
+                # Longer than the interval between two deliveries of events.
                 time.sleep(0.1)
         return said(run.id, Count(0, "PSM", "PSMs"))
 
 
 @pytest.mark.parametrize("way", ["deleted", "moved"])
 @pytest.mark.parametrize("writes", [True, False], ids=["the engine notices", "the window notices"])
-def test_a_project_that_goes_away_during_a_run_is_one_message_and_a_failed_run(
+def test_lost_project_fails_the_run_with_one_message(
     filled: MainWindow, messages: Messages, way: str, writes: bool, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = Stepwise(writes)
@@ -100,22 +100,20 @@ def test_a_project_that_goes_away_during_a_run_is_one_message_and_a_failed_run(
     assert faults == [] and filled.findChild(CrashDialog) is None
     pane = filled.project_pane
     assert pane.runs.count() == 1 and "failed" in pane.runs.item(0).toolTip(), "not running for ever"
-    assert "gone" in pane.problem.text() and pane.problem.isVisible()
+    assert "missing" in pane.problem.text() and pane.problem.isVisible()
     assert not folder.exists(), "nothing is made in its place"
     filled._note_touch(filled.search)
     assert filled.message_bar.isVisible(), "an error is no hint: it stays"
 
 
-def test_a_real_search_whose_project_is_deleted_fails_with_one_message(
-    filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_real_search_fails_with_one_message_when_deleted(filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot) -> None:
     folder = tmp_path / "project"
     stages: list[str] = []
 
     def look(job: Any, event: Any) -> None:
         if event.stage not in stages:
             stages.append(event.stage)
-        if event.stage != "Starting" and folder.exists():  # stages that pass at once are not all told
+        if event.stage != "Starting" and folder.exists():  # not all instantaneous stages are reported
             shutil.rmtree(folder, ignore_errors=True)
 
     filled.bridge.progressed.connect(look)
@@ -129,7 +127,7 @@ def test_a_real_search_whose_project_is_deleted_fails_with_one_message(
     assert not is_project(folder)
 
 
-def test_waiting_searches_do_not_make_a_project_anew(
+def test_waiting_searches_do_not_recreate_a_project(
     filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, begun = Stepwise(True), []
@@ -146,7 +144,7 @@ def test_waiting_searches_do_not_make_a_project_anew(
 
 @pytest.fixture
 def lost(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> MainWindow:
-    """A window whose open project was moved while nothing ran, and whose Run was clicked then."""
+    """Window whose open project was moved while idle, and whose Run was then clicked."""
     monkeypatch.setattr(SearchTask, "run", counting(0))
     Project.create_or_open(tmp_path / "project")
     filled.open_project(tmp_path / "project")
@@ -157,7 +155,7 @@ def lost(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.M
     return filled
 
 
-def test_a_project_moved_while_idle_is_asked_for_and_not_made_silently(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_moved_project_is_prompted_for_and_not_recreated(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None and lost.task_projects.question.isVisible()
     assert str(tmp_path / "project") in lost.task_projects.question.informativeText()
     assert not (tmp_path / "project").exists() and lost.queue.is_idle
@@ -169,7 +167,7 @@ def test_a_project_moved_while_idle_is_asked_for_and_not_made_silently(lost: Mai
     assert "is missing" in lost.project_pane.problem.text()
 
 
-def test_a_lost_project_is_located_and_the_search_goes_there(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_search_continues_in_the_located_project(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None
     click(lost.task_projects.question.locate_button)
     qtbot.waitUntil(lambda: lost.findChild(QFileDialog) is not None)
@@ -186,7 +184,7 @@ def test_a_lost_project_is_located_and_the_search_goes_there(lost: MainWindow, t
     assert lost.settings.values.recent_projects == (str(tmp_path / "found again"),)
 
 
-def test_what_is_no_project_is_not_taken_for_the_lost_one(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_folder_without_project_is_not_accepted_as_located(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None
     (tmp_path / "empty").mkdir()
     click(lost.task_projects.question.locate_button)
@@ -200,7 +198,7 @@ def test_what_is_no_project_is_not_taken_for_the_lost_one(lost: MainWindow, tmp_
     assert lost.queue.is_idle and list((tmp_path / "empty").iterdir()) == []
 
 
-def test_a_new_project_is_made_where_the_lost_one_was_when_that_is_wanted(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_new_project_is_created_at_the_lost_one_on_request(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     assert lost.task_projects.question is not None
     with qtbot.waitSignal(lost.bridge.finished):
         click(lost.task_projects.question.make_button)
@@ -208,9 +206,7 @@ def test_a_new_project_is_made_where_the_lost_one_was_when_that_is_wanted(lost: 
     assert not lost.project_pane.problem.isVisible()
 
 
-def test_a_project_of_last_week_that_is_gone_is_asked_for_too(
-    filled: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
-) -> None:
+def test_old_lost_project_is_prompted_for(filled: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
     filled.settings.values.remember_project(tmp_path / "last week")
     filled.form.set_project_folder(tmp_path / "last week")
     qtbot.waitUntil(filled.form.run_button.isEnabled)
@@ -219,7 +215,7 @@ def test_a_project_of_last_week_that_is_gone_is_asked_for_too(
     click(filled.task_projects.question.cancel_button)
 
 
-def test_one_fault_again_and_again_is_one_dialog(window: MainWindow) -> None:
+def test_repeated_error_opens_one_dialog(window: MainWindow) -> None:
     for _ in range(6):
         window.show_unexpected_error("OSError: it broke", "Traceback: it broke")
     window.show_unexpected_error("OSError: another", "Traceback: another")
@@ -238,7 +234,7 @@ with Project.open(sys.argv[1]).run("identify", {}) as run:
 """
 
 
-def test_a_search_refused_by_another_process_is_no_run_and_says_whose_it_is(
+def test_locked_project_refuses_search_and_names_the_owner(
     filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR)

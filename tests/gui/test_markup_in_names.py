@@ -1,4 +1,4 @@
-"""Names in strangers' files that look like HTML are shown letter by letter: no label, cell or tooltip takes them for markup."""
+"""Tests that foreign names that look like HTML are shown literally in labels, cells and tooltips."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MARKUP = "<img/src='x.png'>"
 
 
 def check_texts(widget: QWidget) -> int:
-    """No label and no tooltip of a widget and what is in it has the name as markup; how many have it as text."""
+    """Check that no label or tooltip of a widget has the name as markup; return how many have it as text."""
     n = 0
     for one in (widget, *widget.findChildren(QWidget)):
         assert MARKUP not in one.toolTip(), one
@@ -49,7 +49,7 @@ def check_texts(widget: QWidget) -> int:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A protein and the chain that it is nearest to, both called like a picture; the chain's file has a second one."""
+    """Project with a protein and its nearest chain, both named like an HTML image; the chain's file has a second one."""
     structure = gemmi.read_structure(str(write_albumin(tmp_path)))
     sequence = read_structure(tmp_path / "1ao6_A.pdb").chains.sequence(0)
     other = structure[0][0].clone()
@@ -69,7 +69,7 @@ def project(tmp_path: Path) -> Project:
     return Project.open(folder)
 
 
-def test_a_protein_and_a_chain_called_like_markup_are_shown_as_text(project: Project, qtbot: QtBot) -> None:
+def test_names_like_markup_are_shown_as_text(project: Project, qtbot: QtBot) -> None:
     view = EvidenceView(EVIDENCE)
     opened(view, project, qtbot)
     click_row(view.proteins, 0, qtbot)
@@ -90,7 +90,7 @@ def test_a_protein_and_a_chain_called_like_markup_are_shown_as_text(project: Pro
     assert n > 3
 
 
-def test_hits_and_bars_called_like_markup_have_tips_of_text(qtbot: QtBot) -> None:
+def test_hits_and_bars_named_like_markup_have_text_tooltips(qtbot: QtBot) -> None:
     hits = HitList()
     qtbot.addWidget(hits)
     hits._add(MARKUP, "kept", 1, None)

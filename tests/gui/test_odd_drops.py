@@ -1,4 +1,4 @@
-"""Odd things that are dropped on the window, and forged settings: the window answers in a sentence, at once, and reads nothing else."""
+"""Tests of odd drops on the window and of forged settings: it answers in a sentence, at once, and reads nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MGF = "BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
 
 
 class Stalls:
-    """The longest time that the window's thread has computed without looking at events, in seconds of its processor."""
+    """Longest processor time, in seconds, that the window thread computed without processing events."""
 
     def __init__(self) -> None:
         self.longest, self._last = 0.0, time.thread_time()
@@ -33,13 +33,13 @@ class Stalls:
         self._timer.start()
 
     def tick(self) -> None:
-        """Note what was computed since the last look at events."""
+        """Record the computation time since events were last processed."""
         now = time.thread_time()
         self.longest, self._last = max(self.longest, now - self._last), now
 
 
 def drop_urls(window: MainWindow, urls: list[QUrl], event_done: Callable[[], None] = lambda: None) -> bool:
-    """Drop addresses on the window; whether it takes them."""
+    """Drop addresses on the window and return True if it accepts them."""
     content = QMimeData()
     content.setUrls(urls)
     at, buttons, keys = QPoint(400, 300), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
@@ -54,9 +54,9 @@ def drop_urls(window: MainWindow, urls: list[QUrl], event_done: Callable[[], Non
 
 @pytest.fixture
 def answers(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[str, float]]:
-    """Drops addresses; the sentence that the window shows when the files were looked at, and its longest stall."""
+    """Drop addresses and return the sentence shown after the inspection, and the longest stall."""
 
-    window.new_search("identify")  # a form is made once, whatever is dropped
+    window.new_search("identify")  # a form is built once, whatever is dropped
     qtbot.wait(100)
 
     def answer(urls: list[QUrl]) -> tuple[str, float]:
@@ -70,7 +70,7 @@ def answers(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[st
     return answer
 
 
-def test_dropped_paths_are_those_of_this_machine(tmp_path: Path) -> None:
+def test_dropped_paths_belong_to_this_machine(tmp_path: Path) -> None:
     content = QMimeData()
     addresses = [
         "http://example.org/x.mzML",
@@ -88,7 +88,7 @@ def test_dropped_paths_are_those_of_this_machine(tmp_path: Path) -> None:
     assert paths == [tmp_path / "a.mgf", tmp_path / "b\nc.mgf"] and n_others == len(addresses) - 2
 
 
-def test_dropped_paths_are_none_of_other_contents() -> None:
+def test_other_dropped_contents_have_no_paths() -> None:
     for content_type in ("text/html", "application/x-color", "text/uri-list", "application/octet-stream"):
         content = QMimeData()
         content.setData(content_type, b"\xff\x00<a href='file:///etc/passwd'>" * 1000)
@@ -97,7 +97,7 @@ def test_dropped_paths_are_none_of_other_contents() -> None:
 
 
 def odd_files(folder: Path) -> dict[str, list[Path]]:
-    """Names of what is dropped, and the files of it."""
+    """Return names of drops and their files."""
     (folder / "fifo.mzML").touch()
     (folder / "fifo.mzML").unlink()
     os.mkfifo(folder / "fifo.mzML")
@@ -170,19 +170,19 @@ def test_window_answers_folder_of_many_files(answers: Callable[[list[QUrl]], tup
     assert stall < STALL_SECONDS
 
 
-def test_window_counts_addresses_elsewhere(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
+def test_window_counts_remote_addresses(answers: Callable[[list[QUrl]], tuple[str, float]], tmp_path: Path) -> None:
     (tmp_path / "a.mgf").write_text(MGF)
     text, _ = answers([QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl.fromLocalFile(str(tmp_path / "a.mgf"))])
-    assert "2 of what was dropped" in text
+    assert "2 of the dropped items are" in text
 
 
-def test_window_refuses_drop_of_addresses_elsewhere(window: MainWindow) -> None:
+def test_window_refuses_drop_of_remote_addresses(window: MainWindow) -> None:
     assert not drop_urls(window, [QUrl("http://example.org/x.mzML"), QUrl("file://server/x.mgf"), QUrl("file:")])
     assert not drop_urls(window, [])
 
 
 def forged_settings(chance: random.Random) -> dict[str, object]:
-    """Settings of the right form with values that nobody chose."""
+    """Return settings of the right form with values that nobody chose."""
     noise = base64.b64encode(chance.randbytes(2000)).decode()
     huge = base64.b64encode(b"\x01\xd9\xd0\xcb\x00\x03\x00\x00" + b"\x7f\xff\xff\xff" * 40).decode()
     search = {
@@ -215,12 +215,12 @@ def settings_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pa
     yield path
 
 
-def test_survey_reports_files_that_cannot_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inspection_reports_unreadable_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> bool:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "is_file", refuse)
-    found = file_inspection._survey([tmp_path / "x.mgf"])
+    found = file_inspection._inspect([tmp_path / "x.mgf"])
     assert len(found.files) == 1 and "Permission denied" in found.files[0].problem
 
 
@@ -229,7 +229,7 @@ def test_window_opens_with_forged_settings(settings_path: Path, make_window: Cal
     stalls = Stalls()
     window = make_window()
     qtbot.wait(300)
-    assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # with what a first window makes once
+    assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # includes what a first window builds once
     values = json.loads(settings_path.with_name("settings.json").read_text())
     assert values["font_scale"] == 200
 

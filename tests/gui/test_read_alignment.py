@@ -1,4 +1,4 @@
-"""An alignment of reads through the window, driven as a person does: drop, run, look, export."""
+"""Tests of a read alignment through the window with real input events: drop, run, view, export."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def files(shared_data: Path, tmp_path: Path) -> tuple[Path, Path]:
     return read_files(tmp_path / "files", "".join(path.read_text().splitlines()[1:])[:3000], 12)
 
 
-def test_a_fastq_file_is_known_plain_and_gzipped(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_fastq_is_recognised_plain_and_gzipped(files: tuple[Path, Path], tmp_path: Path) -> None:
     packed = tmp_path / "packed.fq.gz"
     packed.write_bytes(gzip.compress(files[1].read_bytes()))
     for path in (files[1], packed):
@@ -45,7 +45,7 @@ def test_a_fastq_file_is_known_plain_and_gzipped(files: tuple[Path, Path], tmp_p
 
 @pytest.mark.parametrize("block", [16, 700, 1 << 20])
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_reads_are_counted_as_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, ending: str) -> None:
+def test_reads_are_counted_as_the_engine_reads_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, ending: str) -> None:
     random = np.random.default_rng(9)
     lengths = random.integers(0, 90, 60).tolist()
     reads = [(f"r{k} more", "".join(random.choice(list("ACGTNacgt"), n)), "@" * n) for k, n in enumerate(lengths)]
@@ -58,7 +58,7 @@ def test_reads_are_counted_as_they_are_read(tmp_path: Path, monkeypatch: pytest.
     assert found.n_nucleotides == 60 - lengths.count(0)
 
 
-def test_reads_in_more_lines_than_four_are_counted(tmp_path: Path) -> None:
+def test_multi_line_reads_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "odd.fastq"
     path.write_text("@a\nACGT\nACGT\n+\nIIII\nIIII\n\n@b\nRA\n+\nII\n", encoding="utf-8")
     assert count_sequences(path) == SequenceCount(2, 10, 0, letters=((65, 3), (67, 2), (71, 2), (82, 1), (84, 2)))
@@ -71,7 +71,7 @@ def test_damaged_reads_are_not_counted(tmp_path: Path, text: str) -> None:
     assert count_sequences(path) is None
 
 
-def test_a_large_file_of_reads_is_counted_in_part(tmp_path: Path) -> None:
+def test_large_read_file_is_counted_in_part(tmp_path: Path) -> None:
     path = tmp_path / "large.fastq"
     path.write_text("@r\nACGTACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII\n" * 60_000, encoding="utf-8")
     found = count_sequences(path, maximum_bytes=1 << 20)
@@ -82,20 +82,18 @@ def test_a_large_file_of_reads_is_counted_in_part(tmp_path: Path) -> None:
 
 @pytest.fixture
 def form(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> SearchForm:
-    """The form, after the files were dropped on the window."""
+    """Form after the files were dropped on the window."""
     drop(window, files[1])
     form = window.searches["reads"].form
     qtbot.waitUntil(lambda: window.pages.currentWidget() is form)
-    # Not on one of the form's parts, which would take it.
+    # Not on an input of the form, which would accept it.
     drop(window, files[0], at=QPoint(3, 3))
     qtbot.waitUntil(lambda: form.file_lists["texts"].paths == [files[0]])
     qtbot.waitUntil(lambda: bool(form.file_lists["texts"].counts and form.file_lists["patterns"].counts))
     return form
 
 
-def test_dropped_reads_lead_to_this_search_and_are_counted_without_a_warning(
-    form: SearchForm, files: tuple[Path, Path], qtbot: QtBot
-) -> None:
+def test_dropped_reads_open_this_search_with_their_count(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
     patterns, texts = form.file_lists["patterns"], form.file_lists["texts"]
     assert patterns.paths == [files[1]] and patterns.problem() == texts.problem() == ""
     reads = read_fastq(files[1])
@@ -110,25 +108,25 @@ def test_dropped_reads_lead_to_this_search_and_are_counted_without_a_warning(
     assert form.inputs["patterns"].warning.text() == ""
 
 
-def test_of_files_in_the_wrong_order_it_is_told_where_they_belong(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_swapped_files_are_reported_with_their_place(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
     window.menus.new["reads"].trigger()
     form = window.form
     form.file_lists["texts"].add([files[1]])
     form.file_lists["patterns"].add([files[0]])
     qtbot.waitUntil(lambda: bool(form.file_lists["texts"].problem()))
-    assert form.file_lists["texts"].message.text() == "reads.fastq holds reads with base qualities (FASTQ), not sequences. Add it to Reads"
+    assert form.file_lists["texts"].message.text() == "reads.fastq contains reads with base qualities (FASTQ), not sequences. Add it to Reads"
     qtbot.waitUntil(lambda: not form.run_button.isEnabled() and form.reason.isVisible())
 
 
-def test_reads_do_not_stand_for_proteins(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_reads_are_not_accepted_as_proteins(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
     window.menus.new["align"].trigger()
     queries = window.form.file_lists["queries"]
     queries.add([files[1]])
     qtbot.waitUntil(lambda: bool(queries.problem()))
-    assert queries.problem() == "reads.fastq holds reads with base qualities (FASTQ), not sequences"
+    assert queries.problem() == "reads.fastq contains reads with base qualities (FASTQ), not sequences"
 
 
-def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> None:
+def test_pattern_dialog_offers_fasta_and_fastq(form: SearchForm) -> None:
     sequences = f"{names_of('proteins')} files"
     of_patterns = [f"{sequences} and FASTQ files", sequences, "FASTQ files", "All files"]
     for name, expected in (("patterns", of_patterns), ("texts", [sequences, "All files"])):
@@ -140,9 +138,7 @@ def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> Non
         dialog.close()
 
 
-def test_a_file_that_an_option_reads_is_typed_and_checked(
-    window: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_option_file_is_typed_and_checked(window: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
     option = Option("mates", "The other reads", "the other read of each fragment", metavar="FILE")
     form = SearchForm(replace(READ_ALIGNMENT, options=(option,)), window.inspector, window.devices)
     qtbot.addWidget(form)
@@ -164,7 +160,7 @@ def test_a_file_that_an_option_reads_is_typed_and_checked(
     assert task is not None and task.request.options == {"mates": files[1]}
 
 
-def test_a_run_ends_with_its_alignments_which_are_exported(
+def test_finished_run_exports_its_alignments(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     form.parameters.set_values({"mode": "local"})
@@ -191,7 +187,7 @@ def test_a_run_ends_with_its_alignments_which_are_exported(
     assert [line.split("\t")[1] for line in lines[1:]] == shown(view.alignments, "pattern")
 
 
-def test_reads_choose_the_preset_that_maps_them_until_the_user_chooses_another(form: SearchForm, qtbot: QtBot) -> None:
+def test_reads_select_the_mapping_preset_until_user_chooses(form: SearchForm, qtbot: QtBot) -> None:
     assert [one.spec.title for one in form.inputs.values()] == ["Genome or reference", "Reads"]
     qtbot.waitUntil(lambda: form.presets.box.currentData() == "map-to-genome")
     values = form.parameters.values()
@@ -204,7 +200,7 @@ def test_reads_choose_the_preset_that_maps_them_until_the_user_chooses_another(f
     assert form.presets.box.currentData() == "standard"
 
 
-def test_what_does_not_go_together_is_told_in_the_form(form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+def test_conflicting_parameters_are_reported_in_the_form(form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
     form.set_project_folder(tmp_path / "project")
     qtbot.waitUntil(form.run_button.isEnabled)
     form.given_files["mates"].line.setText(str(files[1]))

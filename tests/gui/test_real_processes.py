@@ -1,4 +1,4 @@
-"""The window as a process of its own: ended from outside, and on a screen of twice the pixels."""
+"""Tests of the window in its own process: ended by a signal, and on a screen with twice the pixels."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _wait_until(holds: Callable[[], bool], process: subprocess.Popen[str]) -> No
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-def test_a_window_that_is_terminated_has_lost_none_of_its_settings(display: None, tmp_path: Path) -> None:
+def test_terminated_window_has_saved_its_settings(display: None, tmp_path: Path) -> None:
     project_with_results(tmp_path / "mine")
     path = tmp_path / "proteoscope" / "settings.json"
     process = subprocess.Popen(
@@ -126,8 +126,8 @@ def test_a_window_that_is_terminated_has_lost_none_of_its_settings(display: None
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 @pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(one, marks=pytest.mark.long) for one in ("SIGHUP", "SIGINT"))])
-def test_a_project_is_remembered_that_was_opened_right_before_a_signal(display: None, tmp_path: Path, name: str) -> None:
-    """Settings are written beside the window, and a signal waits for them, then ends the program as its sender expects."""
+def test_project_opened_before_a_signal_is_remembered(display: None, tmp_path: Path, name: str) -> None:
+    """Settings are written in another thread; a signal waits for them, then ends the program as its sender expects."""
     project_with_results(tmp_path / "mine")
     done = subprocess.run(
         [sys.executable, "-c", _OPENED_AND_ENDED, str(tmp_path / "mine"), name],
@@ -145,7 +145,7 @@ def test_a_project_is_remembered_that_was_opened_right_before_a_signal(display: 
     assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
 
 
-def test_the_first_start_fits_a_screen_of_twice_the_pixels(display: None, tmp_path: Path) -> None:
+def test_first_start_fits_a_high_resolution_screen(display: None, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _AT_TWICE, str(tmp_path / "settings.json")],
         env=_environment(QT_SCALE_FACTOR="2"),

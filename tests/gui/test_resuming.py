@@ -1,4 +1,4 @@
-"""A run that was stopped, in the window: it is told, and goes on by a button."""
+"""Tests of a stopped run in the window: it is listed, and resumed by a button."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def spoken(window: MainWindow) -> list[str]:
     return [str(runs.item(row).data(Qt.ItemDataRole.AccessibleTextRole)) for row in range(runs.count())]
 
 
-def test_a_stopped_run_goes_on_by_its_button_and_shows_its_results(shown: MainWindow, project: Path, stopped: str, qtbot: QtBot) -> None:
+def test_stopped_run_resumes_by_its_button(shown: MainWindow, project: Path, stopped: str, qtbot: QtBot) -> None:
     pane = shown.project_pane
     assert [text.partition(", align")[1:] for text in spoken(shown)] == [(", align", f"-0001, {CAN_BE_RESUMED}, stopped by the user")]
     assert pane.resume_button.isVisible() and pane.resume_action.isEnabled()
@@ -64,7 +64,7 @@ def test_a_stopped_run_goes_on_by_its_button_and_shows_its_results(shown: MainWi
     qtbot.waitUntil(lambda: results.run is not None and results.run.id == stopped and not results.text)
 
 
-def test_what_hinders_a_run_from_going_on_is_told(shown: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_obstacle_to_resuming_is_reported(shown: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "files" / "database.fasta").write_text(">other\nMKV\n")
     with qtbot.waitSignal(shown.bridge.finished):
         shown.project_pane.resume_action.trigger()
@@ -72,7 +72,7 @@ def test_what_hinders_a_run_from_going_on_is_told(shown: MainWindow, tmp_path: P
     assert shown.project_pane.resume_action.isEnabled(), "it can still be restored"
 
 
-def test_runs_that_ended_badly_for_good_are_not_offered(window: MainWindow, project: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_finally_failed_runs_are_not_offered(window: MainWindow, project: Path, tmp_path: Path, qtbot: QtBot) -> None:
     run = stop_a_search(project, tmp_path)
     Project.open(project).checkpoint_key(run).path.write_bytes(b"damaged")
     window.show()
@@ -82,7 +82,7 @@ def test_runs_that_ended_badly_for_good_are_not_offered(window: MainWindow, proj
     assert "no results" in window.message_bar.label.text()
 
 
-def test_a_run_that_another_user_began_says_why_it_cannot_go_on(
+def test_run_of_another_user_explains_why_it_cannot_resume(
     window: MainWindow, project: Path, stopped: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "another user's"))

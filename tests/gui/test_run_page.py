@@ -1,4 +1,4 @@
-"""Runs in the list by what they were; the page of a run, its title and note; search again, compare, report, delete and undo."""
+"""Tests of the run list and the run page: title, note, search again, compare, report, delete and undo."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ def _page_of_first(window: MainWindow, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.page and not window.run_actions.is_busy)
 
 
-def test_a_run_is_listed_by_what_it_was_and_its_page_tells_the_rest(
-    window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_run_is_listed_and_its_page_has_the_details(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     run = project.runs()[-1]
@@ -70,7 +68,7 @@ def test_a_run_is_listed_by_what_it_was_and_its_page_tells_the_rest(
     assert window.pages.currentWidget() is window.results
 
 
-def test_a_title_and_a_note_are_kept_as_they_are_typed(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_title_and_note_are_stored_as_typed(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
@@ -80,7 +78,7 @@ def test_a_title_and_a_note_are_kept_as_they_are_typed(window: MainWindow, searc
     qtbot.keyClicks(page.note, "two blanks between")
     qtbot.waitUntil(lambda: project.note(run) == RunNote(f"for the paper {_EVIL}", "two blanks between"))
     assert window.project_pane.title_of(project.runs()[-1]) == f"for the paper {_EVIL}"
-    # Empty brings the usual one back.
+    # An empty title restores the default.
     page.title.selectAll()
     qtbot.keyClick(page.title, Qt.Key.Key_Delete)
     qtbot.keyClick(page.title, Qt.Key.Key_Return)
@@ -88,7 +86,7 @@ def test_a_title_and_a_note_are_kept_as_they_are_typed(window: MainWindow, searc
     assert window.project_pane.title_of(project.runs()[-1]).startswith("1 · ")
 
 
-def test_search_again_fills_the_form_with_files_and_parameters(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_search_again_fills_files_and_parameters(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
@@ -104,9 +102,7 @@ def test_search_again_fills_the_form_with_files_and_parameters(window: MainWindo
     assert {name: list(paths) for name, paths in task.request.inputs.items()} == {one.kind: [one.path] for one in inputs}
 
 
-def test_a_deleted_run_comes_back_with_undo_and_goes_with_the_window(
-    window: MainWindow, two_runs: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_deleted_run_is_restored_by_undo(window: MainWindow, two_runs: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = _copied(two_runs, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
@@ -124,7 +120,7 @@ def test_a_deleted_run_comes_back_with_undo_and_goes_with_the_window(
         project.restore_run(last)
 
 
-def test_two_runs_are_compared_from_the_page_of_one(window: MainWindow, two_runs: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_two_runs_are_compared_from_a_run_page(window: MainWindow, two_runs: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = _copied(two_runs, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
@@ -134,7 +130,7 @@ def test_two_runs_are_compared_from_the_page_of_one(window: MainWindow, two_runs
     qtbot.waitUntil(lambda: not window.comparisons.view.is_busy)
 
 
-def test_a_report_is_written_behind_the_window(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_report_is_written_in_the_background(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
     _page_of_first(window, qtbot)
@@ -147,11 +143,9 @@ def test_a_report_is_written_behind_the_window(window: MainWindow, searched: Pat
     qtbot.waitUntil(lambda: window.queue.is_idle and (tmp_path / "out" / f"{run.id}.html").is_file())
 
 
-def test_the_folder_of_a_run_is_opened(
-    window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_folder_is_opened(window: MainWindow, searched: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[QUrl] = []
-    # The desktop's own program would open on the screen of whoever runs the tests.
+    # The desktop's program would open on the screen of the developer.
     monkeypatch.setattr("proteoscope.gui.run_actions.QDesktopServices.openUrl", lambda url: opened.append(url) or True)
     project = _copied(searched, tmp_path)
     _opened(window, project.folder, qtbot)
@@ -160,7 +154,7 @@ def test_the_folder_of_a_run_is_opened(
     assert [Path(url.toLocalFile()) for url in opened] == [project.folder / "results" / project.runs()[-1].id]
 
 
-def test_a_failed_run_is_deleted_and_comes_back_and_warnings_stand_first(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_failed_run_is_deleted_and_restored(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with pytest.raises(InputError), project.run("identify", {"enzyme": "trypsin"}) as run:
         run.log("info", "the second thing said")
@@ -178,7 +172,7 @@ def test_a_failed_run_is_deleted_and_comes_back_and_warnings_stand_first(window:
     assert [one.id for one in window.project_pane.records] == [run.id] and project.verify() == []
 
 
-def test_failed_runs_have_a_page_and_names_of_a_stranger_are_text(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_failed_run_has_a_page_and_foreign_names_are_text(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with pytest.raises(InputError), project.run("identify", {"enzyme": _EVIL, "fdr": 0.05}) as run:
         raise InputError(_EVIL, "is cut off")

@@ -1,4 +1,4 @@
-"""The sequence search in the window, driven as a person does: paste, drop, choose, run, look at results, go on with another search."""
+"""Tests of the sequence search with real input events: paste, drop, choose, run, view results, search again."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def form(window: MainWindow) -> SearchForm:
 
 @pytest.fixture
 def filled(window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> MainWindow:
-    """A window whose form is ready to run."""
+    """Window whose form is ready to run."""
     form.file_lists["queries"].add([files[0]])
     form.file_lists["database"].add([files[1]])
     form.set_project_folder(tmp_path / "project")
@@ -72,7 +72,7 @@ def paste(form: SearchForm, text: str, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: form.inputs["queries"].box.is_read)
 
 
-def test_a_person_pastes_a_protein_and_sees_its_relatives(
+def test_pasted_protein_finds_its_relatives(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     assert form.reason.text() == "Add queries, or paste a sequence" and not form.run_button.isEnabled()
@@ -105,16 +105,14 @@ def test_a_person_pastes_a_protein_and_sees_its_relatives(
     run = window.project_pane.selected_run
     assert run is not None and (run.kind, run.status) == ("align", "done")
     assert f"{run.message} in" in window.jobs.rows[job.id].stage.toolTip()
-    # The project names the file that it read, and has it.
+    # The project records the file that it read, and stores a copy.
     read = [one.path for one in Project.open(tmp_path / "relatives").inputs(run.id) if one.kind == "queries"]
     assert len(read) == 1 and read[0].is_relative_to(tmp_path / "relatives")
     proteins = read_proteins(read)
     assert [proteins.sequence(i) for i in range(len(proteins))] == [sequence]
 
 
-def test_a_search_is_cancelled_and_leaves_nothing(
-    filled: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cancelled_search_leaves_nothing(filled: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = SearchTask.run
 
     def cancelled(request: SearchTask, progress: Any) -> Any:
@@ -131,7 +129,7 @@ def test_a_search_is_cancelled_and_leaves_nothing(
     assert list((tmp_path / "project" / "results").glob("*/*")) == []
 
 
-def test_the_request_is_what_stands_in_the_form(filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+def test_request_equals_the_form(filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     assert isinstance(form, SearchForm)
     form.presets.choose("distant")
@@ -148,7 +146,7 @@ def test_the_request_is_what_stands_in_the_form(filled: MainWindow, files: tuple
     assert task.title == "Search queries.fasta and 1 more in database.fasta"
 
 
-def test_every_preset_goes_through_the_form_unchanged(window: MainWindow) -> None:
+def test_every_preset_passes_through_the_form_unchanged(window: MainWindow) -> None:
     form = window.searches["align"].form
     for preset in preset_names("align"):
         form.presets.choose(preset)
@@ -156,7 +154,7 @@ def test_every_preset_goes_through_the_form_unchanged(window: MainWindow) -> Non
         assert form.parameters.changed_names == [], preset
 
 
-def test_a_matrix_brings_its_gap_costs_unless_others_were_chosen(form: SearchForm) -> None:
+def test_matrix_sets_gap_costs_unless_edited(form: SearchForm) -> None:
     combo = form.parameters.fields["matrix"].editor.findChild(QComboBox)
     assert combo is not None and combo.count() > 60
     for name in ("BLOSUM45", "PAM30", "BLOSUM62"):
@@ -168,7 +166,7 @@ def test_a_matrix_brings_its_gap_costs_unless_others_were_chosen(form: SearchFor
     assert form.parameters.values()["gap_open"] == 13
 
 
-def test_a_matrix_from_a_file(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_matrix_is_read_from_a_file(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     mine = tmp_path / "mine.txt"
     mine.write_text("  A  C\nA 4 -1\nC -1 9\n", encoding="utf-8")
     form.parameters.set_values({"matrix": str(mine)})
@@ -178,7 +176,7 @@ def test_a_matrix_from_a_file(form: SearchForm, tmp_path: Path, qtbot: QtBot) ->
     assert "there is no matrix" in form.parameters.problems["matrix"].lower()
 
 
-def test_a_broken_matrix_file_is_said_at_once(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_damaged_matrix_file_is_reported_at_once(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     mine = tmp_path / "mine.txt"
     mine.write_text("  A  C\nA 4 -1\nC -1\n", encoding="utf-8")
@@ -200,7 +198,7 @@ def test_a_broken_matrix_file_is_said_at_once(filled: MainWindow, tmp_path: Path
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_what_is_wrong_is_said_where_it_stands(filled: MainWindow, tmp_path: Path, sample_data: Path, qtbot: QtBot) -> None:
+def test_errors_are_shown_at_their_fields(filled: MainWindow, tmp_path: Path, sample_data: Path, qtbot: QtBot) -> None:
     form = filled.form
     assert isinstance(form, SearchForm)
     paste(form, ">one\nMKW@T", qtbot)
@@ -209,14 +207,14 @@ def test_what_is_wrong_is_said_where_it_stands(filled: MainWindow, tmp_path: Pat
     paste(form, "", qtbot)
     qtbot.waitUntil(form.run_button.isEnabled)
     form.file_lists["database"].add([sample_data / "BSA1.mzML.gz"])
-    qtbot.waitUntil(lambda: form.file_lists["database"].message.text() == "BSA1.mzML.gz holds spectra (mzML), not sequences")
+    qtbot.waitUntil(lambda: form.file_lists["database"].message.text() == "BSA1.mzML.gz contains spectra (mzML), not sequences")
     form.file_lists["database"].lines.item(1).setSelected(True)
     form.file_lists["database"].remove_selected()
     form.parameters.set_values({"maximum_e_value": 0.0})
     qtbot.waitUntil(lambda: form.reason.text() == "Maximum E-value: Expected more than 0")
 
 
-def test_a_project_folder_that_no_disk_can_have(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_impossible_project_folder_is_reported(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     form.set_project_folder(tmp_path / ("x" * 300))
     qtbot.waitUntil(lambda: form.project.message.text() == "This folder cannot be used: File name too long")
@@ -225,7 +223,7 @@ def test_a_project_folder_that_no_disk_can_have(filled: MainWindow, tmp_path: Pa
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_dna_is_told_from_protein(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dna_is_distinguished_from_protein(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     transcript = tmp_path / "transcript.fasta"
     transcript.write_text(">t\n" + "ACGTTGCAAGCT" * 10 + "\n", encoding="utf-8")
     form.file_lists["database"].add([transcript])
@@ -237,7 +235,7 @@ def test_dna_is_told_from_protein(form: SearchForm, tmp_path: Path, qtbot: QtBot
     assert not form.inputs["queries"].warning.isVisible(), "so few letters may be a peptide"
 
 
-def test_dna_is_told_from_the_proteins_among_which_it_stands(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dna_is_distinguished_among_proteins(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     protein, gene = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADE", "ACGTTGCAAGCT" * 75
     paste(form, f">gene\n{gene[:46]}\n>protein\nMKV", qtbot)
     assert form.inputs["queries"].warning.text().startswith("What was pasted: 1 of 2 sequences looks like DNA or RNA")
@@ -245,7 +243,7 @@ def test_dna_is_told_from_the_proteins_among_which_it_stands(form: SearchForm, t
     form.file_lists["queries"].add([mixed])
     qtbot.waitUntil(form.file_lists["queries"].warning.isVisible)
     assert form.file_lists["queries"].warning.text().startswith("mixed.fasta: 2 of 5 sequences look like DNA or RNA")
-    # Among very many proteins there are some that look so.
+    # Among very many proteins some look like DNA.
     for name, n_genes in (("few", 2), ("many", 3)):
         records = [("gene", gene)] * n_genes + [("p", protein)] * (300 - n_genes)
         form.file_lists["database"].clear()
@@ -256,7 +254,7 @@ def test_dna_is_told_from_the_proteins_among_which_it_stands(form: SearchForm, t
 
 
 @pytest.mark.parametrize("block", [64, 1000, 1 << 20])
-def test_sequences_of_dna_are_counted_as_the_search_counts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+def test_dna_sequences_are_counted_like_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     random = np.random.default_rng(4)
     kinds = ("ACGT", "ACGTN", "ACDEFGHIKLMNPQRSTVWY", "ACGTACGTACGTACGTACGTK")
     lengths = random.integers(30, 400, 150)
@@ -272,7 +270,7 @@ def test_sequences_of_dna_are_counted_as_the_search_counts_them(tmp_path: Path, 
     assert found.n_nucleotides == expected and 75 <= expected < 150
 
 
-def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chromosome_is_inspected_in_constant_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "chromosome.fasta"
     path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
     monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", 5000)
@@ -293,9 +291,7 @@ def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: p
         (["ACGTTGCAAG"] * 21 + ["MKVLAAGIIGLLLAQ"] * 2, 0),
     ],
 )
-def test_primers_are_judged_together_however_they_are_read(
-    sequences: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_primers_are_classified_together(sequences: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", 50)
     path = tmp_path / "primers.fasta"
     path.write_text("".join(f">{k}\n{one}\n" for k, one in enumerate(sequences)))
@@ -316,7 +312,7 @@ def test_primers_are_judged_together_however_they_are_read(
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.booleans(),
 )
-def test_files_and_pasted_text_are_counted_as_they_are_read(
+def test_files_and_pasted_text_are_counted_as_read(
     tmp_path_factory: pytest.TempPathFactory, records: list[tuple[str, list[str]]], ending: str, is_last_ended: bool
 ) -> None:
     text = ending.join(part for header, lines in records for part in (f">{header}", *lines)) + (ending if is_last_ended else "")
@@ -336,7 +332,7 @@ def test_files_and_pasted_text_are_counted_as_they_are_read(
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_large_file_is_counted_in_part(tmp_path: Path, end: str) -> None:
+def test_large_file_is_counted_in_part(tmp_path: Path, end: str) -> None:
     path = tmp_path / "large.fasta"
     path.write_bytes(f">p{end}MKWVTF{end}".encode() * 400_000)
     found = count_sequences(path, maximum_bytes=1 << 20)
@@ -355,11 +351,11 @@ def test_a_large_file_is_counted_in_part(tmp_path: Path, end: str) -> None:
         ("M" * 5_000_001, "too long to paste"),
     ],
 )
-def test_pasted_text_that_is_no_sequence(text: str, problem: str) -> None:
+def test_pasted_text_without_sequence_is_reported(text: str, problem: str) -> None:
     assert problem in read_pasted(text).problem
 
 
-def test_files_dropped_on_a_list_go_into_it(window: MainWindow, form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_files_dropped_on_a_list_are_added(window: MainWindow, form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
     beside = form.run_button.mapTo(window, QPoint(5, 5))
     drop(window, files[0], at=beside)
     qtbot.waitUntil(lambda: form.file_lists["queries"].paths == [files[0]])
@@ -372,14 +368,14 @@ def test_files_dropped_on_a_list_go_into_it(window: MainWindow, form: SearchForm
     assert form.file_lists["database"].paths == [files[1]]
 
 
-def test_spectra_dropped_lead_to_the_identification(window: MainWindow, form: SearchForm, sample_data: Path, qtbot: QtBot) -> None:
+def test_dropped_spectra_open_the_identification(window: MainWindow, form: SearchForm, sample_data: Path, qtbot: QtBot) -> None:
     drop(window, sample_data / "BSA1.mzML.gz")
     identification = window.searches["identify"].form
     qtbot.waitUntil(lambda: window.pages.currentWidget() is identification)
     assert form.inputs["queries"].is_empty
 
 
-def test_a_preset_dropped_goes_to_its_kind_of_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dropped_preset_opens_its_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "mine.toml").write_text('matrix = "PAM70"\ngap_open = 10\n', encoding="utf-8")
     assert window.search.kind == "identify"
     drop(window, tmp_path / "mine.toml")
@@ -389,9 +385,7 @@ def test_a_preset_dropped_goes_to_its_kind_of_search(window: MainWindow, tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["align", "identify"])
-def test_in_the_smallest_window_no_field_of_the_filter_stands_on_another(
-    window: MainWindow, searched_project: Path, qtbot: QtBot, kind: str
-) -> None:
+def test_filter_fields_do_not_overlap_in_smallest_window(window: MainWindow, searched_project: Path, qtbot: QtBot, kind: str) -> None:
     window.open_project(searched_project)
     window.project_pane.select(next(run.id for run in Project.open(searched_project).runs() if run.kind == kind))
     view = window.results
@@ -416,9 +410,7 @@ def prompt_for_export(window: MainWindow, target: Path) -> None:
     dialog.close()
 
 
-def test_all_hits_of_a_run_are_exported_in_every_format_as_the_engine_does_it(
-    window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_exports_of_all_hits_match_the_engine(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
     qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     window.results.filter_bar.text.setText("relative 3")
@@ -439,7 +431,7 @@ def test_all_hits_of_a_run_are_exported_in_every_format_as_the_engine_does_it(
         assert isinstance(window.pages.currentWidget(), HitsView)
 
 
-def test_an_export_is_cancelled_and_leaves_nothing(
+def test_cancelled_export_leaves_no_file(
     window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = ExportTask.run
@@ -461,7 +453,7 @@ def test_an_export_is_cancelled_and_leaves_nothing(
     assert list(tmp_path.glob("hits*")) == [] and not window.message_bar.isVisible()
 
 
-def test_an_export_that_the_disk_refuses_is_said(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_failed_export_is_reported(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
     qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     (tmp_path / "file").touch()
@@ -472,7 +464,7 @@ def test_an_export_that_the_disk_refuses_is_said(window: MainWindow, searched_pr
     assert str(tmp_path) in window.message_bar.label.text()
 
 
-def test_export_stands_in_the_menu_while_hits_are_shown(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
+def test_export_is_in_the_menu_while_hits_are_shown(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
     view = window.searches["align"].results
     action = view.export_action
     assert isinstance(view, HitsView) and not action.isEnabled() and not window.menus.export.isEnabled()
@@ -501,14 +493,14 @@ def test_export_stands_in_the_menu_while_hits_are_shown(window: MainWindow, sear
         ("run 1.5", "html", ("run 1.5", "html")),
     ],
 )
-def test_the_ending_of_an_export_says_its_format(tmp_path: Path, name: str, chosen: HitFormat, expected: tuple[str, str]) -> None:
+def test_export_suffix_selects_the_format(tmp_path: Path, name: str, chosen: HitFormat, expected: tuple[str, str]) -> None:
     format = SEQUENCE_SEARCH.exported_as(chosen)
     assert format is not None
     path, format = fitted(tmp_path / name, format, SEQUENCE_SEARCH.exports)
     assert (path, format.name) == (tmp_path / expected[0], expected[1])
 
 
-def test_the_dialog_of_an_export_offers_every_format(window: MainWindow, qtbot: QtBot) -> None:
+def test_export_dialog_offers_every_format(window: MainWindow, qtbot: QtBot) -> None:
     dialog = ExportDialog("align-0001", SEQUENCE_SEARCH.exports, window)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     offered = []
@@ -521,7 +513,7 @@ def test_the_dialog_of_an_export_offers_every_format(window: MainWindow, qtbot: 
     dialog.close()
 
 
-def test_runs_of_both_kinds_stand_in_one_project(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
+def test_runs_of_both_kinds_share_a_project(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
     pages = {kind: search.results for kind, search in window.searches.items()}
     assert window.pages.currentWidget() is pages["align"], "the last run is shown"
@@ -541,7 +533,7 @@ def test_runs_of_both_kinds_stand_in_one_project(window: MainWindow, searched_pr
 
 @pytest.fixture(scope="session")
 def project_of_both_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with an identification and a sequence search."""
+    """Project with an identification and a sequence search."""
     from tests.searching import align
 
     folder = tmp_path_factory.mktemp("both")
@@ -553,13 +545,11 @@ def project_of_both_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def searched_project(tmp_path: Path, project_of_both_kinds: Path) -> Path:
-    """A copy of it."""
+    """Copy of that project."""
     return Path(shutil.copytree(project_of_both_kinds, tmp_path / "both"))
 
 
-def test_a_run_after_the_project_was_deleted_is_not_taken_for_the_one_before(
-    filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_run_after_project_deletion_is_a_new_one(filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
     window, form = filled, filled.form
     assert isinstance(form, SearchForm)
     subjects = []
@@ -569,7 +559,7 @@ def test_a_run_after_the_project_was_deleted_is_not_taken_for_the_one_before(
         qtbot.waitUntil(form.run_button.isEnabled)
         with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
             form.run()
-            if subjects:  # the project that was deleted is asked for
+            if subjects:  # the deleted project is prompted for
                 assert window.task_projects.question is not None
                 window.task_projects.question.make_button.click()
         qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy)
@@ -580,9 +570,7 @@ def test_a_run_after_the_project_was_deleted_is_not_taken_for_the_one_before(
     assert subjects[0] != subjects[1]
 
 
-def test_the_next_project_shows_its_own_run_though_it_is_called_the_same(
-    window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_next_project_shows_its_own_run_of_the_same_name(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
     other = tmp_path / "other"
     shutil.copytree(searched_project, other)
     for folder in (searched_project, other, searched_project):
@@ -591,7 +579,7 @@ def test_the_next_project_shows_its_own_run_though_it_is_called_the_same(
         assert window.project_pane.project is not None and window.project_pane.project.folder == folder
 
 
-def test_a_run_that_is_shown_stays_as_it_is_when_it_is_clicked_again(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
+def test_shown_run_is_unchanged_when_clicked_again(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
     view = window.results
     qtbot.waitUntil(lambda: view.text == "" and not view.is_busy)
@@ -606,7 +594,7 @@ def test_a_run_that_is_shown_stays_as_it_is_when_it_is_clicked_again(window: Mai
     assert not opened and view.filter_bar.text.text() == "relative 3"
 
 
-def test_a_run_of_a_kind_that_this_window_does_not_know(window: MainWindow, tmp_path: Path) -> None:
+def test_run_of_unknown_kind_is_shown(window: MainWindow, tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "project")
     with project.run("dock", {}):
         pass
@@ -615,7 +603,7 @@ def test_a_run_of_a_kind_that_this_window_does_not_know(window: MainWindow, tmp_
     assert "cannot show this kind of run" in window.message_bar.label.text()
 
 
-def test_each_form_is_remembered_by_itself(make_window: Callable[[], MainWindow], files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_each_form_is_remembered_separately(make_window: Callable[[], MainWindow], files: tuple[Path, Path], qtbot: QtBot) -> None:
     first = make_window()
     form = first.searches["align"].form
     assert isinstance(form, SearchForm)
@@ -634,7 +622,7 @@ def test_each_form_is_remembered_by_itself(make_window: Callable[[], MainWindow]
     assert other.file_lists["database"].paths == []
 
 
-def test_two_kinds_of_jobs_wait_in_one_queue(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_of_two_kinds_share_a_queue(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(request: SearchTask, progress: Any) -> Any:
         return said("align-0001", Count(12, "hit", "hits"), Count(2, "query with hits", "queries with hits"))
 

@@ -1,4 +1,4 @@
-"""Buttons with a sign or a letter alone say in words what they do: to who points at them, and to who listens."""
+"""Tests that buttons with only an icon or a letter have a tooltip and an accessible name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QTS_OWN = (QLineEdit, QTabBar, QComboBox, QDockWidget)
 
 
 def signs(page: QWidget) -> Iterator[QAbstractButton]:
-    """Buttons whose text has no word. One without a sign either stands for nothing yet."""
+    """Return buttons without a word in their text; those without an icon are not in use yet."""
     for button in page.findChildren(QAbstractButton):
         if (
             not isinstance(button.parent(), _QTS_OWN)
@@ -25,18 +25,18 @@ def signs(page: QWidget) -> Iterator[QAbstractButton]:
 
 
 def described(button: QAbstractButton) -> bool:
-    """Whether it, or the field that it is of, has a tip and a name in words."""
+    """Return True if the button, or its field, has a tooltip and an accessible name in words."""
     around: QWidget | None = button
     while around is not None and not around.toolTip():
         around = around.parentWidget()
     return around is not None and bool(re.search(r"\w\w", button.accessibleName()))
 
 
-def test_signs_of_forms_and_results_are_told_in_words(window: MainWindow) -> None:
+def test_form_and_result_icons_have_texts(window: MainWindow) -> None:
     for kind, pages in window.searches.items():
         found = [one for page in (pages.form, pages.results) for one in signs(page)]
         assert len(found) > 3, kind
-        # What has neither text nor name yet gets both when it is shown.
+        # Buttons without text and name receive both when shown.
         silent = [
             f"{type(one).__name__} {one.text()!r} {one.toolTip()!r}"
             for one in found
@@ -45,7 +45,7 @@ def test_signs_of_forms_and_results_are_told_in_words(window: MainWindow) -> Non
         assert silent == [], kind
 
 
-def test_signs_around_the_pages_are_told_in_words(window: MainWindow) -> None:
+def test_page_icons_have_texts(window: MainWindow) -> None:
     around = (window.start_page, window.project_pane, window.jobs, window.log, window.message_bar, window.dock_project, window.dock_jobs)
     silent = [f"{type(one).__name__} {one.text()!r}" for part in around for one in signs(part) if not described(one)]
     assert silent == []

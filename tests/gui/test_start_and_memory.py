@@ -1,4 +1,4 @@
-"""What the start of the window loads and makes, what is made later while nobody waits, and what closed results leave behind."""
+"""Tests of what the window loads at the start, what it builds later when idle, and what closed results leave in memory."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Started(NamedTuple):
 
 @pytest.fixture(scope="module")
 def started(display: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[_Started, list[str]]:
-    """What a window has that was just opened, in a process of its own; and what is loaded that draws structures, beside their form."""
+    """Return what a new window has in its own process, and which structure modules are loaded besides their form."""
     tmp_path = tmp_path_factory.mktemp("started")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")} | {"PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", _START, str(tmp_path / "settings.json")]
@@ -93,18 +93,18 @@ def started(display: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[_S
     return _Started(*at_first), drawing
 
 
-def test_the_start_loads_and_makes_what_is_seen_and_no_more(started: tuple[_Started, list[str]]) -> None:
+def test_start_loads_only_what_is_visible(started: tuple[_Started, list[str]]) -> None:
     at_first, _ = started
     assert at_first.loaded == [] and at_first.made == []
     assert at_first.n_widgets <= _MAXIMUM_WIDGETS and at_first.n_modules <= _MAXIMUM_MODULES
 
 
-def test_a_window_that_shows_no_structure_imports_nothing_of_opengl(started: tuple[_Started, list[str]]) -> None:
+def test_window_without_structure_imports_no_opengl(started: tuple[_Started, list[str]]) -> None:
     _, drawing = started
     assert drawing == []
 
 
-def test_pages_are_made_in_small_pieces_while_nothing_runs(window: MainWindow, qtbot: QtBot) -> None:
+def test_pages_are_built_in_small_steps_when_idle(window: MainWindow, qtbot: QtBot) -> None:
     busy = True
     preparation = Preparation([window.searches["align"]], lambda: not busy, window)
     preparation.begin()
@@ -125,7 +125,7 @@ def test_pages_are_made_in_small_pieces_while_nothing_runs(window: MainWindow, q
     qtbot.waitUntil(lambda: not preparation._timer.isActive())
 
 
-def test_a_form_that_is_asked_for_while_it_is_made_is_whole(window: MainWindow) -> None:
+def test_form_requested_while_built_is_complete(window: MainWindow) -> None:
     pages = window.searches["modified"]
     for _ in range(5):
         assert pages.prepare()
@@ -135,9 +135,7 @@ def test_a_form_that_is_asked_for_while_it_is_made_is_whole(window: MainWindow) 
 
 
 @pytest.mark.parametrize("page", ["form", "results"])
-def test_a_page_that_cannot_be_made_says_why_each_time_and_is_made_when_it_can(
-    window: MainWindow, monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
+def test_page_that_fails_explains_why_and_is_built_later(window: MainWindow, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     pages = window.searches["modified"]
 
     def broken(*_: object, **__: object) -> None:
@@ -149,7 +147,7 @@ def test_a_page_that_cannot_be_made_says_why_each_time_and_is_made_when_it_can(
         for _ in range(2):
             with pytest.raises(OSError, match="a plug came off"):
                 getattr(pages, page)
-        # Whoever makes pages in idle moments meets the fault of each once, and goes on to what else there is.
+        # Building pages when idle hits the error of each once and continues with the others.
         faults, n_steps = 0, 0
         while n_steps < 200:
             n_steps += 1
@@ -164,10 +162,8 @@ def test_a_page_that_cannot_be_made_says_why_each_time_and_is_made_when_it_can(
     assert all(window.pages.indexOf(made) >= 0 for made in (pages.form, pages.results))
 
 
-def test_a_look_at_the_young_is_never_one_at_all_that_came_while_modules_were_imported(
-    window: MainWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As many objects as a quarter of a second of importing makes are left each time; none of them is garbage."""
+def test_young_collection_stays_young_after_imports(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of a second of importing leaves as many objects each time, none of them garbage."""
     n_at_once, looked_at, kept = 25_000, [], []
     assert gc.get_threshold()[0] < n_at_once, "a test before this one changed the thresholds of the whole process"
     window._garbage.stop()
@@ -189,7 +185,7 @@ def test_a_look_at_the_young_is_never_one_at_all_that_came_while_modules_were_im
     assert len(looked_at) == 30 and max(looked_at) < 5 * n_at_once
 
 
-def test_results_that_are_closed_leave_no_objects(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_closed_results_leave_no_objects(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project_with_results(tmp_path / "identify")
     project_with_search(tmp_path / "align")
     project_with_structures(tmp_path / "structures")
@@ -214,14 +210,14 @@ def test_results_that_are_closed_leave_no_objects(window: MainWindow, tmp_path: 
 
 
 def _held(window: MainWindow) -> Counter[str]:
-    """How many objects there are of each class of ours, of Qt in the window, and of tables and connections."""
+    """Return the number of objects of each class of Proteoscope, of Qt in the window, and of tables and connections."""
     gc.collect()
     held = Counter(f"{type(one).__module__}.{type(one).__qualname__}" for one in gc.get_objects())
     ours = {name: n for name, n in held.items() if name.startswith(("gui.", "engine.", "pyarrow.", "numpy.", "_duckdb", "duckdb"))}
     return Counter({**ours, "children of the window": len(window.findChildren(QObject))})
 
 
-def test_a_finished_job_holds_neither_its_work_nor_its_settings() -> None:
+def test_finished_job_holds_no_work_or_settings() -> None:
     class Large:
         pass
 

@@ -1,4 +1,4 @@
-"""The structure search in the window, driven as a person does: drop, choose, build a database, run, look, save."""
+"""Tests of the structure search with real input events: drop, choose, build a database, run, view, save."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ASIDE = QPoint(100, 500)
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled() -> None:
-    """What reads structures is there, as after the first search on a machine."""
+    """Compile the structure reader, as after the first search on a machine."""
     STRUCTURE_KERNELS.compile(Progress())
 
 
@@ -51,7 +51,7 @@ def close(dialog: DatabaseDialog) -> None:
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
-def test_files_are_known_by_what_they_hold(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_files_are_recognised_by_content(files: tuple[Path, Path], tmp_path: Path) -> None:
     query, folder = files
     packed, unnamed, liar, listed, other = (tmp_path / name for name in ("q.cif.gz", "d1abca_", "text.pdb", "some.txt", "notes.txt"))
     packed.write_bytes(gzip.compress(query.read_bytes()))
@@ -72,7 +72,7 @@ def test_files_are_known_by_what_they_hold(files: tuple[Path, Path], tmp_path: P
     )
 
 
-def test_drops_find_their_place_and_say_what_they_hold(
+def test_drops_find_their_input_and_are_described(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     query, folder = files
@@ -92,7 +92,7 @@ def test_drops_find_their_place_and_say_what_they_hold(
     assert task is not None and task.request.options == {} and task.title == "Search query.cif in searched"
 
 
-def test_a_broken_file_stops_a_search_before_it_begins(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_damaged_file_blocks_the_search(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
     query, folder = files
     (folder / "broken.pdb").write_text("ATOM  this is cut o")
     form.file_lists["queries"].add([query])
@@ -102,7 +102,7 @@ def test_a_broken_file_stops_a_search_before_it_begins(form: SearchForm, files: 
     assert not form.run_button.isEnabled()
 
 
-def test_a_folder_for_superposed_hits_is_an_option(form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+def test_folder_for_superposed_hits_is_optional(form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
     form.file_lists["queries"].add([files[0]])
     form.file_lists["database"].add([files[1]])
     line = form.folders["superpose"]
@@ -114,7 +114,7 @@ def test_a_folder_for_superposed_hits_is_an_option(form: SearchForm, files: tupl
     assert task is not None and task.request.options == {"superpose": tmp_path / "superposed"}
 
 
-def test_weights_have_a_box_each_and_modes_bring_their_gaps(form: SearchForm) -> None:
+def test_weights_have_boxes_and_modes_set_their_gaps(form: SearchForm) -> None:
     editor = form.parameters.fields["weights"].editor
     boxes = editor._boxes  # type: ignore[attr-defined]
     assert editor.value() == (1.0, 1.0, 1.0, 1.0)
@@ -132,7 +132,7 @@ def test_weights_have_a_box_each_and_modes_bring_their_gaps(form: SearchForm) ->
     assert form.parameters.values()["gap_first"] == 1.0
 
 
-def test_a_database_is_built_told_about_and_searched(
+def test_database_is_built_described_and_searched(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     query, folder = files
@@ -162,7 +162,7 @@ def test_a_database_is_built_told_about_and_searched(
     assert form.file_lists["database"].paths == [tmp_path / "database"]
     qtbot.waitUntil(lambda: form.file_lists["database"].note.text().startswith("11 protein chains"))
 
-    # A second one cannot be searched with it.
+    # A second database is refused.
     form.file_lists["database"].add([folder])
     qtbot.waitUntil(lambda: "cannot be combined with other files" in form.file_lists["database"].problem())
     form.take_database("database", tmp_path / "database")
@@ -170,7 +170,7 @@ def test_a_database_is_built_told_about_and_searched(
     form.parameters.set_values({"qualification_threshold": 0})
     form.set_project_folder(tmp_path / "project")
     qtbot.waitUntil(lambda: not form.validation_error() and form.run_button.isEnabled())
-    # What the list of files has learned last is still to be shown; a person is not as fast.
+    # The last inspection result is not shown yet; a user is not as fast.
     qtbot.wait(100)
     with qtbot.waitSignal(window.bridge.finished, timeout=300_000) as finished:
         click(form.run_button)
@@ -183,14 +183,14 @@ def test_a_database_is_built_told_about_and_searched(
         window.export(view.superposition(tmp_path / "saved", view.alignment.plot.pair))  # type: ignore[arg-type]
     assert finished.args[0].state == "done" and (tmp_path / "saved" / "target.cif").is_file()
     assert "PyMOL" in window.tasks.outcome(finished.args[0])
-    # A drop of the database's folder finds the place of databases, not that of queries.
+    # A dropped database folder goes to the input for databases, not to the queries.
     form.file_lists["database"].clear()
     drop(window, tmp_path / "database", at=ASIDE)
     qtbot.waitUntil(lambda: form.file_lists["database"].paths == [tmp_path / "database"])
     assert form.file_lists["queries"].paths == [query]
 
 
-def test_a_build_is_cancelled_and_its_failure_is_told(
+def test_build_is_cancelled_and_its_failure_reported(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     window.dialogs.new_database()
@@ -214,7 +214,7 @@ def test_a_build_is_cancelled_and_its_failure_is_told(
     close(dialog)
 
 
-def test_everything_of_the_form_is_reached_by_keys_and_named(form: SearchForm, qtbot: QtBot) -> None:
+def test_every_form_field_is_named_and_reached_by_tab(form: SearchForm, qtbot: QtBot) -> None:
     line = form.folders["superpose"]
     assert line.line.accessibleName() == "Write superposed hits into" and line.line.toolTip()
     button = form.file_lists["database"].database_button

@@ -1,4 +1,4 @@
-"""What the window gives to the queue of jobs."""
+"""Tests of what the window adds to the job queue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def task(folder: Path) -> SearchTask:
 
 
 @pytest.mark.parametrize("linked", ["queries", "pasted"])
-def test_what_was_pasted_is_written_nowhere_else_where_a_project_of_a_stranger_has_links(tmp_path: Path, linked: str) -> None:
+def test_pasted_text_is_not_written_through_foreign_links(tmp_path: Path, linked: str) -> None:
     folder, elsewhere = Project.create_or_open(tmp_path / "project").folder, tmp_path / "elsewhere"
     elsewhere.mkdir()
     if linked == "queries":

@@ -1,21 +1,21 @@
-"""What a scientist does with results, each within three actions of mouse and keyboard from the results, in a window of 1280 x 800.
+"""Tests of common tasks on results, each within three actions of mouse and keyboard, at 1280 x 800.
 
-1. Look at the second-best protein.
-2. See its best spectrum.
+1. View the second-best protein.
+2. View its best spectrum.
 3. Save that spectrum as a figure.
-4. See where the peptides lie in the protein.
-5. See the errors of the masses.
+4. View the positions of the peptides in the protein.
+5. View the mass errors.
 6. Find a peptide.
-7. Take a match to a spreadsheet.
-8. Hand all results to another program.
-9. See the worst matches that were accepted.
-10. Look at another run, and at what it found.
+7. Copy a match to a spreadsheet.
+8. Export all results for another program.
+9. View the worst accepted matches.
+10. View another run and its results.
 11. Compare two runs.
-12. Go on with what stayed unidentified.
-13. See the parameters of another run.
+12. Continue with the unidentified spectra.
+13. View the parameters of another run.
 14. Mark a match with a star.
-15. See all spectra, identified or not.
-16. Ask how much of each protein there is.
+15. View all spectra, identified or not.
+16. Quantify the proteins.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def project(two_runs: Path, tmp_path: Path) -> Project:
 
 @pytest.fixture
 def results(window: MainWindow, project: Project, qtbot: QtBot) -> IdentificationView:
-    """The results of a run, as a scientist finds them who has opened the project."""
+    """Results of a run as shown to a user who has opened the project."""
     at_hand(window, qtbot)
     window.open_project(project.folder)
     settle(window.results, qtbot)
@@ -69,7 +69,7 @@ def results(window: MainWindow, project: Project, qtbot: QtBot) -> Identificatio
 def kept_results(
     two_runs: Path, request: pytest.FixtureRequest, shared_theme: Theme, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KeptView[IdentificationView]]:
-    """The same, of a window that is opened once."""
+    """The same results in a window that is opened once."""
     qtbot = QtBot(request)
     window = MainWindow(SettingsFile(tmp_path_factory.mktemp("kept") / "settings.json"), shared_theme)
     window.show()
@@ -87,7 +87,7 @@ def kept_results(
 
 @pytest.fixture
 def shared_results(kept_results: KeptView[IdentificationView], theme: Theme, qtbot: QtBot) -> IdentificationView:
-    """As `results`, for tasks that neither change the project nor leave the page, and do not depend on where the keyboard is."""
+    """Results for tasks that change neither project nor page and do not depend on the keyboard focus."""
     window = kept_results.view.window()
     window.raise_()
     at_hand(window, qtbot)
@@ -105,7 +105,7 @@ def hand(qtbot: QtBot) -> Iterator[Hand]:
 
 
 def place_of(panel: TablePanel, row: int) -> tuple[QWidget, QPoint]:
-    """Where to click for a row that is in sight."""
+    """Return the position to click for a visible row."""
     view = panel.view
     at = view.visualRect(view.model().index(row, view.horizontalHeader().logicalIndexAt(5))).center()
     assert view.viewport().rect().contains(QPoint(20, at.y())), "the row is not in sight"
@@ -113,7 +113,7 @@ def place_of(panel: TablePanel, row: int) -> tuple[QWidget, QPoint]:
 
 
 def named_in_dialog(hand: Hand, path: Path, qtbot: QtBot) -> None:
-    """Give the dialog for files that comes up a name, and agree."""
+    """Enter a name in the next file dialog, and accept it."""
 
     def is_up() -> bool:
         dialog = QApplication.activeModalWidget()
@@ -126,9 +126,7 @@ def named_in_dialog(hand: Hand, path: Path, qtbot: QtBot) -> None:
     hand.when(is_up, give)
 
 
-def test_the_second_best_protein_is_looked_at_and_its_best_spectrum_is_seen(
-    shared_results: IdentificationView, hand: Hand, qtbot: QtBot
-) -> None:
+def test_best_spectrum_of_second_protein_is_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     second = shown(results.proteins, "group")[1]
     hand.click(*place_of(results.proteins, 1))
@@ -141,14 +139,14 @@ def test_the_second_best_protein_is_looked_at_and_its_best_spectrum_is_seen(
     assert results.spectrum.isVisible() and results.spectrum.text == ""
 
 
-def test_a_spectrum_is_saved_as_a_figure(results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
+def test_spectrum_is_saved_as_a_figure(results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot) -> None:
     named_in_dialog(hand, tmp_path / "best.svg", qtbot)
     hand.press("ctrl", "e")
     qtbot.waitUntil((tmp_path / "best.svg").exists)
     assert (tmp_path / "best.svg").read_text(encoding="utf-8").startswith("<svg ")
 
 
-def test_coverage_and_mass_errors_are_seen(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_coverage_and_mass_errors_are_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     tabs = results.tabs
     for title, page in (("Coverage", results.coverage), ("Mass errors", results.mass_errors)):
@@ -159,7 +157,7 @@ def test_coverage_and_mass_errors_are_seen(shared_results: IdentificationView, h
         assert page.isVisible()
 
 
-def test_a_peptide_is_found(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_peptide_is_found(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     peptide = shown(results.peptides, "peptide")[0]
     letters = max(re.findall("[A-Z]+(?![a-z])", peptide), key=len)[:5]
@@ -172,7 +170,7 @@ def test_a_peptide_is_found(shared_results: IdentificationView, hand: Hand, qtbo
     assert peptide in shown(results.peptides, "peptide")
 
 
-def test_a_match_is_taken_to_a_spreadsheet_and_marked_with_a_star(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_match_is_copied_to_a_spreadsheet_and_starred(results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     hand.click(*place_of(results.psms, 0))
     qtbot.waitUntil(results.psms.view.hasFocus)
     hand.press("ctrl", "c")
@@ -183,7 +181,7 @@ def test_a_match_is_taken_to_a_spreadsheet_and_marked_with_a_star(results: Ident
     qtbot.waitUntil(lambda: any(shown(results.psms, "starred")))
 
 
-def test_all_results_are_handed_to_another_program(
+def test_all_results_are_exported_for_another_program(
     window: MainWindow, results: IdentificationView, hand: Hand, tmp_path: Path, qtbot: QtBot
 ) -> None:
     hand.press("ctrl", "shift", "e")
@@ -192,7 +190,7 @@ def test_all_results_are_handed_to_another_program(
     qtbot.waitUntil(lambda: "results.pin written" in window.message_bar.label.text())
 
 
-def test_the_worst_accepted_matches_are_seen(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_worst_accepted_matches_are_shown(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     header, names = results.psms.view.horizontalHeader(), [column.name for column in results.psms.model.columns]
     section = names.index("score")
@@ -218,7 +216,7 @@ def test_two_runs_are_compared(window: MainWindow, results: IdentificationView, 
     qtbot.waitUntil(lambda: window.comparisons.view is not None and window.pages.currentWidget() is window.comparisons.view)
 
 
-def test_what_was_found_is_gone_on_with(
+def test_results_are_continued_by_another_search(
     window: MainWindow, results: IdentificationView, project: Project, hand: Hand, qtbot: QtBot
 ) -> None:
     for kind in ("explain", "quantify"):
@@ -234,9 +232,7 @@ def test_what_was_found_is_gone_on_with(
         assert asked.form.parameters.values()["run"] in (results.run.id, (results.run.id,))
 
 
-def test_another_run_is_looked_at_and_its_parameters_are_seen(
-    window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot
-) -> None:
+def test_another_run_is_shown_with_its_parameters(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     pane = window.project_pane
     assert results.run is not None
     before = results.run.id
@@ -255,7 +251,7 @@ def test_another_run_is_looked_at_and_its_parameters_are_seen(
         assert one.title in text
 
 
-def test_all_spectra_are_seen_identified_or_not(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
+def test_all_spectra_are_shown_with_identification(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     at = next(i for i in range(results.lists.count()) if results.lists.tabText(i) == "All spectra")
     hand.click(results.lists.tabBar(), results.lists.tabBar().tabRect(at).center())

@@ -1,4 +1,4 @@
-"""The two looks: readable, complete, and changed in one place."""
+"""Tests of the two themes: readable, complete, and changed in one step."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _ICONS = Path(__file__).parents[2] / "resources" / "icons"
 LOOKS = pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
 
 
-def test_contrast_is_what_wcag_says() -> None:
-    # The extremes by definition, and the grey that is known as the lightest allowed on white.
+def test_contrast_follows_wcag() -> None:
+    # The extremes by definition, and the lightest grey allowed on white.
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#ffffff", "#ffffff") == 1
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
@@ -41,14 +41,14 @@ def test_every_text_is_readable_on_every_surface(look: Colours) -> None:
 
 
 @LOOKS
-def test_marks_can_be_told_from_what_they_are_drawn_on(look: Colours) -> None:
+def test_marks_contrast_with_their_background(look: Colours) -> None:
     for surface in ("surface", "field", "raised"):
         assert contrast(look.wrong, getattr(look, surface)) >= 3
         assert contrast(look.disabled_text, getattr(look, surface)) >= 2
     assert contrast(look.accent, look.field) >= 3
 
 
-def test_choosing_a_look_changes_the_palette_and_says_so(theme: Theme, qtbot: QtBot) -> None:
+def test_theme_choice_changes_the_palette_and_notifies(theme: Theme, qtbot: QtBot) -> None:
     with qtbot.waitSignal(theme.changed):
         theme.choose("dark")
     assert theme.is_dark and colours() is DARK
@@ -59,14 +59,14 @@ def test_choosing_a_look_changes_the_palette_and_says_so(theme: Theme, qtbot: Qt
     assert QGuiApplication.palette().color(QPalette.ColorRole.Base).name() == LIGHT.field
 
 
-def test_the_system_is_followed_when_asked(theme: Theme) -> None:
+def test_system_theme_is_followed_on_request(theme: Theme) -> None:
     theme.choose("dark")
     theme.choose("system")
     assert theme.is_dark is (QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark)
 
 
-def test_the_look_that_is_there_is_not_taken_again(theme: Theme) -> None:
-    """A window that follows the system begins with it: thousands of widgets would hear of a palette that they have."""
+def test_current_theme_is_not_applied_again(theme: Theme) -> None:
+    """A window that follows the system starts with it: thousands of widgets would be sent the same palette."""
     taken: list[str] = []
 
     def note() -> None:
@@ -85,7 +85,7 @@ def test_the_look_that_is_there_is_not_taken_again(theme: Theme) -> None:
     assert taken == ([DARK.surface] if is_dark else [DARK.surface, of_system]) + [other]
 
 
-def test_a_window_that_was_to_be_drawn_when_another_look_is_chosen_is_drawn_in_it(theme: Theme, qtbot: QtBot) -> None:
+def test_pending_window_is_drawn_in_the_new_theme(theme: Theme, qtbot: QtBot) -> None:
     """Qt drops the request for a picture of a window that shows none, and takes what it, or a part of it, asks for later for asked."""
 
     class Counting(QWidget):
@@ -113,7 +113,7 @@ def test_a_window_that_was_to_be_drawn_when_another_look_is_chosen_is_drawn_in_i
     assert window.palette().color(QPalette.ColorRole.Window).name() == DARK.surface
 
 
-def test_icons_change_with_the_look(theme: Theme, qtbot: QtBot) -> None:
+def test_icons_change_with_the_theme(theme: Theme, qtbot: QtBot) -> None:
     def brightest(button: QPushButton) -> int:
         image = button.icon().pixmap(24).toImage()
         pixels = (image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height()))
@@ -128,7 +128,7 @@ def test_icons_change_with_the_look(theme: Theme, qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(_ICONS.glob("*.svg")), ids=lambda path: path.stem)
-def test_icons_are_drawn_alike_and_within_their_square(path: Path, theme: Theme) -> None:
+def test_icons_share_style_and_stay_in_their_square(path: Path, theme: Theme) -> None:
     drawing = path.read_text(encoding="utf-8")
     assert 'viewBox="0 0 24 24"' in drawing and 'fill="none"' in drawing and 'stroke-linecap="round"' in drawing
     assert QSvgRenderer(QByteArray(drawing.encode())).isValid()
@@ -138,7 +138,7 @@ def test_icons_are_drawn_alike_and_within_their_square(path: Path, theme: Theme)
     assert sum(image.pixelColor(x, y).alpha() > 128 for x in range(48) for y in range(48)) > 40
 
 
-def test_a_sharp_screen_gets_more_pixels_of_the_same_size(theme: Theme) -> None:
+def test_high_resolution_screen_gets_more_pixels(theme: Theme) -> None:
     drawn = pixmap("run", 20, QColor("black"), 2.0)
     assert (drawn.width(), drawn.devicePixelRatio()) == (40, 2.0)
 
@@ -149,7 +149,7 @@ def test_colours_are_written_in_full(look: Colours) -> None:
 
 
 @pytest.mark.parametrize("choice", ["light", "dark"])
-def test_the_frames_of_fields_can_be_seen(theme: Theme, qtbot: QtBot, choice: str) -> None:
+def test_field_frames_are_visible(theme: Theme, qtbot: QtBot, choice: str) -> None:
     theme.choose(choice)  # type: ignore[arg-type]
     page = QWidget()
     qtbot.addWidget(page)
@@ -170,7 +170,7 @@ def test_the_frames_of_fields_can_be_seen(theme: Theme, qtbot: QtBot, choice: st
         assert contrast(look.frame, surface) >= 3
 
 
-def test_tones_and_the_primary_button_follow_the_look(theme: Theme, qtbot: QtBot) -> None:
+def test_tones_and_primary_button_follow_the_theme(theme: Theme, qtbot: QtBot) -> None:
     page = QWidget()
     qtbot.addWidget(page)
     column = QVBoxLayout(page)
@@ -181,7 +181,7 @@ def test_tones_and_the_primary_button_follow_the_look(theme: Theme, qtbot: QtBot
     page.show()
     for choice, look in (("dark", DARK), ("light", LIGHT), ("dark", DARK)):
         theme.choose(choice)  # type: ignore[arg-type]
-        # Widgets hear of it by an event.
+        # Widgets are notified by an event.
         QApplication.processEvents()
         named = {"faint": look.faint_text, "wrong": look.wrong, "attention": look.attention, "good": look.good}
         assert {tone: label.palette().color(label.foregroundRole()).name() for tone, label in labels.items()} == named
@@ -192,9 +192,7 @@ def test_tones_and_the_primary_button_follow_the_look(theme: Theme, qtbot: QtBot
         assert button.palette().color(QPalette.ColorRole.ButtonText).name() == look.accent_text
 
 
-def test_letters_are_as_large_as_was_chosen_from_the_next_start_on(
-    make_window: Callable[[], MainWindow], qapp: QApplication, qtbot: QtBot
-) -> None:
+def test_font_size_applies_from_the_next_start(make_window: Callable[[], MainWindow], qapp: QApplication, qtbot: QtBot) -> None:
     window = make_window()
     window.menus.font_scales[130].trigger()
     assert "130 %" in window.message_bar.label.text() and window.settings.values.font_scale == 130

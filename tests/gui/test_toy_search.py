@@ -1,4 +1,4 @@
-"""A search that nobody has written a line of Qt for goes all the way through the window: its entry is enough."""
+"""Tests that a search without a line of Qt code works throughout the window: its entry is enough."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXPECTED = Counter("".join(sequence for _, sequence in PROTEINS if len(sequence)
 
 @pytest.fixture(autouse=True)
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list of searches with one more."""
+    """List of searches with one more."""
     monkeypatch.setattr(searches, "SEARCHES", (*searches.SEARCHES, COMPOSITION))
 
 
@@ -48,7 +48,7 @@ def form(window: MainWindow) -> SearchForm:
 
 @pytest.fixture
 def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, qtbot: QtBot) -> StandardView:
-    """Results, after a person dropped a file, changed a parameter and ran it."""
+    """Results after a user dropped a file, changed a parameter and ran it."""
     assert window.pages.currentWidget() is form and form.reason.text() == "Add proteins, or paste a sequence"
     drop(window, fasta)
     qtbot.waitUntil(form.run_button.isEnabled)
@@ -75,7 +75,7 @@ def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, 
     return view
 
 
-def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
+def test_search_is_offered_like_the_others(window: MainWindow) -> None:
     actions = {kind: action.text() for kind, action in window.menus.new.items()}
     assert actions == {one.kind: f"New {one.name}" for one in searches.SEARCHES} and "composition" in actions
     shortcuts = [window.menus.new[kind].shortcut().toString() for kind in actions]
@@ -84,7 +84,7 @@ def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
     assert window.pages.currentWidget() is window.searches["composition"].form
 
 
-def test_its_results_are_shown_filtered_and_found_in_the_project(window: MainWindow, searched: StandardView, qtbot: QtBot) -> None:
+def test_results_are_shown_filtered_and_found_in_the_project(window: MainWindow, searched: StandardView, qtbot: QtBot) -> None:
     panel = searched.panels["composition"]
     assert dict(zip(shown(panel, "residue"), shown(panel, "count"), strict=True)) == EXPECTED
     assert [panel.model.headerData(i, Qt.Orientation.Horizontal) for i in range(3)] == ["Residue", "Count", "Share (%)"]
@@ -106,7 +106,7 @@ def test_its_results_are_shown_filtered_and_found_in_the_project(window: MainWin
 
 
 @pytest.mark.parametrize("chosen", ["json", "folder"])
-def test_its_results_are_exported(window: MainWindow, searched: StandardView, tmp_path: Path, qtbot: QtBot, chosen: str) -> None:
+def test_results_are_exported(window: MainWindow, searched: StandardView, tmp_path: Path, qtbot: QtBot, chosen: str) -> None:
     window.menus.export.trigger()
     dialog = searched.findChild(ExportDialog)
     assert dialog is not None
@@ -124,7 +124,7 @@ def test_its_results_are_exported(window: MainWindow, searched: StandardView, tm
     assert ("mine.json written in" if chosen == "json" else "A.json, C.json, ") in window.message_bar.label.text()
 
 
-def test_it_is_there_again_when_its_project_is_reopened(
+def test_search_returns_when_its_project_is_reopened(
     make_window: Callable[[], MainWindow], window: MainWindow, searched: StandardView, tmp_path: Path, qtbot: QtBot
 ) -> None:
     searched.panels["composition"].view.hide_columns(["share"])
@@ -141,7 +141,7 @@ def test_it_is_there_again_when_its_project_is_reopened(
     assert panel.hidden_columns() == ["share"] and again.searches["composition"].form.device.value() == "cpu"
 
 
-def test_what_is_pasted_is_searched_from_the_project(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_pasted_text_is_searched_from_the_project(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     box = form.inputs["proteins"].box
     assert box is not None
     box.text.setPlainText("MKWV")
@@ -155,7 +155,7 @@ def test_what_is_pasted_is_searched_from_the_project(window: MainWindow, form: S
     settle(window.results, qtbot)
 
 
-def test_a_preset_of_its_own_is_saved_and_dropped(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_own_preset_is_saved_and_dropped(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     assert form.presets.box.count() == 0 and form.presets.box.currentText() == ""
     form.parameters.set_values({"order": "count"})
     form.presets.save_file(tmp_path / "mine.toml")
@@ -165,7 +165,7 @@ def test_a_preset_of_its_own_is_saved_and_dropped(window: MainWindow, form: Sear
     assert form.presets.box.currentText() == "mine" and form.parameters.values()["order"] == "count"
 
 
-def test_fasta_dropped_elsewhere_goes_to_the_first_search_that_reads_it(window: MainWindow, fasta: Path, qtbot: QtBot) -> None:
+def test_dropped_fasta_opens_the_first_search_that_reads_it(window: MainWindow, fasta: Path, qtbot: QtBot) -> None:
     drop(window, fasta)
     identification = window.searches["identify"].form
     qtbot.waitUntil(lambda: identification.file_lists["database"].paths == [fasta])

@@ -1,4 +1,4 @@
-"""What is left to do is done a piece at a time: counted in turns of the event loop, not in milliseconds."""
+"""Tests that deferred tasks are done in small steps, counted in turns of the event loop, not in milliseconds."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.engine.views.result_projects import project_with_results
 
 
 class _Count(QObject):
-    """Counts the turns of the event loop, and notes in which of them something was done."""
+    """Counter of the turns of the event loop, which records in which turn something was done."""
 
     def __init__(self) -> None:
         super().__init__()
         self.turn = 0
         self.notes: list[tuple[int, str]] = []
-        # Another timer that is due goes off in each turn, and the dispatcher begins each anew.
+        # Another timer that is due fires in each turn, and the dispatcher restarts each.
         self.timer = QTimer(self)
         self.timer.start()
         QAbstractEventDispatcher.instance().awake.connect(self._next)
@@ -49,7 +49,7 @@ def count(qtbot: QtBot) -> Iterator[_Count]:
     QAbstractEventDispatcher.instance().awake.disconnect(made._next)
 
 
-def test_each_piece_has_a_turn_of_its_own(count: _Count, qtbot: QtBot) -> None:
+def test_each_task_has_its_own_turn(count: _Count, qtbot: QtBot) -> None:
     turns = DeferredTasks(count)
     turns.add(*(lambda name=name: count.note(name) for name in "abc"))
     assert turns.is_busy and not count.notes
@@ -58,7 +58,7 @@ def test_each_piece_has_a_turn_of_its_own(count: _Count, qtbot: QtBot) -> None:
     assert len({turn for turn, _ in count.notes}) == 3
 
 
-def test_what_is_left_can_be_done_at_once(count: _Count) -> None:
+def test_remaining_tasks_can_be_done_at_once(count: _Count) -> None:
     turns = DeferredTasks(count)
     turns.add(*(lambda name=name: count.note(name) for name in "abc"))
     now = count.turn
@@ -67,7 +67,7 @@ def test_what_is_left_can_be_done_at_once(count: _Count) -> None:
     turns.finish()
 
 
-def test_what_is_dropped_is_never_done(count: _Count, qtbot: QtBot) -> None:
+def test_dropped_tasks_are_never_done(count: _Count, qtbot: QtBot) -> None:
     turns = DeferredTasks(count)
     turns.add(lambda: count.note("a"), turns.drop, lambda: count.note("c"))
     qtbot.waitUntil(lambda: not turns.is_busy)
@@ -78,10 +78,10 @@ def test_what_is_dropped_is_never_done(count: _Count, qtbot: QtBot) -> None:
     assert [name for _, name in count.notes] == ["a"] and not turns.is_busy
 
 
-def test_another_project_is_taken_a_piece_at_a_time(
+def test_another_project_is_opened_in_steps(
     window: MainWindow, count: _Count, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Views let the old one go, and forms learn of the new one, each in a turn of its own behind that in which it is opened."""
+    """Views release the old project and forms receive the new one, each in its own later turn."""
     project_with_results(tmp_path / "first")
     Project.create_or_open(tmp_path / "second")
     window.open_project(tmp_path / "first")
@@ -111,8 +111,8 @@ def test_another_project_is_taken_a_piece_at_a_time(
     assert all(one.form.project_folder() == tmp_path / "second" for one in window.searches.values() if one.form.given_project is None)
 
 
-def test_what_the_user_goes_on_with_has_been_done_before(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    """No form that is asked for, and no comparison, comes before its piece."""
+def test_task_is_done_before_the_user_needs_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    """A requested form or comparison never comes before its task."""
     project, *_ = project_with_runs(tmp_path / "second", n_runs=2)
     project_with_results(tmp_path / "first")
     window.open_project(tmp_path / "first")
@@ -129,8 +129,8 @@ def test_what_the_user_goes_on_with_has_been_done_before(window: MainWindow, tmp
     assert window.comparisons.view is not None and window.pages.currentWidget() is window.comparisons.view
 
 
-def test_another_look_is_taken_a_piece_at_a_time(window: MainWindow, count: _Count, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each palette is told to all widgets, and each dozen of icons drawn, in a turn of its own."""
+def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each palette is sent to all widgets, and each dozen icons drawn, in its own turn."""
 
     class Application(QApplication):
         @staticmethod
@@ -138,7 +138,7 @@ def test_another_look_is_taken_a_piece_at_a_time(window: MainWindow, count: _Cou
             count.note(f"palette of {kind}")
             QApplication.setPalette(palette, kind)  # type: ignore[arg-type]
 
-    pictures: list[int] = []  # drawn in each piece
+    pictures: list[int] = []  # drawn in each step
     is_refreshing = False
 
     def drawn(name: str, *given: object) -> QPixmap:
@@ -172,8 +172,8 @@ def test_another_look_is_taken_a_piece_at_a_time(window: MainWindow, count: _Cou
     assert len(pictures) >= 2 and max(pictures) <= 12 * 14, "an icon has 14"
 
 
-def test_the_parts_of_results_that_take_longest_have_turns_of_their_own(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step of the preparation makes one view of spectra at most."""
+def test_slow_parts_of_results_have_their_own_turns(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of the preparation builds at most one view of spectra."""
     pages = window.searches["identify"]
     _ = pages.form
     made: list[str] = []

@@ -1,4 +1,4 @@
-"""The whole window, driven as a person does: choose, drop, type, run, cancel, look at results, close in the middle."""
+"""Tests of the whole window with real input events: choose, drop, type, run, cancel, view results, close during a run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def database(small_database: Path) -> Path:
 
 @pytest.fixture
 def filled(window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot) -> MainWindow:
-    """A window whose form is ready to run."""
+    """Window whose form is ready to run."""
     fill(window, spectra, database, tmp_path / "project", qtbot)
     return window
 
@@ -73,7 +73,7 @@ def drop(window: QWidget, *paths: Path, at: QPoint = QPoint(400, 300)) -> None: 
     content.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     with warnings.catch_warnings():
-        # Newer versions of Qt want the place in fractions, older ones do not take it.
+        # Newer versions of Qt need a position in fractions, older ones refuse it.
         warnings.simplefilter("ignore", DeprecationWarning)
         enter = QDragEnterEvent(at, Qt.DropAction.CopyAction, content, buttons, keys)
     QGuiApplication.sendEvent(window, enter)
@@ -82,7 +82,7 @@ def drop(window: QWidget, *paths: Path, at: QPoint = QPoint(400, 300)) -> None: 
 
 
 def counting(steps: int = 30_000) -> Callable[[Any, Progress], Any]:
-    """Stands for a search: counts so many steps of 2 ms, or until it is cancelled."""
+    """Stand-in for a search: counts steps of 2 ms, or until it is cancelled."""
 
     def work(request: Any, progress: Progress) -> Any:
         progress.stage("Scoring", 1000)
@@ -94,7 +94,7 @@ def counting(steps: int = 30_000) -> Callable[[Any, Progress], Any]:
     return work
 
 
-def test_a_person_runs_a_search_and_sees_its_results(
+def test_user_runs_a_search_and_sees_its_results(
     window: MainWindow, sample_data: Path, database: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     spectra = sample_data / "BSA1.mzML.gz"
@@ -131,7 +131,7 @@ def test_a_person_runs_a_search_and_sees_its_results(
 
 
 class EventLoop(QObject):
-    """Asks from another thread whether the event loop goes round."""
+    """Check from another thread that the event loop responds."""
 
     _asked = Signal()
 
@@ -141,14 +141,14 @@ class EventLoop(QObject):
         self._asked.connect(self._went_round.set, Qt.ConnectionType.QueuedConnection)
 
     def goes_round(self, seconds: float = 60) -> bool:
-        """Whether the loop came to what was asked of it in this time; the asking thread waits for that."""
+        """Return True if the loop handled a request in this time; the requesting thread waits for it."""
         self._went_round.clear()
         self._asked.emit()
         return self._went_round.wait(seconds)
 
 
-def test_the_window_never_waits_during_a_search(filled: MainWindow, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
-    """The event loop goes round while the search stands still at each of its reports: a window that waited for the search would not."""
+def test_window_never_blocks_during_a_search(filled: MainWindow, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+    """The event loop responds while the search pauses at each of its reports, which it would not in a waiting window."""
     loop, answers = EventLoop(), defaultdict[str, list[bool]](list)
     emit = Progress._emit
 
@@ -165,7 +165,7 @@ def test_the_window_never_waits_during_a_search(filled: MainWindow, monkeypatch:
     assert all(all(answer) for answer in answers.values()), dict(answers)
 
 
-def test_a_wrong_parameter_disables_run_and_says_why(filled: MainWindow, qtbot: QtBot) -> None:
+def test_wrong_parameter_disables_run_and_is_explained(filled: MainWindow, qtbot: QtBot) -> None:
     form = filled.form
     form.parameters.set_values({"ksdp_power": 9.0})
     qtbot.waitUntil(lambda: not form.run_button.isEnabled())
@@ -178,12 +178,12 @@ def test_a_wrong_parameter_disables_run_and_says_why(filled: MainWindow, qtbot: 
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_a_file_of_the_wrong_kind_is_marked_where_it_stands(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_file_of_wrong_kind_is_marked_in_its_list(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     form.file_lists["spectra"].add([database])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].frame.is_wrong)
     assert "protein databases" in form.file_lists["spectra"].message.text()
-    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # once all files have been looked at
+    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # after all files are inspected
     form.file_lists["spectra"].lines.item(1).setSelected(True)
     click(form.file_lists["spectra"].remove_button)
     qtbot.waitUntil(form.run_button.isEnabled)
@@ -191,7 +191,7 @@ def test_a_file_of_the_wrong_kind_is_marked_where_it_stands(filled: MainWindow, 
     qtbot.waitUntil(lambda: "no such file" in form.file_lists["database"].message.text())
 
 
-def test_a_folder_with_other_things_is_no_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_folder_with_other_files_is_no_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     form.project.line.setText(str(sample_data))
     qtbot.waitUntil(lambda: form.project.frame.is_wrong)
@@ -204,7 +204,7 @@ def test_a_folder_with_other_things_is_no_project(filled: MainWindow, sample_dat
     assert not form.project.frame.is_wrong
 
 
-def test_the_project_field_can_be_cleared_and_typed_anew(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_project_field_can_be_cleared_and_retyped(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
     form = window.form
     form.file_lists["spectra"].add([spectra])
@@ -222,7 +222,7 @@ def test_the_project_field_can_be_cleared_and_typed_anew(window: MainWindow, spe
     assert form.project.line.text() == str(tmp_path / "own"), "nothing is put before what is typed"
 
 
-def test_a_project_is_suggested_until_one_is_typed(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
+def test_project_is_suggested_until_one_is_typed(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
     form = window.form
     form.file_lists["spectra"].add([sample_data / "BSA1.mzML.gz"])
@@ -233,7 +233,7 @@ def test_a_project_is_suggested_until_one_is_typed(window: MainWindow, sample_da
 
 
 @pytest.mark.parametrize("good", ["spectra", "project", "preset"])
-def test_a_good_drop_takes_the_error_of_a_bad_one_away(window: MainWindow, spectra: Path, tmp_path: Path, good: str, qtbot: QtBot) -> None:
+def test_good_drop_clears_the_error_of_a_bad_one(window: MainWindow, spectra: Path, tmp_path: Path, good: str, qtbot: QtBot) -> None:
     (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
     drop(window, tmp_path / "run.raw")
     qtbot.waitUntil(lambda: "Thermo raw" in window.message_bar.label.text())
@@ -244,14 +244,14 @@ def test_a_good_drop_takes_the_error_of_a_bad_one_away(window: MainWindow, spect
     assert "Thermo raw" in window.log.plain_text(), "the log has it still"
 
 
-def test_a_good_drop_leaves_good_news_alone(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
+def test_good_drop_leaves_good_news(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
     window.message_bar.show_message("Identify: 12 PSMs", "good", "Show results", lambda: None)
     drop(window, spectra)
     qtbot.waitUntil(lambda: len(window.form.file_lists["spectra"].paths) == 1)
     assert window.message_bar.isVisible() and window.message_bar.button.isVisible()
 
 
-def test_what_is_wrong_in_a_drop_is_said_beside_what_is_good_in_it(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_mixed_drop_reports_accepted_and_rejected_files(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "broken.toml").write_text("missed_cleavages = ", encoding="utf-8")
     Project.create_or_open(tmp_path / "project")
     drop(window, spectra, tmp_path / "broken.toml", tmp_path / "project")
@@ -260,7 +260,7 @@ def test_what_is_wrong_in_a_drop_is_said_beside_what_is_good_in_it(window: MainW
     assert "broken.toml" in window.message_bar.label.text() and window.message_bar.isVisible()
 
 
-def test_a_good_run_takes_the_complaint_about_another_away(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_good_run_clears_the_error_of_another(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project, _ = project_with_results(tmp_path / "project")
     with pytest.raises(InputError), project.run("identify", {}):
         raise InputError("a.mzML", "is cut off")
@@ -273,9 +273,9 @@ def test_a_good_run_takes_the_complaint_about_another_away(window: MainWindow, t
 
 
 @pytest.mark.parametrize("kind", ["identify", "align"])
-def test_run_with_nothing_to_run_says_so_and_shows_what_is_missing(window: MainWindow, kind: str, qtbot: QtBot) -> None:
+def test_run_without_inputs_shows_what_is_missing(window: MainWindow, kind: str, qtbot: QtBot) -> None:
     window.menus.new[kind].trigger()
-    # Shortcuts are the active window's, and which one that is, a busy screen tells late.
+    # Shortcuts belong to the active window, which a busy display reports late.
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     QTest.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
@@ -299,7 +299,7 @@ def test_run_belongs_to_the_form(window: MainWindow, qtbot: QtBot) -> None:
     assert window.menus.run.isEnabled()
 
 
-def test_what_is_missing_is_said_no_longer_when_it_is_there(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
+def test_missing_input_message_clears_when_input_is_added(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
     window.show_form()
     window.menus.run.trigger()
     assert window.message_bar.isVisible()
@@ -324,7 +324,7 @@ def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: 
     assert window.form.file_lists["spectra"].start_folder == str(spectra.parent)
 
 
-def test_a_folder_dropped_gives_all_that_it_holds(window: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dropped_folder_gives_all_its_files(window: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     spectra, database = {"BSA1.mzML.gz", "Ecoli_MS2_small.mzML.gz"}, "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
     (tmp_path / "dropped").mkdir()
     for name in (*spectra, database):
@@ -336,7 +336,7 @@ def test_a_folder_dropped_gives_all_that_it_holds(window: MainWindow, sample_dat
     assert window.pages.currentWidget() is window.form
 
 
-def test_what_cannot_be_used_is_said_without_a_dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_unusable_files_are_reported_without_a_dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
     drop(window, tmp_path / "run.raw")
     qtbot.waitUntil(lambda: "Thermo raw" in window.message_bar.label.text())
@@ -345,7 +345,7 @@ def test_what_cannot_be_used_is_said_without_a_dialog(window: MainWindow, tmp_pa
     assert not window.message_bar.isVisible()
 
 
-def test_a_project_dropped_opens_and_a_preset_dropped_is_loaded(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dropped_project_opens_and_dropped_preset_loads(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     Project.create_or_open(tmp_path / "dropped")
     (tmp_path / "mine.toml").write_text("missed_cleavages = 4\n", encoding="utf-8")
     drop(window, tmp_path / "dropped", tmp_path / "mine.toml")
@@ -356,7 +356,7 @@ def test_a_project_dropped_opens_and_a_preset_dropped_is_loaded(window: MainWind
     assert window.form.parameters.changed_names == []
 
 
-def test_a_preset_saved_can_be_loaded(filled: MainWindow, tmp_path: Path) -> None:
+def test_saved_preset_can_be_loaded(filled: MainWindow, tmp_path: Path) -> None:
     form = filled.form
     form.parameters.set_values({"missed_cleavages": 3})
     form.presets.save_file(tmp_path / "mine.toml")
@@ -375,7 +375,7 @@ def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: 
     window = filled
     click(window.form.run_button)
     click(window.form.run_button)
-    qtbot.waitUntil(lambda: "Scoring" in window.progress_text.text() and "1 waiting" in window.progress_text.text())
+    qtbot.waitUntil(lambda: "Scoring" in window.progress_text.text() and "1 queued" in window.progress_text.text())
     first = window.queue.running
     assert first is not None
     click(window.jobs.rows[first.id].cancel_button)
@@ -386,11 +386,11 @@ def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: 
     assert window.log.plain_text().count("Cancelled") == 2
 
 
-def test_a_real_search_is_cancelled_on_its_way(
+def test_real_search_is_cancelled_midway(
     window: MainWindow, sample_data: Path, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectra = sample_data / "BSA1.mzML.gz"
-    # Among all of the sample's proteins: it must not be over before it is cancelled.
+    # It uses all proteins of the sample, so that it does not finish before it is cancelled.
     fill(window, spectra, sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", tmp_path / "project", qtbot)
     n_late, check = [0], Progress.check
 
@@ -413,7 +413,7 @@ def test_a_real_search_is_cancelled_on_its_way(
     assert not list((tmp_path / "project" / "results").glob("*")), "checkpoints are in the cache"
 
 
-def test_results_do_not_push_aside_what_one_is_typing(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_interrupt_typing(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = threading.Event()
 
     def work(request: Any, progress: Progress) -> Any:
@@ -430,7 +430,7 @@ def test_results_do_not_push_aside_what_one_is_typing(filled: MainWindow, qtbot:
     assert "2 peptides" in filled.message_bar.label.text()
 
 
-def test_an_error_that_one_can_mend_stands_above_the_page(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_correctable_error_is_shown_above_the_page(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     def work(request: Any, progress: Progress) -> None:
         raise InputError("a.mzML", "is cut off", remedy="Copy it again")
 
@@ -442,7 +442,7 @@ def test_an_error_that_one_can_mend_stands_above_the_page(filled: MainWindow, qt
     assert filled.dock_log.isVisible() and "is cut off" in filled.log.plain_text()
 
 
-def test_a_fault_of_the_program_can_be_copied(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_error_can_be_copied(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     def work(request: Any, progress: Progress) -> None:
         progress.message("about to fail")
         raise RuntimeError("a wheel came off")
@@ -459,7 +459,7 @@ def test_a_fault_of_the_program_can_be_copied(filled: MainWindow, qtbot: QtBot, 
     assert filled.form.run_button.isEnabled()
 
 
-def test_closing_in_the_middle_asks_once_and_keeps_running(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_during_a_run_prompts_once_and_continues(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchTask, "run", counting())
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: filled.queue.running is not None)
@@ -472,7 +472,7 @@ def test_closing_in_the_middle_asks_once_and_keeps_running(filled: MainWindow, q
     assert filled.isVisible() and filled.queue.running is not None
 
 
-def test_closing_in_the_middle_cancels_and_closes(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_during_a_run_cancels_and_closes(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchTask, "run", counting())
     click(filled.form.run_button)
     click(filled.form.run_button)
@@ -484,12 +484,12 @@ def test_closing_in_the_middle_cancels_and_closes(filled: MainWindow, qtbot: QtB
     assert filled.queue.is_idle and filled.queue.shutdown(1)
 
 
-def test_an_idle_window_closes_without_a_question(window: MainWindow) -> None:
+def test_idle_window_closes_without_a_prompt(window: MainWindow) -> None:
     assert window.close()
     assert window.queue.shutdown(1)
 
 
-def test_the_window_remembers(make_window: Callable[[], MainWindow], database: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_window_remembers_its_state(make_window: Callable[[], MainWindow], database: Path, tmp_path: Path, qtbot: QtBot) -> None:
     Project.create_or_open(tmp_path / "kept")
     first = make_window()
     first.resize(1011, 777)
@@ -510,7 +510,7 @@ def test_the_window_remembers(make_window: Callable[[], MainWindow], database: P
     assert second.project_pane.name.text() == "kept"
 
 
-def test_a_project_that_is_gone_is_said_and_forgotten(make_window: Callable[[], MainWindow], tmp_path: Path) -> None:
+def test_missing_project_is_reported_and_forgotten(make_window: Callable[[], MainWindow], tmp_path: Path) -> None:
     window = make_window()
     window.settings.values.remember_project(tmp_path / "gone")
     window.open_project(tmp_path / "gone")
@@ -518,7 +518,7 @@ def test_a_project_that_is_gone_is_said_and_forgotten(make_window: Callable[[], 
     assert window.settings.values.recent_projects == ()
 
 
-def test_a_failed_run_says_why_it_has_no_results(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_failed_run_explains_missing_results(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.create_or_open(tmp_path / "project")
     with pytest.raises(InputError), project.run("identify", {}):
         raise InputError("a.mzML", "is cut off")
@@ -532,8 +532,8 @@ def test_every_action_has_its_own_shortcut(window: MainWindow) -> None:
     assert len(shortcuts) == len(set(shortcuts)) >= 8
 
 
-def test_no_page_has_a_shortcut_of_the_window_nor_a_letter_of_a_menu_or_of_another_field(window: MainWindow) -> None:
-    """Of two actions with the same keys Qt uses neither."""
+def test_pages_share_no_shortcut_or_mnemonic_with_the_window(window: MainWindow) -> None:
+    """Qt uses neither of two actions with the same keys."""
     of_window = {action.shortcut().toString() for action in window.actions()}
     menus = [action.text() for action in window.menuBar().actions()]
     for kind, pages in window.searches.items():
@@ -545,7 +545,7 @@ def test_no_page_has_a_shortcut_of_the_window_nor_a_letter_of_a_menu_or_of_anoth
         assert len(letters) == len(set(letters)), (kind, sorted(letters))
 
 
-def test_the_look_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -> None:
+def test_theme_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -> None:
     def average_lightness() -> float:
         image = filled.grab().toImage().scaled(40, 40)
         return sum(image.pixelColor(x, y).lightness() for x in range(40) for y in range(40)) / 1600
@@ -570,7 +570,7 @@ def test_the_look_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -
     assert average_lightness() < 75
 
 
-def test_a_look_that_is_chosen_while_another_is_taken_is_the_one_that_stays(filled: MainWindow, qtbot: QtBot) -> None:
+def test_theme_chosen_during_a_change_wins(filled: MainWindow, qtbot: QtBot) -> None:
     for look in ("dark", "light", "dark"):
         filled.menus.themes[look].trigger()
         QApplication.processEvents()
@@ -581,7 +581,7 @@ def test_a_look_that_is_chosen_while_another_is_taken_is_the_one_that_stays(fill
     assert not filled.theme.is_changing and colours() is LIGHT
 
 
-def test_a_german_window_runs_with_german_numbers(
+def test_german_window_runs_with_german_numbers(
     make_window: Callable[[], MainWindow], spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = QLocale()
@@ -607,10 +607,10 @@ def test_a_german_window_runs_with_german_numbers(
         QLocale.setDefault(before)
 
 
-def test_opening_does_not_wait_for_what_computes(
+def test_opening_does_not_wait_for_computations(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look at the GPUs that takes for ever holds up neither the window nor a timer of the loop."""
+    """An endless GPU detection delays neither the window nor a timer of the loop."""
     found, threads = threading.Event(), []
 
     def looked() -> tuple[Device, ...]:
@@ -631,7 +631,7 @@ def test_opening_does_not_wait_for_what_computes(
     assert threading.main_thread() not in threads
 
 
-def test_garbage_of_the_background_thread_goes_in_the_window_s(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_background_garbage_is_collected_in_the_window_thread(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[bool] = []
 
     class Knot:
@@ -658,14 +658,14 @@ def test_garbage_of_the_background_thread_goes_in_the_window_s(filled: MainWindo
     assert gc.isenabled()
 
 
-def test_a_form_keeps_its_project_while_others_are_opened_to_look(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_form_keeps_its_project_while_others_are_viewed(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     form, own = filled.form, str(tmp_path / "project")
     project_with_results(tmp_path / "shew")
     filled.open_project(tmp_path / "shew")
     qtbot.waitUntil(lambda: not filled.results.is_busy)
     assert form.project.line.text() == own
     assert form.project.open_button.text() == "Project: shew (open)" and form.project.open_button.isEnabled()
-    # A form that nobody has begun with goes on with the open project.
+    # An unused form uses the open project.
     other = filled.searches["align"].form
     assert other.project.line.text() == str(tmp_path / "shew") and not other.project.open_button.isEnabled()
     filled.show_form()
@@ -674,7 +674,7 @@ def test_a_form_keeps_its_project_while_others_are_opened_to_look(filled: MainWi
     qtbot.waitUntil(lambda: not form.project.open_button.isEnabled())
 
 
-def test_the_open_project_is_taken_by_one_click(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_open_project_is_used_by_one_click(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     Project.create_or_open(tmp_path / "shew")
     choice = filled.form.project
     filled.form.set_project_folder(tmp_path / "mine")
@@ -686,7 +686,7 @@ def test_the_open_project_is_taken_by_one_click(filled: MainWindow, tmp_path: Pa
     qtbot.waitUntil(lambda: not choice.open_button.isEnabled())
 
 
-def test_the_project_of_a_run_is_offered_to_the_next_search(
+def test_project_of_a_run_is_offered_to_the_next_search(
     filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = filled.searches["cluster"].form
@@ -696,15 +696,13 @@ def test_the_project_of_a_run_is_offered_to_the_next_search(
     assert waiting.project.line.text() == str(tmp_path / "project") and waiting.project.open_button.text() == "Project: project (open)"
 
 
-def test_what_is_remembered_is_on_the_disk_before_the_window_closes(
-    window: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
-    """A window that is ended from outside asks nobody."""
+def test_settings_are_on_disk_before_the_window_closes(window: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    """A window ended by a signal shows no prompt."""
     project_with_results(tmp_path / "mine")
     Project.create_or_open(tmp_path / "away")
     for name in ("away", "mine"):
         window.open_project(tmp_path / name)
-    # Written without waiting; that a signal right after loses nothing is tested with a process of its own.
+    # Settings are written without waiting; a signal right after is tested with a separate process.
     window.settings.flush()
     kept = SettingsFile(tmp_path / "settings.json").values
     assert kept.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
@@ -721,9 +719,7 @@ def test_what_is_remembered_is_on_the_disk_before_the_window_closes(
     assert window.isVisible()
 
 
-def test_recent_projects_tell_kind_and_date_and_missing_ones_are_grey(
-    make_window: Callable[[], MainWindow], tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_recent_projects_show_kind_date_and_missing_ones(make_window: Callable[[], MainWindow], tmp_path: Path, qtbot: QtBot) -> None:
     first = make_window()
     project, _ = project_with_results(tmp_path / "mine")
     Project.create_or_open(tmp_path / "away")
@@ -739,14 +735,14 @@ def test_recent_projects_tell_kind_and_date_and_missing_ones_are_grey(
     qtbot.waitUntil(lambda: not second.menus.recent.actions()[1].isEnabled())
     assert second.menus.recent.actions()[0].isEnabled()
     away = second.start_page.recent.item(1)
-    assert "no longer exists" in away.text() and away.foreground().color() == QColor(colours().faint_text)
+    assert "missing: " in away.text() and away.foreground().color() == QColor(colours().faint_text)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1024, 700), (1280, 800), (640, 400)])
-def test_the_first_start_fits_the_screen(
+def test_first_start_fits_the_screen(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, width: int, height: int
 ) -> None:
-    """The third is 1280 x 800 at 200 %."""
+    """The third screen is 1280 x 800 at 200 %."""
     monkeypatch.setattr(QScreen, "availableGeometry", lambda screen: QRect(0, 0, width, height))
     window = make_window()
     qtbot.waitUntil(lambda: window.width() <= width and window.height() <= height)
@@ -760,9 +756,7 @@ def test_the_first_start_fits_the_screen(
     assert window.jobs.height() < 50, "nothing runs, and the dock is a line"
 
 
-def test_an_export_is_written_while_a_search_runs(
-    filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_export_is_written_while_a_search_runs(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     project, _ = project_with_results(tmp_path / "shew")
     filled.open_project(tmp_path / "shew")
     qtbot.waitUntil(lambda: not filled.results.is_busy)
@@ -779,20 +773,20 @@ def test_an_export_is_written_while_a_search_runs(
     filled.queue.cancel(search)
 
 
-def test_a_double_click_on_run_queues_one_search(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_double_click_on_run_queues_one_search(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchTask, "run", counting(steps=1))
     button = filled.form.run_button
-    # As a mouse sends it: a click, and a second one that is told as a double click.
+    # The events of a mouse: a click, and a second one reported as a double click.
     click(button)
     QTest.mouseDClick(button, Qt.MouseButton.LeftButton)
-    # Which Qt's own sends without the release that clicks.
+    # Qt's own function sends it without the release that clicks.
     QTest.mouseRelease(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: filled.queue.is_idle and bool(filled.jobs.rows))
     qtbot.wait(50)
     assert len(filled.jobs.rows) == 1
 
 
-def test_a_database_that_was_deleted_is_told_before_the_run(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_deleted_database_is_reported_before_the_run(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
     form, own = filled.form, tmp_path / "own.fasta.gz"
     shutil.copy(database, own)
     form.file_lists["database"].clear()
@@ -808,7 +802,7 @@ def test_a_database_that_was_deleted_is_told_before_the_run(filled: MainWindow, 
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_results_that_were_left_are_found_again_from_an_empty_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_left_results_are_reachable_from_an_empty_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project_with_results(tmp_path / "mine")
     window.open_project(tmp_path / "mine")
     qtbot.waitUntil(lambda: not window.results.is_busy)

@@ -1,4 +1,4 @@
-"""A hand at mouse and keyboard of an X display, by the extension XTEST: the window gets the events that a user's devices make."""
+"""Mouse and keyboard of an X display through the extension XTEST: the window receives the events of real devices."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _KEYS = {"ctrl": 0xFFE3, "alt": 0xFFE9, "shift": 0xFFE1, "enter": 0xFF0D, "escap
 """Keysyms by their names; letters are their own."""
 _WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'
 _POLL_MS = 30
-_SAME = 10  # times that a place is told alike
+_SAME = 10  # number of equal positions that count as at rest
 
 
 def why_no_hand() -> str:
-    """Why there are no X events here; empty where there are."""
+    """Return why X events are unavailable, or an empty text."""
     if QApplication.platformName() != "xcb":
         return "the window is not on an X display"
     return "" if ctypes.util.find_library("X11") and ctypes.util.find_library("Xtst") else "libX11 or libXtst is missing"
 
 
 def at_hand(window: QWidget, qtbot: QtBot) -> None:
-    """Put a window where a hand reaches all of it, 1280 x 800, or skip the test where there are no X events."""
+    """Place a window so that all of its 1280 x 800 pixels are reachable, or skip the test without X events."""
     if why_no_hand():
         pytest.skip(why_no_hand())
     with qtbot.waitActive(window):
@@ -47,8 +47,7 @@ def at_hand(window: QWidget, qtbot: QtBot) -> None:
 
 
 def wait_until_still(place: Callable[[], Place | None], qtbot: QtBot) -> None:
-    """Until what is clicked next has been at the same place for a while: a click goes to where it was a moment before. `place`: None as
-    long as it is nowhere."""
+    """Wait until the position of the next click has been unchanged for a while; `place` returns None while there is none."""
     told: list[Place | None] = []
 
     def is_still() -> bool:
@@ -59,7 +58,7 @@ def wait_until_still(place: Callable[[], Place | None], qtbot: QtBot) -> None:
 
 
 def wait_until_still_in_form(widget: QWidget, window: MainWindow, qtbot: QtBot) -> None:
-    """The same of a widget of the form, which is brought in sight."""
+    """Scroll to a widget of the form and wait until it is at rest."""
 
     def place() -> QPoint | None:
         window.form.scroll_area.ensureWidgetVisible(widget)
@@ -70,7 +69,7 @@ def wait_until_still_in_form(widget: QWidget, window: MainWindow, qtbot: QtBot) 
 
 
 class Hand:
-    """Clicks and types, and counts how often: a click, a combination of keys and a text that is typed are an action each."""
+    """Mouse and keyboard with a count of actions: a click, a key combination and a typed text are one action each."""
 
     def __init__(self, qtbot: QtBot) -> None:
         self._qtbot = qtbot
@@ -85,7 +84,7 @@ class Hand:
         assert self._display, "the display cannot be opened"
 
     def close(self) -> None:
-        """Let the display go."""
+        """Close the connection to the display."""
         self._x.XCloseDisplay(self._display)
 
     def click(self, widget: QWidget, at: QPoint | None = None, holding: Sequence[str] = ()) -> None:
@@ -102,7 +101,7 @@ class Hand:
         self._done()
 
     def drag(self, widget: QWidget, to: QWidget, at: QPoint, steps: int = 12) -> None:
-        """Press the left button on the middle of a widget, go in steps to a place of another one, and let it go there."""
+        """Press the left button on the middle of a widget, move in steps to a position of another one, and release it there."""
         self.n_actions += 1
         begin, end = widget.mapToGlobal(widget.rect().center()), to.mapToGlobal(at)
         for step in range(steps + 1):
@@ -116,7 +115,7 @@ class Hand:
         self._done()
 
     def press(self, *names: str) -> None:
-        """Press keys together, as ``ctrl``, ``e``."""
+        """Press keys together, such as ``ctrl``, ``e``."""
         self.n_actions += 1
         self._press([_KEYS.get(name, ord(name[0])) for name in names])
         self._done()
@@ -130,7 +129,7 @@ class Hand:
         self._done()
 
     def menu(self, before: QMenu | None = None) -> QMenu:
-        """The menu that comes up, after another one where that is told; waits for it."""
+        """Wait for the menu that opens, after another one if that is given, and return it."""
         self._qtbot.waitUntil(lambda: QApplication.activePopupWidget() not in (None, before))
         found = QApplication.activePopupWidget()
         assert isinstance(found, QMenu)
@@ -142,7 +141,7 @@ class Hand:
         self.click(menu, menu.actionGeometry(action).center())
 
     def when(self, is_so: Callable[[], bool], then: Callable[[], None]) -> None:
-        """Go on as soon as something is so, also while a dialog keeps the caller."""
+        """Continue as soon as a condition holds, even while a dialog blocks the caller."""
 
         def look() -> None:
             if is_so():

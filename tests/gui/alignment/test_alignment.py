@@ -1,4 +1,4 @@
-"""The drawing of an alignment, against the plain meaning of its three lines, and driven as a person does."""
+"""Tests of the alignment drawing against the plain meaning of its three lines, with real input events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def view(qtbot: QtBot, theme: Theme) -> AlignmentView:
 
 
 @pytest.mark.parametrize("width", [200, 333, 640, 1500])
-def test_lines_wrap_to_the_width_and_every_column_is_where_it_is_pointed_at(width: int, theme: Theme) -> None:
+def test_lines_wrap_to_width_and_columns_match_the_pointer(width: int, theme: Theme) -> None:
     sheet = AlignmentSheet(long_pair(), WidgetMeasure.from_font(QGuiApplication.font()), width)
     assert sheet.per_row % 10 == 0
     assert sheet.per_row == 10 or sheet.size[0] <= width
@@ -53,7 +53,7 @@ def test_lines_wrap_to_the_width_and_every_column_is_where_it_is_pointed_at(widt
     assert sheet.column_at(2, 2) is None
 
 
-def test_only_lines_in_sight_are_drawn(view: AlignmentView, qtbot: QtBot) -> None:
+def test_only_visible_lines_are_drawn(view: AlignmentView, qtbot: QtBot) -> None:
     view.plot.show_pair(long_pair(5000))
     drawn: list[int] = []
     real = AlignmentSheet._row
@@ -70,7 +70,7 @@ def test_only_lines_in_sight_are_drawn(view: AlignmentView, qtbot: QtBot) -> Non
     assert 1 <= len(set(drawn)) <= view.plot.viewport().height() / sheet.row_height + 2
 
 
-def test_kinds_look_different_and_read_different(view: AlignmentView) -> None:
+def test_kinds_differ_in_colour_and_in_text(view: AlignmentView) -> None:
     view.show_pair(pair_of([("A", "A", False), ("L", "I", True), ("G", "W", False), ("-", "K", False)] * 2))
     layout = view.plot._sheet
     assert layout is not None
@@ -79,13 +79,13 @@ def test_kinds_look_different_and_read_different(view: AlignmentView) -> None:
     colours = []
     for column in range(4):
         left, top = layout.corner(column)
-        # Between two lines there is no letter.
+        # Between two lines there is no residue.
         colours.append(image.pixelColor(QPoint(round((left + 2) * ratio), round((top + 1) * ratio))).name())
     assert len(set(colours)) == 4
     assert view.plot.pair is not None and view.plot.pair.middle == "A+  A+  "
 
 
-def test_the_pointer_tells_a_column(view: AlignmentView) -> None:
+def test_hover_shows_the_column(view: AlignmentView) -> None:
     view.show_pair(pair_of([("A", "A", False), ("-", "K", False), ("L", "I", True)], 45, 52))
     layout = view.plot._sheet
     assert layout is not None
@@ -123,7 +123,7 @@ def test_keys_wheel_and_buttons_zoom(view: AlignmentView, qtbot: QtBot) -> None:
     assert plot.zoom == 0.5
 
 
-def test_what_stands_on_top_stays_there_when_lines_wrap_anew(view: AlignmentView, qtbot: QtBot) -> None:
+def test_top_column_stays_on_top_when_lines_rewrap(view: AlignmentView, qtbot: QtBot) -> None:
     plot = view.plot
     plot.verticalScrollBar().setValue(plot.verticalScrollBar().maximum() // 2)
     column = plot._column_on_top()
@@ -135,7 +135,7 @@ def test_what_stands_on_top_stays_there_when_lines_wrap_anew(view: AlignmentView
     assert abs(plot._column_on_top() - column) < 2 * layout.per_row
 
 
-def test_copy_by_key_and_by_button(view: AlignmentView, qtbot: QtBot) -> None:
+def test_copy_works_by_key_and_by_button(view: AlignmentView, qtbot: QtBot) -> None:
     pair = view.plot.pair
     assert pair is not None
     with qtbot.waitSignal(view.message):
@@ -147,7 +147,7 @@ def test_copy_by_key_and_by_button(view: AlignmentView, qtbot: QtBot) -> None:
     assert not view.copy_button.isEnabled() and not view.copy_action.isEnabled()
 
 
-def test_the_whole_alignment_is_exported_with_its_letters(view: AlignmentView, tmp_path: Path) -> None:
+def test_whole_alignment_is_exported_with_its_residues(view: AlignmentView, tmp_path: Path) -> None:
     pair = view.plot.pair
     assert pair is not None
     view.plot.export_action.write(tmp_path / "alignment.svg")
@@ -162,7 +162,7 @@ def test_the_whole_alignment_is_exported_with_its_letters(view: AlignmentView, t
         assert (tmp_path / f"alignment.{ending}").stat().st_size > 1000
 
 
-def test_a_narrow_view_and_a_short_alignment_lose_nothing_of_the_heading(theme: Theme, view: AlignmentView) -> None:
+def test_heading_is_complete_in_narrow_view_and_short_alignment(theme: Theme, view: AlignmentView) -> None:
     measure = WidgetMeasure.from_font(QGuiApplication.font())
     fact = "45.2 bits (score 100), E-value 1e-10, identity 38.3 % of 394"
     pair = AlignedPair("QUERY", "SUBJECT", "a relative", 1, 1, "ACD", "ACD", "ACD", (fact, "gaps 3"))
@@ -175,7 +175,7 @@ def test_a_narrow_view_and_a_short_alignment_lose_nothing_of_the_heading(theme: 
     assert figure is not None and figure.drawing.width > WidgetMeasure(7.0, measure.font).width(fact)
 
 
-def test_the_figure_of_a_long_alignment_is_a_page_that_pdf_can_have(view: AlignmentView, tmp_path: Path) -> None:
+def test_figure_of_long_alignment_fits_a_pdf_page(view: AlignmentView, tmp_path: Path) -> None:
     view.show_pair(long_pair(20_000))
     figure = view.plot._figure()
     assert figure is not None and max(figure.drawing.height, figure.drawing.width) <= 14_400
@@ -183,7 +183,7 @@ def test_the_figure_of_a_long_alignment_is_a_page_that_pdf_can_have(view: Alignm
     assert (tmp_path / "long.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_a_text_in_its_place(view: AlignmentView) -> None:
+def test_text_replaces_the_alignment(view: AlignmentView) -> None:
     view.show_pair(None, "Choose a hit.")
     assert view.plot.accessibleDescription() == "Choose a hit."
     assert view.plot.text_at(QPointF(50, 50)) == ""

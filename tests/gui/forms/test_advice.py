@@ -1,4 +1,4 @@
-"""A preset that does not fit the spectra is told beside Run, with a button that takes the better one."""
+"""Tests of the warning next to Run about an unsuitable preset, and of the button that selects a better one."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def form(qtbot: QtBot, theme: Theme) -> Iterator[SearchForm]:
     devices.close()
 
 
-def test_ion_trap_spectra_and_the_default_preset_are_told_and_mended_by_one_click(form: SearchForm, qtbot: QtBot) -> None:
+def test_advice_on_ion_trap_spectra_is_applied_by_one_click(form: SearchForm, qtbot: QtBot) -> None:
     form.file_lists["spectra"].add([Path(str(resources.path("samples", "BSA1.mzML.gz")))])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].is_examined)
     touches: list[bool] = []
     qtbot.wait(1)
     form.touched.connect(lambda: touches.append(form.advice.isVisible()))
     qtbot.waitUntil(lambda: form.advice.isVisible())
-    # What is learnt of a file is nothing that the user changed.
+    # The result of an inspection is no change by the user.
     assert not any(touches)
     assert form.presets.name == "high-resolution"
     assert "ion trap" in form.advice.label.text() and form.advice.button.text() == "Use low-resolution"
@@ -52,7 +52,7 @@ def test_ion_trap_spectra_and_the_default_preset_are_told_and_mended_by_one_clic
     assert str(form.parameters.parameters.fragment_tolerance) == "0.5 Da"
 
 
-def test_a_form_without_spectra_tells_nothing(form: SearchForm) -> None:
+def test_form_without_spectra_shows_no_advice(form: SearchForm) -> None:
     form.check()
     assert form.advice.advice is None and not form.advice.isVisible()
 
@@ -66,5 +66,5 @@ def test_form_inspects_every_file(form: SearchForm, qtbot: QtBot, tmp_path: Path
     qtbot.waitUntil(lambda: len(form.file_lists["spectra"].spectra_contents) == 8)
     qtbot.waitUntil(lambda: form.advice.isVisible())
     assert form.advice.label.text().startswith("BSA1.mzML.gz: the fragments were measured in an ion trap")
-    # Nothing is known of the others: no preset is offered for all.
+    # The other files are not inspected, so no preset is offered for all.
     assert "separate runs" not in form.advice.label.text() and not form.advice.button.isVisible()

@@ -1,4 +1,4 @@
-"""The form of every search in the list: it comes up, knows its files, and says in words which files are not for it."""
+"""Tests of the form of every registered search: it opens, recognises its files, and explains which files do not fit."""
 
 from __future__ import annotations
 
@@ -31,20 +31,18 @@ def files(tmp_path: Path) -> list[Path]:
     return [tmp_path / name for name in _FILES]
 
 
-def test_the_window_has_words_for_every_sort_of_files() -> None:
+def test_window_names_every_file_category() -> None:
     assert set(SORTS) == set(get_args(FileSort))
     assert all(sort.title and sort.held and sort.hint and sort.icon for sort in SORTS.values())
 
 
-def test_each_of_these_files_is_of_another_sort(files: list[Path]) -> None:
+def test_example_files_differ_in_category(files: list[Path]) -> None:
     sorts = [file_kind(path).sort for path in files]
     assert sorts == ["spectra", "proteins", "reads", "libraries", "identifications", "structures", None]
 
 
 @pytest.mark.parametrize("kind", [one.kind for one in SEARCHES])
-def test_the_form_of_a_search_comes_up_and_says_of_each_wrong_file_why(
-    window: MainWindow, files: list[Path], qtbot: QtBot, kind: str
-) -> None:
+def test_form_explains_each_wrong_file(window: MainWindow, files: list[Path], qtbot: QtBot, kind: str) -> None:
     window.start_page.new_buttons[kind].click()
     form = window.form
     assert form.search.kind == kind and form.isVisible()
@@ -54,8 +52,8 @@ def test_the_form_of_a_search_comes_up_and_says_of_each_wrong_file_why(
     for one in form.file_lists.values():
         for path in one.paths:
             known = file_kind(path)
-            fits = known.sort is not None and known.sort in one._asked.sorts
-            fault = one._fault(known)
-            assert (fault == "") == fits, (path.name, fault)
-            assert fits or path.name in fault
+            fits = known.sort is not None and known.sort in one._spec.sorts
+            problem = one._problem_of(known)
+            assert (problem == "") == fits, (path.name, problem)
+            assert fits or path.name in problem
     assert form.validation_error() != ""

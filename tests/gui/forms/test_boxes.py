@@ -1,4 +1,4 @@
-"""Every box of every form under the mouse wheel, and what a preset does to values that were edited."""
+"""Tests of every input box under the mouse wheel, and of presets applied to edited values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGES = [(kind, page) for kind in ("identify", "align") for page in ("form", "re
 
 
 def boxes_within(widget: QWidget) -> list[Box]:
-    """All that a wheel could turn: choices, numbers, dates and times, sliders; what only scrolls is not among them."""
+    """Return all widgets that a wheel could change: choices, numbers, dates, times and sliders, but not scroll areas."""
     found: list[Box] = [*widget.findChildren(QComboBox), *widget.findChildren(QAbstractSpinBox)]
     return found + [one for one in widget.findChildren(QAbstractSlider) if not isinstance(one, QScrollBar)]
 
@@ -42,7 +42,7 @@ def state_of(box: Box) -> object:
 
 
 def can_turn(box: Box) -> None:
-    """Give it room to turn both ways, so that a wheel that is heard is seen."""
+    """Widen the range of a box in both directions, so that any wheel event changes it visibly."""
     if isinstance(box, QComboBox):
         box.blockSignals(True)
         while box.count() < 3:
@@ -54,9 +54,9 @@ def can_turn(box: Box) -> None:
 
 
 def wheel(widget: QWidget, steps: int = -1) -> None:
-    """Turn the wheel with the pointer on a widget, as the display's server tells it."""
+    """Send a wheel event at a widget as the display server does."""
     top, at, before = widget.window(), QPoint(), None
-    while at != before:  # what was just chosen may have moved it, and may move it on
+    while at != before:  # the last choice may have moved it, and may move it again
         before = at
         QTest.qWait(20)
         at = widget.mapTo(top, widget.rect().center())
@@ -64,7 +64,7 @@ def wheel(widget: QWidget, steps: int = -1) -> None:
 
 
 def brought_up(window: MainWindow, kind: str, page: str) -> QWidget:
-    """A page of the window with all that is on it unfolded."""
+    """Show a page of the window with everything on it unfolded."""
     shown = getattr(window.searches[kind], page)
     window.show_page(shown)
     if isinstance(shown, SearchForm):
@@ -75,7 +75,7 @@ def brought_up(window: MainWindow, kind: str, page: str) -> QWidget:
 
 
 def scroll_to(box: Box, qtbot: QtBot) -> QScrollArea | None:
-    """Bring a box into sight, away from the ends of what scrolls."""
+    """Scroll a box into view, away from the ends of the scroll area."""
     widget: QWidget | None = box
     while widget is not None and not isinstance(widget, QScrollArea):
         if isinstance(widget.parentWidget(), QWidget) and isinstance(widget.parentWidget().parentWidget(), QTabWidget):
@@ -88,7 +88,7 @@ def scroll_to(box: Box, qtbot: QtBot) -> QScrollArea | None:
 
 
 @pytest.mark.parametrize(("kind", "page"), PAGES)
-def test_the_wheel_changes_no_box_that_is_not_used_and_scrolls_the_form(window: MainWindow, kind: str, page: str, qtbot: QtBot) -> None:
+def test_wheel_scrolls_form_and_leaves_unfocused_boxes(window: MainWindow, kind: str, page: str, qtbot: QtBot) -> None:
     shown = brought_up(window, kind, page)
     window.resize(1000, 560)
     qtbot.waitExposed(window)
@@ -110,13 +110,13 @@ def test_the_wheel_changes_no_box_that_is_not_used_and_scrolls_the_form(window: 
 
 
 @pytest.mark.parametrize(("kind", "page"), PAGES)
-def test_no_box_anywhere_is_left_to_qt_s_own_wheel(window: MainWindow, kind: str, page: str) -> None:
-    """Also those that are hidden now, disabled, or on a page behind."""
+def test_no_box_uses_the_default_wheel_behaviour(window: MainWindow, kind: str, page: str) -> None:
+    """Hidden and disabled boxes, and those on other pages, count too."""
     for box in boxes_within(getattr(window.searches[kind], page)):
         assert not box.focusPolicy() & Qt.FocusPolicy.WheelFocus & ~Qt.FocusPolicy.StrongFocus, box.accessibleName()
 
 
-def test_the_picker_of_modifications_too(window: MainWindow, qtbot: QtBot) -> None:
+def test_modification_picker_ignores_the_wheel_without_focus(window: MainWindow, qtbot: QtBot) -> None:
     picker = ModificationPicker("Variable modifications", window)
     picker.show()
     qtbot.waitExposed(picker)
@@ -130,7 +130,7 @@ def test_the_picker_of_modifications_too(window: MainWindow, qtbot: QtBot) -> No
 
 
 @pytest.mark.parametrize("name", ["preset", "device", "missed_cleavages", "enzyme", "precursor_tolerance"])
-def test_a_box_that_was_clicked_is_turned(window: MainWindow, name: str, qtbot: QtBot) -> None:
+def test_wheel_changes_a_clicked_box(window: MainWindow, name: str, qtbot: QtBot) -> None:
     form = brought_up(window, "identify", "form")
     assert isinstance(form, SearchForm)
     qtbot.waitExposed(window)
@@ -150,7 +150,7 @@ def test_a_box_that_was_clicked_is_turned(window: MainWindow, name: str, qtbot: 
     assert state_of(box) != before
 
 
-def test_a_box_that_the_page_gave_the_focus_is_not_turned(window: MainWindow, qtbot: QtBot) -> None:
+def test_wheel_leaves_a_box_focused_by_the_page(window: MainWindow, qtbot: QtBot) -> None:
     form = brought_up(window, "identify", "form")
     assert isinstance(form, SearchForm)
     qtbot.waitExposed(window)
@@ -175,7 +175,7 @@ def form(window: MainWindow, qtbot: QtBot) -> Iterator[SearchForm]:
 
 
 def choose(form: SearchForm, preset: str) -> None:
-    """Choose a preset as a person does: with the keys, in the closed box."""
+    """Select a preset with the keys in the closed box."""
     form.presets.box.setFocus(Qt.FocusReason.TabFocusReason)
     wanted = form.presets.box.findData(preset)
     for _ in range(form.presets.box.count()):
@@ -190,7 +190,7 @@ def type_missed_cleavages(form: SearchForm, text: str) -> None:
     QTest.keyClicks(box.lineEdit(), text)
 
 
-def test_a_preset_over_edited_values_can_be_undone(form: SearchForm) -> None:
+def test_preset_over_edited_values_can_be_undone(form: SearchForm) -> None:
     type_missed_cleavages(form, "4")
     form.parameters.set_values({"enzyme": "Lys-C", "fdr": 0.05})
     edited, names = form.parameters.values(), form.parameters.changed_names
@@ -209,7 +209,7 @@ def test_a_preset_over_edited_values_can_be_undone(form: SearchForm) -> None:
     assert form.parameters.parameters is not None and form.parameters.changed_names == [], "resetting leads to the preset of before"
 
 
-def test_values_edited_before_a_walk_through_presets_are_not_lost(form: SearchForm) -> None:
+def test_edited_values_survive_a_walk_through_presets(form: SearchForm) -> None:
     form.parameters.set_values({"missed_cleavages": 4})
     edited = form.parameters.values()
     choose(form, "phospho")
@@ -223,19 +223,19 @@ def test_values_edited_before_a_walk_through_presets_are_not_lost(form: SearchFo
     assert form.parameters.values() == later and form.presets.box.currentData() == "phospho"
 
 
-def test_a_preset_over_a_preset_says_nothing(form: SearchForm) -> None:
+def test_preset_over_preset_offers_no_undo(form: SearchForm) -> None:
     form.presets.choose("low-resolution")
     form.presets.choose("phospho")
     assert not form.presets.undo_button.isVisible()
 
 
-def test_a_preset_that_was_saved_replaces_nothing(form: SearchForm, tmp_path: Path) -> None:
+def test_saved_preset_replaces_no_values(form: SearchForm, tmp_path: Path) -> None:
     form.parameters.set_values({"missed_cleavages": 4})
     form.presets.save_file(tmp_path / "mine.toml")
     assert form.presets.box.currentText() == "mine" and not form.presets.undo_button.isVisible()
 
 
-def test_a_preset_that_cannot_be_read_is_not_the_one_chosen(form: SearchForm, tmp_path: Path) -> None:
+def test_unreadable_preset_is_not_selected(form: SearchForm, tmp_path: Path) -> None:
     form.presets.save_file(tmp_path / "mine.toml")
     form.presets.choose("phospho")
     (tmp_path / "mine.toml").unlink()
@@ -243,8 +243,8 @@ def test_a_preset_that_cannot_be_read_is_not_the_one_chosen(form: SearchForm, tm
     assert form.presets.box.currentData() == "phospho"
 
 
-def test_going_back_does_not_change_the_gap_costs(window: MainWindow) -> None:
-    """A matrix that the user chooses brings the costs that suit it; one that comes back by undoing has costs of its own."""
+def test_undo_leaves_gap_costs(window: MainWindow) -> None:
+    """A matrix selected by the user sets its gap costs; one restored by undo does not."""
     window.menus.new["align"].trigger()
     form = window.form
     form.parameters.set_values({"matrix": "PAM70"})
@@ -257,7 +257,7 @@ def test_going_back_does_not_change_the_gap_costs(window: MainWindow) -> None:
     assert form.parameters.values() == edited
 
 
-def test_what_a_run_used_needs_no_undoing(form: SearchForm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parameters_of_a_run_need_no_undo(form: SearchForm, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
     form.run_requested.disconnect()
     form.run_requested.connect(asked.append)
@@ -268,7 +268,7 @@ def test_what_a_run_used_needs_no_undoing(form: SearchForm, monkeypatch: pytest.
     assert asked and not form.presets.undo_button.isVisible()
 
 
-def test_ctrl_z_takes_back_a_reset_and_a_preset(window: MainWindow, qtbot: QtBot) -> None:
+def test_ctrl_z_undoes_reset_and_preset(window: MainWindow, qtbot: QtBot) -> None:
     form = window.searches["identify"].form
     window.show_page(form)
     form.presets.choose("high-resolution")

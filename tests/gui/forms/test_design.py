@@ -1,4 +1,4 @@
-"""The design table of the form of quantify, by the events of a real mouse and keyboard: fill down, paste, undo, wrong, run."""
+"""Tests of the design table of the quantification form with X events: fill down, paste, undo, errors, run."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def click_cell(editor: DesignEditor, window: MainWindow, row: int, name: str, ha
     qtbot.waitUntil(lambda: view.selectionModel().isSelected(index))
 
 
-def test_a_design_is_guessed_filled_down_pasted_and_undone_by_hand(
+def test_design_is_guessed_filled_pasted_and_undone(
     design: DesignEditor, window: MainWindow, project: Path, hand: Hand, qtbot: QtBot
 ) -> None:
     model = design.model
@@ -103,7 +103,7 @@ def test_a_design_is_guessed_filled_down_pasted_and_undone_by_hand(
     assert written[0].read_text().splitlines()[4] == "made_heat_2.mzML\ts4\tB\t2"
 
 
-def test_a_table_is_loaded_and_saved_and_another_one_told(design: DesignEditor, tmp_path: Path, qtbot: QtBot) -> None:
+def test_design_table_is_loaded_saved_and_wrong_one_reported(design: DesignEditor, tmp_path: Path, qtbot: QtBot) -> None:
     design.save(tmp_path / "saved.tsv")
     before = design.model.table
     (tmp_path / "other.tsv").write_text((tmp_path / "saved.tsv").read_text().replace("heat", "cold").replace("made_cold", "made_heat"))
@@ -123,7 +123,7 @@ def test_a_table_is_loaded_and_saved_and_another_one_told(design: DesignEditor, 
     dialog.close()
 
 
-def test_a_table_with_names_of_files_is_pasted_by_them_and_one_text_into_all_that_is_selected(design: DesignEditor) -> None:
+def test_pasted_table_matches_names_and_text_fills_selection(design: DesignEditor) -> None:
     model = design.model
     model.paste([["condition", "File"], ["late", "made_heat_2"], ["early", "made_control_1.mzML"], ["none", "unknown"]], (0, 0), [])
     assert column(model, "condition") == ["early", "control", "heat", "late"]
@@ -134,7 +134,7 @@ def test_a_table_with_names_of_files_is_pasted_by_them_and_one_text_into_all_tha
     assert not model.flags(model.index(0, 0)) & Qt.ItemFlag.ItemIsEditable
 
 
-def test_search_again_brings_runs_and_design_back(
+def test_search_again_restores_runs_and_design(
     window: MainWindow, project: Path, design: DesignEditor, tmp_path: Path, qtbot: QtBot
 ) -> None:
     table = tmp_path / "own.tsv"
@@ -166,7 +166,7 @@ def test_block_columns_are_added_filled_undone_and_removed(design: DesignEditor,
     assert design.block_actions["subject"].isChecked() and not design.block_actions["plex"].isChecked()
     assert model.headerData(4, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole).startswith("Individual from which")
     model.set_cells(((row, 4), text) for row, text in enumerate(["a", "b", "a", "b"]))
-    assert design.problem() == "" and "Block columns of the comparison: subject." in design.message.text()
+    assert design.problem() == "" and "Blocks of the comparison: subject." in design.message.text()
     assert design.text().splitlines()[1].split("\t")[4] == "a"
     model.undo()
     model.undo()

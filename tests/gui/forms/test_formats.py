@@ -1,4 +1,4 @@
-"""The window knows the formats of the registry, and folders of structures as searches take them."""
+"""Tests that the window knows the registered formats, and folders of structures as searches accept them."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from proteoscope.engine.formats.vendor import THERMO_MAGIC
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.structures.building import structure_files
 from proteoscope.gui.forms.file_inspection import SORTS, FileInspector, file_kind
-from proteoscope.gui.forms.file_inspection import _survey as survey
+from proteoscope.gui.forms.file_inspection import _inspect as inspect_paths
 from proteoscope.gui.forms.file_list import FileList
 from proteoscope.gui.theme import Theme
 from tests.toy_format import TOY, write_toy
 
 
-def test_a_new_format_is_known_by_its_line_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_format_needs_only_its_registry_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_toy(tmp_path / "run.toy")
-    assert [kind.format for kind in survey([tmp_path]).files] == ["MGF"], "its suffix is of no format, and its content looks like one"
+    assert [kind.format for kind in inspect_paths([tmp_path]).files] == ["MGF"], (
+        "its suffix is of no format, and its content looks like one"
+    )
     monkeypatch.setattr(registry, "FORMATS", (TOY, *registry.FORMATS))
     kind = file_kind(path)
     assert (kind.sort, kind.format, kind.problem) == ("spectra", "Toy", "")
-    assert survey([tmp_path]).files == [kind]
+    assert inspect_paths([tmp_path]).files == [kind]
     assert "*.toy *.toy.gz" in SORTS["spectra"].name_filter
 
 
-def test_a_folder_counts_the_structures_that_a_search_takes_of_it_and_stands_for_those_below(tmp_path: Path) -> None:
+def test_folder_counts_structures_and_replaces_its_subfolders(tmp_path: Path) -> None:
     for place in ("a.pdb", "b.ent.gz", "deep/er/c.mmcif", ".hidden.pdb", "notes.txt"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("x")
     assert file_kind(tmp_path).format == f"folder with {len(structure_files([tmp_path]))} structure files"
-    assert [file.path for file in survey([tmp_path]).files] == [tmp_path]
+    assert [file.path for file in inspect_paths([tmp_path]).files] == [tmp_path]
 
 
-def test_file_list_names_formats_of_its_slot_when_file_is_unknown(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_file_list_names_its_formats_when_file_is_unknown(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     (tmp_path / "letter.txt").write_text("Dear reader,\n")
     (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.7\n")
     survey_of_files = FileInspector(None)
@@ -52,11 +54,11 @@ def test_file_list_names_formats_of_its_slot_when_file_is_unknown(tmp_path: Path
     survey_of_files.close()
 
 
-def test_runs_of_instruments_in_a_folder_are_one_each(tmp_path: Path) -> None:
+def test_vendor_runs_in_folder_are_listed_separately(tmp_path: Path) -> None:
     for name in ("waters.raw/_FUNC001.DAT", "waters.raw/_HEADER.TXT", "runs/bruker.d/analysis.tdf", "runs/thermo.raw", "notes.raw"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(THERMO_MAGIC if "thermo" in name else b"some words")
-    told = {found.path.relative_to(tmp_path).as_posix(): found.problem + found.format for found in survey([tmp_path]).files}
+    told = {found.path.relative_to(tmp_path).as_posix(): found.problem + found.format for found in inspect_paths([tmp_path]).files}
     assert set(told) == {"waters.raw", "runs/bruker.d", "runs/thermo.raw"}
     for name, maker in (("waters.raw", "Waters"), ("runs/bruker.d", "Bruker"), ("runs/thermo.raw", "Thermo")):
         assert maker in told[name]

@@ -1,4 +1,4 @@
-"""The form made from the parameters' model, driven as a person does: typing, choosing, resetting, saving."""
+"""Tests of the form built from the parameter model, with real input events: typing, choosing, resetting, saving."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def type_over(widget: QWidget, text: str) -> None:
     QTest.keyClicks(line, text)
 
 
-def test_every_parameter_has_a_field_with_its_title_help_and_value(form: ParameterForm) -> None:
+def test_every_parameter_has_field_with_title_help_and_value(form: ParameterForm) -> None:
     defaults = IdentificationParameters()
     assert list(form.fields) == list(IdentificationParameters.model_fields)
     for one in IdentificationParameters.describe():
@@ -73,7 +73,7 @@ def test_every_parameter_has_a_field_with_its_title_help_and_value(form: Paramet
     assert form.changed_names == [] and form.problems == {}
 
 
-def test_kinds_become_the_widgets_that_people_expect(form: ParameterForm) -> None:
+def test_parameter_kinds_have_the_expected_widgets(form: ParameterForm) -> None:
     assert isinstance(box_of(form, "deisotope", QCheckBox), QCheckBox)
     assert box_of(form, "specificity", QComboBox).count() == 3
     assert box_of(form, "minimum_length", IntegerBox).suffix() == " residues"
@@ -83,7 +83,7 @@ def test_kinds_become_the_widgets_that_people_expect(form: ParameterForm) -> Non
     assert isinstance(form.fields["variable_modifications"].editor, ModificationsEditor)
 
 
-def test_a_form_of_another_search_needs_no_code_of_its_own(qtbot: QtBot, theme: Theme) -> None:
+def test_form_of_another_search_needs_no_code(qtbot: QtBot, theme: Theme) -> None:
     class OtherParameters(SearchParameters):
         cutoff: float = parameter(0.5, gt=0, lt=1, title="Cutoff", group="First", help="Where to cut.")
         method: Literal["fast", "good"] = parameter("good", title="Method", group="First", help="How.")
@@ -93,13 +93,13 @@ def test_a_form_of_another_search_needs_no_code_of_its_own(qtbot: QtBot, theme: 
     qtbot.addWidget(form)
     form.set_values({"cutoff": 1.0, "remark": "x"})
     assert form.parameters is None
-    assert form.problems == {"cutoff": "Expected less than 1", "remark": "Expected at least 2 letters"}
+    assert form.problems == {"cutoff": "Expected less than 1", "remark": "Expected at least 2 characters"}
     form.reset_all()
     assert form.parameters == OtherParameters()
 
 
 @pytest.mark.parametrize("widths", [(1000,), (600,), (1000, 600), (600, 1000, 600, 1000)])
-def test_cards_stand_in_their_order_without_holes(form: ParameterForm, qtbot: QtBot, widths: tuple[int, ...]) -> None:
+def test_sections_keep_their_order_without_holes(form: ParameterForm, qtbot: QtBot, widths: tuple[int, ...]) -> None:
     for width in widths:
         form.resize(width, 900)
         qtbot.wait(20)
@@ -114,7 +114,7 @@ def test_cards_stand_in_their_order_without_holes(form: ParameterForm, qtbot: Qt
         assert {below.y() - above.geometry().bottom() - 1 for above, below in pairwise(column)} <= {12}
 
 
-def test_advanced_parameters_are_folded_away_until_asked_for(form: ParameterForm) -> None:
+def test_advanced_parameters_are_folded_at_first(form: ParameterForm) -> None:
     assert form.fields["missed_cleavages"].frame.isVisible()
     assert not form.fields["ksdp_power"].frame.isVisible()
     QTest.mouseClick(form.fold_button, Qt.MouseButton.LeftButton)
@@ -123,7 +123,7 @@ def test_advanced_parameters_are_folded_away_until_asked_for(form: ParameterForm
     assert not form.fields["ksdp_power"].frame.isVisible()
 
 
-def test_a_wrong_value_is_marked_in_its_place(form: ParameterForm) -> None:
+def test_wrong_value_is_marked_at_its_field(form: ParameterForm) -> None:
     field = form.fields["missed_cleavages"]
     type_over(box_of(form, "missed_cleavages", IntegerBox), "77")
     assert form.parameters is None
@@ -134,7 +134,7 @@ def test_a_wrong_value_is_marked_in_its_place(form: ParameterForm) -> None:
     assert form.parameters is not None and form.parameters.missed_cleavages == 3  # type: ignore[attr-defined]
 
 
-def test_nothing_typed_is_wrong_too(form: ParameterForm) -> None:
+def test_empty_value_is_marked(form: ParameterForm) -> None:
     line = box_of(form, "fdr", NumberBox).findChild(QLineEdit)
     line.selectAll()
     QTest.keyClick(line, Qt.Key.Key_Delete)
@@ -142,19 +142,19 @@ def test_nothing_typed_is_wrong_too(form: ParameterForm) -> None:
     assert form.parameters is None
 
 
-def test_a_wrong_advanced_value_is_brought_to_light(form: ParameterForm) -> None:
+def test_wrong_advanced_value_is_unfolded(form: ParameterForm) -> None:
     form.set_values({"ksdp_power": 99.0})
     assert form.fields["ksdp_power"].message.isVisible()
     assert form.problems == {"ksdp_power": "Expected at most 6"}
 
 
-def test_a_fault_between_two_fields_is_marked_in_both(form: ParameterForm) -> None:
+def test_conflict_of_two_fields_is_marked_at_both(form: ParameterForm) -> None:
     form.set_values({"minimum_length": 30, "maximum_length": 20})
     assert set(form.problems) == {"minimum_length", "maximum_length"}
     assert "Minimum peptide length" in form.problems["minimum_length"]
 
 
-def test_arrows_stay_within_the_bounds(form: ParameterForm) -> None:
+def test_arrows_stay_within_bounds(form: ParameterForm) -> None:
     box = box_of(form, "missed_cleavages", IntegerBox)
     for _ in range(30):
         QTest.keyClick(box, Qt.Key.Key_Up)
@@ -164,7 +164,7 @@ def test_arrows_stay_within_the_bounds(form: ParameterForm) -> None:
     assert box.value() == 0
 
 
-def test_changed_values_are_shown_as_such_and_lead_back(form: ParameterForm) -> None:
+def test_changed_values_are_marked_and_can_be_reset(form: ParameterForm) -> None:
     field = form.fields["missed_cleavages"]
     assert not field.label.font().bold() and not field.reset_button.isVisible()
     type_over(box_of(form, "missed_cleavages", IntegerBox), "1")
@@ -180,7 +180,7 @@ def test_changed_values_are_shown_as_such_and_lead_back(form: ParameterForm) -> 
 
 
 @pytest.mark.parametrize("preset", preset_names("identify"))
-def test_every_preset_goes_through_the_form_unchanged(form: ParameterForm, preset: str) -> None:
+def test_every_preset_passes_through_the_form_unchanged(form: ParameterForm, preset: str) -> None:
     wanted = IdentificationParameters.checked(read_preset("identify", preset))
     form.set_baseline(wanted.model_dump())
     assert form.parameters == wanted
@@ -188,7 +188,7 @@ def test_every_preset_goes_through_the_form_unchanged(form: ParameterForm, prese
 
 
 @pytest.mark.parametrize("preset", preset_names("identify"))
-def test_every_preset_goes_through_a_file_unchanged(preset: str, tmp_path: Path) -> None:
+def test_every_preset_passes_through_a_file_unchanged(preset: str, tmp_path: Path) -> None:
     wanted = IdentificationParameters.checked(read_preset("identify", preset))
     write_preset(tmp_path / "mine.toml", wanted.model_dump(), 'Mine, "quoted" \\ and\nin two lines \x7f')
     assert IdentificationParameters.checked(read_preset("identify", str(tmp_path / "mine.toml"))) == wanted
@@ -196,11 +196,11 @@ def test_every_preset_goes_through_a_file_unchanged(preset: str, tmp_path: Path)
     assert tomllib.loads(text)["description"] == 'Mine, "quoted" \\ and\nin two lines \x7f'
 
 
-def test_numbers_are_written_with_a_decimal_point_in_files(german: None) -> None:
+def test_files_have_numbers_with_decimal_point(german: None) -> None:
     assert "fdr = 0.05" in preset_text({"fdr": 0.05}, "")
 
 
-def test_numbers_show_and_read_as_the_country_writes_them(german: None, form: ParameterForm) -> None:
+def test_numbers_follow_the_locale(german: None, form: ParameterForm) -> None:
     box = box_of(form, "fdr", NumberBox)
     assert box.text() == "0,01"
     type_over(box, "0,025")
@@ -213,18 +213,18 @@ def test_numbers_show_and_read_as_the_country_writes_them(german: None, form: Pa
     assert form.problems["fdr"] == "Expected at most 0,5"
 
 
-def test_a_number_copied_with_a_decimal_point_is_read_where_a_comma_is_usual(german: None, form: ParameterForm) -> None:
+def test_decimal_point_is_read_in_comma_locale(german: None, form: ParameterForm) -> None:
     type_over(box_of(form, "fdr", NumberBox), "0.05")
     assert form.parameters is not None and form.parameters.fdr == 0.05  # type: ignore[attr-defined]
 
 
-def test_a_point_that_may_separate_thousands_is_not_guessed_at(german: None, form: ParameterForm) -> None:
+def test_ambiguous_thousands_point_is_refused(german: None, form: ParameterForm) -> None:
     type_over(box_of(form, "maximum_mass", NumberBox), "1.500")
     assert form.problems["maximum_mass"].startswith("Expected a number")
 
 
 @pytest.mark.parametrize("text", ["0.02", "6000", "0.3333333333333333", "1e-05", "123456.789012"])
-def test_a_number_box_keeps_what_it_is_given(qtbot: QtBot, theme: Theme, text: str) -> None:
+def test_number_box_keeps_its_exact_value(qtbot: QtBot, theme: Theme, text: str) -> None:
     box = NumberBox()
     qtbot.addWidget(box)
     box.setValue(float(text))
@@ -232,7 +232,7 @@ def test_a_number_box_keeps_what_it_is_given(qtbot: QtBot, theme: Theme, text: s
     assert QLocale.c().toDouble(box.text())[0] == pytest.approx(float(text), abs=1e-12)
 
 
-def test_steps_leave_no_binary_dust(qtbot: QtBot, theme: Theme) -> None:
+def test_steps_leave_no_binary_remainder(qtbot: QtBot, theme: Theme) -> None:
     box = NumberBox(0.0, 1.0)
     qtbot.addWidget(box)
     box.setValue(0.1)
@@ -257,7 +257,7 @@ def test_steps_leave_no_binary_dust(qtbot: QtBot, theme: Theme) -> None:
     ],
 )
 @pytest.mark.parametrize("leave", [Qt.Key.Key_Return, Qt.Key.Key_Tab])
-def test_what_is_no_number_stands_until_it_is_mended(
+def test_invalid_number_stays_until_corrected(
     qtbot: QtBot, theme: Theme, kind: type[Any], language: str, typed: str, leave: Qt.Key
 ) -> None:
     before = QLocale()
@@ -287,7 +287,7 @@ def test_what_is_no_number_stands_until_it_is_mended(
 
 
 @pytest.mark.parametrize(("text", "value"), [("0.001", 0.001), ("0.5", 0.5), ("-0.125", -0.125), ("0,001", 0.001)])
-def test_a_point_behind_a_nought_separates_no_thousands(german: None, qtbot: QtBot, theme: Theme, text: str, value: float) -> None:
+def test_point_after_leading_zero_is_decimal(german: None, qtbot: QtBot, theme: Theme, text: str, value: float) -> None:
     box = NumberBox()
     qtbot.addWidget(box)
     type_over(box, text)
@@ -295,14 +295,14 @@ def test_a_point_behind_a_nought_separates_no_thousands(german: None, qtbot: QtB
 
 
 @pytest.mark.parametrize(("name", "value"), [("missed_cleavages", 3), ("window_width", 101.0)])
-def test_the_arrows_of_a_number_are_heard_by_the_form(form: ParameterForm, name: str, value: float) -> None:
+def test_number_arrows_notify_the_form(form: ParameterForm, name: str, value: float) -> None:
     box = form.fields[name].editor.findChild(QAbstractSpinBox)
     assert box is not None
     form.set_values({name: value - 1})
     QTest.keyClick(box, Qt.Key.Key_Up)
     assert box.value() > value - 1
     assert getattr(form.parameters, name) == box.value() and name in form.changed_names
-    # An arrow at the bound mends the text, though the value stays.
+    # An arrow at the limit corrects the text, although the value stays.
     form.set_values({name: 0})
     type_over(box, "0,,5")
     assert name in form.problems
@@ -310,7 +310,7 @@ def test_the_arrows_of_a_number_are_heard_by_the_form(form: ParameterForm, name:
     assert "number" not in form.problems.get(name, "")
 
 
-def test_lists_take_what_the_model_takes(form: ParameterForm) -> None:
+def test_lists_accept_what_the_model_accepts(form: ParameterForm) -> None:
     line = box_of(form, "isotope_errors", QLineEdit)
     type_over(line, "0, 1; 2")
     assert form.parameters is not None and form.parameters.isotope_errors == (0, 1, 2)  # type: ignore[attr-defined]
@@ -320,7 +320,7 @@ def test_lists_take_what_the_model_takes(form: ParameterForm) -> None:
     assert "from -3 to 5" in form.problems["isotope_errors"]
 
 
-def test_ion_series_are_ticked(form: ParameterForm) -> None:
+def test_ion_series_are_checkboxes(form: ParameterForm) -> None:
     boxes = {box.text(): box for box in form.fields["ion_series"].editor.findChildren(QCheckBox)}
     assert [name for name, box in boxes.items() if box.isChecked()] == ["by activation", "b", "y"] and not boxes["c"].isEnabled()
     assert form.parameters is not None and form.parameters.ion_series == "activation"  # type: ignore[attr-defined]
@@ -333,7 +333,7 @@ def test_ion_series_are_ticked(form: ParameterForm) -> None:
     assert form.problems["ion_series"] == "Select at least one ion series"
 
 
-def test_a_modification_can_be_typed_over_and_removed(form: ParameterForm, qtbot: QtBot) -> None:
+def test_modification_can_be_replaced_and_removed(form: ParameterForm, qtbot: QtBot) -> None:
     lines = box_of(form, "variable_modifications", QListWidget)
     lines.item(0).setText("Oxydation (M)")
     assert "Oxidation" in form.problems["variable_modifications"]
@@ -367,7 +367,7 @@ def search(picker: ModificationPicker, qtbot: QtBot, name: str = "", site: str =
     return rows(picker)
 
 
-def test_the_picker_finds_by_name_site_and_mass(picker: ModificationPicker, qtbot: QtBot) -> None:
+def test_picker_finds_by_name_site_and_mass(picker: ModificationPicker, qtbot: QtBot) -> None:
     assert search(picker, qtbot, "oxid")[0].startswith("Oxidation (")
     assert set(search(picker, qtbot, "phospho", "S")) >= {"Phospho (S)"}
     assert all(text.endswith("(S)") for text in rows(picker))
@@ -379,12 +379,12 @@ def test_the_picker_finds_by_name_site_and_mass(picker: ModificationPicker, qtbo
     assert picker.message.isVisible() and "is not a site" in picker.message.text()
 
 
-def test_all_that_the_picker_offers_can_be_searched(picker: ModificationPicker, qtbot: QtBot) -> None:
+def test_every_picker_entry_can_be_searched(picker: ModificationPicker, qtbot: QtBot) -> None:
     for text in dict.fromkeys(search(picker, qtbot, "")):
         assert str(parse_modification(text))
 
 
-def test_the_picker_answers_while_one_types(picker: ModificationPicker) -> None:
+def test_picker_responds_while_typing(picker: ModificationPicker) -> None:
     for name, site, mass in (("", "", ""), ("o", "", ""), ("ox", "", ""), ("a", "K", ""), ("", "", "15.99"), ("glyc", "", "")):
         picker.name.setText(name)
         picker.site.setText(site)
@@ -392,7 +392,7 @@ def test_the_picker_answers_while_one_types(picker: ModificationPicker) -> None:
         assert lines_run(picker.search) < 60 * len(unimod()), "a few lines of Python for each entry and its sites"
 
 
-def test_what_is_picked_stands_in_the_form(picker: ModificationPicker, form: ParameterForm, qtbot: QtBot) -> None:
+def test_picked_modifications_appear_in_the_form(picker: ModificationPicker, form: ParameterForm, qtbot: QtBot) -> None:
     search(picker, qtbot, "acetyl", "Protein N-term")
     picker.table.selectRow(rows(picker).index("Acetyl (Protein N-term)"))
     QTest.mouseClick(picker.add_button, Qt.MouseButton.LeftButton)
@@ -400,7 +400,7 @@ def test_what_is_picked_stands_in_the_form(picker: ModificationPicker, form: Par
     assert form.parameters.variable_modifications == ("Oxidation (M)", "Acetyl (Protein N-term)")  # type: ignore[attr-defined]
 
 
-def test_one_of_one_s_own_is_checked_and_taken(picker: ModificationPicker, form: ParameterForm, qtbot: QtBot) -> None:
+def test_custom_modification_is_checked_and_added(picker: ModificationPicker, form: ParameterForm, qtbot: QtBot) -> None:
     QTest.keyClicks(picker.own, "Label:+8.0142")
     assert not picker.add_button.isEnabled() and "expected a name and a site" in picker.message.text()
     QTest.keyClicks(picker.own, " (K)")
@@ -409,13 +409,13 @@ def test_one_of_one_s_own_is_checked_and_taken(picker: ModificationPicker, form:
     assert "Label:+8.0142 (K)" in form.values()["variable_modifications"]
 
 
-def test_the_picker_reads_masses_of_the_country(german: None, picker: ModificationPicker, qtbot: QtBot) -> None:
+def test_picker_reads_masses_of_the_locale(german: None, picker: ModificationPicker, qtbot: QtBot) -> None:
     assert search(picker, qtbot, mass="79,966")[0] == "Phospho (S)"
     assert picker.found.data(picker.found.index(0, 2)) == "+79,966331"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a script plays the converter's part")
-def test_a_makers_run_is_taken_where_a_converter_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vendor_run_is_accepted_when_converter_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "run.d"
     run.mkdir()
     (run / "analysis.tdf").write_bytes(bytes(70_000))
@@ -428,7 +428,7 @@ def test_a_makers_run_is_taken_where_a_converter_is_installed(tmp_path: Path, mo
     assert (found.sort, found.format, found.size) == ("spectra", "Bruker timsTOF run, by msconvert", 70_000)
 
 
-def test_files_are_known_by_their_content(tmp_path: Path, sample_data: Path) -> None:
+def test_files_are_recognised_by_content(tmp_path: Path, sample_data: Path) -> None:
     spectra = file_kind(sample_data / "BSA1.mzML.gz")
     assert (spectra.sort, spectra.format) == ("spectra", "mzML")
     assert file_kind(sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").sort == "proteins"
@@ -437,7 +437,7 @@ def test_files_are_known_by_their_content(tmp_path: Path, sample_data: Path) -> 
     assert "no such file" in file_kind(tmp_path / "absent.mgf").problem
 
 
-def test_folders_are_searched_for_what_a_search_needs(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_folders_are_searched_for_matching_files(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "deep" / "er" / "a.MGF").write_text("BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n", encoding="utf-8")
     (tmp_path / "deep" / "b.fasta").write_text(">P\nPEPTIDE\n", encoding="utf-8")
@@ -446,12 +446,12 @@ def test_folders_are_searched_for_what_a_search_needs(tmp_path: Path, qtbot: QtB
     survey.all_within([tmp_path], answers.append)
     qtbot.waitUntil(lambda: bool(answers))
     survey.close()
-    assert [file.path.name for file in answers[0].of_sort("spectra")] == ["a.MGF"]
-    assert [file.path.name for file in answers[0].of_sort("proteins")] == ["b.fasta"]
+    assert [file.path.name for file in answers[0].of_type("spectra")] == ["a.MGF"]
+    assert [file.path.name for file in answers[0].of_type("proteins")] == ["b.fasta"]
     assert [file.path.name for file in answers[0].left_out] == ["notes.txt"]
 
 
-def test_a_folder_of_files_without_endings_is_added_by_content_and_the_rest_is_told(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_folder_without_suffixes_is_added_by_content(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     folder = tmp_path / "from the instrument"
     folder.mkdir()
     for name in ("run_1", "run_2.peaks"):
@@ -473,7 +473,7 @@ def test_a_folder_of_files_without_endings_is_added_by_content_and_the_rest_is_t
     survey.close()
 
 
-def test_a_database_of_names_without_sequences_is_told_before_the_run(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_database_without_sequences_is_reported_before_run(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     empty, full = tmp_path / "empty.fasta", tmp_path / "full.fasta"
     empty.write_text(">a\n>b\n\n", encoding="utf-8")
     full.write_text(">a\nPEPTIDE\n", encoding="utf-8")

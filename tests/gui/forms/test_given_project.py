@@ -1,4 +1,4 @@
-"""The form of a search whose input is a project: how one is given, what is wrong with it, and which of its runs is gone on from."""
+"""Tests of forms whose input is a project: choosing it, its errors, and the run to continue from."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def choices(form: SearchForm) -> list[str]:
     return [str(box.itemData(i)) for i in range(box.count())]
 
 
-def test_it_asks_for_a_project_and_for_no_other_folder(form: SearchForm) -> None:
+def test_input_accepts_only_a_project_folder(form: SearchForm) -> None:
     assert form.validation_error() == "Add a project with an identification"
     assert not form.project.line.isVisible() and not form.file_lists["project"].add_button.isVisible()
     assert (
@@ -55,7 +55,7 @@ def test_it_asks_for_a_project_and_for_no_other_folder(form: SearchForm) -> None
     )
 
 
-def test_results_go_into_the_project_that_is_given(form: SearchForm, project: Project, qtbot: QtBot) -> None:
+def test_results_go_into_the_given_project(form: SearchForm, project: Project, qtbot: QtBot) -> None:
     form.file_lists["project"]._take_folder([str(project.folder)])
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
@@ -65,14 +65,14 @@ def test_results_go_into_the_project_that_is_given(form: SearchForm, project: Pr
     assert moved.request.inputs == {"project": (Path("/elsewhere"),)} and moved.project_folder == Path("/elsewhere")
 
 
-def test_another_project_takes_the_place_of_the_first(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_another_project_replaces_the_first(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     other, _ = project_with_results(tmp_path / "other")
     for one in (project, other):
         form.file_lists["project"]._take_folder([str(one.folder)])
     assert form.file_lists["project"].paths == [other.folder]
 
 
-def test_what_is_no_project_is_said_where_it_stands(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_folder_without_project_is_marked_at_the_field(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "folder").mkdir()
     files = form.file_lists["project"]
     files.give_project(tmp_path / "folder")
@@ -82,7 +82,7 @@ def test_what_is_no_project_is_said_where_it_stands(form: SearchForm, tmp_path: 
     qtbot.waitUntil(lambda: form.reason.text() == "A project cannot be used")
 
 
-def test_its_identifications_are_offered_the_newest_first(form: SearchForm, project: Project, qtbot: QtBot) -> None:
+def test_identifications_are_offered_newest_first(form: SearchForm, project: Project, qtbot: QtBot) -> None:
     with project.run("identify", {}) as run:
         run.write_json("notes", {"has": "neither peaks nor matches"})
     form.set_project_folder(project.folder)
@@ -93,28 +93,28 @@ def test_its_identifications_are_offered_the_newest_first(form: SearchForm, proj
     assert form.parameters.values()["run"] == "identify-0001"
 
 
-def test_a_run_that_the_project_does_not_have_is_said(form: SearchForm, project: Project, qtbot: QtBot) -> None:
+def test_run_missing_from_the_project_is_reported(form: SearchForm, project: Project, qtbot: QtBot) -> None:
     form.go_on_from(project.folder, "identify-0009")
     qtbot.waitUntil(lambda: form.parameters.problems.get("run") == "This project has no such run")
     form.parameters.set_values({"run": ""})
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_a_project_without_identifications_is_said(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_project_without_identifications_is_reported(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     empty = Project.create_or_open(tmp_path / "empty")
     form.set_project_folder(empty.folder)
     said = "This project has no finished identification with stored peaks"
     qtbot.waitUntil(lambda: form.parameters.problems.get("run") == said)
 
 
-def test_another_project_forgets_the_run_of_the_one_before(form: SearchForm, project: Project, tmp_path: Path) -> None:
+def test_another_project_clears_the_chosen_run(form: SearchForm, project: Project, tmp_path: Path) -> None:
     form.go_on_from(project.folder, "identify-0001")
     assert form.parameters.values()["run"] == "identify-0001"
     form.set_project_folder(Project.create_or_open(tmp_path / "other").folder)
     assert form.parameters.values()["run"] == ""
 
 
-def test_it_begins_with_the_open_project_and_goes_on_from_a_run(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_input_starts_with_open_project_or_continued_run(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     form = window.searches["explain"].form
     window.open_project(project.folder)
     qtbot.waitUntil(lambda: form.file_lists["project"].paths == [project.folder])
@@ -131,9 +131,7 @@ def test_it_begins_with_the_open_project_and_goes_on_from_a_run(window: MainWind
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_a_project_dropped_on_the_form_is_given_and_elsewhere_opened(
-    window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_project_dropped_on_form_is_used_and_elsewhere_opened(window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     other, _ = project_with_results(tmp_path / "other")
     window.open_project(other.folder)
     results = window.searches["identify"].results
@@ -148,7 +146,7 @@ def test_a_project_dropped_on_the_form_is_given_and_elsewhere_opened(
     assert files.paths == [other.folder]
 
 
-def test_a_saved_preset_does_not_name_a_run_of_one_project(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_saved_preset_names_no_run(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     form.file_lists["project"]._take_folder([str(project.folder)])
     qtbot.waitUntil(form.run_button.isEnabled)
     form.go_on_from(project.folder, "identify-0001")
@@ -159,7 +157,7 @@ def test_a_saved_preset_does_not_name_a_run_of_one_project(form: SearchForm, pro
     assert "minimum_similarity = 0.6" in text and "identify-0001" not in text
 
 
-def test_what_an_identification_left_is_searched_for_modified_peptides(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+def test_unidentified_spectra_are_searched_for_modifications(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     form = window.searches["modified"].form
     assert form.validation_error() == "Add spectra"
     window.open_project(project.folder)
@@ -167,7 +165,7 @@ def test_what_an_identification_left_is_searched_for_modified_peptides(window: M
     assert window.form is form and form.project_folder() == project.folder
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
-    assert task is not None and task.title == f"Find modified peptides in what {project.folder.name} left"
+    assert task is not None and task.title == f"Find modified peptides in results of {project.folder.name}"
     assert task.request.options["from_project"] == project.folder and task.request.options["run"] == "identify-0001"
     assert not task.request.inputs["spectra"] and not task.request.inputs["database"]
     form.projects["from_project"].line.setText(str(project.folder.parent))

@@ -1,4 +1,4 @@
-"""Figures in the window and on paper: their pictures, where a colour is in them, and what a mouse does."""
+"""Helpers for figures in the window and on the page: their images, the extent of a colour, and mouse events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCALE = 2
 
 
 def on_screen(view: FigureView, panel: int = 0) -> Pixels:
-    """(rows, columns, 3) what a view shows within the axes of a panel."""
+    """Return the image (rows, columns, 3) of a view within the axes of a panel."""
     image, inner, ratio = view.grab().toImage().convertToFormat(QImage.Format.Format_RGB888), view.inner(panel), view.devicePixelRatioF()
     rows = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())[:, : 3 * image.width()]
     pixels = rows.reshape(image.height(), image.width(), 3).copy()
@@ -33,19 +33,19 @@ def on_screen(view: FigureView, panel: int = 0) -> Pixels:
 
 
 def on_paper(figure: Figure, panel: int = 0) -> Pixels:
-    """(rows, columns, 3) what the page of a figure shows within the axes of a panel."""
+    """Return the image (rows, columns, 3) of a figure's page within the axes of a panel."""
     return of_drawing(lay_out(figure), panel)
 
 
 def of_drawing(drawing: Drawing, panel: int = 0) -> Pixels:
-    """(rows, columns, 3) what a page shows within the axes of a panel."""
+    """Return the image (rows, columns, 3) of a page within the axes of a panel."""
     pixels = np.asarray(Image.open(BytesIO(png(drawing, 72 * _SCALE))).convert("RGB"))
     clip = [shape for shape in drawing.shapes if isinstance(shape, Clip)][panel]
     return _cropped(pixels, *(_SCALE * one for one in (clip.x, clip.y + 1, clip.width, clip.height - 2)))
 
 
 def extent(pixels: Pixels, colour: Rgb, tolerance: int = 24) -> NDArray[np.float64]:
-    """(4,) where a colour begins and ends across and, from below, upwards, as shares of the axes."""
+    """Return the start and end (4,) of a colour, left to right and bottom to top, as fractions of the axes."""
     rows, columns = np.nonzero(np.abs(pixels.astype(int) - np.array(colour)).max(axis=2) <= tolerance)
     assert len(rows), f"nothing is drawn in {colour}"
     height, width = pixels.shape[:2]
@@ -53,7 +53,7 @@ def extent(pixels: Pixels, colour: Rgb, tolerance: int = 24) -> NDArray[np.float
 
 
 def wheel(view: FigureView, at: QPointF, degrees: int = 120) -> None:
-    """Turn the wheel at a place."""
+    """Turn the wheel at a position."""
     event = QWheelEvent(
         at,
         QPointF(view.mapToGlobal(at.toPoint())),
@@ -68,7 +68,7 @@ def wheel(view: FigureView, at: QPointF, degrees: int = 120) -> None:
 
 
 def pull(view: FigureView, first: QPoint, last: QPoint) -> None:
-    """Press the button at a place and release it at another."""
+    """Press the button at one position and release it at another."""
     QTest.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=first)
     for at in ((first + last) / 2, last):
         QTest.mouseMove(view.viewport(), at)
@@ -76,13 +76,13 @@ def pull(view: FigureView, first: QPoint, last: QPoint) -> None:
 
 
 def place_of_point(shown: RunMap, point: int) -> QPointF:
-    """Where a point of a map is drawn."""
+    """Return the position of a point on a map."""
     assert shown.points is not None
     return shown.canvas.place_of(float(shown.points.x[point]), float(shown.points.mz[point]))
 
 
 def point_at(shown: RunMap, at: QPointF) -> int | None:
-    """The point of a map at a place."""
+    """Return the point of a map at a position."""
     picked = shown.canvas.picked_at(at)
     return None if picked is None else picked.target
 

@@ -1,4 +1,4 @@
-"""The coverage map, and hits along their query, with what the database knows of the protein."""
+"""Tests of the coverage map, and of hits along their query, with the features of the protein."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def of_kind(coverage: Coverage, kind: str) -> ProteinFeature:
     return next(feature for feature in coverage.features if feature.kind == kind)
 
 
-def test_features_that_lie_outside_or_are_of_no_known_kind_are_not_drawn() -> None:
+def test_features_out_of_range_or_unknown_are_skipped() -> None:
     rows = [
         {"kind": "chain", "first": 1, "last": 121, "description": ""},
         {"kind": "a stranger's", "first": 1, "last": 2, "description": ""},
@@ -62,7 +62,7 @@ def test_features_that_lie_outside_or_are_of_no_known_kind_are_not_drawn() -> No
     assert protein_features([*rows, ROWS[0]], len(SEQUENCE)) == protein_features([ROWS[0]], len(SEQUENCE))
 
 
-def test_groups_lie_below_each_other_and_no_two_features_overlap_but_in_the_last_line() -> None:
+def test_feature_groups_stack_and_overlap_only_in_last_line() -> None:
     features = [ProteinFeature(kind.name, kind.group, at, at + 9, "") for kind in FEATURE_KINDS for at in range(0, 40, 3)]
     placed = feature_lanes(features, FEATURE_GROUPS)
     assert sorted(map(id, features)) == sorted(id(feature) for _, feature in placed)
@@ -76,19 +76,19 @@ def test_groups_lie_below_each_other_and_no_two_features_overlap_but_in_the_last
 
 
 def place_of(view: CoverageMap | HitBars, target: object) -> QRectF:
-    """Where the first bar of a target is on the viewport."""
+    """Return the position of the first bar of a target on the viewport."""
     assert view.drawing is not None
     bar = next(shape for shape in view.drawing.shapes if isinstance(shape, drawings.Bar) and shape.target == target)
     return QRectF(bar.x, bar.y, bar.width, bar.height).translated(0, -view.in_sight.top)
 
 
 @pytest.mark.parametrize("kind", [row["kind"] for row in ROWS])
-def test_the_tip_of_a_span_tells_its_feature(shown: CoverageMap, coverage: Coverage, kind: str) -> None:
+def test_tooltip_of_span_describes_its_feature(shown: CoverageMap, coverage: Coverage, kind: str) -> None:
     feature = of_kind(coverage, kind)
     assert feature.told in shown.text_at(place_of(shown, feature).center()).splitlines()
 
 
-def test_the_tip_of_a_residue_tells_all_that_is_known_of_it(shown: CoverageMap) -> None:
+def test_tooltip_of_residue_lists_all_facts(shown: CoverageMap) -> None:
     assert shown.coverage is not None and shown._sheet is not None
     assert "LVNELTEFAK" in shown.text_at(place_of(shown, shown.coverage.peptides[0]).center())
     told = shown.text_at(QRectF(*shown._sheet.residue(59)).center()).splitlines()
@@ -101,7 +101,7 @@ def test_the_tip_of_a_residue_tells_all_that_is_known_of_it(shown: CoverageMap) 
     ]
 
 
-def test_a_click_on_a_group_hides_it_and_the_menu_shows_it_again(shown: CoverageMap, coverage: Coverage) -> None:
+def test_click_hides_a_group_and_menu_restores_it(shown: CoverageMap, coverage: Coverage) -> None:
     assert [group for group, action in shown.group_actions.items() if action.isVisible()] == list(coverage.groups)
     assert shown._sheet is not None
     height = shown._sheet.size[1]
@@ -117,7 +117,7 @@ def test_a_click_on_a_group_hides_it_and_the_menu_shows_it_again(shown: Coverage
     place_of(shown, of_kind(coverage, "variant"))
 
 
-def test_a_map_without_features_is_as_it_was(shown: CoverageMap, coverage: Coverage, tmp_path: Path) -> None:
+def test_map_without_features_is_unchanged(shown: CoverageMap, coverage: Coverage, tmp_path: Path) -> None:
     shown.show_coverage(replace(coverage, features=()))
     bare = shown.viewport().grab().toImage()
     other = CoverageMap()
@@ -131,7 +131,7 @@ def test_a_map_without_features_is_as_it_was(shown: CoverageMap, coverage: Cover
     other.deleteLater()
 
 
-def test_a_figure_has_the_groups_by_name(shown: CoverageMap, tmp_path: Path) -> None:
+def test_figure_names_the_groups(shown: CoverageMap, tmp_path: Path) -> None:
     shown.export_action.write(tmp_path / "coverage.svg")
     text = (tmp_path / "coverage.svg").read_text()
     assert "disulfide bond" in text and "secondary structure" in text
@@ -150,7 +150,7 @@ def bars(qapp: object, coverage: Coverage) -> Iterator[HitBars]:
     view.deleteLater()
 
 
-def test_features_of_the_query_lie_below_it_and_those_of_hits_are_told(bars: HitBars, coverage: Coverage) -> None:
+def test_query_features_lie_below_and_hit_features_in_tooltip(bars: HitBars, coverage: Coverage) -> None:
     sheet = bars._sheet
     assert sheet is not None and len(sheet.features) == len(ROWS)
     left, right = (sheet._x(residue) for residue in (1, len(SEQUENCE) + 1))
@@ -164,7 +164,7 @@ def test_features_of_the_query_lie_below_it_and_those_of_hits_are_told(bars: Hit
     assert bars.text_at(second.center()).splitlines()[-1] == "residues 11 to 100 of the query"
 
 
-def test_a_click_hides_a_group_of_the_query(bars: HitBars) -> None:
+def test_click_hides_a_query_group(bars: HitBars) -> None:
     assert bars._sheet is not None
     groups = list(bars._sheet.key.places)
     place = QRectF(*bars._sheet.key.places["domain"]).center()

@@ -1,4 +1,4 @@
-"""Figures in the window: what a person does with them, and their picture against that on paper."""
+"""Tests of figures in the window: input events, and their image compared with the page."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def show(view: FigureView, *panels: Panel) -> None:
     QApplication.processEvents()
 
 
-def test_wheel_zooms_around_the_pointer_and_double_click_shows_all(view: FigureView) -> None:
+def test_wheel_zooms_at_pointer_and_double_click_resets(view: FigureView) -> None:
     at = QPointF(view.place_of(130.0, 40.0).toPoint())
     before = view.values_at(at)
     wheel(view, at)
@@ -61,7 +61,7 @@ def test_wheel_zooms_around_the_pointer_and_double_click_shows_all(view: FigureV
     assert view.ranges == ((100.0, 200.0), (0.0, 100.0))
 
 
-def test_a_pulled_box_is_zoomed_into(view: FigureView) -> None:
+def test_dragged_box_zooms(view: FigureView) -> None:
     corners = view.place_of(120.0, 80.0).toPoint(), view.place_of(160.0, 30.0).toPoint()
     values = [view.values_at(QPointF(corner)) for corner in corners]
     pull(view, *corners)
@@ -70,7 +70,7 @@ def test_a_pulled_box_is_zoomed_into(view: FigureView) -> None:
     assert view.ranges[1] == pytest.approx((values[1][2], values[0][2]))
 
 
-def test_keys_move_zoom_and_show_all_within_limits(view: FigureView) -> None:
+def test_keys_pan_zoom_and_reset_within_limits(view: FigureView) -> None:
     view.setFocus()
     QTest.keyClick(view, Qt.Key.Key_Plus)
     assert view.ranges[0] == pytest.approx((110.0, 190.0))
@@ -88,7 +88,7 @@ def test_keys_move_zoom_and_show_all_within_limits(view: FigureView) -> None:
     assert view.ranges == ((100.0, 200.0), (0.0, 100.0))
 
 
-def test_standing_panels_keep_their_foot(view: FigureView) -> None:
+def test_fixed_baseline_stays_when_zoomed(view: FigureView) -> None:
     show(view, replace(FREE, is_standing=True), replace(FREE, smallest=(1.0, None)))
     wheel(view, view.place_of(150.0, 50.0))
     assert view.ranges[0] == pytest.approx((110.0, 190.0), abs=0.1) and view.ranges[1] == (0.0, 100.0)
@@ -98,19 +98,19 @@ def test_standing_panels_keep_their_foot(view: FigureView) -> None:
     corner = view.values_at(view.place_of(120.0, 50.0))
     pull(view, view.place_of(120.0, 50.0).toPoint(), view.place_of(140.0, 20.0).toPoint())
     assert corner is not None and view.ranges[1] == pytest.approx((0.0, 50.0), abs=1.0)
-    # Panels lie over the same x.
+    # Panels share the x axis.
     assert view.inner(0).left() == pytest.approx(view.inner(1).left())
     assert view.values_at(view.inner(1).center())[1] == pytest.approx(sum(view.ranges[0]) / 2)  # type: ignore[index]
 
 
-def test_a_panel_without_limits_is_not_zoomed(view: FigureView) -> None:
+def test_panel_without_limits_does_not_zoom(view: FigureView) -> None:
     show(view, replace(FREE, smallest=(None, None)))
     wheel(view, view.place_of(150.0, 50.0))
     pull(view, view.place_of(120.0, 80.0).toPoint(), view.place_of(160.0, 30.0).toPoint())
     assert view.ranges == () and view.values_at(view.inner().center()) == pytest.approx((0, 150.0, 50.0))
 
 
-def test_a_click_chooses_the_nearest_mark_and_tips_name_it(view: FigureView, qtbot: QtBot) -> None:
+def test_click_selects_nearest_mark_and_tooltip_names_it(view: FigureView, qtbot: QtBot) -> None:
     at = view.place_of(150.0, 60.0)
     with qtbot.waitSignal(view.targetChosen) as chosen:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint() + QPoint(5, 0))
@@ -132,7 +132,7 @@ def test_marked_targets_have_rings(view: FigureView) -> None:
     assert view.grab().toImage() == before
 
 
-def test_marks_may_be_made_for_each_view(view: FigureView) -> None:
+def test_marks_may_depend_on_the_view(view: FigureView) -> None:
     made: list[tuple[float, float, int]] = []
 
     def of_view(low: float, high: float, n_columns: int) -> Panel:
@@ -147,7 +147,7 @@ def test_marks_may_be_made_for_each_view(view: FigureView) -> None:
     assert drawing is not None and made[-1][:2] == (120.0, 140.0)
 
 
-def test_a_text_takes_the_place_of_a_figure(view: FigureView, tmp_path: Path, qtbot: QtBot) -> None:
+def test_text_replaces_the_figure(view: FigureView, tmp_path: Path, qtbot: QtBot) -> None:
     view.show_figure(None, "Nothing yet.")
     assert view.text == "Nothing yet." == view.accessibleDescription() and view.drawing() is None and view.text_at(QPointF(300, 150)) == ""
     with qtbot.waitSignal(view.message) as report:
@@ -160,7 +160,7 @@ def test_a_text_takes_the_place_of_a_figure(view: FigureView, tmp_path: Path, qt
     assert "Intensity (%)" in (tmp_path / "peaks.svg").read_text()
 
 
-def test_the_page_shows_what_is_in_sight(view: FigureView) -> None:
+def test_page_shows_the_visible_range(view: FigureView) -> None:
     view.show_range(((150.0, 160.0), (0.0, 100.0)))
     drawing = view.drawing()
     assert drawing is not None
@@ -176,7 +176,7 @@ def test_names_and_texts_are_painted(view: FigureView) -> None:
 
 
 @pytest.mark.parametrize("scale", ["linear", "square-root", "logarithmic"])
-def test_marks_are_at_the_same_values_in_window_and_on_paper(view: FigureView, scale) -> None:
+def test_marks_have_same_values_in_window_and_on_page(view: FigureView, scale) -> None:
     axis = Axis(1.0 if scale == "logarithmic" else 0.0, 100.0, scale=scale)
     marks = (
         Bars(np.array([105.0]), np.array([115.0]), np.array([64.0]), 2),
@@ -192,7 +192,7 @@ def test_marks_are_at_the_same_values_in_window_and_on_paper(view: FigureView, s
         np.testing.assert_allclose(shown, extent(on_paper(figure), rgb_of(ink)), atol=0.02, err_msg=f"ink {ink}")
 
 
-def test_pictures_are_rendered_for_the_view(view: FigureView) -> None:
+def test_images_are_rendered_for_the_view(view: FigureView) -> None:
     def render(x, y, width, height, scale, palette):
         columns = np.linspace(*x, width)
         pixels = np.zeros((height, width, 4), np.uint8)
@@ -206,14 +206,14 @@ def test_pictures_are_rendered_for_the_view(view: FigureView) -> None:
     assert colours == ["#ff0000", qt_colour("background", palette_of(view.palette())).name(), colours[1]]
 
 
-def test_every_mark_is_shown_in_the_colours_of_the_theme(view: FigureView, theme: Theme, qtbot: QtBot) -> None:
+def test_marks_use_theme_colours(view: FigureView, theme: Theme, qtbot: QtBot) -> None:
     view.show_figure(every_mark())
     theme.choose("dark")
     qtbot.waitUntil(lambda: view.grab().toImage().pixelColor(2, 2).lightness() < 128)
     assert view.inner(1).top() > view.inner(0).bottom()
 
 
-def test_numbers_have_the_separators_of_the_language(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_have_separators_of_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
     from PySide6.QtCore import QLocale
 
     default = QLocale()

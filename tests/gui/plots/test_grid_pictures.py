@@ -1,4 +1,4 @@
-"""Grids of characters and bars in lanes: the window shows what the page shows."""
+"""Tests that grids of characters and bars look the same in the window and on the page."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def drawing_of(view: QWidget) -> Drawing:
 
 
 def blocks(pixels: np.ndarray) -> np.ndarray:
-    """(rows, columns, 3) means of the blocks of a picture."""
+    """Return the means (rows, columns, 3) of the blocks of an image."""
     rows, columns = (length // _BLOCK for length in pixels.shape[:2])
     cut = pixels[: rows * _BLOCK, : columns * _BLOCK].astype(float)
     return cut.reshape(rows, _BLOCK, columns, _BLOCK, 3).mean(axis=(1, 3))
 
 
 @pytest.mark.parametrize("make", [alignment, stack, coverage, hits, pile])
-def test_the_window_shows_what_the_page_shows(make: Callable[[], QWidget], qtbot: QtBot, theme: Theme) -> None:
+def test_window_and_page_show_the_same_grid(make: Callable[[], QWidget], qtbot: QtBot, theme: Theme) -> None:
     view = make()
     qtbot.addWidget(view)
     palette = QPalette(view.palette())
@@ -104,6 +104,6 @@ def test_the_window_shows_what_the_page_shows(make: Callable[[], QWidget], qtbot
     is_drawn = (blocks(screen) < 250).any(axis=2)
     assert is_drawn.mean() > 0.02
     assert difference[is_drawn].mean() < 18 and np.percentile(difference, 99.5) < 60
-    # The same picture a few pixels away is another one.
+    # The same image shifted by a few pixels is different.
     moved = np.abs(blocks(screen) - blocks(np.roll(page, (6, 6), axis=(0, 1)))).max(axis=2)
     assert moved[is_drawn].mean() > 2 * difference[is_drawn].mean()

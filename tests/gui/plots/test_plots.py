@@ -1,4 +1,4 @@
-"""Distributions and the coverage map: counts against NumPy, coverage against a search of one string in another."""
+"""Tests of distributions against NumPy, and of the coverage map against a plain string search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def source(tmp_path: Path) -> Iterator[TableSource]:
     yield from opened(FOUND, tmp_path)
 
 
-def test_nothing_identified_is_said(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_plot_without_identifications_shows_a_message(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     for source in opened(identification(n_spectra=0), tmp_path):
         for histogram in (score_histogram(source, 0.01), mass_error_histogram(source, 0.01)):
             assert histogram.is_empty
@@ -44,7 +44,7 @@ def test_nothing_identified_is_said(tmp_path: Path, qtbot: QtBot, theme: Theme) 
     assert plot.histogram is None
 
 
-def test_a_histogram_tells_its_bins_and_is_exported(source: TableSource, qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+def test_histogram_describes_bins_and_exports(source: TableSource, qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
     plot = HistogramPlot("Score distribution")
     qtbot.addWidget(plot)
     plot.resize(600, 400)
@@ -68,7 +68,7 @@ def test_a_histogram_tells_its_bins_and_is_exported(source: TableSource, qtbot: 
 
 @settings(max_examples=200, deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 12))
-def test_ticks_are_round_and_inside(low: float, width: float, n_wanted: int) -> None:
+def test_ticks_are_round_and_in_range(low: float, width: float, n_wanted: int) -> None:
     high = low + width
     ticks = nice_ticks(low, high, n_wanted)
     step = ticks[1] - ticks[0] if len(ticks) > 1 else None
@@ -82,7 +82,7 @@ def test_ticks_are_round_and_inside(low: float, width: float, n_wanted: int) -> 
         assert len(set(texts)) == len(texts), "each tick has a number of its own"
 
 
-def test_tick_numbers_have_the_decimals_of_their_step() -> None:
+def test_tick_labels_have_decimals_of_their_step() -> None:
     axis = Axis(0.0, 1.0)
     assert axis.tick_texts([0.0, 0.5, 1.0]) == ["0.0", "0.5", "1.0"]
     assert axis.tick_texts([-0.5, -2e-17, 0.5]) == ["-0.5", "0.0", "0.5"]
@@ -101,7 +101,7 @@ def coverage_map(qtbot: QtBot, theme: Theme) -> CoverageMap:
     return widget
 
 
-def test_a_click_on_a_bar_chooses_the_peptide_and_the_pointer_tells_it(coverage_map: CoverageMap, qtbot: QtBot) -> None:
+def test_click_selects_peptide_and_hover_describes_it(coverage_map: CoverageMap, qtbot: QtBot) -> None:
     assert coverage_map.coverage is not None
     for peptide in coverage_map.coverage.peptides[:3]:
         at = place_of(coverage_map, peptide).center()
@@ -116,7 +116,7 @@ def test_a_click_on_a_bar_chooses_the_peptide_and_the_pointer_tells_it(coverage_
     assert coverage_map.chosen == coverage_map.coverage.peptides[2].row, "a click beside all peptides chooses none"
 
 
-def test_keys_go_from_peptide_to_peptide(coverage_map: CoverageMap, qtbot: QtBot) -> None:
+def test_keys_move_between_peptides(coverage_map: CoverageMap, qtbot: QtBot) -> None:
     coverage_map.setFocus()
     chosen: list[int] = []
     coverage_map.peptideChosen.connect(chosen.append)
@@ -126,7 +126,7 @@ def test_keys_go_from_peptide_to_peptide(coverage_map: CoverageMap, qtbot: QtBot
     assert chosen == [peptide.row for peptide in coverage_map.coverage.peptides[:3]]
 
 
-def test_a_covered_residue_looks_covered(coverage_map: CoverageMap) -> None:
+def test_covered_residue_is_highlighted(coverage_map: CoverageMap) -> None:
     image = coverage_map.viewport().grab().toImage()
     ratio = image.devicePixelRatio()
     assert coverage_map._sheet is not None
@@ -137,11 +137,11 @@ def test_a_covered_residue_looks_covered(coverage_map: CoverageMap) -> None:
     assert backgrounds[0] != backgrounds[1] == "#ffffff"
 
 
-def test_the_map_is_exported_with_its_sequence(coverage_map: CoverageMap, tmp_path: Path) -> None:
+def test_map_is_exported_with_its_sequence(coverage_map: CoverageMap, tmp_path: Path) -> None:
     coverage_map.export_action.write(tmp_path / "map.svg")
     texts = ["".join(element.itertext()) for element in ElementTree.parse(tmp_path / "map.svg").iter() if element.tag.endswith("text")]
     assert "P1: a protein" in texts
-    # Residues of several inks lie over each other, in rows with a blank after each ten.
+    # Residues of several colours overlap, in rows with a blank after every ten.
     rows = [SEQUENCE[at : at + 60] for at in range(0, len(SEQUENCE), 60)]
     spaced = [" ".join(row[at : at + 10] for at in range(0, len(row), 10)) for row in rows]
     for row in spaced:
@@ -149,7 +149,7 @@ def test_the_map_is_exported_with_its_sequence(coverage_map: CoverageMap, tmp_pa
         assert "".join(max(column) for column in zip(*inks, strict=True)) == row
 
 
-def test_no_protein_is_said(coverage_map: CoverageMap) -> None:
+def test_map_without_protein_shows_a_message(coverage_map: CoverageMap) -> None:
     coverage_map.show_coverage(None, "Choose a protein.")
     assert coverage_map.accessibleDescription() == "Choose a protein."
     assert coverage_map.grab().toImage().width() > 0

@@ -1,4 +1,4 @@
-"""Mass shifts counted in bars, against the definition, and their plot."""
+"""Tests of the histogram of mass shifts against its definition, and of its plot."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def above_axis(plot: ShiftPlot, shift: float) -> QPointF:
     return QPointF(plot.place_of(shift, 0.0).x(), plot.inner().bottom() - 2)
 
 
-def test_it_is_zoomed_by_keys_down_to_a_hundredth_of_a_dalton(plot: ShiftPlot, shifts: Shifts) -> None:
+def test_keys_zoom_to_a_hundredth_of_a_dalton(plot: ShiftPlot, shifts: Shifts) -> None:
     plot.show_range(((15.5, 16.5),))
     for _ in range(60):
         QTest.keyClick(plot, Qt.Key.Key_Plus)
@@ -56,7 +56,7 @@ def test_it_is_zoomed_by_keys_down_to_a_hundredth_of_a_dalton(plot: ShiftPlot, s
     assert heights(plot).sum() == len(shifts)
 
 
-def test_a_click_chooses_the_bar_under_it_or_beside_it(plot: ShiftPlot, qtbot: QtBot) -> None:
+def test_click_selects_the_bar_under_or_near_it(plot: ShiftPlot, qtbot: QtBot) -> None:
     at = above_axis(plot, MASSES[1]).toPoint()
     for place in (at, at + QPoint(2, 0)):
         with qtbot.waitSignal(plot.shiftsChosen) as chosen:

@@ -1,4 +1,4 @@
-"""The traces of an ion in several files: their borders moved by mouse and keys, and their picture against that on paper."""
+"""Tests of the traces of an ion in several files: boundaries moved by mouse and keys, and image compared with the page."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def at_minutes(plot: TracePlot, place: int, minutes: float) -> QPoint:
     return QPointF(plot.place_of(minutes, 0.0, place).x(), plot.inner(place).center().y()).toPoint()
 
 
-def test_borders_of_all_files_are_in_sight_first(plot: TracePlot) -> None:
+def test_boundaries_of_all_files_are_visible_first(plot: TracePlot) -> None:
     (low, high), (least, most) = plot.ranges[0], ion().everything
     assert least <= low < 640 / 60 < 680 / 60 < high <= most
     wheel(plot, QPointF(at_minutes(plot, 0, 11.0)), -1200)
@@ -60,13 +60,13 @@ def test_borders_of_all_files_are_in_sight_first(plot: TracePlot) -> None:
     assert plot.ranges[0] == (low, high)
 
 
-def test_a_dragged_border_is_moved_to_its_spectrum(plot: TracePlot, qtbot: QtBot) -> None:
+def test_dragged_boundary_snaps_to_its_spectrum(plot: TracePlot, qtbot: QtBot) -> None:
     with qtbot.waitSignal(plot.bordersMoved) as moved:
         pull(plot, at_minutes(plot, 0, 680 / 60), at_minutes(plot, 0, 670.4 / 60))
     assert moved.args == [0, 640.0, 670.0] and plot.chosen == Border(0, True) and plot.reset_action.isEnabled()
 
 
-def test_borders_are_drawn_where_there_are_none(plot: TracePlot, qtbot: QtBot) -> None:
+def test_missing_boundaries_can_be_drawn(plot: TracePlot, qtbot: QtBot) -> None:
     with qtbot.waitSignal(plot.bordersMoved) as moved:
         pull(plot, at_minutes(plot, 1, 650 / 60), at_minutes(plot, 1, 666 / 60))
     assert moved.args == [1, 650.0, 666.0] and plot.chosen is None
@@ -75,7 +75,7 @@ def test_borders_are_drawn_where_there_are_none(plot: TracePlot, qtbot: QtBot) -
         pull(plot, at_minutes(plot, 0, 655 / 60), at_minutes(plot, 0, 665 / 60))
 
 
-def test_escape_leaves_the_border_where_it_is(plot: TracePlot, qtbot: QtBot) -> None:
+def test_escape_leaves_the_boundary(plot: TracePlot, qtbot: QtBot) -> None:
     begin, end = at_minutes(plot, 0, 680 / 60), at_minutes(plot, 0, 670 / 60)
     with qtbot.assertNotEmitted(plot.bordersMoved):
         QTest.mousePress(plot.viewport(), Qt.MouseButton.LeftButton, pos=begin)
@@ -88,7 +88,7 @@ def test_escape_leaves_the_border_where_it_is(plot: TracePlot, qtbot: QtBot) -> 
     assert place is not None and plot.chosen == Border(0, True)
 
 
-def test_keys_choose_and_move_borders(plot: TracePlot, qtbot: QtBot) -> None:
+def test_keys_select_and_move_boundaries(plot: TracePlot, qtbot: QtBot) -> None:
     plot.setFocus()
     QTest.keyClick(plot, Qt.Key.Key_PageDown)
     assert plot.chosen == Border(0, False)
@@ -102,7 +102,7 @@ def test_keys_choose_and_move_borders(plot: TracePlot, qtbot: QtBot) -> None:
     assert reset.args == [0]
 
 
-def test_tips_and_titles_name_the_files(plot: TracePlot, tmp_path: Path) -> None:
+def test_tooltips_and_titles_name_the_files(plot: TracePlot, tmp_path: Path) -> None:
     at = [QPointF(at_minutes(plot, place, 11.0)) for place in range(3)]
     assert [plot.text_at(place) for place in at] == [
         "one.mzML\narea 1234, set by hand",
@@ -114,7 +114,7 @@ def test_tips_and_titles_name_the_files(plot: TracePlot, tmp_path: Path) -> None
     assert "one.mzML: area 1234, set by hand" in text and "three.mzML has no MS1 spectra." in text
 
 
-def test_window_and_paper_show_the_same_trace(plot: TracePlot) -> None:
+def test_window_and_page_show_the_same_trace(plot: TracePlot) -> None:
     for ink in (0, 1):
         shown = extent(on_screen(plot), rgb_of(ink, palette_of(plot.palette())), 60)
         printed = extent(on_paper(traces_figure(ion())), rgb_of(ink), 60)

@@ -1,4 +1,4 @@
-"""All spectra of a real run in the window: listed, looked at whether identified or not, by time and on the map."""
+"""Tests of the list of all spectra of a real run: identified or not, by time, and on the map."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.gui.result_views import click_row, cut_off, opened, settle, shown
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The spectra of the run that ships, some of them identified as anything."""
+    """Project with the spectra of the supplied run, some of them with arbitrary identifications."""
     folder = tmp_path_factory.mktemp("all spectra")
     file = folder / "BSA1.mzML"
     with gzip.open(resources.path("samples", "BSA1.mzML.gz")) as packed:
@@ -48,7 +48,7 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[Identificatio
     view.clear()
 
 
-def test_every_spectrum_is_listed_and_can_be_looked_at(view: IdentificationView, project: Project, qtbot: QtBot) -> None:
+def test_every_spectrum_is_listed_and_shown(view: IdentificationView, project: Project, qtbot: QtBot) -> None:
     table = view.spectra.panel.table
     assert table.total == 0, "nothing is read before somebody looks"
     view.lists.setCurrentIndex(1)
@@ -77,7 +77,7 @@ def test_every_spectrum_is_listed_and_can_be_looked_at(view: IdentificationView,
     assert row is not None and view.pane.row == row, "the figure belongs to the list that is in sight"
 
 
-def test_the_list_is_filtered_and_sorted(view: IdentificationView, qtbot: QtBot) -> None:
+def test_list_is_filtered_and_sorted(view: IdentificationView, qtbot: QtBot) -> None:
     panel = view.spectra.panel
     view.lists.setCurrentIndex(1)
     settle(view, qtbot)
@@ -100,9 +100,7 @@ def test_the_list_is_filtered_and_sorted(view: IdentificationView, qtbot: QtBot)
     assert len(panel.table.model.rows) == 0 and view.pane.mirror.spectra is None and "Select a spectrum" in view.spectrum.text
 
 
-def test_chromatograms_and_map_mark_the_chosen_spectrum_and_choose_another(
-    view: IdentificationView, project: Project, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_chromatograms_and_map_mark_and_select_spectra(view: IdentificationView, project: Project, qtbot: QtBot, tmp_path: Path) -> None:
     page = view.spectra.chromatogram
     view.tabs.setCurrentWidget(page)
     settle(view, qtbot)
@@ -148,7 +146,7 @@ def test_chromatograms_and_map_mark_the_chosen_spectrum_and_choose_another(
     assert (tmp_path / "map.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_a_run_without_spectra_says_so_in_their_place(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+def test_run_without_spectra_shows_a_message(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
     without, _ = project_with_results(tmp_path / "without", with_spectra=False)
     view = IdentificationView()
     opened(view, without, qtbot)

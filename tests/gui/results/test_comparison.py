@@ -1,4 +1,4 @@
-"""Runs side by side in the window, driven as a person would, and compared with the engine's own answers."""
+"""Tests of the comparison of runs with real input events, compared with the results of the engine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="module")
 def expected(project: Project) -> Iterator[RunComparison]:
-    """What the engine says."""
+    """Return the results of the engine."""
     with compare_runs([open_run(project, run.id) for run in project.runs()]) as comparison:
         yield comparison
 
@@ -58,7 +58,7 @@ def opened(project: Project, shared_theme: Theme, request: pytest.FixtureRequest
 
 @pytest.fixture
 def view(opened: ComparisonView, expected: RunComparison, qtbot: QtBot, theme: Theme) -> ComparisonView:
-    """The comparison as it was opened, which takes longer than most of what is done with it."""
+    """Comparison in its first state; it is shared because opening it takes long."""
     opened.level_box.setCurrentIndex(0)
     opened.threshold_box.setValue(1.0)
     opened.differing_box.setChecked(False)
@@ -82,7 +82,7 @@ def bars(view: ComparisonView) -> list[Bar]:
 
 
 def proposed_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names that dialogs propose, which are then left without a choice."""
+    """Record the names that dialogs propose, and cancel the dialogs."""
     proposed: list[str] = []
 
     def ask(parent: object, title: str, name: str, kinds: str) -> tuple[str, str]:
@@ -98,7 +98,7 @@ def click(view: ComparisonView, widget: str, at: QPointF, qtbot: QtBot) -> None:
     settle(view, qtbot)
 
 
-def test_a_click_on_a_bar_shows_its_items(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_click_on_bar_shows_its_items(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     assert view.text == "" and cut_off(view) == []
     for place, level in enumerate(LEVELS):
         view.level_box.setCurrentIndex(place)
@@ -115,7 +115,7 @@ def test_a_click_on_a_bar_shows_its_items(view: ComparisonView, expected: RunCom
         settle(view, qtbot)
 
 
-def test_the_threshold_counts_anew(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_threshold_recounts(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     view.threshold_box.setValue(5.0)
     settle(view, qtbot)
     assert [bar.target for bar in bars(view)] == [one.runs for one in expected.intersections("spectra", 0.05)]
@@ -127,7 +127,7 @@ def test_the_threshold_counts_anew(view: ComparisonView, expected: RunComparison
     source.close()
 
 
-def test_a_chosen_spectrum_is_mirrored_with_two_answers(view: ComparisonView, qtbot: QtBot) -> None:
+def test_selected_spectrum_is_mirrored_with_both_matches(view: ComparisonView, qtbot: QtBot) -> None:
     view.threshold_box.setValue(5.0)
     view.differing_box.setChecked(True)
     settle(view, qtbot)
@@ -142,7 +142,7 @@ def test_a_chosen_spectrum_is_mirrored_with_two_answers(view: ComparisonView, qt
     assert "% of intensity" in view.mirror.readout.text()
 
 
-def test_a_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     view.tabs.setCurrentIndex(1)
     view.pair_box.setCurrentIndex(1)
     settle(view, qtbot)
@@ -150,7 +150,7 @@ def test_a_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparis
     dots = [shape for shape in view.scores.drawing.shapes if isinstance(shape, Points)]
     pairs = expected.scores(0, 2, 0.01)
     assert sorted(np.concatenate([one.targets for one in dots]).tolist()) == pairs.spectrum.tolist()
-    # One that lies alone, so that the click means no other.
+    # An isolated dot, so that the click is unambiguous.
     x, y, targets = (np.concatenate([getattr(one, name) for one in dots]) for name in ("x", "y", "targets"))
     distances = np.hypot(x[:, None] - x, y[:, None] - y) + np.eye(len(x)) * 1e9
     lonely = int(np.argmax(distances.min(1)))
@@ -163,7 +163,7 @@ def test_a_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparis
     assert [half.name.split(" (")[0] for half in view.mirror.spectra.halves] == [f"A: {told['peptide_A']}", f"C: {told['peptide_C']}"]
 
 
-def test_a_dot_leads_from_another_level_to_the_row_of_its_spectrum(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_dot_leads_from_another_level_to_its_row(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     view.tabs.setCurrentIndex(1)
     for threshold in (1.0, 0.0):
         view.threshold_box.setValue(threshold)
@@ -176,11 +176,11 @@ def test_a_dot_leads_from_another_level_to_the_row_of_its_spectrum(view: Compari
         settle(view, qtbot)
         assert view.level_box.currentIndex() == 0 and view.mirror.spectra is not None
         assert [half.name[0] for half in view.mirror.spectra.halves] == ["A", "B"] and view.scores.marked == row
-        # A spectrum that no run accepts has no row, and is mirrored all the same.
+        # A spectrum accepted by no run has no row, but is mirrored too.
         assert view.panel.view.chosen == (row if threshold else None)
 
 
-def test_arrow_keys_choose_and_mark_sets(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_arrow_keys_select_and_mark_sets(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     found = expected.intersections("spectra", 0.01)
     assert len(found) > 1
     view.overlaps.setFocus(Qt.FocusReason.TabFocusReason)
@@ -194,7 +194,7 @@ def test_arrow_keys_choose_and_mark_sets(view: ComparisonView, expected: RunComp
     assert view.overlaps.marked is None
 
 
-def test_another_pair_of_runs_leaves_the_chosen_set(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
+def test_another_pair_of_runs_keeps_the_selected_set(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     bar, found = bars(view)[0], expected.intersections("spectra", 0.01)[0]
     click(view, "overlaps", QPointF(bar.x + bar.width / 2, bar.y + bar.height / 2), qtbot)
     view.pair_box.setCurrentIndex(2)
@@ -204,13 +204,13 @@ def test_another_pair_of_runs_leaves_the_chosen_set(view: ComparisonView, expect
 
 
 @pytest.mark.parametrize("level", ["psms", "peptidoforms", "peptides"])
-def test_what_a_spectrum_stands_for_leads_to_it(level: str, view: ComparisonView, qtbot: QtBot) -> None:
+def test_spectrum_leads_to_its_match(level: str, view: ComparisonView, qtbot: QtBot) -> None:
     view.panel.view.choose(0)
     settle(view, qtbot)
     assert view.mirror.spectra is not None
     view.level_box.setCurrentIndex([one.name for one in LEVELS].index(level))
     settle(view, qtbot)
-    # The spectrum of another level's item is not left standing.
+    # The spectrum of an item of another level is cleared.
     assert view.mirror.spectra is None and view.mirror.text.startswith(("Choose a P", "Choose a p"))
     view.panel.view.choose(0)
     settle(view, qtbot)
@@ -220,7 +220,7 @@ def test_what_a_spectrum_stands_for_leads_to_it(level: str, view: ComparisonView
     assert peptide in [answer if level != "peptides" else re.sub(r"\[.*?\]-?", "", answer) for answer in answers]
 
 
-def test_sizes_of_a_comparison_are_kept(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_comparison_sizes_are_remembered(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.resize(1200, 800)
     window.open_project(project.folder)
@@ -245,7 +245,7 @@ def test_figures_are_saved_under_short_names(view: ComparisonView, monkeypatch: 
     assert proposed == ["Identified_spectra_at_1_FDR.svg", "Identified_spectra_by_q-value.svg"]
 
 
-def test_a_key_exports_the_figure_that_has_the_keyboard(view: ComparisonView, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+def test_shortcut_exports_the_focused_figure(view: ComparisonView, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
     proposed = proposed_names(monkeypatch)
     view.panel.view.choose(0)
     settle(view, qtbot)
@@ -259,7 +259,7 @@ def test_a_key_exports_the_figure_that_has_the_keyboard(view: ComparisonView, mo
     assert len(proposed) == 3 and "identify-0001" in proposed[1]
 
 
-def test_the_wheel_alone_changes_no_threshold(view: ComparisonView) -> None:
+def test_wheel_without_focus_leaves_the_threshold(view: ComparisonView) -> None:
     box = view.threshold_box
     view.overlaps.setFocus()
     middle = QPointF(box.rect().center())
@@ -281,7 +281,7 @@ def test_figures_are_saved(view: ComparisonView, tmp_path: Path, ending: str) ->
             assert len({image.pixel(x, image.height() // 2) for x in range(image.width())}) > 1
 
 
-def test_runs_that_cannot_be_read_are_told(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_unreadable_runs_are_reported(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     project, _ = project_with_runs(tmp_path / "project", n_runs=2, n_spectra=20)
     project.table("peptides", "identify-0002").write_bytes(b"no table")
     view = ComparisonView(project, ["identify-0001", "identify-0002"])
@@ -291,7 +291,7 @@ def test_runs_that_cannot_be_read_are_told(tmp_path: Path, qtbot: QtBot, theme: 
     view.clear()
 
 
-def test_runs_are_chosen_in_the_list_and_compared(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_selected_runs_are_compared(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.open_project(project.folder)
     pane = window.project_pane
@@ -305,14 +305,14 @@ def test_runs_are_chosen_in_the_list_and_compared(project: Project, make_window:
     assert window.pages.currentWidget() is view
     settle(view, qtbot)
     assert view.text == ""
-    # A click on one leads back to its results.
+    # A click on a run leads back to its results.
     pane.select("identify-0002")
     assert pane.selected_run is not None and pane.selected_run.id == "identify-0002"
     assert window.pages.currentWidget() is window.results
     qtbot.waitUntil(lambda: not window.results.is_busy)
 
 
-def test_what_has_no_matches_is_not_offered_to_be_compared(tmp_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+def test_runs_without_matches_are_not_offered(tmp_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     project_with_runs(tmp_path / "project", n_runs=1, n_spectra=20)
     project_with_search(tmp_path / "project", n_queries=1, n_relatives=1, n_strangers=5)
     window = make_window()

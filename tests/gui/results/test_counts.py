@@ -1,4 +1,4 @@
-"""Counts of a run in its header, its tables and its exports: one number each, or a text that shows what differs."""
+"""Tests that header, tables and exports of a run have the same counts, or explain why they differ."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ENTRIES: dict[str, tuple[str, bytes]] = {
 
 
 class Run:
-    """A finished run with its tables, read from their files, and the texts of its exports."""
+    """Finished run with its tables, read from their files, and the texts of its exports."""
 
     def __init__(self, project: Project, kind: str, out: Path) -> None:
         self.project, self.kind, self._out = project, kind, out
@@ -63,7 +63,7 @@ class Run:
         return pq.read_table(self._folder / f"{name}.parquet")
 
     def accepted(self, name: str) -> int:
-        """Rows of a table that count: targets up to the run's rate where it has one, samples of a protein or peptide once."""
+        """Return the accepted rows of a table: targets up to the FDR of the run, each protein or peptide once."""
         table = self.table(name)
         if name in ("protein_quantities", "peptide_quantities"):
             key = "accession" if name == "protein_quantities" else "sequence"
@@ -78,7 +78,7 @@ class Run:
         return int(pc.sum(pc.cast(is_in, "int64")).as_py() or 0)
 
     def exported(self, format: str, endings: tuple[str, ...]) -> tuple[list[Path], str]:
-        """Files of an export, and what was reported with them; none where the run has nothing for it."""
+        """Return the files of an export and its messages, or nothing if the run has no rows for it."""
         said: list[str] = []
         progress = Progress(lambda event: said.append(event.message))
         target = self._out / f"{self.kind}-{format}{endings[0] if endings else ''}"

@@ -1,4 +1,4 @@
-"""Peptides on structures in the window: what is chosen in one place is chosen in all."""
+"""Tests of peptides on structures in the window: a selection in one view appears in all."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def choose(view: EvidenceView, accession: str, qtbot: QtBot) -> None:
 
 
 def lit(view: EvidenceView) -> set[int]:
-    """Places in the protein that stand out in three dimensions."""
+    """Return the protein positions that are highlighted in three dimensions."""
     assert view.structures is not None
     scene = view.structures.scene
     assert scene.query is not None and scene.query.evidence is not None
     return set(scene.query.evidence.position[scene.lit[scene.query]].tolist())
 
 
-def test_a_chosen_peptide_lights_up_in_coverage_alignment_and_fold(view: EvidenceView, qtbot: QtBot) -> None:
+def test_selected_peptide_is_marked_in_all_views(view: EvidenceView, qtbot: QtBot) -> None:
     fold = view._fold
     assert fold is not None and fold.trace is not None
     view.figures.setCurrentWidget(view.alignment)
@@ -73,13 +73,13 @@ def test_a_chosen_peptide_lights_up_in_coverage_alignment_and_fold(view: Evidenc
         wanted = set(range(first - 1, last))
         columns = view.alignment.plot.marks
         assert {int(fold.pair.place[column]) for column in columns} <= wanted
-        # All of it that stands on the chain, and nothing else.
+        # Exactly its part on the chain.
         assert lit(view) == wanted & set(fold.near.position.tolist())
         assert view.coverage.chosen == view.peptides.view.chosen
 
 
-def test_a_filter_of_proteins_leaves_nothing_of_others_in_the_tables_below(view: EvidenceView, project: Project, qtbot: QtBot) -> None:
-    """Where no protein is chosen these show all that pass the filter, and with it everything comes back."""
+def test_protein_filter_hides_rows_of_other_proteins(view: EvidenceView, project: Project, qtbot: QtBot) -> None:
+    """Without a selected protein the tables show all rows that pass the filter; clearing it restores everything."""
     assert not view.header.text.endswith(" ")
     every = {name: view.panels[name].total for name in ("peptide_places", "missed", "chains")}
     assert all(every.values())
@@ -102,7 +102,7 @@ def test_a_filter_of_proteins_leaves_nothing_of_others_in_the_tables_below(view:
     assert view._fold is None
 
 
-def test_a_peptide_that_is_asked_for_is_found_in_spite_of_the_filter(view: EvidenceView, qtbot: QtBot) -> None:
+def test_requested_peptide_is_found_despite_the_filter(view: EvidenceView, qtbot: QtBot) -> None:
     peptide = shown(view.peptides, "peptide")[2]
     view.filter_bar.text.setText("zzzz")
     view.filter_bar.text.returnPressed.emit()
@@ -115,7 +115,7 @@ def test_a_peptide_that_is_asked_for_is_found_in_spite_of_the_filter(view: Evide
     assert chosen is not None and shown(view.peptides, "peptide")[view.peptides.model.position_of(chosen)] == peptide
 
 
-def test_a_residue_picked_in_the_fold_chooses_the_peptides_over_it(view: EvidenceView, qtbot: QtBot) -> None:
+def test_picked_residue_selects_its_peptides(view: EvidenceView, qtbot: QtBot) -> None:
     panel, fold = view.structures, view._fold
     assert panel is not None and fold is not None and fold.trace is not None and fold.trace.evidence is not None
     evidence = fold.trace.evidence
@@ -124,7 +124,7 @@ def test_a_residue_picked_in_the_fold_chooses_the_peptides_over_it(view: Evidenc
     at = panel.canvas.camera.projected(fold.trace.position[row][None], panel.canvas.width(), panel.canvas.height())[0]
     picked = panel.canvas.pick_at(QPointF(at[0], at[1]))
     assert picked is not None
-    # Another residue may stand before it: the picked one counts.
+    # Another residue may be in front of it: the picked one counts.
     place = int(evidence.position[picked.row])
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=QPointF(at[0], at[1]).toPoint())
     settle(view, qtbot)
@@ -135,7 +135,7 @@ def test_a_residue_picked_in_the_fold_chooses_the_peptides_over_it(view: Evidenc
     assert protein is not None and f"over {protein.name_of(place)}" in view.peptides.scope_text
 
 
-def test_a_residue_lights_its_peptide_up_in_one_picture(view: EvidenceView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_residue_marks_its_peptide_in_one_image(view: EvidenceView, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     panel, fold, protein = view.structures, view._fold, view._protein
     assert panel is not None and fold is not None and fold.trace is not None and protein is not None
     pictures: list[bool] = []
@@ -147,19 +147,19 @@ def test_a_residue_lights_its_peptide_up_in_one_picture(view: EvidenceView, qtbo
         before = dict(panel.scene.lit)
         pictures.clear()
         view._pick_column(int(np.flatnonzero(fold.pair.place == place)[0]))
-        # At once, before the table has its rows.
+        # Immediately, before the table has its rows.
         assert lit(view) == set(range(first.start, first.end)) & set(fold.near.position.tolist())
         assert protein.first_over(place) == first and view.coverage.chosen == first.row
         settle(view, qtbot)
         assert view.peptides.view.chosen == first.row
         is_new = any(not np.array_equal(mask, before.get(trace)) for trace, mask in panel.scene.lit.items())
-        # The smooth one comes when nothing has changed for a while.
+        # The smooth image follows when nothing has changed for a while.
         assert pictures.count(False) == is_new
     uncovered = int(np.flatnonzero(protein.n_psms == 0)[0])
     assert protein.first_over(uncovered) is None
 
 
-def test_a_site_and_a_contact_are_picked_in_the_fold(view: EvidenceView, qtbot: QtBot) -> None:
+def test_site_and_contact_are_picked_in_the_fold(view: EvidenceView, qtbot: QtBot) -> None:
     choose(view, next(name for name, n in zip(shown(view.proteins, "accession"), shown(view.proteins, "n_sites"), strict=True) if n), qtbot)
     panel = view.structures
     assert panel is not None
@@ -176,7 +176,7 @@ def test_a_site_and_a_contact_are_picked_in_the_fold(view: EvidenceView, qtbot: 
     assert np.linalg.norm(one.place - other.place) == pytest.approx(shown(view.contacts, "alpha_distance")[0], abs=1e-2)
 
 
-def test_a_column_of_the_alignment_is_picked_in_the_fold_and_gaps_say_what_they_are(view: EvidenceView, qtbot: QtBot) -> None:
+def test_alignment_column_is_picked_and_gaps_are_explained(view: EvidenceView, qtbot: QtBot) -> None:
     panel, fold = view.structures, view._fold
     assert panel is not None and fold is not None
     pair = fold.pair
@@ -184,20 +184,20 @@ def test_a_column_of_the_alignment_is_picked_in_the_fold_and_gaps_say_what_they_
     view.alignment.plot.columnPicked.emit(column)
     settle(view, qtbot)
     assert [pick.row for pick in panel.scene.picks] == [int(pair.residue[column])]
-    # The five glycines that the protein has more.
+    # The five additional glycines of the protein.
     gaps = pair.place[pair.residue < 0]
     assert {pair.query[k] for k in np.flatnonzero(pair.residue < 0)} <= {"G", "L"} and len(gaps) == 5
     assert "gap" in pair.column_text(int(np.flatnonzero(pair.residue < 0)[0]))
 
 
-def test_a_protein_without_a_structure_says_so(view: EvidenceView, qtbot: QtBot) -> None:
+def test_protein_without_structure_shows_a_message(view: EvidenceView, qtbot: QtBot) -> None:
     choose(view, "NOWHERE", qtbot)
     assert view.structures is not None
     assert "No structure" in view.structures.canvas.failure and view.alignment.plot.pair is None
     assert view.coverage.coverage is not None and view.coverage.coverage.title == "NOWHERE"
 
 
-def test_a_file_that_is_gone_leaves_alignment_and_coverage(tmp_path: Path, qtbot: QtBot) -> None:
+def test_missing_file_leaves_alignment_and_coverage(tmp_path: Path, qtbot: QtBot) -> None:
     made = project_with_evidence(tmp_path / "made")
     (tmp_path / "made" / "1ao6_A.pdb").unlink()
     view = EvidenceView(EVIDENCE)
@@ -207,7 +207,7 @@ def test_a_file_that_is_gone_leaves_alignment_and_coverage(tmp_path: Path, qtbot
     assert view.alignment.plot.pair is not None and view.coverage.coverage is not None
 
 
-def test_a_peptide_that_is_asked_for_is_chosen_in_its_protein(view: EvidenceView, qtbot: QtBot) -> None:
+def test_requested_peptide_is_selected_in_its_protein(view: EvidenceView, qtbot: QtBot) -> None:
     choose(view, "TWIN", qtbot)
     wanted = shown(view.peptides, "sequence")[1]
     choose(view, "NOWHERE", qtbot)
@@ -219,7 +219,7 @@ def test_a_peptide_that_is_asked_for_is_chosen_in_its_protein(view: EvidenceView
     assert row is not None and shown(view.peptides, "sequence")[row] == wanted
 
 
-def test_a_psm_asks_for_the_run_that_shows_it_on_a_structure(project: Project, qtbot: QtBot) -> None:
+def test_psm_requests_the_run_with_its_structure(project: Project, qtbot: QtBot) -> None:
     view = IdentificationView(search_of_kind("import"))
     opened(view, project, qtbot)
     settle(view, qtbot)
@@ -235,7 +235,7 @@ def test_a_psm_asks_for_the_run_that_shows_it_on_a_structure(project: Project, q
     assert values is not None and asked.args == [project.latest("evidence"), values["peptide"]]
 
 
-def test_remote_chains_say_what_they_rest_on_and_homologues_colour_the_fold(shared_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_remote_chains_show_basis_and_homologues_colour_fold(shared_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     globins = {path.name: path for path in sorted((shared_data / "structures" / "globins").iterdir())}
     sequences = {name: read_structure(path).chains.sequence(0) for name, path in globins.items()}
     (tmp_path / "relatives.fasta").write_text("".join(f">{name}\n{letters}\n" for name, letters in sequences.items()))
@@ -263,7 +263,7 @@ def test_remote_chains_say_what_they_rest_on_and_homologues_colour_the_fold(shar
     assert sorted(shown(view.panels["homologues"], "subject")) and "d1mbaa_" not in shown(view.panels["homologues"], "subject")
 
 
-def test_a_chain_of_few_identities_is_marked_where_it_is_shown(tmp_path: Path, qtbot: QtBot) -> None:
+def test_chain_of_low_identity_is_marked(tmp_path: Path, qtbot: QtBot) -> None:
     albumin = write_albumin(tmp_path)
     sequence = read_structure(albumin).chains.sequence(0)
     other = distant(sequence)
@@ -279,14 +279,12 @@ def test_a_chain_of_few_identities_is_marked_where_it_is_shown(tmp_path: Path, q
     assert 0.2 < same < 0.3 and f"distant, {same * 100:.1f} % identity of {len(both)} aligned residues" in pair.facts[0]
     assert shown(view.chains, "kind") == ["distant"] and shown(view.chains, "identity") == [pytest.approx(same)]
     assert shown(view.proteins, "identity") == [pytest.approx(same)]
-    # It is written above the alignment, and said to who cannot see it.
+    # It is shown above the alignment, and available to screen readers.
     told, layout = f"distant, {same * 100:.1f} % identity", view.alignment.plot._sheet
     assert layout is not None and told in " ".join(layout.facts) and told in view.alignment.plot.accessibleDescription()
 
 
-def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identification(
-    project: Project, view: EvidenceView, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_peptides_and_fold_are_coloured_by_quantities(project: Project, view: EvidenceView, tmp_path: Path, qtbot: QtBot) -> None:
     assert not view.coverage.quantity_action.isVisible()
     project = Project.open(Path(shutil.copytree(project.folder, tmp_path / "quantified")))
     source = project.record(next(one.id for one in project.runs() if one.kind == "evidence"))["source_run"]
@@ -310,7 +308,7 @@ def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identifica
     for one in quantified[:5]:
         value = protein.quantities.value(protein.coverage, one)
         coverage.mark(one.row)
-        has_bar = one.lane < 6  # of deeper ones only the residues are drawn
+        has_bar = one.lane < 6  # in deeper lanes only the residues are drawn
         place = place_of(coverage, one) if has_bar else coverage.on_viewport(coverage._sheet.residue(one.start))
         assert f"log2 quantity: {value:.2f}" in coverage.text_at(place.center())
         if has_bar:
@@ -325,7 +323,7 @@ def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identifica
     assert len(np.unique(colours, axis=0)) > 1
 
 
-def test_export_of_structures_asks_before_it_reads_them(view: EvidenceView, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_structure_export_prompts_before_reading(view: EvidenceView, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     asked = list[ExportTask]()
     view.exportRequested.connect(asked.append)
 

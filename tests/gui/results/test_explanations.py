@@ -1,4 +1,4 @@
-"""The results of an explanation, driven as a person would, and compared with the tables."""
+"""Tests of explanation results with real input events, compared with the tables."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def click_point(view: ExplanationView, point: int, qtbot: QtBot) -> int:
     return int(view.spectra.map.points.spectrum[point])
 
 
-def test_what_is_accepted_is_shown_and_the_first_is_compared_with_the_identified_one(view: ExplanationView, project: Project) -> None:
+def test_accepted_rows_are_shown_and_first_is_compared(view: ExplanationView, project: Project) -> None:
     accepted = [row for row in rows_of(project, "explained") if row["q_value"] <= 0.01]
     assert 1 < len(accepted) < len(rows_of(project, "explained"))
     assert shown(view.explained, "peptide") == [row["peptide"] for row in accepted] and view.explained.view.chosen == 0
@@ -77,7 +77,7 @@ def test_what_is_accepted_is_shown_and_the_first_is_compared_with_the_identified
     assert cut_off(view) == [] and overlapping(view.filters) == []
 
 
-def test_a_chosen_row_is_marked_on_the_map(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
+def test_selected_row_is_marked_on_the_map(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
     for position in (0, 2):
         click_row(view.explained, position, qtbot)
         settle(view, qtbot)
@@ -86,7 +86,7 @@ def test_a_chosen_row_is_marked_on_the_map(view: ExplanationView, project: Proje
 
 
 @pytest.mark.parametrize(("status", "state"), [(EXPLAINED, "explained"), (UNEXPLAINED, "unexplained"), (IDENTIFIED, "identified")])
-def test_a_click_on_a_point_shows_its_spectrum_in_the_list_of_all(
+def test_click_on_point_shows_its_spectrum_in_the_list(
     view: ExplanationView, project: Project, qtbot: QtBot, status: int, state: str
 ) -> None:
     click_row(view.explained, 3, qtbot)
@@ -106,13 +106,13 @@ def test_a_click_on_a_point_shows_its_spectrum_in_the_list_of_all(
     else:
         assert spectra.lower is None and (spectra.upper.ions is not None) == (status == IDENTIFIED)
         assert ("identified as " if status == IDENTIFIED else "unexplained") in view.mirror.title
-    # The row of before is shown again with its table.
+    # The previous row is shown again with its table.
     view.tables.setCurrentWidget(view.explained)
     settle(view, qtbot)
     assert view.mirror.title == of_row and view.explained.view.chosen == 3
 
 
-def test_the_filter_shows_what_a_plain_loop_finds(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
+def test_filter_matches_a_plain_loop(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
     view.filters.q_value.setValue(1.0)
     for kind, text in (("modified", ""), (None, "scan=2"), ("same", "a")):
         view.filters.kind.setCurrentIndex(view.filters.kind.findData(kind))
@@ -131,7 +131,7 @@ def test_the_filter_shows_what_a_plain_loop_finds(view: ExplanationView, project
     assert view.filters.q_value.value() == 0.01 and len(view.explained.model.rows) == accepted
 
 
-def test_where_no_explanation_is_in_sight_nobody_is_asked_to_choose_one(view: ExplanationView, qtbot: QtBot) -> None:
+def test_empty_list_prompts_for_no_selection(view: ExplanationView, qtbot: QtBot) -> None:
     view.filters.text.setText("no such peptide")
     view.filters.text.returnPressed.emit()
     settle(view, qtbot)
@@ -142,17 +142,15 @@ def test_where_no_explanation_is_in_sight_nobody_is_asked_to_choose_one(view: Ex
     assert view.mirror.spectra is not None
 
 
-def test_without_stored_peaks_the_table_and_the_map_are_shown_and_why_there_is_no_spectrum(
-    tmp_path: Path, qtbot: QtBot, theme: Theme
-) -> None:
+def test_table_and_map_are_shown_without_stored_peaks(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     project = project_with_explanation(tmp_path / "bare", with_spectra=False)
     view = view_of(project, qtbot)
     assert "no stored peaks" in view.mirror.text and view.spectra.map.points is not None and len(view.explained.model.rows) > 1
     view.clear()
 
 
-def test_the_list_and_the_map_are_shown_when_the_identification_is_gone(project: Project, qtbot: QtBot, theme: Theme) -> None:
-    """From what the explanation kept of its spectra; and why there is no spectrum is said."""
+def test_list_and_map_are_shown_without_the_identification(project: Project, qtbot: QtBot, theme: Theme) -> None:
+    """They come from the spectra stored by the explanation; the missing spectrum is explained."""
     expected = rows_of(project, "map")
     project.delete_run("identify-0001")
     project.remove_deleted(["identify-0001"])
@@ -170,19 +168,19 @@ def test_the_list_and_the_map_are_shown_when_the_identification_is_gone(project:
     view.clear()
 
 
-def test_without_a_map_the_table_is_shown_and_that_there_is_none(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_table_is_shown_without_a_map(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_explanation(tmp_path / "bare", with_map=False), qtbot)
     assert "no stored spectra" in view.spectra.map.text and view.mirror.spectra is not None
     view.clear()
 
 
-def test_a_run_that_does_not_tell_what_it_explained_is_said(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_run_without_its_source_is_reported(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_explanation(tmp_path / "bare", with_record=False), qtbot)
     assert "run" in view.text and view.run is None
     view.clear()
 
 
-def test_a_damaged_map_is_said_and_nothing_fails(project: Project, qtbot: QtBot, theme: Theme) -> None:
+def test_damaged_map_is_reported(project: Project, qtbot: QtBot, theme: Theme) -> None:
     path = project.table("map")
     path.write_bytes(bytes(path.stat().st_size))
     view = view_of(Project.open(project.folder), qtbot)

@@ -1,4 +1,4 @@
-"""Results are exported from the window: every search in each of its formats, under a name that fits the format."""
+"""Tests of exports from the window: every search in each of its formats, with a file name that fits the format."""
 
 from __future__ import annotations
 
@@ -28,13 +28,11 @@ FORMATS = {
 
 @pytest.fixture(scope="session")
 def identified(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with an identification."""
+    """Project with an identification."""
     return project_with_results(tmp_path_factory.mktemp("identified") / "project")[0].folder
 
 
-def test_an_identification_is_exported_in_every_format_as_the_engine_does_it(
-    window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_identification_exports_match_the_engine(window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.open(Path(shutil.copytree(identified, tmp_path / "project")))
     window.open_project(project.folder)
     settle(window.results, qtbot)
@@ -63,11 +61,11 @@ def test_an_identification_is_exported_in_every_format_as_the_engine_does_it(
 
 
 def _but_times(path: Path) -> list[str]:
-    """The lines of a file without those that say when it was written, or how it is called."""
+    """Return the lines of a file without those with its time or name."""
     return [line for line in path.read_text(encoding="utf-8").splitlines() if "creationDate" not in line and "date=" not in line]
 
 
-def test_the_name_takes_the_ending_of_the_format_that_is_chosen(window: MainWindow) -> None:
+def test_file_name_takes_suffix_of_the_format(window: MainWindow) -> None:
     dialog = ExportDialog("run", IDENTIFICATION.exports, window)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.open()
@@ -97,14 +95,12 @@ def test_the_name_takes_the_ending_of_the_format_that_is_chosen(window: MainWind
         ("mine.xml", "mzid", ("mine.xml", "mzid")),
     ],
 )
-def test_the_ending_says_the_format(tmp_path: Path, name: str, chosen: str, expected: tuple[str, str]) -> None:
+def test_suffix_selects_the_format(tmp_path: Path, name: str, chosen: str, expected: tuple[str, str]) -> None:
     path, format = fitted(tmp_path / name, FORMATS[chosen], IDENTIFICATION.exports)
     assert (path.name, format.name) == expected
 
 
-def test_export_of_accepted_rows_has_the_rows_that_the_header_counts(
-    window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot
-) -> None:
+def test_accepted_export_has_the_rows_of_the_header(window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.open(Path(shutil.copytree(identified, tmp_path / "project")))
     window.open_project(project.folder)
     settle(window.results, qtbot)

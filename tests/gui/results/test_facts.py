@@ -1,4 +1,4 @@
-"""What a header tells of the files of a run, and of the run whose spectra it went on from."""
+"""Tests of what a header shows about the files of a run and the run it continued."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from proteoscope.gui.results.facts import files_facts, inputs_of_source
 from tests.engine.views.result_projects import project_with_results
 
 
-def test_a_run_that_went_on_from_another_names_it_and_knows_its_files(tmp_path: Path) -> None:
+def test_continued_run_names_its_source_and_files(tmp_path: Path) -> None:
     project, _ = project_with_results(tmp_path / "project")
     spectra, database, contaminants = (tmp_path / name for name in ("shew.mzML", "shew.fasta", "dust.fasta"))
     for path in (spectra, database, contaminants):

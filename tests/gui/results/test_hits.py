@@ -1,4 +1,4 @@
-"""The results of a sequence search, driven as a person would, and compared with the tables and the engine's own alignments."""
+"""Tests of sequence search results with real input events, compared with the tables and the engine's alignments."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from tests.searching import align
 
 @pytest.fixture(scope="session")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project whose run searched with three queries."""
+    """Project with a run of three queries."""
     return project_with_search(tmp_path_factory.mktemp("searched") / "project").folder
 
 
@@ -52,7 +52,7 @@ Opener = Callable[..., tuple[HitsView, Project]]
 
 @pytest.fixture(scope="session")
 def searched_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project whose run searched with one query."""
+    """Project with a run of one query."""
     return project_with_search(tmp_path_factory.mktemp("searched") / "project", n_queries=1).folder
 
 
@@ -90,7 +90,7 @@ def kept_hits(searched: Path, request: pytest.FixtureRequest) -> Iterator[tuple[
 
 @pytest.fixture
 def shared_hits(kept_hits: tuple[KeptView[HitsView], Project], theme: Theme, qtbot: QtBot) -> Opener:
-    """Does as `open_hits` does, for tests that neither sort nor change files."""
+    """Open hits as `open_hits` does, for tests that neither sort nor change files."""
     kept, project = kept_hits
     return lambda: (kept.as_opened(qtbot), project)
 
@@ -104,7 +104,7 @@ def wait_for_typing(view: HitsView, qtbot: QtBot) -> None:
     settle(view, qtbot)
 
 
-def test_the_header_tells_what_was_searched_and_what_was_found(shared_hits: Opener) -> None:
+def test_header_describes_search_and_hits(shared_hits: Opener) -> None:
     view, project = shared_hits()
     hits, queries = rows_of(project, "hits"), rows_of(project, "queries")
     n_subjects = sum(row["n_subjects"] for row in rows_of(project, "score_counts") if row["query_index"] == 0)
@@ -120,7 +120,7 @@ def test_the_header_tells_what_was_searched_and_what_was_found(shared_hits: Open
         assert part in view.header.facts
 
 
-def test_at_first_the_best_hit_of_the_first_query_is_shown(shared_hits: Opener) -> None:
+def test_best_hit_of_first_query_is_shown_first(shared_hits: Opener) -> None:
     view, project = shared_hits()
     of_first = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
     assert shown(view.hits, "subject") == [row["subject"] for row in of_first]
@@ -132,7 +132,7 @@ def test_at_first_the_best_hit_of_the_first_query_is_shown(shared_hits: Opener) 
     assert [bar.name for bar in view.bars.bars.bars] == [row["subject"] for row in of_first]
 
 
-def test_the_alignment_is_the_engine_s(shared_hits: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_alignment_equals_the_engine_alignment(shared_hits: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = shared_hits()
     queries, database = search_files(tmp_path / "again")
     codes = {}
@@ -153,7 +153,7 @@ def test_the_alignment_is_the_engine_s(shared_hits: Opener, qtbot: QtBot, tmp_pa
         assert f"identity {100 * expected.identities / len(expected):.1f} % of {len(expected)}" in pair.facts[0]
 
 
-def test_gaps_are_told_as_runs_and_as_residues(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_gaps_are_counted_as_runs_and_residues(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     rows = rows_of(project, "hits")
     view.show_all("hits")
@@ -210,7 +210,7 @@ def test_another_query_has_its_own_hits_bars_and_scores(shared_hits: Opener, qtb
     assert view.scores.histogram is not None and view.scores.histogram.title == "Scores of Q2"
 
 
-def test_hits_of_all_queries_and_back(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_hits_of_all_queries_and_of_one(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     qtbot.mouseClick(view.hits.all_button, Qt.MouseButton.LeftButton)
     settle(view, qtbot)
@@ -229,7 +229,7 @@ def test_hits_of_all_queries_and_back(shared_hits: Opener, qtbot: QtBot) -> None
     assert "query" in view.hits.view.hidden_columns()
 
 
-def test_the_filters(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_filters_match_a_plain_loop(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     hits = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
     bar = view.filters
@@ -251,7 +251,7 @@ def test_the_filters(shared_hits: Opener, qtbot: QtBot) -> None:
         assert len(view.hits.model.rows) == len(hits)
 
 
-def test_e_values_are_typed_as_they_are_written(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_e_values_can_be_typed_in_any_notation(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     box = view.filters.e_value
     assert box.value() == 10.0
@@ -269,7 +269,7 @@ def test_e_values_are_typed_as_they_are_written(shared_hits: Opener, qtbot: QtBo
 @pytest.mark.parametrize(
     ("typed", "stands"), [("-5", "-5"), ("0,05", "0,05"), ("1,5", "1,5"), ("1e-", "1e-"), ("", ""), ("nan", "10"), ("abc", "10")]
 )
-def test_what_is_no_e_value_filters_nothing_and_is_marked(shared_hits: Opener, qtbot: QtBot, typed: str, stands: str) -> None:
+def test_invalid_e_value_is_marked_and_filters_nothing(shared_hits: Opener, qtbot: QtBot, typed: str, stands: str) -> None:
     view, _ = shared_hits()
     n_hits = len(view.hits.model.rows)
     box = view.filters.e_value
@@ -284,13 +284,13 @@ def test_what_is_no_e_value_filters_nothing_and_is_marked(shared_hits: Opener, q
         wait_for_typing(view, qtbot)
         assert box.text() == stands
         assert view.filters.chosen.e_value is None and len(view.hits.model.rows) == n_hits
-        assert frame.is_wrong == (stands != "10") == ("Expected a number, as 0.5" in box.toolTip())
+        assert frame.is_wrong == (stands != "10") == ("Expected a number such as 0.5" in box.toolTip())
     view.filters.reset_button.click()
     assert (box.text(), frame.is_wrong, box.toolTip()) == ("10", False, usual_tip)
 
 
 @pytest.mark.parametrize("typed", ["0.001", "0,001", "1e-3", "1E-3"])
-def test_a_german_e_value_is_read_with_point_and_with_comma(open_hits: Opener, qtbot: QtBot, typed: str) -> None:
+def test_german_e_value_accepts_point_and_comma(open_hits: Opener, qtbot: QtBot, typed: str) -> None:
     before = QLocale()
     QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
     try:
@@ -305,7 +305,7 @@ def test_a_german_e_value_is_read_with_point_and_with_comma(open_hits: Opener, q
         QLocale.setDefault(before)
 
 
-def test_arrows_go_by_powers_of_ten_without_binary_dust(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_arrows_step_by_exact_powers_of_ten(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     box = view.filters.e_value
     box.setValue(1e-5)
@@ -315,7 +315,7 @@ def test_arrows_go_by_powers_of_ten_without_binary_dust(shared_hits: Opener, qtb
 
 
 @pytest.mark.parametrize(("name", "typed"), [("identity", "2,5"), ("coverage", "37.5"), ("identity", "120")])
-def test_a_share_that_is_no_whole_number_of_percent_is_marked(shared_hits: Opener, qtbot: QtBot, name: str, typed: str) -> None:
+def test_fractional_percentage_is_marked(shared_hits: Opener, qtbot: QtBot, name: str, typed: str) -> None:
     view, _ = shared_hits()
     box = getattr(view.filters, name)
     box.setFocus()
@@ -327,7 +327,7 @@ def test_a_share_that_is_no_whole_number_of_percent_is_marked(shared_hits: Opene
     assert isinstance(frame, Outlined) and frame.is_wrong == (box.text() != "12 %")
 
 
-def test_a_hit_that_the_filter_hides_gives_way_to_the_first(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_hidden_hit_is_replaced_by_the_first(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     last = len(view.hits.model.rows) - 1
     view.hits.view.choose(last)
@@ -354,7 +354,7 @@ def test_every_column_sorts(open_hits: Opener, qtbot: QtBot) -> None:
         assert found == sorted((row[column.name] for row in hits), reverse=descends), column.name
 
 
-def test_every_column_that_is_shown_can_be_sorted_by_the_keyboard(open_hits: Opener, qtbot: QtBot) -> None:
+def test_every_visible_column_sorts_by_keyboard(open_hits: Opener, qtbot: QtBot) -> None:
     view, project = open_hits()
     of_first = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
     table = view.hits.view
@@ -379,7 +379,7 @@ def test_every_column_that_is_shown_can_be_sorted_by_the_keyboard(open_hits: Ope
     assert "Subject, descending" in sort_actions()
 
 
-def test_find_and_copy_by_keys(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_find_and_copy_work_by_keys(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     view.hits.view.setFocus()
     qtbot.keyClick(view.hits.view, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
@@ -391,7 +391,7 @@ def test_find_and_copy_by_keys(shared_hits: Opener, qtbot: QtBot) -> None:
     assert len(lines) == 2 and lines[1].split("\t")[0] == shown(view.hits, "subject")[0]
 
 
-def test_one_query_needs_no_table_of_queries(open_hits: Opener, searched_once: Path) -> None:
+def test_single_query_needs_no_query_table(open_hits: Opener, searched_once: Path) -> None:
     view, project = open_hits(searched_once)
     assert not view.queries.isVisible()
     assert view.hits.scope_text == "" and view.hits.all_button.isHidden()
@@ -400,7 +400,7 @@ def test_one_query_needs_no_table_of_queries(open_hits: Opener, searched_once: P
     assert view.alignment.plot.pair is not None
 
 
-def test_the_histogram_counts_every_sequence_and_expects_as_many(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_histogram_counts_and_expects_all_sequences(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     counts = [row for row in rows_of(project, "score_counts") if row["query_index"] == 0]
     histogram = view.scores.histogram
@@ -418,7 +418,7 @@ def test_the_histogram_counts_every_sequence_and_expects_as_many(shared_hits: Op
     width = edges[1] - edges[0]
     expected = sum(row["n_expected"] for row in rows_of(project, "score_expectations") if row["query_index"] == 0)
     assert heights.sum() / width == pytest.approx(expected, rel=0.05)
-    # Nearly all sequences are strangers, whose scores chance explains.
+    # Nearly all sequences are unrelated and have chance scores.
     strangers = sum(row["n_subjects"] for row in counts) - 12
     assert expected == pytest.approx(strangers, rel=0.1)
     assert (
@@ -433,9 +433,7 @@ def test_the_histogram_counts_every_sequence_and_expects_as_many(shared_hits: Op
 
 
 @pytest.mark.parametrize("expected", [[2.9], [0.3, 0.2, 0.1]])
-def test_three_sequences_of_one_score_have_an_axis_of_whole_scores_and_no_legend(
-    open_hits: Opener, searched: Path, tmp_path: Path, expected: list[float]
-) -> None:
+def test_three_equal_scores_have_whole_axis_and_no_legend(open_hits: Opener, searched: Path, tmp_path: Path, expected: list[float]) -> None:
     tiny = Project.create_or_open(tmp_path / "tiny")
     project = Project.open(searched)
     numbers: dict[str, tuple[str, list[Any]]] = {"score_counts": ("n_subjects", [3]), "score_expectations": ("n_expected", expected)}
@@ -451,7 +449,7 @@ def test_three_sequences_of_one_score_have_an_axis_of_whole_scores_and_no_legend
     assert histogram is not None
     assert np.array_equal(np.diff(histogram.edges), np.ones(len(histogram.edges) - 1)) and len(histogram.edges) > 10
     assert histogram.series[0][1].tolist() == [3, *[0] * (len(histogram.edges) - 2)]
-    # So wide that there would be room for parts of a score.
+    # Wide enough for ticks at fractions of a score.
     (tmp_path / "scores.svg").write_bytes(svg(lay_out(histogram_figure(histogram, is_log=True), (1600.0, 300.0))))
     drawn = [text.strip() for text in ElementTree.parse(tmp_path / "scores.svg").getroot().itertext() if text.strip()]
     assert "Expected by chance" not in drawn
@@ -459,7 +457,7 @@ def test_three_sequences_of_one_score_have_an_axis_of_whole_scores_and_no_legend
     assert {"8", "9", "10", "11", "12"} <= set(along) and not any("." in text for text in along)
 
 
-def test_a_run_without_expectations_is_shown_without_them(open_hits: Opener, searched: Path, tmp_path: Path) -> None:
+def test_run_without_expectations_is_shown(open_hits: Opener, searched: Path, tmp_path: Path) -> None:
     old = Project.create_or_open(tmp_path / "old")
     project = Project.open(searched)
     with old.run("align", {"matrix": "BLOSUM62"}, device="cpu") as run:
@@ -470,7 +468,7 @@ def test_a_run_without_expectations_is_shown_without_them(open_hits: Opener, sea
     assert view.scores.histogram is not None and view.scores.histogram.curve is None
 
 
-def test_a_query_without_hits_says_so(open_hits: Opener, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_query_without_hits_shows_a_message(open_hits: Opener, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
     project = Project.open(searched)
     bare = Project.create_or_open(tmp_path / "bare")
     with bare.run("align", {}, device="cpu") as run:
@@ -484,7 +482,7 @@ def test_a_query_without_hits_says_so(open_hits: Opener, searched: Path, tmp_pat
     assert view.alignment.plot.pair is None and view.bars.bars is None
 
 
-def test_a_damaged_table_is_said_and_the_next_run_opens(open_hits: Opener, searched: Path, qtbot: QtBot) -> None:
+def test_damaged_table_is_reported_and_next_run_opens(open_hits: Opener, searched: Path, qtbot: QtBot) -> None:
     view, project = open_hits()
     path = project.table("hits")
     path.write_bytes(path.read_bytes()[:-100])
@@ -496,7 +494,7 @@ def test_a_damaged_table_is_said_and_the_next_run_opens(open_hits: Opener, searc
     assert view.text == "" and view.alignment.plot.pair is not None
 
 
-def test_hits_of_the_query_before_do_not_pass_for_those_of_a_query_whose_hits_cannot_be_read(open_hits: Opener, qtbot: QtBot) -> None:
+def test_unreadable_hits_replace_those_of_the_last_query(open_hits: Opener, qtbot: QtBot) -> None:
     view, project = open_hits()
     project.folder.rename(project.folder.with_name("moved"))
     view.queries.view.choose(1)
@@ -505,7 +503,7 @@ def test_hits_of_the_query_before_do_not_pass_for_those_of_a_query_whose_hits_ca
     assert "hits.parquet" in view._why_empty(view.hits) and "Its project was moved or deleted" in view._why_empty(view.hits)
 
 
-def test_a_query_with_a_name_of_hundreds_of_letters_makes_nothing_wider(open_hits: Opener, tmp_path: Path) -> None:
+def test_long_query_name_widens_nothing(open_hits: Opener, tmp_path: Path) -> None:
     queries, database = search_files(tmp_path / "files", n_queries=1)
     queries.write_text(queries.read_text(encoding="utf-8").replace(">Q0", f">{'L' * 300}"), encoding="utf-8")
     align([queries], [database], None, SequenceSearchParameters(), project_folder=tmp_path / "long", device="cpu")
@@ -516,7 +514,7 @@ def test_a_query_with_a_name_of_hundreds_of_letters_makes_nothing_wider(open_hit
     assert view.minimumSizeHint().width() < 700
 
 
-def test_clear_lets_go_at_once(open_hits: Opener, qtbot: QtBot) -> None:
+def test_clear_releases_at_once(open_hits: Opener, qtbot: QtBot) -> None:
     view, _ = open_hits()
     view.hits.view._sort_by(3)
     click_row(view.queries, 1, qtbot)
@@ -541,7 +539,7 @@ def test_german_numbers(open_hits: Opener) -> None:
         QLocale.setDefault(before)
 
 
-def test_everything_has_a_name_and_is_reached_by_the_tab_key(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_everything_is_named_and_reached_by_tab(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     assert not view.alignment.copy_button.accessibleName().startswith("&")
     view.filters.text.setFocus()
@@ -578,7 +576,7 @@ def test_nothing_is_cut_off(shared_hits: Opener, qtbot: QtBot, width: int, heigh
 
 
 def box_of(bars: HitBars, row: int) -> QRectF | None:
-    """Where the bar of a row of the table is on the viewport."""
+    """Return the position on the viewport of the bar of a table row."""
     assert bars._sheet is not None
     place = next((place for place, bar in enumerate(bars._sheet.hits.bars) if bar.row == row), None)
     return None if place is None else bars.on_viewport(bars._sheet.box(place))
@@ -600,7 +598,7 @@ def bars(qtbot: QtBot, theme: Theme) -> HitBars:
     return widget
 
 
-def test_bars_are_coloured_by_the_classes_of_blast(bars: HitBars) -> None:
+def test_bars_have_the_score_classes_of_blast(bars: HitBars) -> None:
     image = bars.viewport().grab().toImage()
     colours = []
     for row in range(10, 15):
@@ -613,8 +611,8 @@ def test_bars_are_coloured_by_the_classes_of_blast(bars: HitBars) -> None:
     assert [colours[0].name(), colours[4].name()] == [QColor(known.faint).name(), QColor(known.ions["y"]).name()]
 
 
-def test_a_hit_without_bits_and_e_value_is_drawn_as_the_least_and_told_without_them(bars: HitBars) -> None:
-    """The table of hits allows both to be missing."""
+def test_hit_without_bits_has_lowest_class(bars: HitBars) -> None:
+    """The table of hits allows both values to be missing."""
     bars.show_bars(QueryBars("Q", 400, (Bar(10, "S0", "a protein", 1, 100, None, None, 0.5),), 1))
     box = box_of(bars, 10)
     assert box is not None
@@ -624,14 +622,14 @@ def test_a_hit_without_bits_and_e_value_is_drawn_as_the_least_and_told_without_t
     assert bars.text_at(box.center()).splitlines() == ["S0", "a protein", "50.0 % identical", "residues 1 to 100 of the query"]
 
 
-def test_bars_lie_where_the_hits_lie_in_the_query(bars: HitBars) -> None:
+def test_bars_lie_at_their_query_ranges(bars: HitBars) -> None:
     boxes = [box_of(bars, 10 + i) for i in range(5)]
     assert all(box is not None for box in boxes)
     lefts, widths = [box.left() for box in boxes if box], [box.width() for box in boxes if box]
     assert np.allclose(np.diff(lefts), np.diff(lefts)[0]) and np.allclose(widths, 2 * np.diff(lefts)[0])
 
 
-def test_the_pointer_tells_a_hit_and_a_click_chooses_it(bars: HitBars, qtbot: QtBot) -> None:
+def test_hover_describes_a_hit_and_click_selects_it(bars: HitBars, qtbot: QtBot) -> None:
     box = box_of(bars, 13)
     assert box is not None
     text = bars.text_at(QPointF(box.center().toPoint()))
@@ -644,7 +642,7 @@ def test_the_pointer_tells_a_hit_and_a_click_chooses_it(bars: HitBars, qtbot: Qt
     assert bars.chosen == 13
 
 
-def test_names_are_shown_letter_by_letter(bars: HitBars, qtbot: QtBot) -> None:
+def test_names_are_shown_in_full(bars: HitBars, qtbot: QtBot) -> None:
     bar = Bar(1, "<b>bold</b>&amp;", "d" * 600, 1, 100, 90.0, 1e-9, 0.5)
     bars.show_bars(QueryBars("Q", 400, (bar,), 1))
     box = box_of(bars, 1)
@@ -660,7 +658,7 @@ def test_names_are_shown_letter_by_letter(bars: HitBars, qtbot: QtBot) -> None:
     QToolTip.hideText()
 
 
-def test_a_chosen_bar_comes_into_sight(bars: HitBars) -> None:
+def test_selected_bar_scrolls_into_view(bars: HitBars) -> None:
     many = tuple(Bar(i, f"S{i}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(400))
     bars.show_bars(QueryBars("Q", 60, many, 2000))
     bars.mark(390)
@@ -671,7 +669,7 @@ def test_a_chosen_bar_comes_into_sight(bars: HitBars) -> None:
     assert box is not None and bars.viewport().rect().contains(box.toRect())
 
 
-def test_the_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
+def test_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
     bars.export_action.write(tmp_path / "hits.svg")
     text = (tmp_path / "hits.svg").read_text(encoding="utf-8")
     assert "Bit score" in text and "80–200" in text and "the best" not in text
@@ -683,7 +681,7 @@ def test_the_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
     assert "the best 5 of 1,234 hits" in (tmp_path / "hits.svg").read_text(encoding="utf-8")
 
 
-def test_an_exported_figure_has_room_for_names_of_any_length(bars: HitBars, tmp_path: Path) -> None:
+def test_exported_figure_fits_names_of_any_length(bars: HitBars, tmp_path: Path) -> None:
     many = tuple(Bar(i, f"{i:03d}{'W' * 300}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(150))
     bars.show_bars(QueryBars("L" * 300, 60, many, 2000))
     figure = bars._figure()

@@ -1,4 +1,4 @@
-"""The view of a library search: the matches, the chosen one above its library entry, and differences of mass."""
+"""Tests of the library search view: matches, the selected match above its library entry, and mass differences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def view(tmp_path, monkeypatch, qtbot, theme):
     widget.clear()
 
 
-def test_a_match_stands_above_its_library_entry_and_moved_peaks_are_told_apart(view, qtbot):
+def test_match_is_above_its_entry_and_shifted_peaks_differ(view, qtbot):
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
     qtbot.waitUntil(lambda: any("Compound" in text for text in corner_texts(view.mirror.plot)))
     assert any("spectral entropy" in text for text in corner_texts(view.mirror.plot))
@@ -37,7 +37,7 @@ def test_a_match_stands_above_its_library_entry_and_moved_peaks_are_told_apart(v
     qtbot.waitUntil(lambda: any("4 peaks moved by" in text for text in corner_texts(view.mirror.plot)))
 
 
-def test_tabs_follow_the_text_of_the_filter(view, qtbot):
+def test_tabs_follow_the_text_filter(view, qtbot):
     peptides = view.panels["peptides"]
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
     qtbot.waitUntil(lambda: not view.is_busy)
@@ -60,7 +60,7 @@ def test_header_shows_count_at_5_percent_when_none_is_accepted(view, qtbot):
     assert "0 spectra matched (0 at 1 % FDR; 103 at 5 % FDR)" in view.header.text
 
 
-def test_peaks_that_match_where_they_are_go_before_those_that_are_moved():
+def test_unshifted_peaks_precede_shifted_ones():
     def half(*mz):
         return Half("", Peaks(np.array(mz, np.float64), np.ones(len(mz))))
 

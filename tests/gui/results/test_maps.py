@@ -1,5 +1,6 @@
-"""The map of a run and the list of its spectra, of searches of spectra of every kind: beside the run's own file, read by another program,
-and beside the tables that the run exports."""
+"""Tests of the map of a run and its list of spectra, for all searches of spectra.
+
+They are compared with the run's file, read by another program, and with the exported tables."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ _MATCHES = {"identify": "psms.tsv", "import": "psms.tsv", "library": "matches.ts
 
 
 def _run_demo(kind: str, folder: Path, database: Path) -> None:
-    """The demo of a search that matches spectra, in a project, among some of its proteins."""
+    """Run the demo of a search that matches spectra in a project, with some of its proteins."""
     demo = search_of_kind(kind).demo
     assert demo is not None
     inputs = {name: [resources.path("samples", file)] for name, file in demo.samples.items()}
@@ -59,13 +60,13 @@ def _run_demo(kind: str, folder: Path, database: Path) -> None:
     more: dict[str, Any] = {"peptide_fdr": _FDR} if kind == "explain" else {}
     project = None if kind == "explain" else folder
     run_search(kind, inputs, project=project, preset=demo.preset, options=options, device="cpu", fdr=_FDR, **more)
-    # The next run's take their place.
+    # They are replaced by those of the next run.
     shutil.copy(folder / "exports" / _MATCHES[kind], folder.parent / f"{kind}.tsv")
 
 
 @pytest.fixture(scope="module")
 def identified(tmp_path_factory: pytest.TempPathFactory, small_database: Path) -> Path:
-    """The folder that holds the project with the identification that others go on from, and its matches."""
+    """Folder of the project with the identification that other runs continue, and its matches."""
     folder = tmp_path_factory.mktemp("identified")
     _run_demo("identify", folder / "p", small_database)
     return folder
@@ -75,7 +76,7 @@ def identified(tmp_path_factory: pytest.TempPathFactory, small_database: Path) -
 def run(
     request: pytest.FixtureRequest, identified: Path, tmp_path_factory: pytest.TempPathFactory, small_database: Path
 ) -> tuple[str, Project]:
-    """The demo of a search that matches spectra, behind that of the identification where it goes on from that."""
+    """Demo of a search that matches spectra, run after the identification if it continues one."""
     kind = request.param
     demo = search_of_kind(kind).demo
     assert demo is not None and demo.after in ("", "identify")
@@ -118,7 +119,7 @@ def _lists(view: AnyView) -> QTabWidget:
 
 
 class _Told(NamedTuple):
-    """Minutes, m/z of the precursor (0 of a survey spectrum), and the sum of the peaks' intensities."""
+    """Minutes, precursor m/z (0 for an MS1 spectrum), and the sum of the peak intensities."""
 
     minutes: float
     mz: float
@@ -127,7 +128,7 @@ class _Told(NamedTuple):
 
 @cache
 def _of_file(level: int) -> dict[int, _Told]:
-    """The spectra of the sample of a level of mass spectrometry by scan, as its XML has them."""
+    """Return the spectra of the sample at an MS level by scan, read from its XML."""
     found: dict[int, _Told] = {}
     with gzip.open(resources.path("samples", "BSA1.mzML.gz")) as file:
         for _, one in ElementTree.iterparse(file):
@@ -154,17 +155,16 @@ def _total(spectrum: ElementTree.Element) -> float:
 
 
 def _accepted(kind: str, project: Project) -> dict[int, str]:
-    """Peptides of the accepted matches by their scans, as the exported table of the run of a kind tells them. That of explained spectra has
-    no scans, which end their names in this file."""
+    """Return the peptides of the accepted matches by scan, from the exported table of the run of a kind.
+
+    The table of explained spectra has no scans; they are the last part of the spectrum names in this file."""
     with (project.folder.parent / f"{kind}.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     accepted = [row for row in rows if float(row["q_value"]) <= _FDR and row.get("is_decoy", "false").lower() != "true"]
     return {int(row.get("scan") or row["spectrum_id"].rpartition("=")[2]): row["peptide"] for row in accepted}
 
 
-def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(
-    run: tuple[str, Project], at_first: _Opened, view: AnyView, qtbot: QtBot
-) -> None:
+def test_map_has_every_spectrum_and_its_identification(run: tuple[str, Project], at_first: _Opened, view: AnyView, qtbot: QtBot) -> None:
     kind, project = run
     assert at_first.is_map_read == at_first.is_map_in_sight, "nothing is read before somebody looks"
     _figures(view).setCurrentWidget(view.spectra.map)
@@ -181,7 +181,7 @@ def test_the_map_has_every_spectrum_at_its_place_and_knows_the_identified(
     assert found[IDENTIFIED] == set(_accepted("identify", project)) if kind == "explain" else not found[EXPLAINED]
 
 
-def test_a_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> None:
+def test_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> None:
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
     points = view.spectra.map.points
@@ -213,8 +213,8 @@ def test_a_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -
 
 
 @pytest.mark.parametrize(("name", "level"), [("total_ion_current", 2), ("surveys", 1)])
-def test_chromatograms_are_those_of_the_file(view: AnyView, name: str, level: int, qtbot: QtBot) -> None:
-    """Also of a run that goes on from another, whose file it is."""
+def test_chromatograms_equal_those_of_the_file(view: AnyView, name: str, level: int, qtbot: QtBot) -> None:
+    """This includes a run that continues another and uses its file."""
     page = view.spectra.chromatogram
     _figures(view).setCurrentWidget(page)
     page.kind.setCurrentIndex(page.kind.findData(name))
@@ -227,8 +227,8 @@ def test_chromatograms_are_those_of_the_file(view: AnyView, name: str, level: in
 
 
 @pytest.mark.parametrize("run", ["explain"], indirect=True)
-def test_the_list_tells_what_became_of_each_spectrum(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
-    """Beside the tables that both runs export."""
+def test_list_shows_the_outcome_of_each_spectrum(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
+    """The outcomes are compared with the tables that both runs export."""
     project, panel = run[1], view.spectra.panel
     assert " · identify-0001 · " in run_title(project, project.runs()[-1], view.search), "not that of a table"
     view.tables.setCurrentWidget(panel)
@@ -250,10 +250,8 @@ def test_the_list_tells_what_became_of_each_spectrum(run: tuple[str, Project], v
 
 
 @pytest.mark.parametrize("run", ["library", "modified", "explain"], indirect=True)
-def test_the_figure_belongs_to_the_list_in_sight_and_the_map_marks_it(
-    view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot
-) -> None:
-    """Of an identification that is tested with all its spectra."""
+def test_figure_follows_the_visible_list_and_map_marks_it(view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot) -> None:
+    """The run is an identification tested with all its spectra."""
     matches = view.matches if isinstance(view, LibraryView) else view.explained if isinstance(view, ExplanationView) else view.psms
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
@@ -282,8 +280,8 @@ def test_the_figure_belongs_to_the_list_in_sight_and_the_map_marks_it(
     assert view.mirror.spectra is None
 
 
-def test_spectra_of_small_molecules_are_identified_on_the_map(files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    """Of a library without decoys, whose matches have no q-values and no peptides."""
+def test_small_molecule_spectra_are_identified_on_the_map(files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    """The library has no decoys, so its matches have no q-values and no peptides."""
     run, library = files
     entries, spectra = compound_entries(3)
     library.write_text(entries)

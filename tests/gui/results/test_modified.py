@@ -1,4 +1,4 @@
-"""The results of a search for modified peptides of real spectra, driven as a person would, and compared with the tables."""
+"""Tests of open modification search results of real spectra with real input events, compared with the tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def view(kept: KeptView[ModifiedView], qtbot: QtBot, theme: Theme) -> ModifiedVi
 
 @pytest.fixture
 def own_view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ModifiedView]:
-    """For a test that changes what others would see."""
+    """View for a test that changes what other tests would see."""
     widget = ModifiedView(search_of_kind("modified"))
     opened(widget, project, qtbot)
     yield widget
@@ -71,7 +71,7 @@ def choose_match(view: ModifiedView, row: dict[str, Any], qtbot: QtBot) -> None:
     settle(view, qtbot)
 
 
-def test_it_tells_what_was_found_by_kind_of_shift(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
+def test_shifts_are_summarised_by_kind(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
     kinds = Counter(row["shift_kind"] for row in accepted)
     shifted = f"{kinds['named']} with a known shift, {kinds['end']} with another peptide end, {kinds['unnamed']} with another"
     assert f"{kinds['none']} PSMs without a shift, {shifted}" in view.header.facts
@@ -81,11 +81,11 @@ def test_it_tells_what_was_found_by_kind_of_shift(view: ModifiedView, accepted: 
 
 
 def bars_of(view: ModifiedView) -> list[Bars]:
-    """The bars of all matches, of those with a name or without a shift, and of the chosen ones."""
+    """Return the bars of all matches, of named or unshifted ones, and of the selected ones."""
     return [mark for mark in view.histogram.panel_in_sight().marks if isinstance(mark, Bars)]
 
 
-def test_the_histogram_counts_the_accepted_matches(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
+def test_histogram_counts_accepted_matches(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
     counts, explained_counts, _ = bars_of(view)
     edges = np.append(counts.left, counts.right[-1])
     shift = np.array([row["mass_shift"] for row in accepted])
@@ -94,7 +94,7 @@ def test_the_histogram_counts_the_accepted_matches(view: ModifiedView, accepted:
     assert explained_counts.height.tolist() == np.histogram(shift[explained], edges)[0].tolist()
 
 
-def test_a_click_on_a_bar_shows_its_spectra(own_view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+def test_click_on_bar_shows_its_spectra(own_view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
     view = own_view
     view.histogram.show_range(((-20.0, 60.0),))
     at = QPointF(view.histogram.place_of(15.995, 0.0).x(), view.histogram.inner().bottom() - 2)
@@ -110,7 +110,7 @@ def test_a_click_on_a_bar_shows_its_spectra(own_view: ModifiedView, accepted: li
     assert len(view.psms.model.rows) == len(accepted) and view.histogram.place is None
 
 
-def test_every_modification_has_as_many_matches_as_it_tells(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
+def test_modifications_have_the_stated_number_of_matches(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "modifications")
     kinds = {row["kind"] for row in rows}
     assert kinds == {"named", "end", "unnamed"}
@@ -130,7 +130,7 @@ def test_several_modifications_are_shown_together(view: ModifiedView, project: P
     assert view.histogram.marked == frozenset(range(len(rows)))
 
 
-def test_psms_are_those_of_the_clicked_modifications(own_view: ModifiedView, project: Project, qtbot: QtBot) -> None:
+def test_psms_belong_to_the_clicked_modifications(own_view: ModifiedView, project: Project, qtbot: QtBot) -> None:
     rows, table = rows_of(project, "modifications"), own_view.modifications.view
     generator, chosen = np.random.default_rng(5), set[int]()
     modifiers = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ControlModifier)
@@ -138,7 +138,7 @@ def test_psms_are_those_of_the_clicked_modifications(own_view: ModifiedView, pro
         modifier = modifiers[generator.integers(len(modifiers))]
         if modifier == Qt.KeyboardModifier.ControlModifier:
             if chosen == {at}:
-                continue  # without any the PSMs are all
+                continue  # without a selection all PSMs are shown
             chosen ^= {at}
         else:
             chosen = {at}
@@ -151,7 +151,7 @@ def test_psms_are_those_of_the_clicked_modifications(own_view: ModifiedView, pro
         assert own_view.histogram.marked == frozenset(chosen)
 
 
-def test_the_filter_narrows_all_tables(view: ModifiedView, accepted: list[dict[str, Any]], project: Project, qtbot: QtBot) -> None:
+def test_filter_narrows_all_tables(view: ModifiedView, accepted: list[dict[str, Any]], project: Project, qtbot: QtBot) -> None:
     scan_of = [row["scan"] for row in rows_of(project, "psms")]
 
     def scans() -> list[int]:
@@ -185,7 +185,7 @@ def test_the_filter_narrows_all_tables(view: ModifiedView, accepted: list[dict[s
     assert len(scans()) == sum(not row["is_decoy"] for row in rows_of(project, "psms"))
 
 
-def test_ions_that_carry_the_shift_are_heavier_by_it(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+def test_shifted_ions_are_heavier_by_the_shift(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
     from proteoscope.engine.chemistry.fragments import fragment_ions
 
     rows = [row for row in accepted if row["shift_kind"] == "named" and 0 < row["shift_position"] <= len(row["sequence"])][:4]
@@ -214,9 +214,7 @@ def test_ions_that_carry_the_shift_are_heavier_by_it(view: ModifiedView, accepte
         assert starred == spectrum.carries_shift[spectrum.matches.ion].tolist()
 
 
-def test_the_spectrum_without_the_shift_is_mirrored_below_or_it_is_told_that_there_is_none(
-    view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot
-) -> None:
+def test_unmodified_spectrum_is_mirrored_or_reported_missing(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
     plain: dict[tuple[str, int], float] = {}
     for row in accepted:
         if row["shift_kind"] == "none":
@@ -234,7 +232,7 @@ def test_the_spectrum_without_the_shift_is_mirrored_below_or_it_is_told_that_the
     assert view.mirror.readout.text().startswith("No accepted spectrum of this peptide and charge without a shift")
 
 
-def test_a_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+def test_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
     view.tables.setCurrentWidget(view.proteins)
     view.proteins.view.choose(0)
     settle(view, qtbot)
@@ -242,7 +240,7 @@ def test_a_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str
     assert sorted(shown(view.psms, "scan")) == sorted(row["scan"] for row in accepted if name in row["proteins"])
 
 
-def test_chosen_modifications_are_searched_again(own_view: ModifiedView, shared_data: Path, qtbot: QtBot) -> None:
+def test_selected_modifications_are_searched_again(own_view: ModifiedView, shared_data: Path, qtbot: QtBot) -> None:
     view, asked = own_view, list[tuple[str, str, FormPrefill]]()
     said: list[str] = []
     view.searchRequested.connect(lambda *given: asked.append(given))
@@ -273,7 +271,7 @@ def test_chosen_modifications_are_searched_again(own_view: ModifiedView, shared_
         ("missed cleavage +GK (N-terminus)", "N-term 2", ()),
     ],
 )
-def test_names_of_unimod_become_variable_modifications(name: str, sites: str, expected: tuple[str, ...]) -> None:
+def test_unimod_names_become_variable_modifications(name: str, sites: str, expected: tuple[str, ...]) -> None:
     row = ModificationRow(0, name, 1.0, "named", sites, name, 1e6)
     assert variable_modifications([row]) == (expected, () if expected else (name,))
 
@@ -285,7 +283,7 @@ def test_no_text_is_cut_off(view: ModifiedView, width: int, qtbot: QtBot) -> Non
     assert not cut_off(view.filters) and not overlapping(view.filters)
 
 
-def test_marked_matches_alone_are_shown_when_that_is_wished(view: ModifiedView, qtbot: QtBot) -> None:
+def test_only_marked_matches_are_shown_on_request(view: ModifiedView, qtbot: QtBot) -> None:
     project, run = view._project, view.run
     assert project is not None and run is not None
     n_all, n_modifications = len(view.psms.model.rows), len(view.modifications.model.rows)
@@ -306,9 +304,7 @@ def test_marked_matches_alone_are_shown_when_that_is_wished(view: ModifiedView, 
     settle(view, qtbot)
 
 
-def test_the_form_of_the_search_again_is_filled_and_can_be_run(
-    window: MainWindow, project: Project, shared_data: Path, qtbot: QtBot
-) -> None:
+def test_form_for_the_next_search_is_filled_and_valid(window: MainWindow, project: Project, shared_data: Path, qtbot: QtBot) -> None:
     window.open_project(project.folder)
     results = window.searches["modified"].results
     assert isinstance(results, ModifiedView)

@@ -1,4 +1,4 @@
-"""Every column of every table of results: what is shown, told, copied, saved and filtered is one value, in the unit of its header."""
+"""Tests that every column of every result table is shown, copied, saved and filtered as one value in one unit."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def locale(request: pytest.FixtureRequest) -> Iterator[QLocale]:
 
 @pytest.fixture(scope="module")
 def views(projects: dict[str, Project], qapp: QApplication) -> Iterator[Views]:
-    """Views by their kinds and locales, opened once for all tests."""
+    """Views by kind and locale, opened once for all tests."""
     made: Views = {}
     usual = QLocale()
     for locale in (usual, *LOCALES):
@@ -87,7 +87,7 @@ def views(projects: dict[str, Project], qapp: QApplication) -> Iterator[Views]:
 
 
 def opened(kind: str, projects: dict[str, Project], views: Views, qtbot: QtBot) -> RunView:
-    """All rows and all columns of all tables of a run, whatever is filtered or hidden at first."""
+    """Open all rows and columns of all tables of a run, whatever is filtered or hidden at first."""
     for other in views.values():
         other.hide()
     key = kind, QLocale().name()
@@ -132,7 +132,7 @@ def read(text: str, locale: QLocale) -> float:
 
 
 def last_digit(text: str, locale: QLocale) -> float:
-    """What one more in the last digit of a number would make of it."""
+    """Return the change in a number when its last digit grows by one."""
     plain = text.replace(locale.groupSeparator(), "").replace(locale.decimalPoint(), ".").lower()
     mantissa, _, exponent = plain.partition("e")
     decimals = len(mantissa.partition(".")[2])
@@ -144,7 +144,7 @@ def lines_of(text: str) -> list[list[str]]:
 
 
 def as_read(tip: str | None) -> str | None:
-    """Return a tip as it is read: names that look like HTML are escaped in it."""
+    """Return a tooltip as displayed, with escaped names unescaped."""
     if tip is None or not tip.startswith("<p"):
         return tip
     document = QTextDocument()
@@ -161,7 +161,7 @@ def as_read(tip: str | None) -> str | None:
     ],
     indirect=True,
 )
-def test_shown_told_copied_and_saved_is_one_value_in_the_header_s_unit(
+def test_shown_copied_and_saved_values_share_one_unit(
     locale: QLocale, table: tuple[RunView, TablePanel], tmp_path: Path, qtbot: QtBot
 ) -> None:
     _, panel = table
@@ -221,7 +221,7 @@ def test_shown_told_copied_and_saved_is_one_value_in_the_header_s_unit(
 
 
 def number_in_view(panel: TablePanel, name: str) -> list[float]:
-    """What the cells of a column say with all digits."""
+    """Return the values of the cells of a column with all digits."""
     at = [column.name for column in panel.model.columns].index(name)
     return [read(panel.model.index(row, at).data(Qt.ItemDataRole.ToolTipRole), QLocale()) for row in range(len(panel.model.rows))]
 
@@ -240,7 +240,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize(("kind", "field", "columns", "which"), FILTERS, ids=[one[1] for one in FILTERS])
-def test_a_number_typed_into_the_filter_means_what_the_column_shows(
+def test_typed_filter_number_uses_the_column_unit(
     kind: str, field: str, columns: dict[str, str], which: str, projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
     view = opened(kind, projects, views, qtbot)
@@ -257,9 +257,7 @@ def test_a_number_typed_into_the_filter_means_what_the_column_shows(
             assert sorted(number_in_view(view.panels[name], column)) == sorted(expected), f"{name}, {which} {limit}"
 
 
-def test_the_charge_that_is_chosen_is_the_charge_that_is_shown(
-    projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
-) -> None:
+def test_selected_charge_is_the_shown_charge(projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot) -> None:
     view = opened("identify", projects, views, qtbot)
     assert isinstance(view, IdentificationView)
     before = column_texts(view.psms, "charge")
@@ -280,10 +278,10 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[one[1] for one in TEXTS])
-def test_a_text_that_is_shown_finds_its_row(
+def test_visible_text_finds_its_row(
     kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
-    """Also one with a tab, a quotation mark, and several accessions."""
+    """This includes texts with a tab, a quotation mark, and several accessions."""
     view = opened(kind, projects, views, qtbot)
     panel = view.panels[name]
     cells = {column: column_texts(panel, column) for column in columns}

@@ -1,4 +1,4 @@
-"""The pile of alignments in the window: of the chosen row, zoomed, clicked, filtered, with a track over it, as a figure."""
+"""Tests of the pileup in the window: of the selected row, zoomed, clicked, filtered, with a track, as a figure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def waited(view: ReadsView, qtbot: QtBot) -> None:
     settle(view, qtbot)
 
 
-def test_the_pile_is_that_around_the_chosen_row(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
+def test_pileup_surrounds_the_selected_row(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
     page = view.pileup
     assert page.plot.pile is None, "nothing is read out of sight"
     view.tabs.setCurrentWidget(page)
@@ -73,7 +73,7 @@ def test_the_pile_is_that_around_the_chosen_row(view: ReadsView, qtbot: QtBot, t
     assert not cut_off(page)
 
 
-def test_drag_zooms_into_letters_and_home_widens(view: ReadsView, qtbot: QtBot) -> None:
+def test_drag_zooms_to_bases_and_home_resets(view: ReadsView, qtbot: QtBot) -> None:
     page = view.pileup
     view.tabs.setCurrentWidget(page)
     waited(view, qtbot)
@@ -95,7 +95,7 @@ def test_drag_zooms_into_letters_and_home_widens(view: ReadsView, qtbot: QtBot) 
     assert (plot.pile.first, plot.pile.last) == (1, plot.pile.text.length)
 
 
-def test_a_track_stands_over_the_pile_and_what_is_none_is_told(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
+def test_track_is_above_the_pileup_or_reported_missing(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
     page = view.pileup
     view.tabs.setCurrentWidget(page)
     waited(view, qtbot)
@@ -121,7 +121,7 @@ def test_a_track_stands_over_the_pile_and_what_is_none_is_told(view: ReadsView, 
     assert "1 line is left out" in told.args[0] and "1 features" in page.track_label.full_text
 
 
-def test_what_the_filter_hides_is_not_in_the_pile(view: ReadsView, qtbot: QtBot) -> None:
+def test_pileup_excludes_filtered_rows(view: ReadsView, qtbot: QtBot) -> None:
     view.tabs.setCurrentWidget(view.pileup)
     waited(view, qtbot)
     view.filters.text.setText("read1")

@@ -1,4 +1,4 @@
-"""The view of a quantification, by the events of a real mouse and keyboard: volcano, linked tables, dragged borders, figures, export."""
+"""Tests of the quantification view with X events: volcano plot, linked tables, dragged boundaries, figures, export."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def hand(view: QuantityView, qtbot: QtBot) -> Iterator[Hand]:
 
 
 def place_of_target(drawing: DrawingView, target: int) -> QPoint:
-    """Where a dot is drawn."""
+    """Return the position of a dot."""
     assert drawing.drawing is not None
     for shape in drawing.drawing.shapes:
         if isinstance(shape, Points):
@@ -62,7 +62,7 @@ def place_of_target(drawing: DrawingView, target: int) -> QPoint:
     raise AssertionError(f"{target} is not drawn")
 
 
-def test_a_dot_of_the_volcano_chooses_its_protein_everywhere_and_a_row_marks_its_dot(view: QuantityView, hand: Hand, qtbot: QtBot) -> None:
+def test_volcano_dot_and_table_row_select_each_other(view: QuantityView, hand: Hand, qtbot: QtBot) -> None:
     accessions = shown(view.changes, "accession")
     assert view.changes.view.chosen == 0 and view.volcano.marked == 0 and len(accessions) == PROTEINS
     hand.click(view.volcano, place_of_target(view.volcano, 4))
@@ -82,7 +82,7 @@ def test_a_dot_of_the_volcano_chooses_its_protein_everywhere_and_a_row_marks_its
     assert view.profile.drawing is not None and view.profile.drawing.title.startswith(other)
 
 
-def test_no_chosen_row_no_figure(view: QuantityView, qtbot: QtBot) -> None:
+def test_figure_is_empty_without_selected_row(view: QuantityView, qtbot: QtBot) -> None:
     assert view.profile.drawing is not None and view.traces.traces is None
     view.filters.text.setText("no such protein")
     view.filters.text.returnPressed.emit()
@@ -91,7 +91,7 @@ def test_no_chosen_row_no_figure(view: QuantityView, qtbot: QtBot) -> None:
     assert view.changes.view.chosen is None and view.proteins.view.chosen is None
     view.filters.reset_button.click()
     settle(view, qtbot)
-    # With the rows a chosen one comes back, and what is drawn of it.
+    # The selected row returns with the rows, and its drawing too.
     first = shown(view.changes, "accession")[0]
     assert view.changes.view.chosen is not None and set(shown(view.peptides, "accession")) == {first}
     assert view.profile.drawing is not None and view.profile.drawing.title.startswith(first)
@@ -101,9 +101,7 @@ def test_no_chosen_row_no_figure(view: QuantityView, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: len(view.changes.model.rows) == 4)
 
 
-def test_a_border_is_dragged_kept_in_the_project_and_all_is_computed_with_it(
-    view: QuantityView, project: Project, hand: Hand, qtbot: QtBot
-) -> None:
+def test_dragged_boundary_is_stored_and_recomputes_all(view: QuantityView, project: Project, hand: Hand, qtbot: QtBot) -> None:
     run = project.latest("quantify") or ""
     view.tables.setCurrentWidget(view.peptides)
     settle(view, qtbot)
@@ -135,13 +133,13 @@ def test_a_border_is_dragged_kept_in_the_project_and_all_is_computed_with_it(
     assert project.row_corrections(run, "ion_traces")[trace.row]["area"] == pytest.approx(now.values["area"])
     assert before is not None and view._overview is not None and not np.array_equal(before.peptides.log2, view._overview.peptides.log2)
     assert any("1 traces" in fact or "1 trace" in fact for fact in view.header.facts.split("·"))
-    # It is there again when the run is opened again, and goes when it is taken back.
+    # It returns when the run is opened again, and disappears when undone.
     view.show_run(project, run)
     settle(view, qtbot)
     view.show_all("ion_traces")
     settle(view, qtbot)
     assert shown(view.ions, "source").count("manual") == 1
-    view.traces.bordersReset.emit(0)  # of nothing that is shown: nothing happens
+    view.traces.bordersReset.emit(0)  # an ion that is not shown: nothing happens
     view.tables.setCurrentWidget(view.ions)
     view._choose_row(view.ions, trace.row)
     settle(view, qtbot)
@@ -155,7 +153,7 @@ def test_a_border_is_dragged_kept_in_the_project_and_all_is_computed_with_it(
 
 
 def drag(hand: Hand, view: QuantityView, begin: QPoint, end: QPoint, steps: int) -> None:
-    """Press at one place of the traces, go to another, and let go."""
+    """Press at one position of the traces, move to another, and release."""
     plot = view.traces
     for step in range(steps + 1):
         at = plot.mapToGlobal(begin + (end - begin) * step / steps)
@@ -168,7 +166,7 @@ def drag(hand: Hand, view: QuantityView, begin: QPoint, end: QPoint, steps: int)
     hand._done()
 
 
-def test_figures_of_samples_choose_their_rows_and_all_are_saved(view: QuantityView, qtbot: QtBot, tmp_path) -> None:
+def test_sample_figures_select_rows_and_are_saved(view: QuantityView, qtbot: QtBot, tmp_path) -> None:
     view.figures.setCurrentIndex(1)
     settle(view, qtbot)
     at = place_of_target(view.components, 2)
@@ -185,7 +183,7 @@ def test_figures_of_samples_choose_their_rows_and_all_are_saved(view: QuantityVi
     assert cut_off(view) == [] and overlapping(view.filters) == []
 
 
-def test_counts_have_no_traces_and_are_shown(project: Project, tmp_path_factory, qtbot: QtBot, theme: Theme) -> None:
+def test_counts_are_shown_without_traces(project: Project, tmp_path_factory, qtbot: QtBot, theme: Theme) -> None:
     counted = quantified_project(
         tmp_path_factory.mktemp("counted"), "file\tsample\tcondition\treplicate\nmade_heat_1\ta\tx\t1\n", method="counts"
     )
@@ -198,9 +196,7 @@ def test_counts_have_no_traces_and_are_shown(project: Project, tmp_path_factory,
 
 
 @pytest.mark.parametrize("kind", ["explain", pytest.param("modified", marks=pytest.mark.long)])
-def test_the_button_above_other_results_leads_to_their_quantities(
-    window: MainWindow, qtbot: QtBot, identified_sample: Path, kind: str
-) -> None:
+def test_button_above_other_results_leads_to_quantities(window: MainWindow, qtbot: QtBot, identified_sample: Path, kind: str) -> None:
     goes_on = {"explain": [str(identified_sample)], "modified": ["--from-project", str(identified_sample), "--out", str(identified_sample)]}
     options = ["--preset", search_of_kind(kind).demo.preset, "--device", "cpu", "--threads", "2", "--quiet"]
     assert main([kind, *goes_on[kind], *options]) == 0
@@ -223,7 +219,7 @@ def test_the_button_above_other_results_leads_to_their_quantities(
     assert Project.open(identified_sample).latest("quantify") is not None
 
 
-def test_all_formats_of_the_entry_are_exported_from_the_window(window: MainWindow, project: Project, qtbot: QtBot, tmp_path) -> None:
+def test_all_formats_are_exported_from_the_window(window: MainWindow, project: Project, qtbot: QtBot, tmp_path) -> None:
     window.open_project(project.folder)
     results = window.searches["quantify"].results
     settle(results, qtbot)
@@ -239,7 +235,7 @@ def test_all_formats_of_the_entry_are_exported_from_the_window(window: MainWindo
     assert (tmp_path / "mine" / "protein_changes.tsv").read_text().count("\n") == PROTEINS + 1
 
 
-def test_names_of_a_thousand_letters_take_no_more_room_than_others(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_long_names_take_no_more_space(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     rows = [(name, f"{i}{'w' * 998}", ("<b>a / b" * 100, "c d" * 300)[i // 2], i % 2 + 1) for i, name in enumerate(FILES)]
     lines = ["\t".join(map(str, row)) for row in [("file", "sample", "condition", "replicate"), *rows]]
     view = QuantityView(search_of_kind("quantify"))

@@ -1,4 +1,4 @@
-"""Views of results under random clicks, keys, orders and filters: what each part shows is what is selected, and equals the tables."""
+"""Tests of views under random clicks, keys, orders and filters: each part shows what is selected, as in the tables."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ Row = dict[str, Any]
 
 
 class Tables:
-    """The tables of a run, read from its files without the program."""
+    """Tables of a run, read from its files without the program."""
 
     def __init__(self, project: Project, kind: str) -> None:
         results = project.folder / "results"
         (run, *_), others = [[run.id for run in project.runs() if (run.kind == kind) == is_of_kind] for is_of_kind in (True, False)]
-        # An explanation has the spectra of the run that it explains.
+        # An explanation uses the spectra of the explained run.
         folders = [results / name for name in (run, *others)]
         self._paths = {path.stem: path for folder in reversed(folders) for path in folder.glob("*.parquet")}
         self._read: dict[str, list[Row]] = {}
@@ -74,11 +74,12 @@ class Tables:
 
 
 class User:
-    """Clicks, presses keys, sorts, filters and turns pages at random, in what is in sight.
+    """Simulated user who clicks, presses keys, sorts, filters and scrolls at random within the visible area.
 
     Parameters
     ----------
-    texts : what is typed into the filter.
+    texts : sequence of str
+        Texts typed into the filter.
     """
 
     def __init__(self, view: QWidget, bar: QWidget, texts: list[str], seed: int) -> None:
@@ -87,7 +88,7 @@ class User:
         self.done: list[str] = []
 
     def act(self) -> None:
-        """Do one thing."""
+        """Perform one action."""
         ways = (self._click, self._press, self._sort, self._filter, self._turn, self._show_all)
         way = ways[self._random.choice(len(ways), p=(0.5, 0.2, 0.08, 0.12, 0.07, 0.03))]
         self.done.append(f"{way.__name__.strip('_')} {way()}")
@@ -103,7 +104,7 @@ class User:
         if panel is None:
             return ""
         area, modifier = panel.view.viewport(), self._one(list(MODIFIERS))
-        # Below the last row too, which takes the choice back.
+        # This includes clicks below the last row, which clear the selection.
         n_rows = (panel.model.rowCount() + 1) * panel.view.verticalHeader().defaultSectionSize()
         at = QPoint(int(self._random.integers(min(area.width(), 200))), int(self._random.integers(min(area.height(), n_rows))))
         QTest.mouseClick(area, Qt.MouseButton.LeftButton, modifier, at)
@@ -162,7 +163,7 @@ class User:
 
 
 def settle(view: Any, qtbot: QtBot) -> None:
-    """Let everything be read and shown."""
+    """Wait until everything is read and shown."""
     quiet = 0
     while quiet < 3:
         QApplication.processEvents()
@@ -171,7 +172,7 @@ def settle(view: Any, qtbot: QtBot) -> None:
 
 
 def chosen_row(panel: TablePanel) -> int | None:
-    """The row whose details are shown, which is selected; where any is, there is one."""
+    """Return the row whose details are shown, and check that it is selected."""
     selected, chosen = panel.view.selected, panel.view.chosen
     assert (chosen is None) == (not selected) and (chosen is None or chosen in selected), f"{panel.title}: {chosen} of {selected}"
     return chosen
@@ -182,7 +183,7 @@ def shown_rows(panel: TablePanel) -> list[int]:
 
 
 def check_cells(panel: TablePanel, rows: list[Row]) -> None:
-    """The cells of the chosen row, and of one more in sight, are those of the file."""
+    """Check that the cells of the selected row and of another visible row equal the file."""
     chosen = chosen_row(panel)
     for position in {0, 0 if chosen is None else panel.model.position_of(chosen)} if len(panel.model.rows) else ():
         assert position is not None
@@ -198,7 +199,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def check_spectrum(shown: Peaks, spectrum: Row) -> None:
-    """Peaks are those of a row of the table of spectra, which has them in the order of m/z."""
+    """Check that the peaks equal those of a row of the spectra table, which has them in order of m/z."""
     np.testing.assert_allclose(shown.mz, spectrum["mz"], rtol=1e-6)
 
 
@@ -207,11 +208,11 @@ def upper(shown: MirroredSpectra | None) -> Peaks:
     return shown.upper.peaks
 
 
-# ------------------------------------------------------------------------------------------------------- what each view must show
+# ------------------------------------------------------------------------------------------------------- contents of each view
 
 
 def spectrum_in_sight(view: SpectraRunView, matches: TablePanel, rows: list[Row]) -> tuple[int | None, int | None]:
-    """The spectrum, and the match, that the list in sight has chosen."""
+    """Return the spectrum and the match selected in the visible list."""
     if view._is_of_list:
         spectrum = chosen_row(view.spectra.panel.table)
         if spectrum is None:
@@ -460,7 +461,7 @@ CHECKS: dict[str, tuple[Callable[..., QWidget], Callable[[Any, Tables], None]]] 
 
 @pytest.fixture(scope="module")
 def project_of(finished_run: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Project]:
-    """A project with a finished run of a kind that has rows enough to choose among."""
+    """Return a project with a finished run of a kind with enough rows."""
     folder = tmp_path_factory.mktemp("random-use")
 
     def make(kind: str) -> Project:
@@ -482,7 +483,7 @@ def project_of(finished_run: Callable[[str], Path], tmp_path_factory: pytest.Tem
 
 
 def texts_of(tables: Tables, names: list[str]) -> list[str]:
-    """Texts that some rows of the tables have."""
+    """Return texts that occur in some rows of the tables."""
     found: list[str] = []
     for name in names:
         if name in tables:
@@ -492,7 +493,7 @@ def texts_of(tables: Tables, names: list[str]) -> list[str]:
 
 @pytest.fixture
 def shown_view(qtbot: QtBot, theme: Theme) -> Iterator[Callable[[Any], Any]]:
-    """Shows a view, and lets its files go at the end."""
+    """Show a view, and release its files at the end."""
     views: list[Any] = []
 
     def show(view: Any) -> Any:
@@ -508,7 +509,7 @@ def shown_view(qtbot: QtBot, theme: Theme) -> Iterator[Callable[[Any], Any]]:
 
 
 def use(view: Any, user: User, check: Callable[[], None], qtbot: QtBot) -> None:
-    """Act, one to three times between what is checked, so that answers about rows of before are still on their way."""
+    """Act one to three times between checks, so that answers about earlier rows are still pending."""
     random = np.random.default_rng(STEPS)
     settle(view, qtbot)
     check()

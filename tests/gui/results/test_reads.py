@@ -1,4 +1,4 @@
-"""The results of a read alignment, driven as a person would, and compared with the tables and with the files that were aligned."""
+"""Tests of read alignment results with real input events, compared with the tables and the aligned files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.gui.result_views import KeptView, click_row, cut_off, opened, overlap
 
 @pytest.fixture(scope="module")
 def project(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Local alignments of reads from both strands of three parts of lambda; the parts are short, so that all pairs have one."""
+    """Project with local alignments of reads from both strands of three short parts of lambda; all pairs have one."""
     return project_with_reads(tmp_path_factory.mktemp("reads") / "project", genome_of(shared_data))
 
 
@@ -64,7 +64,7 @@ def kept_within(within: Project, request: pytest.FixtureRequest) -> Iterator[Kep
     made.close()
 
 
-def test_the_first_row_is_drawn_and_the_header_counts(view: ReadsView, project: Project) -> None:
+def test_first_row_is_drawn_and_header_counts(view: ReadsView, project: Project) -> None:
     rows = rows_of(project, "alignments")
     n_patterns = len({row["pattern"] for row in rows})
     assert view.header.text == f"{len(rows)} alignments of {n_patterns} reads with 3 references"
@@ -77,7 +77,7 @@ def test_the_first_row_is_drawn_and_the_header_counts(view: ReadsView, project: 
     assert cut_off(view) == [] and overlapping(view.filters) == []
 
 
-def test_another_row_brings_its_alignment_and_its_text(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_another_row_shows_its_alignment_and_text(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "alignments")
     at = next(k for k, row in enumerate(rows[:9]) if row["text"] != rows[0]["text"])
     click_row(view.alignments, at, qtbot)
@@ -121,9 +121,7 @@ def choose(view: ReadsView, asked: dict[str, Any], qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_the_filter_shows_what_a_plain_loop_finds(
-    within: Project, kept_within: KeptView[ReadsView], qtbot: QtBot, theme: Theme, name: str
-) -> None:
+def test_filter_matches_a_plain_loop(within: Project, kept_within: KeptView[ReadsView], qtbot: QtBot, theme: Theme, name: str) -> None:
     view = kept_within.as_opened(qtbot)
     asked, passes = FILTERS[name]
     rows = rows_of(within, "alignments")
@@ -139,7 +137,7 @@ def test_the_filter_shows_what_a_plain_loop_finds(
     assert len(view.alignments.model.rows) == len(rows)
 
 
-def test_pairs_without_an_alignment_are_shown_and_said(within: Project, qtbot: QtBot, theme: Theme) -> None:
+def test_pairs_without_alignment_are_shown_and_reported(within: Project, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(within, qtbot)
     rows = rows_of(within, "alignments")
     n_none = sum(row["score"] is None for row in rows)
@@ -157,9 +155,7 @@ def test_pairs_without_an_alignment_are_shown_and_said(within: Project, qtbot: Q
     view.clear()
 
 
-def test_a_click_on_a_place_shows_the_rows_there_and_show_all_brings_the_others_back(
-    view: ReadsView, project: Project, qtbot: QtBot
-) -> None:
+def test_click_on_position_shows_its_rows_and_show_all_resets(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     view.texts.setCurrentIndex(1)
     view.texts.activated.emit(1)
     settle(view, qtbot)
@@ -184,13 +180,13 @@ def test_a_click_on_a_place_shows_the_rows_there_and_show_all_brings_the_others_
 
 
 def middle_of(plot: HistogramPlot, number: int) -> QPoint:
-    """A place in a bin."""
+    """Return a position in a bin."""
     assert plot.histogram is not None
     area, n = plot.inner(), len(plot.histogram.edges) - 1
     return QPoint(round(area.left() + (number + 0.5) / n * area.width()), round(area.center().y()))
 
 
-def test_a_click_on_a_bar_filters_and_another_on_it_shows_all_again(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_click_on_bar_filters_and_second_click_resets(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "alignments")
     view.tabs.setCurrentIndex(1)
     settle(view, qtbot)
@@ -222,7 +218,7 @@ def test_a_click_on_a_bar_filters_and_another_on_it_shows_all_again(view: ReadsV
     assert (view.filters.minimum_gaps.entered, view.filters.maximum_gaps.entered) == (1, 1)
 
 
-def test_the_alignment_is_copied_and_qualities_are_pale(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_alignment_is_copied_and_low_qualities_are_pale(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "alignments")
     at = next(k for k, row in enumerate(rows) if row["strand"] == "-" and row["score"] > 60 and row["gaps"])
     view.alignments.view.choose(at)
@@ -236,7 +232,7 @@ def test_the_alignment_is_copied_and_qualities_are_pale(view: ReadsView, project
 
 
 def without_reads(project: Project, folder: Path, *, patterns: bool) -> Project:
-    """The run with an empty table of reads, or with none."""
+    """Return the run with an empty table of reads, or with none."""
     other = Project.create_or_open(folder)
     with other.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
         run.write_table("alignments", pq.read_table(project.table("alignments")))
@@ -245,7 +241,7 @@ def without_reads(project: Project, folder: Path, *, patterns: bool) -> Project:
     return other
 
 
-def test_run_without_reads_shows_its_table_and_why_no_alignment(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_run_without_reads_shows_table_and_reason(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(without_reads(project, tmp_path / "other", patterns=False), qtbot)
     rows = rows_of(project, "alignments")
     assert shown(view.alignments, "score") == [row["score"] for row in rows] and view.coverage.marked is not None
@@ -258,17 +254,17 @@ def test_run_without_reads_shows_its_table_and_why_no_alignment(project: Project
     view.clear()
 
 
-def test_tables_that_do_not_belong_together_are_said(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_mismatched_tables_are_reported(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(without_reads(project, tmp_path / "odd", patterns=True), qtbot)
     assert view.alignment.plot.pair is None and "rows that patterns has not. Run the search again" in view.text
     view.clear()
 
 
-def test_mapping_qualities_and_mates_are_shown_where_there_are_some(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_mapping_qualities_and_mates_are_shown_when_present(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     table = pq.read_table(project.table("alignments"))
     for name, values in (("mapping_quality", [60] * len(table)), ("mate", [1, 2] * len(table))):
         table = table.set_column(table.schema.get_field_index(name), name, pa.array(values[: len(table)], pa.int32()))
-    # A read that was looked for and has no place.
+    # A read that was searched and has no alignment.
     row = {**table.slice(0, 1).to_pylist()[0], "pattern": "nowhere"}
     row |= dict.fromkeys(
         ("text", "score", "gaps", "identity", "text_start", "text_end", "strand", "cigar", "md", "text_row", "text_length")
@@ -285,7 +281,7 @@ def test_mapping_qualities_and_mates_are_shown_where_there_are_some(project: Pro
     view.clear()
 
 
-def test_without_any_alignment_all_is_said(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+def test_run_without_alignments_is_reported(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     table = pq.read_table(project.table("alignments"))
     empty = Project.create_or_open(tmp_path / "empty")
     with empty.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
@@ -296,7 +292,7 @@ def test_without_any_alignment_all_is_said(project: Project, tmp_path: Path, qtb
     view.clear()
 
 
-def test_sizes_and_columns_are_remembered_and_it_is_let_go(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+def test_sizes_are_remembered_and_results_released(view: ReadsView, project: Project, qtbot: QtBot) -> None:
     view.alignments.view.hide_columns(["cigar"])
     view.alignments.view.columnsChanged.emit()
     state = view.state()

@@ -1,4 +1,4 @@
-"""The results of a run, driven as a person would (choose, filter, go back, look at spectra), and compared with the tables themselves."""
+"""Tests of identification results with real input events (select, filter, go back, view spectra), compared with the tables."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def kept_results(
 
 @pytest.fixture
 def shared_results(kept_results: tuple[KeptView[IdentificationView], Identification], theme: Theme, qtbot: QtBot) -> Opener:
-    """Does as `open_results` does, for tests that change neither columns nor files nor what is looked for in spectra."""
+    """Open results as `open_results` does, for tests that change neither columns, files nor spectrum settings."""
     kept, found = kept_results
     return lambda: (kept.as_opened(qtbot), found)
 
 
-def test_the_summary_counts_what_is_accepted(open_results: Opener) -> None:
+def test_summary_counts_accepted_rows(open_results: Opener) -> None:
     view, found = open_results(log=("Rescoring not used",))
     psms = [row for row in accepted(found.psms.to_pylist()) if row["rank"] == 1]
     peptides = accepted(found.peptides.to_pylist())
@@ -100,7 +100,7 @@ def test_the_summary_counts_what_is_accepted(open_results: Opener) -> None:
     assert view.header.message == "Rescoring not used"
 
 
-def test_an_interval_is_told_with_the_digits_that_mean_something() -> None:
+def test_interval_has_significant_digits() -> None:
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
     assert certainty_text(Certainty(2, 0.00085, 0.02577), english) == "2 decoys; 0.1–2.6 % false"
     assert certainty_text(Certainty(0, 0.0, 0.00004), english) == "0 decoys; 0–0.004 % false"
@@ -111,7 +111,7 @@ def test_an_interval_is_told_with_the_digits_that_mean_something() -> None:
     assert certainty_text(Certainty(12345, 0.0999, 0.12), german) == "12.345 decoys; 10–12 % false"
 
 
-def test_the_outcome_of_a_search_tells_how_certain_it_is() -> None:
+def test_search_outcome_shows_its_uncertainty() -> None:
     certainty = Certainty(2, 0.001, 0.02577)
     summary = said("", Count(1204, "PSM", "PSMs"), Count(283, "peptide", "peptides", certainty), Count(1, "protein", "proteins"))
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
@@ -120,7 +120,7 @@ def test_the_outcome_of_a_search_tells_how_certain_it_is() -> None:
     assert SearchTask.outcome(said("", Count(0, "hit", "hits"), Count(0, "query", "queries")), english) == "no hits"
 
 
-def test_at_first_all_accepted_rows_are_shown_and_the_best_spectrum(shared_results: Opener) -> None:
+def test_accepted_rows_and_best_spectrum_are_shown_first(shared_results: Opener) -> None:
     view, found = shared_results()
     for name, panel in view.panels.items():
         expected = accepted(getattr(found, name).to_pylist())
@@ -132,7 +132,7 @@ def test_at_first_all_accepted_rows_are_shown_and_the_best_spectrum(shared_resul
     assert str(view.spectrum.spectrum.peptidoform) == f"{best['peptide']}/{best['charge']}"
 
 
-def test_protein_peptide_psm_spectrum(shared_results: Opener, qtbot: QtBot) -> None:
+def test_protein_peptide_and_psm_lead_to_spectrum(shared_results: Opener, qtbot: QtBot) -> None:
     view, found = shared_results()
     click_row(view.proteins, 2, qtbot)
     settle(view, qtbot)
@@ -167,7 +167,7 @@ def test_protein_peptide_psm_spectrum(shared_results: Opener, qtbot: QtBot) -> N
     assert view.psms.all_button.isHidden()
 
 
-def test_from_a_psm_back_to_its_protein(shared_results: Opener, qtbot: QtBot) -> None:
+def test_psm_leads_back_to_its_protein(shared_results: Opener, qtbot: QtBot) -> None:
     view, found = shared_results()
     proteins = {accession for row in accepted(found.proteins.to_pylist()) for accession in row["accessions"]}
     peptides = {row["peptide"] for row in accepted(found.peptides.to_pylist())}
@@ -194,7 +194,7 @@ def test_from_a_psm_back_to_its_protein(shared_results: Opener, qtbot: QtBot) ->
     assert psm["psm_id"] == values["psm_id"]
 
 
-def test_the_filters(shared_results: Opener, qtbot: QtBot) -> None:
+def test_filters_match_a_plain_loop(shared_results: Opener, qtbot: QtBot) -> None:
     view, found = shared_results()
     bar = view.filters
     psms, peptides, proteins = (getattr(found, name).to_pylist() for name in ("psms", "peptides", "proteins"))
@@ -236,7 +236,7 @@ def test_the_filters(shared_results: Opener, qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("text", ["test3_human", "protein 4 os", "LG"])
-def test_text_is_looked_for_in_peptides_accessions_and_descriptions(shared_results: Opener, qtbot: QtBot, text: str) -> None:
+def test_text_is_found_in_peptides_accessions_descriptions(shared_results: Opener, qtbot: QtBot, text: str) -> None:
     view, found = shared_results()
     view.filters.text.setFocus()
     qtbot.keyClicks(view.filters.text, text)
@@ -268,7 +268,7 @@ def test_text_is_looked_for_in_peptides_accessions_and_descriptions(shared_resul
     assert sorted(shown(view.proteins, "group")) == sorted(expected_groups)
 
 
-def test_tables_that_are_empty_say_why(shared_results: Opener, open_results: Opener, qtbot: QtBot) -> None:
+def test_empty_tables_explain_why(shared_results: Opener, open_results: Opener, qtbot: QtBot) -> None:
     view, found = shared_results()
     view.filters.text.setText("nothing has this name")
     qtbot.wait(200)
@@ -280,7 +280,7 @@ def test_tables_that_are_empty_say_why(shared_results: Opener, open_results: Ope
     assert nothing.header.text.startswith("0 PSMs, 0 peptides, 0 protein groups")
 
 
-def test_coverage_of_the_chosen_protein_and_back_to_the_peptide(shared_results: Opener, qtbot: QtBot) -> None:
+def test_coverage_follows_protein_and_leads_to_peptide(shared_results: Opener, qtbot: QtBot) -> None:
     view, found = shared_results()
     click_row(view.proteins, 1, qtbot)
     settle(view, qtbot)
@@ -304,7 +304,7 @@ def test_coverage_of_the_chosen_protein_and_back_to_the_peptide(shared_results: 
     assert set(shown(view.psms, "peptide")) <= {peptide.peptide}
 
 
-def test_a_damaged_table_is_shown_as_text_and_the_next_run_opens(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_damaged_table_is_shown_as_text_and_next_run_opens(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results()
     project, _ = project_with_results(tmp_path / "other")
     path = project.table("psms")
@@ -320,7 +320,7 @@ def test_a_damaged_table_is_shown_as_text_and_the_next_run_opens(open_results: O
     assert len(view.psms.model.rows) > 0
 
 
-def test_damaged_and_missing_spectra_leave_the_tables_alone(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_damaged_or_missing_spectra_leave_the_tables(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results(with_spectra=False)
     assert view.spectrum.text == "There are no stored peaks of the run identify-0001."
     assert "% of" not in view.header.text
@@ -333,7 +333,7 @@ def test_damaged_and_missing_spectra_leave_the_tables_alone(open_results: Opener
     assert len(view.psms.model.rows) > 0
 
 
-def test_no_finished_run_is_said(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+def test_missing_finished_run_is_reported(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
     view = IdentificationView()
     qtbot.addWidget(view)
     assert "No results yet" in view.text
@@ -344,7 +344,7 @@ def test_no_finished_run_is_said(qtbot: QtBot, theme: Theme, tmp_path: Path) -> 
     assert "No results yet" in view.text
 
 
-def test_clear_lets_go_at_once_whatever_is_running(open_results: Opener, qtbot: QtBot) -> None:
+def test_clear_releases_at_once_while_running(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
     for order in ("peptide", "score", "proteins"):
         view.psms.model.show(order=[(order, False)])
@@ -395,7 +395,7 @@ def test_german_numbers(open_results: Opener, qtbot: QtBot) -> None:
         QLocale.setDefault(before)
 
 
-def test_everything_has_a_name_and_is_reached_by_the_tab_key(shared_results: Opener, qtbot: QtBot) -> None:
+def test_everything_is_named_and_reached_by_tab(shared_results: Opener, qtbot: QtBot) -> None:
     view, _ = shared_results()
     view.filters.text.setFocus()
     reached: list[str] = []
@@ -432,7 +432,7 @@ def test_nothing_is_cut_off(shared_results: Opener, qtbot: QtBot, width: int, he
 
 @pytest.fixture(scope="module")
 def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Projects to take pictures of: one with an identification, one with a search of sequences."""
+    """Projects for screenshots: one with an identification, one with a sequence search."""
     folder = tmp_path_factory.mktemp("pictured")
     project_with_results(folder / "identified", log=("Rescoring not used: too few targets",))
     project_with_search(folder / "searched")
@@ -440,8 +440,8 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("scale", ["1", pytest.param("2", marks=pytest.mark.long)])
-def test_pictures_of_every_view(tmp_path: Path, pictured: list[str], theme: Theme, scale: str) -> None:
-    """Each view in both looks and at both scales, kept in PROTEOSCOPE_SCREENSHOTS where that is set."""
+def test_images_of_every_view(tmp_path: Path, pictured: list[str], theme: Theme, scale: str) -> None:
+    """Each view is taken in both themes and at both scales, and stored in PROTEOSCOPE_SCREENSHOTS if that is set."""
     kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     if scale == "1":
         take_pictures(theme, *pictured, str(kept / "results-1"))
@@ -464,7 +464,7 @@ def test_pictures_of_every_view(tmp_path: Path, pictured: list[str], theme: Them
         assert all(picture.stat().st_size > 20_000 for picture in pictures)
 
 
-def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(shared_results: Opener, qtbot: QtBot) -> None:
+def test_spectrum_is_that_of_the_selected_psm(shared_results: Opener, qtbot: QtBot) -> None:
     view, _ = shared_results()
     click_row(view.peptides, 0, qtbot)
     settle(view, qtbot)
@@ -474,7 +474,7 @@ def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(shared
     view.filters.text.setText(other)
     view.filters.text.returnPressed.emit()
     settle(view, qtbot)
-    # The chosen peptide is hidden, so that the PSMs are no longer its own, and one that is shown is drawn.
+    # The selected peptide is hidden, so the PSMs belong to others, and a visible one is drawn.
     assert view.peptides.view.chosen is None and view.psms.scope_text == ""
     assert view.psms.view.chosen is not None and view.spectrum.spectrum is not None
     assert str(view.spectrum.spectrum.peptidoform).rpartition("/")[0] in shown(view.psms, "peptide")
@@ -487,7 +487,7 @@ def test_the_spectrum_is_that_of_the_chosen_psm_and_there_is_none_without(shared
     assert view.spectrum.spectrum is not None
 
 
-def test_where_the_filter_hides_the_chosen_psm_the_first_that_is_left_is_drawn(shared_results: Opener, qtbot: QtBot) -> None:
+def test_first_psm_is_drawn_when_filter_hides_the_selected(shared_results: Opener, qtbot: QtBot) -> None:
     view, _ = shared_results()
     first = view.psms.view.chosen
     peptides = shown(view.psms, "peptide")
@@ -502,7 +502,7 @@ def test_where_the_filter_hides_the_chosen_psm_the_first_that_is_left_is_drawn(s
     assert view.pane.row == view.psms.view.chosen
     filtered("no such peptide")
     assert view.psms.view.chosen is None and view.spectrum.spectrum is None
-    # What was hidden with all others, and not taken back by the user, is followed by the first that can be seen again.
+    # A selection hidden by a filter, not cleared by the user, is replaced by the first visible row.
     filtered("")
     assert view.psms.view.chosen == view.pane.row == view.psms.model.rows[0]
     at = view.psms.view.visualRect(view.psms.view.currentIndex()).center()
@@ -513,7 +513,7 @@ def test_where_the_filter_hides_the_chosen_psm_the_first_that_is_left_is_drawn(s
     assert view.psms.view.chosen is None and view.spectrum.spectrum is None, "nothing was chosen before"
 
 
-def test_a_star_and_a_comment_are_kept_shown_and_filtered_by(open_results: Opener, qtbot: QtBot) -> None:
+def test_star_and_comment_are_stored_shown_and_filtered(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
     project, run = view._project, view.run
     assert project is not None and run is not None
@@ -524,7 +524,7 @@ def test_a_star_and_a_comment_are_kept_shown_and_filtered_by(open_results: Opene
     settle(view, qtbot)
     assert shown(view.psms, "starred")[0] == "★"
     qtbot.keyClicks(view.pane.marks.comment, "odd y3")
-    # What is typed belongs to the PSM that was chosen, also where another is chosen before the line is ended.
+    # Typed text belongs to the PSM selected at that time, even if another is selected before Enter.
     view.psms.view.choose(1)
     settle(view, qtbot)
     assert view.pane.marks.comment.text() == "" and not view.pane.marks.star_button.isChecked()
@@ -545,7 +545,7 @@ def test_a_star_and_a_comment_are_kept_shown_and_filtered_by(open_results: Opene
     assert shown(view.psms, "comment")[:2] == ["odd y3", "last words"]
 
 
-def test_a_mark_that_cannot_be_kept_is_told_and_taken_back(open_results: Opener, qtbot: QtBot) -> None:
+def test_mark_is_reverted_when_it_cannot_be_stored(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
     project = view._project
     assert project is not None
@@ -557,7 +557,7 @@ def test_a_mark_that_cannot_be_kept_is_told_and_taken_back(open_results: Opener,
     assert not view.pane.marks.star_button.isChecked() and shown(view.psms, "starred")[0] == ""
 
 
-def test_a_spectrum_is_mirrored_with_a_prediction_another_or_a_kept_one(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+def test_spectrum_is_mirrored_with_its_references(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
     view, _ = open_results()
     pane = view.pane
     name = str(view.psms.model.values(0)["peptide"])  # type: ignore[index]
@@ -590,7 +590,7 @@ def test_a_spectrum_is_mirrored_with_a_prediction_another_or_a_kept_one(open_res
     assert pane.reference is None and not pane.below_actions["reference"].isEnabled()
 
 
-def test_a_table_that_cannot_be_saved_is_told_where_nobody_overlooks_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_failed_table_save_is_reported_in_a_dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     project = project_with_results(tmp_path / "project")[0]
     window.open_project(project.folder)
     settle(window.results, qtbot)

@@ -1,4 +1,4 @@
-"""Stacks of hits and whole subjects in the window, driven as a person would."""
+"""Tests of stacked hits and whole subjects in the window, with real input events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def view(kept: KeptView[HitsView], qtbot: QtBot, theme: Theme) -> HitsView:
     return widget
 
 
-def test_the_stack_holds_what_the_table_shows(view: HitsView, qtbot: QtBot) -> None:
+def test_stack_has_the_hits_of_the_table(view: HitsView, qtbot: QtBot) -> None:
     found = view.stack.found
     assert found is not None and found.rows.tolist() == view.hits.model.rows.tolist()
     assert view.stack.title.startswith(f"{len(found.rows)} hits below Q0")
@@ -53,7 +53,7 @@ def test_the_stack_holds_what_the_table_shows(view: HitsView, qtbot: QtBot) -> N
     assert 0 < len(view.stack.found.rows) < len(found.rows)
 
 
-def test_selected_hits_alone_are_stacked(view: HitsView, qtbot: QtBot) -> None:
+def test_only_selected_hits_are_stacked(view: HitsView, qtbot: QtBot) -> None:
     view.hits.view.choose(1)
     model, selection = view.hits.model, view.hits.view.selectionModel()
     flags = selection.SelectionFlag.Select | selection.SelectionFlag.Rows
@@ -70,7 +70,7 @@ def test_another_query_has_another_stack(view: HitsView, qtbot: QtBot) -> None:
     assert view.stack.found.rows.tolist() == view.hits.model.rows.tolist()
 
 
-def test_a_click_in_the_stack_chooses_the_hit(view: HitsView, qtbot: QtBot) -> None:
+def test_click_in_stack_selects_the_hit(view: HitsView, qtbot: QtBot) -> None:
     plot = view.stack.plot
     place = next(QPoint(40, y) for y in range(plot.viewport().height()) if (at := plot.place_at(QPointF(250, y))) and at[0] == 3)
     qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place + QPoint(0, 4))
@@ -79,7 +79,7 @@ def test_a_click_in_the_stack_chooses_the_hit(view: HitsView, qtbot: QtBot) -> N
     assert plot.marked == 2
 
 
-def test_a_place_tells_its_residues(view: HitsView) -> None:
+def test_hover_describes_the_residues(view: HitsView) -> None:
     plot, painted = view.stack.plot, view.stack.plot.painted
     assert painted is not None
     found = {plot.text_at(QPointF(x, y)) for x in range(0, plot.viewport().width(), 9) for y in range(0, plot.viewport().height(), 9)}
@@ -88,7 +88,7 @@ def test_a_place_tells_its_residues(view: HitsView) -> None:
     assert len(found) > 50 and found - {""} <= expected
 
 
-def test_insertions_are_left_out_or_shown(view: HitsView, qtbot: QtBot) -> None:
+def test_insertions_are_hidden_or_shown(view: HitsView, qtbot: QtBot) -> None:
     stack = view.stack.found.stack if view.stack.found is not None else None
     assert stack is not None and stack.is_opened.any()
     painted = view.stack.plot.painted
@@ -99,7 +99,7 @@ def test_insertions_are_left_out_or_shown(view: HitsView, qtbot: QtBot) -> None:
     assert painted is not None and len(painted.columns) == stack.n_columns and painted.follows_insertion is None
 
 
-def test_residues_are_drawn_in_the_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> None:
+def test_residues_have_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> None:
     plot, found = view.stack.plot, view.stack.found
     assert found is not None
     cells: dict[tuple[int, int], list[QPointF]] = {}
@@ -108,7 +108,7 @@ def test_residues_are_drawn_in_the_colours_of_the_scheme(view: HitsView, qtbot: 
             place = plot.place_at(QPointF(x, y))
             if place is not None:
                 cells.setdefault(place, []).append(QPointF(x, y))
-    # Insertions are left out, unless they are wished.
+    # Insertions are hidden unless requested.
     letters = found.stack.letters[:, ~found.stack.is_opened]
     for scheme in [one.name for one in SCHEMES]:
         view.stack.scheme.setCurrentIndex(view.stack.scheme.findData(scheme))
@@ -121,20 +121,20 @@ def test_residues_are_drawn_in_the_colours_of_the_scheme(view: HitsView, qtbot: 
         for (row, column), points in cells.items():
             if letters[row, column] != OUTSIDE and colours[row, column, 3] and len(points) > 12:
                 wanted = tuple(colours[row, column, :3].tolist())
-                # Letters stand on some of them.
+                # Some of them have letters drawn on top.
                 assert any(image.pixelColor((point * ratio).toPoint()).getRgb()[:3] == wanted for point in points), scheme
                 n_compared += 1
         assert n_compared > 50 or scheme == "none"
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
-def test_the_whole_stack_is_a_figure(view: HitsView, tmp_path: Path, ending: str) -> None:
+def test_whole_stack_is_a_figure(view: HitsView, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"stack.{ending}"
     view.stack.plot.export_action.write(path)
     assert path.stat().st_size > 2000
 
 
-def test_the_stack_is_saved_as_an_alignment(view: HitsView, tmp_path: Path, qtbot: QtBot) -> None:
+def test_stack_is_saved_as_an_alignment(view: HitsView, tmp_path: Path, qtbot: QtBot) -> None:
     with qtbot.waitSignal(view.message) as told:
         view.stack.save(tmp_path / "stack.sto", "stockholm")
     assert told.args == ["Saved stack.sto."]
@@ -147,9 +147,7 @@ def test_the_stack_is_saved_as_an_alignment(view: HitsView, tmp_path: Path, qtbo
     assert "stack.sto" in told.args[0] and "Saved" not in told.args[0]
 
 
-def test_the_whole_subject_is_shown_and_becomes_the_next_query(
-    project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot
-) -> None:
+def test_whole_subject_is_shown_and_becomes_the_query(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.open_project(project.folder)
     view = window.results
@@ -178,7 +176,7 @@ def test_the_whole_subject_is_shown_and_becomes_the_next_query(
     assert np.isclose(task.request.parameters.model_dump()["maximum_e_value"], 10.0)
 
 
-def test_the_marked_hit_is_in_sight(view: HitsView, qtbot: QtBot) -> None:
+def test_marked_hit_is_visible(view: HitsView, qtbot: QtBot) -> None:
     plot, n_hits = view.stack.plot, len(view.hits.model.rows)
     view.resize(1300, 420)
     settle(view, qtbot)

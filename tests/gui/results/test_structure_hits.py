@@ -1,4 +1,4 @@
-"""The results of a structure search, driven as a person would, and compared with the tables."""
+"""Tests of structure search results with real input events, compared with the tables."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def pair_of(view: StructureView) -> StructurePair:
     return pair
 
 
-def test_the_header_of_ranks_says_what_orders_the_hits(view: StructureView) -> None:
+def test_rank_header_names_the_sort_order(view: StructureView) -> None:
     model = view.hits.model
     section = [column.name for column in model.columns].index("rank")
     header = model.headerData(section, Qt.Orientation.Horizontal)
@@ -79,7 +79,7 @@ def test_the_header_of_ranks_says_what_orders_the_hits(view: StructureView) -> N
     assert header == wanted[str(view._finished.parameters["mode"])]
 
 
-def test_the_first_query_is_chosen_with_its_best_hit_aligned(view: StructureView, project: Project) -> None:
+def test_first_query_is_selected_with_best_hit_aligned(view: StructureView, project: Project) -> None:
     rows = rows_of(project)
     assert view.queries.isVisible() and view.queries.view.chosen == 0
     assert shown(view.hits, "target") == [row["target"] for row in rows]
@@ -89,9 +89,7 @@ def test_the_first_query_is_chosen_with_its_best_hit_aligned(view: StructureView
     assert "database" in view.header.facts and "sensitive mode" in view.header.facts
 
 
-def test_the_alignment_is_that_of_the_table_with_distances_after_superposition(
-    view: StructureView, project: Project, searched: Path
-) -> None:
+def test_alignment_equals_the_table_with_distances(view: StructureView, project: Project, searched: Path) -> None:
     row, pair = rows_of(project)[0], pair_of(view)
     files = searched.parent / "project files"
     query = read_structure(files / "query.cif").chains
@@ -108,7 +106,7 @@ def test_the_alignment_is_that_of_the_table_with_distances_after_superposition(
     assert any(f"RMSD {row['rmsd']:.2f} Å over {row['aligned_length']} pairs" in fact for fact in pair.facts)
 
 
-def test_hovering_tells_what_stands_in_a_column(view: StructureView) -> None:
+def test_hover_describes_a_column(view: StructureView) -> None:
     plot = view.alignment.plot
     sheet = plot._sheet
     assert sheet is not None
@@ -118,9 +116,7 @@ def test_hovering_tells_what_stands_in_a_column(view: StructureView) -> None:
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS, ids=lambda one: one.column)
-def test_a_threshold_counts_while_it_is_typed_and_filters_when_it_is_entered(
-    threshold: Any, view: StructureView, project: Project, qtbot: QtBot
-) -> None:
+def test_threshold_counts_while_typed_and_filters_on_enter(threshold: Any, view: StructureView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project)
     values = sorted(row[threshold.column] for row in rows)
     bound = values[len(values) // 2]
@@ -143,7 +139,7 @@ def test_a_threshold_counts_while_it_is_typed_and_filters_when_it_is_entered(
     assert len(view.hits.model.rows) == len(rows) and label.text() == f"{len(rows)} of {len(rows)}"
 
 
-def test_an_empty_box_bounds_nothing_and_its_arrows_begin_somewhere_sensible(view: StructureView, qtbot: QtBot) -> None:
+def test_empty_box_sets_no_limit_and_arrows_start_sensibly(view: StructureView, qtbot: QtBot) -> None:
     box = view.filters.boxes["tm_score_query"]
     assert box.lineEdit().text() == "" and box.number is None and not box.problem()
     box.setFocus(Qt.FocusReason.TabFocusReason)
@@ -159,7 +155,7 @@ def test_an_empty_box_bounds_nothing_and_its_arrows_begin_somewhere_sensible(vie
     assert box.problem() and view.filters.counts["tm_score_query"].text() == "not a number"
 
 
-def test_the_wheel_changes_no_box_that_is_not_used(view: StructureView) -> None:
+def test_wheel_leaves_unfocused_boxes(view: StructureView) -> None:
     view.hits.view.setFocus()
     for box in view.filters.boxes.values():
         at = QPointF(box.rect().center())
@@ -177,7 +173,7 @@ def test_the_wheel_changes_no_box_that_is_not_used(view: StructureView) -> None:
         assert box.number is None
 
 
-def test_counts_follow_the_chosen_query_and_all_of_them(view: StructureView, project: Project, qtbot: QtBot) -> None:
+def test_counts_follow_the_query_or_all_queries(view: StructureView, project: Project, qtbot: QtBot) -> None:
     click_row(view.queries, 1, qtbot)
     settle(view, qtbot)
     assert view.filters.counts["rmsd"].text() == "{0} of {0}".format(len(rows_of(project, 1)))
@@ -193,7 +189,7 @@ def test_counts_follow_the_chosen_query_and_all_of_them(view: StructureView, pro
     assert view.filters.counts["rmsd"].text() == "{0} of {0}".format(len(every))
 
 
-def test_a_hit_is_saved_superposed(view: StructureView, tmp_path: Path, qtbot: QtBot) -> None:
+def test_hit_is_saved_superposed(view: StructureView, tmp_path: Path, qtbot: QtBot) -> None:
     view.superpose_action.trigger()
     dialog = view.findChild(QFileDialog)
     with qtbot.waitSignal(view.exportRequested) as asked:
@@ -209,15 +205,13 @@ def test_a_hit_is_saved_superposed(view: StructureView, tmp_path: Path, qtbot: Q
     assert row["cigar"] == hit["cigar"] and float(row["rmsd"]) == pytest.approx(hit["rmsd"], abs=1e-3)
 
 
-def test_what_is_copied_is_what_is_shown(view: StructureView) -> None:
+def test_copied_rows_equal_the_shown_rows(view: StructureView) -> None:
     view.alignment.copy_button.click()
     text = QGuiApplication.clipboard().text()
     assert text == pair_of(view).text() and "H" * 8 in text and "TM-score" in text
 
 
-def test_a_run_whose_files_are_gone_shows_its_alignments_and_says_what_lacks(
-    searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme
-) -> None:
+def test_run_without_files_shows_alignments_and_reports_files(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     shutil.copytree(searched, tmp_path / "project")
     files = searched.parent / "project files"
     files.rename(tmp_path / "elsewhere")
@@ -245,14 +239,14 @@ def test_nothing_is_cut_off(size: tuple[int, int], look: Any, view: StructureVie
     theme.choose(look)
     view.resize(*size)
     qtbot.wait(50)
-    # Labels that fold ask for another height, which the layout gives when its turn comes.
+    # Folding labels need another height, which the layout assigns in a later turn.
     qtbot.waitUntil(lambda: not cut_off(view.filters))
     assert view.width() <= size[0]
     assert not overlapping(view.filters)
 
 
-def test_hits_of_queries_that_were_lost_are_shown(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    """A table of queries that somebody cut to one row: the hits of the other query stand below it too."""
+def test_hits_of_lost_queries_are_shown(searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    """With a query table cut to one row, the hits of the other query are shown too."""
     shutil.copytree(searched, tmp_path / "project")
     project, view = Project.open(tmp_path / "project"), StructureView()
     qtbot.addWidget(view)
@@ -271,8 +265,8 @@ def test_hits_of_queries_that_were_lost_are_shown(searched: Path, tmp_path: Path
     view.clear()
 
 
-def test_hits_that_are_all_chance_are_told_as_such_above_them(tmp_path: Path, sample_data: Path, qtbot: QtBot, theme: Theme) -> None:
-    """A walk at random is like no fold; a chain that is in the database is."""
+def test_chance_hits_are_reported_above_the_table(tmp_path: Path, sample_data: Path, qtbot: QtBot, theme: Theme) -> None:
+    """A random walk resembles no fold, a chain of the database does."""
     rng, place, lines = np.random.default_rng(3), np.zeros(3), []
     for number in range(1, 61):
         step = rng.normal(size=3)
@@ -288,5 +282,5 @@ def test_hits_that_are_all_chance_are_told_as_such_above_them(tmp_path: Path, sa
         widget.show_run(Project.open(tmp_path / query.stem), None)
         settle(widget, qtbot)
         assert widget.hits.model.rowCount() > 0
-        assert ("All hits are such as chance gives: the best E-value is" in widget.header._facts.accessibleName()) is is_chance
+        assert ("All hits are as expected by chance: the best E-value is" in widget.header._facts.accessibleName()) is is_chance
         widget.clear()

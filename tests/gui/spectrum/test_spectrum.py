@@ -1,4 +1,4 @@
-"""The annotated spectrum: right ions at right masses, labels that do not overlap, and figures with real text."""
+"""Tests of the annotated spectrum: correct ions and masses, labels without overlap, and figures with real text."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[SpectrumView]:
 
 
 def labels_in_sight(plot: FigureView, panel: int = 0) -> list[Label]:
-    """The names that found a place."""
+    """Return the labels that were placed."""
     place, figure = plot._panels[panel].place, plot.figure
     assert place is not None and figure is not None
     names = [mark for mark in place.panel.marks if isinstance(mark, Names)]
@@ -62,14 +62,14 @@ def labels_in_sight(plot: FigureView, panel: int = 0) -> list[Label]:
 
 
 def boxes_in_sight(plot: FigureView) -> list[QRectF]:
-    """Where these names are, in pixels."""
+    """Return the boxes of the placed labels, in pixels."""
     metrics = QFontMetricsF(plot.font())
     size = metrics.height() * 0.8
     return [QRectF(one.x - 0.35 * size * len(one.text), one.y - size, 0.7 * size * len(one.text), size) for one in labels_in_sight(plot)]
 
 
 def place_of_peak(view: SpectrumView, peak: int) -> QPointF:
-    """Where the tip of a peak is drawn, in pixels of the plot."""
+    """Return the position of the tip of a peak, in pixels of the plot."""
     assert view.spectrum is not None
     return view.plot.place_of(float(view.spectrum.peaks.mz[peak]), float(view.spectrum.relative[peak]))
 
@@ -79,7 +79,7 @@ boxes = st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(5, 60
 
 @settings(max_examples=60, deadline=None)
 @given(boxes)
-def test_labels_never_cover_each_other_or_a_higher_peak(peaks: list[tuple[float, float, float]]) -> None:
+def test_labels_cover_no_label_or_higher_peak(peaks: list[tuple[float, float, float]]) -> None:
     x, y, widths = (np.array(column, np.float64) for column in zip(*peaks, strict=True))
     height = 12.0
     placed = place_labels(x, y, widths, height, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
@@ -104,7 +104,7 @@ def test_labels_never_cover_each_other_or_a_higher_peak(peaks: list[tuple[float,
         assert highest in {one.label for one in placed}, "the base peak always has its name"
 
 
-def test_crowded_labels_stand_apart_from_their_peaks_with_a_line() -> None:
+def test_crowded_labels_have_a_line_to_their_peak() -> None:
     x = np.array([300.0, 306.0, 312.0, 318.0, 324.0])
     y = np.array([150.0, 60.0, 140.0, 130.0, 145.0])
     placed = place_labels(x, y, np.full(5, 30.0), 12.0, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
@@ -114,8 +114,8 @@ def test_crowded_labels_stand_apart_from_their_peaks_with_a_line() -> None:
     assert [one.foot is not None for one in placed[1:]] == [True] * 4
 
 
-def test_lines_from_labels_to_their_peaks_never_cross() -> None:
-    """Each pair of lines by the definition, a common place by solving for it, over random spectra that are crowded enough."""
+def test_label_lines_never_cross() -> None:
+    """Each pair of lines is checked by solving for a common point, over random crowded spectra."""
 
     def have_common_place(one: np.ndarray, other: np.ndarray) -> bool:
         (from_one, to_one), (from_other, to_other) = one, other
@@ -137,7 +137,7 @@ def test_lines_from_labels_to_their_peaks_never_cross() -> None:
     assert n_lines > 300
 
 
-def test_labels_on_the_screen_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
+def test_labels_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
     counts = []
     for low, high in ((100, 1400), (300, 900), (500, 620), (560, 575)):
         view.plot.show_range(((low, high), view.plot.ranges[1]))
@@ -187,7 +187,7 @@ def drag(view: SpectrumView, start: QPoint, end: QPoint, qtbot: QtBot) -> None:
     qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
 
 
-def test_wheel_and_box_zoom_in_and_a_double_click_out(view: SpectrumView, qtbot: QtBot) -> None:
+def test_wheel_and_box_zoom_and_double_click_resets(view: SpectrumView, qtbot: QtBot) -> None:
     whole, whole_height = view.plot.ranges
     pivot = place_of_peak(view, 200)
     mz = float(view.spectrum.peaks.mz[200])  # type: ignore[union-attr]
@@ -212,7 +212,7 @@ def test_wheel_and_box_zoom_in_and_a_double_click_out(view: SpectrumView, qtbot:
     np.testing.assert_allclose(view.plot.ranges, (whole, whole_height))
 
 
-def test_keys_zoom_and_move(view: SpectrumView, qtbot: QtBot) -> None:
+def test_keys_zoom_and_pan(view: SpectrumView, qtbot: QtBot) -> None:
     view.plot.setFocus()
     whole = view.plot.ranges
     qtbot.keyClick(view.plot, Qt.Key.Key_Plus)
@@ -228,7 +228,7 @@ def test_keys_zoom_and_move(view: SpectrumView, qtbot: QtBot) -> None:
     np.testing.assert_allclose(view.plot.ranges, whole)
 
 
-def test_the_pointer_tells_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
+def test_hover_describes_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
     match = int(np.argmax(spectrum.relative[spectrum.matches.peak]))
@@ -248,7 +248,7 @@ def test_the_pointer_tells_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
     assert view.plot.grab().toImage() == before
 
 
-def test_errors_are_shown_in_the_unit_that_is_chosen(view: SpectrumView, qtbot: QtBot) -> None:
+def test_errors_are_shown_in_the_selected_unit(view: SpectrumView, qtbot: QtBot) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
     assert view.unit.currentText() == "ppm", "the unit of the search's tolerance comes first"
@@ -266,7 +266,7 @@ def test_errors_are_shown_in_the_unit_that_is_chosen(view: SpectrumView, qtbot: 
     assert view.plot.ranges[0] == (300, 700), "the zoom stays"
 
 
-def test_the_ion_table_marks_what_is_found(view: SpectrumView) -> None:
+def test_ion_table_marks_found_ions(view: SpectrumView) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
     model = view.ion_table.model()
@@ -289,7 +289,7 @@ def test_the_ion_table_marks_what_is_found(view: SpectrumView) -> None:
     assert model.index(0, 3).data(Qt.ItemDataRole.ToolTipRole) == "Acetyl"
 
 
-def test_ions_are_chosen_in_the_menu_above_the_spectrum(view: SpectrumView, qtbot: QtBot) -> None:
+def test_ions_are_selected_in_the_menu(view: SpectrumView, qtbot: QtBot) -> None:
     menu = view.annotation
     QTimer.singleShot(0, lambda: grab_and_close(menu))
     qtbot.mouseClick(view.annotation_button, Qt.MouseButton.LeftButton)
@@ -321,7 +321,7 @@ def grab_and_close(menu: QMenu) -> None:
     menu.close()
 
 
-def test_the_label_threshold_leaves_the_strong(view: SpectrumView, qtbot: QtBot) -> None:
+def test_label_threshold_keeps_strong_peaks(view: SpectrumView, qtbot: QtBot) -> None:
     before = {label.text for label in labels_in_sight(view.plot)}
     view.annotation.least_labelled.setValue(30)
     after = {label.text for label in labels_in_sight(view.plot)}
@@ -333,7 +333,7 @@ def test_the_label_threshold_leaves_the_strong(view: SpectrumView, qtbot: QtBot)
     assert len(after) < len(before)
 
 
-def test_losses_are_looked_for_only_when_asked(view: SpectrumView, qtbot: QtBot) -> None:
+def test_losses_are_shown_only_on_request(view: SpectrumView, qtbot: QtBot) -> None:
     before = view.plot.ranges
     view.plot.show_range(((300, 700), before[1]))
     for box in view.annotation.losses.values():
@@ -344,7 +344,7 @@ def test_losses_are_looked_for_only_when_asked(view: SpectrumView, qtbot: QtBot)
     assert before[0][0] < 300
 
 
-def test_a_residue_without_mass_is_told(view: SpectrumView) -> None:
+def test_residue_without_mass_is_reported(view: SpectrumView) -> None:
     view.show_match({**ROW, "sequence": "LVXELTEFMK"}, made_peaks(), SETTINGS, "")
     assert "LVXELTEFMK" in view.text
 
@@ -355,7 +355,7 @@ def texts_of_svg(path: Path) -> list[str]:
 
 
 def stick_heights(pixels: np.ndarray, spectrum: AnnotatedSpectrum, x: tuple[float, float], top: float) -> np.ndarray:
-    """How high each tall peak that is apart from others is drawn in its colour without a gap, as a share of the axis; NaN of the rest."""
+    """Return the drawn heights of tall isolated peaks as fractions of the axis, and NaN for the others."""
     n_rows, n_columns = pixels.shape[:2]
     column = (spectrum.peaks.mz - x[0]) / (x[1] - x[0]) * n_columns
     tall = np.flatnonzero(spectrum.relative > 0.05 * top)
@@ -365,14 +365,14 @@ def stick_heights(pixels: np.ndarray, spectrum: AnnotatedSpectrum, x: tuple[floa
         colour = np.array(rgb_of(Ion(str(spectrum.shown.kinds[peak]))))
         at = round(float(column[peak]))
         is_drawn = (np.abs(pixels[:, at - 3 : at + 4].astype(int) - colour).max(axis=2) < 60).any(axis=1)[::-1]
-        # The axis and the line of the picture's edge are not the peak's.
+        # The axis and the edge of the image do not belong to the peak.
         gaps = np.flatnonzero(~is_drawn[4:])
         heights[peak] = (gaps[0] + 4 if len(gaps) else n_rows) / n_rows
     return heights
 
 
 def page_panel(drawing: Drawing) -> np.ndarray:
-    """(rows, columns, 3) the upper panel of a page that PDFium draws."""
+    """Return the upper panel (rows, columns, 3) of a page as drawn by PDFium."""
     page = np.asarray(Image.open(BytesIO(png(drawing, 144))))
     upper = next(shape for shape in drawing.shapes if isinstance(shape, Clip))
     left, right, high, low = (round(2 * end) for end in (upper.x, upper.x + upper.width, upper.y + 1, upper.y + upper.height - 1))
@@ -380,7 +380,7 @@ def page_panel(drawing: Drawing) -> np.ndarray:
 
 
 @pytest.mark.parametrize("x_range", [None, (400.0, 900.0)])
-def test_the_window_and_a_page_without_qt_show_the_same_peaks(view: SpectrumView, x_range: tuple[float, float] | None) -> None:
+def test_window_and_page_show_the_same_peaks(view: SpectrumView, x_range: tuple[float, float] | None) -> None:
     spectrum, plot = view.spectrum, view.plot
     assert spectrum is not None
     if x_range is not None:
@@ -396,7 +396,7 @@ def test_the_window_and_a_page_without_qt_show_the_same_peaks(view: SpectrumView
     np.testing.assert_allclose(on_page[both], true, atol=0.012)
 
 
-def test_the_svg_holds_its_labels_as_text(view: SpectrumView, tmp_path: Path) -> None:
+def test_svg_has_labels_as_text(view: SpectrumView, tmp_path: Path) -> None:
     view.export_action.write(tmp_path / "figure.svg")
     texts = texts_of_svg(tmp_path / "figure.svg")
     assert "m/z" in texts
@@ -411,7 +411,7 @@ def test_the_svg_holds_its_labels_as_text(view: SpectrumView, tmp_path: Path) ->
     assert len(set(texts) & set(spectrum.labels)) > 10
 
 
-def test_the_figure_shows_what_is_zoomed(view: SpectrumView, tmp_path: Path) -> None:
+def test_figure_shows_the_zoomed_range(view: SpectrumView, tmp_path: Path) -> None:
     spectrum = view.spectrum
     assert spectrum is not None
     view.plot.show_range(((400, 600), view.plot.ranges[1]))
@@ -424,7 +424,7 @@ def test_the_figure_shows_what_is_zoomed(view: SpectrumView, tmp_path: Path) -> 
     assert shown <= inside
 
 
-def test_the_pdf_holds_text_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> None:
+def test_pdf_has_text_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> None:
     path = tmp_path / "figure.pdf"
     view.export_action.write(path)
     with closing(pypdfium2.PdfDocument(path)) as document:
@@ -441,7 +441,7 @@ def test_the_pdf_holds_text_and_is_not_blank(view: SpectrumView, tmp_path: Path)
     assert len(set(np.asarray(page).reshape(-1, 3).sum(axis=1).tolist())) > 20
 
 
-def test_the_png_is_white_with_300_dots_to_the_inch(view: SpectrumView, theme: Theme, tmp_path: Path) -> None:
+def test_png_is_white_with_300_dpi(view: SpectrumView, theme: Theme, tmp_path: Path) -> None:
     theme.choose("dark")
     view.export_action.write(tmp_path / "figure.png")
     image = QImage(str(tmp_path / "figure.png"))
@@ -450,7 +450,7 @@ def test_the_png_is_white_with_300_dots_to_the_inch(view: SpectrumView, theme: T
     assert image.pixelColor(2, 2).name() == "#ffffff", "paper is white whatever the screen is"
 
 
-def test_a_figure_that_cannot_be_written_leaves_nothing(view: SpectrumView, tmp_path: Path) -> None:
+def test_failed_figure_leaves_no_file(view: SpectrumView, tmp_path: Path) -> None:
     (tmp_path / "a file").touch()
     with pytest.raises(StorageError, match="a file"):
         view.export_action.write(tmp_path / "a file" / "figure.svg")
@@ -459,9 +459,7 @@ def test_a_figure_that_cannot_be_written_leaves_nothing(view: SpectrumView, tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["a file"]
 
 
-def test_a_figure_that_was_not_written_is_told_in_a_dialog(
-    view: SpectrumView, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_figure_is_reported_in_a_dialog(view: SpectrumView, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a file").touch()
     path = tmp_path / "a file" / "figure.svg"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), "Vector graphics (*.svg)"))
@@ -472,7 +470,7 @@ def test_a_figure_that_was_not_written_is_told_in_a_dialog(
     qtbot.waitUntil(lambda: view.findChild(QMessageBox) is None)
 
 
-def test_the_theme_changes_the_plot(view: SpectrumView, theme: Theme) -> None:
+def test_theme_changes_the_plot(view: SpectrumView, theme: Theme) -> None:
     light = view.plot.grab().toImage().pixelColor(200, 5)
     theme.choose("dark")
     QApplication.processEvents()
@@ -481,7 +479,7 @@ def test_the_theme_changes_the_plot(view: SpectrumView, theme: Theme) -> None:
     assert dark.lightness() < 60
 
 
-def test_the_whole_view_can_be_copied(view: SpectrumView, qtbot: QtBot) -> None:
+def test_whole_view_can_be_copied(view: SpectrumView, qtbot: QtBot) -> None:
     with qtbot.waitSignal(view.message):
         view.copy_action.trigger()
     assert QGuiApplication.clipboard().image().width() > 400

@@ -1,4 +1,4 @@
-"""What tests of the view in three dimensions share: an OpenGL context where this display gives one, and compiled kernels."""
+"""Fixtures for tests of the view in three dimensions: an OpenGL context if available, and compiled kernels."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled() -> None:
-    """What draws without OpenGL is there, as after the first picture on a machine."""
+    """Compile the renderer without OpenGL, as after the first image on a machine."""
     DRAWING_KERNELS.compile(Progress())
 
 
 @pytest.fixture
 def opengl(qapp: QApplication) -> Iterator[OpenGLRenderer]:
-    """OpenGL, by software under Xvfb; a test is skipped where there is none."""
+    """OpenGL, in software under Xvfb; skips the test if there is none."""
     from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
     from proteoscope.gui.structure.rendering import RenderingError
 

@@ -1,4 +1,4 @@
-"""From where a scene is seen, against the projection written out."""
+"""Tests of the camera of a scene against the projection written out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ASIDE = np.array([100.0, -50.0, 7.0])
 
 
 @pytest.mark.parametrize("is_perspective", [True, False])
-def test_places_are_where_the_matrices_of_opengl_bring_them(is_perspective: bool) -> None:
+def test_projection_equals_the_opengl_matrices(is_perspective: bool) -> None:
     camera = Camera(is_perspective=is_perspective).turned(30, 40, 5).centred([1, 2, 3]).panned(40, -25, 300)
     near, far = camera.depths(sphere_around(POINTS))
     homogeneous = np.column_stack([POINTS, np.ones(len(POINTS))])
@@ -22,18 +22,18 @@ def test_places_are_where_the_matrices_of_opengl_bring_them(is_perspective: bool
     device = clip[:, :3] / clip[:, 3:]
     found = camera.projected(POINTS, 400, 300)
     assert np.allclose(found[:, 0], (device[:, 0] + 1) * 200) and np.allclose(found[:, 1], (1 - device[:, 1]) * 150)
-    # What is seen lies between the planes, and what is nearer has the lesser depth in both.
+    # Visible points lie between the planes, and nearer ones have smaller depth in both.
     assert (np.abs(device[:, 2]) <= 1 + 1e-9).all()
     assert (np.argsort(device[:, 2]) == np.argsort(found[:, 2])).all()
 
 
 @given(st.floats(-200, 200), st.floats(-200, 200), st.floats(-200, 200))
-def test_a_turned_view_stays_a_rotation(right: float, down: float, clockwise: float) -> None:
+def test_rotated_view_stays_a_rotation(right: float, down: float, clockwise: float) -> None:
     rotation = Camera().turned(right, down, clockwise).turned(down, clockwise, right).rotation
     assert np.allclose(rotation @ rotation.T, np.eye(3)) and np.linalg.det(rotation) == pytest.approx(1)
 
 
-def test_what_is_in_front_follows_the_hand() -> None:
+def test_front_follows_the_drag() -> None:
     front = np.array([[0.0, 0.0, 10.0]])
     before = Camera().projected(front, 200, 200)[0]
     right, down = (camera.projected(front, 200, 200)[0] for camera in (Camera().turned(10, 0), Camera().turned(0, 10)))
@@ -43,7 +43,7 @@ def test_what_is_in_front_follows_the_hand() -> None:
 
 
 @pytest.mark.parametrize("is_perspective", [True, False])
-def test_what_is_under_the_pointer_stays_there_when_it_zooms(is_perspective: bool) -> None:
+def test_point_under_pointer_stays_when_zooming(is_perspective: bool) -> None:
     camera = Camera(is_perspective=is_perspective).panned(10, 5, 300)
     # At the depth of the centre.
     place = np.array([[7.0, -4.0, 0.0]])
@@ -56,15 +56,15 @@ def test_what_is_under_the_pointer_stays_there_when_it_zooms(is_perspective: boo
 
 @pytest.mark.parametrize("is_perspective", [True, False])
 @pytest.mark.parametrize("aspect", [0.4, 1.0, 3.0])
-def test_all_that_fits_is_in_the_picture(is_perspective: bool, aspect: float) -> None:
+def test_fitted_scene_is_inside_the_image(is_perspective: bool, aspect: float) -> None:
     camera = Camera(is_perspective=is_perspective).turned(33, 21).fitted(POINTS + ASIDE, aspect)
     found = camera.projected(POINTS + ASIDE, 300 * aspect, 300)
     assert (found[:, 0] > 0).all() and (found[:, 0] < 300 * aspect).all() and (found[:, 1] > 0).all() and (found[:, 1] < 300).all()
-    # And it is not a dot in the middle.
+    # It is not a dot in the middle.
     assert np.ptp(found[:, 0]) > 0.5 * 300 * aspect or np.ptp(found[:, 1]) > 150
 
 
-def test_a_scene_is_first_seen_from_where_it_spreads_most() -> None:
+def test_first_view_shows_the_widest_spread() -> None:
     flat = POINTS * [1.0, 5.0, 0.2]
     camera = Camera().turned(70, 20).facing(flat)
     spread = np.ptp(camera.seen(flat), axis=0)
@@ -72,7 +72,7 @@ def test_a_scene_is_first_seen_from_where_it_spreads_most() -> None:
     assert (Camera().facing(flat).rotation == camera.rotation).all()
 
 
-def test_places_that_are_none_are_left_out() -> None:
+def test_invalid_coordinates_are_left_out() -> None:
     some = np.array([[np.nan, 0, 0], [1.0, 2.0, 3.0], [np.inf, 0, 0]])
     sphere = sphere_around(some)
     assert np.isfinite(sphere.centre).all() and sphere.radius < 10

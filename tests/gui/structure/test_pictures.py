@@ -1,4 +1,4 @@
-"""Pictures as files: a PNG of any size, and a turntable."""
+"""Tests of images as files: a PNG of any size, and a turntable."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pixels(path: Path) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size", [(16, 16), (333, 77), (1600, 1200)])
-def test_a_picture_has_the_size_that_was_asked_for(canvas: StructureCanvas, size: tuple[int, int], tmp_path: Path) -> None:
+def test_image_has_the_requested_size(canvas: StructureCanvas, size: tuple[int, int], tmp_path: Path) -> None:
     dialog = dialog_of(canvas, is_turntable=False)
     dialog.width_box.setValue(size[0])
     dialog.height_box.setValue(size[1])
@@ -53,7 +53,7 @@ def test_a_picture_has_the_size_that_was_asked_for(canvas: StructureCanvas, size
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
 
 
-def test_a_picture_is_of_the_moment_when_it_was_asked_for(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_image_shows_the_scene_at_the_request(canvas: StructureCanvas, tmp_path: Path) -> None:
     tasks = [PictureTask(SceneSnapshot.of(canvas, has_text=True), QSize(320, 240), tmp_path / f"{i}.png") for i in range(2)]
     tasks[0].run(Progress())
     canvas.scene.hits[0].is_shown = False
@@ -66,7 +66,7 @@ def test_a_picture_is_of_the_moment_when_it_was_asked_for(canvas: StructureCanva
     assert (pixels(tmp_path / "0.png") != pixels(tmp_path / "2.png")).any()
 
 
-def test_a_picture_with_too_many_pixels_is_not_offered(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_image_with_too_many_pixels_is_not_offered(canvas: StructureCanvas, tmp_path: Path) -> None:
     dialog = dialog_of(canvas, is_turntable=False)
     assert dialog.save_button.isEnabled()
     dialog.width_box.setValue(16_000)
@@ -77,7 +77,7 @@ def test_a_picture_with_too_many_pixels_is_not_offered(canvas: StructureCanvas, 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_turntable_is_one_turn_that_begins_anew(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_turntable_is_one_seamless_turn(canvas: StructureCanvas, tmp_path: Path) -> None:
     dialog = dialog_of(canvas, is_turntable=True)
     dialog.width_box.setValue(120)
     dialog.height_box.setValue(90)
@@ -94,7 +94,7 @@ def test_a_turntable_is_one_turn_that_begins_anew(canvas: StructureCanvas, tmp_p
             frames.append(np.asarray(film.convert("RGB")).astype(int))
     changes = [np.abs(frames[i] - frames[i - 1]).mean() for i in range(20)]
     assert min(changes) > 0
-    # The last goes over into the first as each does into the next.
+    # The last image continues into the first as each does into the next.
     assert changes[0] < 2 * max(changes[1:])
     assert np.abs(frames[0] - pixels_of_photograph(task)).mean() < 6
 
@@ -105,7 +105,7 @@ def pixels_of_photograph(task: TurntableTask) -> np.ndarray:
     return raw[:, :, 2::-1].astype(int)
 
 
-def test_a_cancelled_turntable_leaves_nothing(canvas: StructureCanvas, tmp_path: Path) -> None:
+def test_cancelled_turntable_leaves_no_file(canvas: StructureCanvas, tmp_path: Path) -> None:
     progress = Progress(lambda event: progress.cancel() if event.stage == "Drawing" else None)
     task = TurntableTask(SceneSnapshot.of(canvas, has_text=True), QSize(60, 40), 5.0, tmp_path / "turn.gif")
     with pytest.raises(Cancelled):
@@ -113,7 +113,7 @@ def test_a_cancelled_turntable_leaves_nothing(canvas: StructureCanvas, tmp_path:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_picture_on_the_screen_is_copied(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_visible_image_is_copied(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NO_OPENGL, "1")
     said: list[str] = []
     panel = StructurePanel(lambda kind, function, done, failed: done(function()))

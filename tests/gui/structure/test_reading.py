@@ -1,4 +1,4 @@
-"""What is read besides the chains of a hit, on real files: other chains, side chains, B-factors, and what is written of all."""
+"""Tests of data read besides the chains of a hit from real files: other chains, side chains, B-factors, and exports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def globins(shared_data: Path) -> tuple[Trace, Trace]:
     return trace_of_query(query), trace_of_hit(row, query, target)
 
 
-def test_a_side_chain_lies_where_its_residue_does(globins: tuple[Trace, Trace]) -> None:
+def test_side_chain_lies_at_its_residue(globins: tuple[Trace, Trace]) -> None:
     for trace in globins:
         row = trace.letters.index("F")
         atoms = side_chain(trace, row)
@@ -47,7 +47,7 @@ def test_a_side_chain_lies_where_its_residue_does(globins: tuple[Trace, Trace]) 
         assert (lengths > 1.2).all() and (lengths < 1.7).all()
 
 
-def test_other_chains_of_a_file_move_with_their_hit(tmp_path: Path, globins: tuple[Trace, Trace]) -> None:
+def test_other_chains_move_with_their_hit(tmp_path: Path, globins: tuple[Trace, Trace]) -> None:
     _, hit = globins
     structure = gemmi.read_structure(str(hit.path), format=gemmi.CoorFormat.Pdb)
     chain = structure[0][0]
@@ -69,7 +69,7 @@ def test_other_chains_of_a_file_move_with_their_hit(tmp_path: Path, globins: tup
         other_chains(trace)
 
 
-def test_a_file_that_is_gone_is_told(globins: tuple[Trace, Trace]) -> None:
+def test_missing_file_is_reported(globins: tuple[Trace, Trace]) -> None:
     scene = scene_of(1)
     for trace in scene.traces:
         with pytest.raises(InputError):
@@ -78,7 +78,7 @@ def test_a_file_that_is_gone_is_told(globins: tuple[Trace, Trace]) -> None:
             other_chains(trace)
 
 
-def test_what_is_shown_is_written_superposed_with_its_colours(globins: tuple[Trace, Trace], tmp_path: Path) -> None:
+def test_scene_is_exported_superposed_with_colours(globins: tuple[Trace, Trace], tmp_path: Path) -> None:
     from PySide6.QtGui import QColor
 
     scene = Scene()

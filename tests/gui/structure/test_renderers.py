@@ -1,4 +1,4 @@
-"""OpenGL and the engine draw the same; and what happens where there is no OpenGL."""
+"""Tests that OpenGL and the engine draw the same, and of machines without OpenGL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZE = QSize(240, 180)
 
 
 def pixels(image: QImage) -> NDArray[np.int64]:
-    """(height, width, 3)."""
+    """Return the pixels (height, width, 3)."""
     image = image.convertToFormat(QImage.Format.Format_RGB888)
     rows = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())
     return rows[:, : 3 * image.width()].reshape(image.height(), image.width(), 3).astype(np.int64)
@@ -52,7 +52,7 @@ def drawn(
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("is_perspective", [True, False])
-def test_both_draw_the_same(opengl: OpenGLRenderer, style: str, is_perspective: bool) -> None:
+def test_both_renderers_draw_the_same(opengl: OpenGLRenderer, style: str, is_perspective: bool) -> None:
     scene = scene_of(2)
     scene.style = style
     camera = Camera(is_perspective=is_perspective).facing(scene.points()).fitted(scene.points(), 4 / 3).panned(9, -6, 180)
@@ -65,7 +65,7 @@ def test_both_draw_the_same(opengl: OpenGLRenderer, style: str, is_perspective: 
 
 
 @pytest.mark.parametrize("background", ["white", "grey", "black"])
-def test_what_is_far_takes_the_colour_of_the_background(opengl: OpenGLRenderer, background: str) -> None:
+def test_distant_parts_fade_to_the_background(opengl: OpenGLRenderer, background: str) -> None:
     balls = spheres(np.array([[-10.0, 0, 30], [10.0, 0, -30]]), 5.0, 3)
     bodies = [Body(balls, np.full((len(balls.vertices), 3), (200, 60, 20), np.uint8))]
     scene = scene_of(0)
@@ -79,7 +79,7 @@ def test_what_is_far_takes_the_colour_of_the_background(opengl: OpenGLRenderer, 
         assert (plain[90, 90] == plain[90, 150]).all() and (plain[0, 0] == ground).all()
 
 
-def test_no_face_is_black_whichever_way_it_is_turned(opengl: OpenGLRenderer) -> None:
+def test_no_face_is_black_at_any_rotation(opengl: OpenGLRenderer) -> None:
     scene = scene_of(0)
     for renderer in (opengl, DrawnRenderer()):
         camera = Camera().facing(scene.points()).fitted(scene.points(), 4 / 3)
@@ -89,7 +89,7 @@ def test_no_face_is_black_whichever_way_it_is_turned(opengl: OpenGLRenderer) -> 
             assert drawn(renderer, scene, camera, fog=False, is_smooth=False)[:, :, 2].min() > 0.35 * 178
 
 
-def test_buffers_go_with_what_is_no_longer_drawn(opengl: OpenGLRenderer) -> None:
+def test_buffers_are_freed_with_their_bodies(opengl: OpenGLRenderer) -> None:
     scene = scene_of(3)
     drawn(opengl, scene)
     assert opengl.n_buffers == 3 * 4 + 1
@@ -106,14 +106,14 @@ def test_buffers_go_with_what_is_no_longer_drawn(opengl: OpenGLRenderer) -> None
     assert opengl.n_buffers == 0
 
 
-def test_other_colours_of_the_same_meshes_are_drawn_as_if_they_were_new(opengl: OpenGLRenderer) -> None:
+def test_recoloured_meshes_are_drawn_as_new(opengl: OpenGLRenderer) -> None:
     scene = scene_of(3)
     before = drawn(opengl, scene, is_smooth=False)
     uploaded = {key: one.points for key, one in opengl._uploaded.items()}
     assert scene.query is not None
     scene.lit = {scene.query: np.arange(len(scene.query)) % 3 == 0}
     after = drawn(opengl, scene, is_smooth=False)
-    # The places of the vertices stayed in the card's memory.
+    # The vertex positions stayed in GPU memory.
     assert {key: one.points for key, one in opengl._uploaded.items()} == uploaded
     fresh = OpenGLRenderer()
     assert (after != before).any() and (after == drawn(fresh, scene, is_smooth=False)).all()
@@ -124,9 +124,7 @@ def test_other_colours_of_the_same_meshes_are_drawn_as_if_they_were_new(opengl: 
     assert (drawn(opengl, scene, bodies=twice, is_smooth=False) == alone).all()
 
 
-def test_what_changes_its_colour_is_drawn_over_what_it_was_and_the_picture_is_that_of_a_new_one(
-    opengl: OpenGLRenderer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recoloured_bodies_are_drawn_over_the_old(opengl: OpenGLRenderer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.gui.structure.opengl_renderer._FEW_TRIANGLES", 400)
     scene = scene_of(8)
     camera = Camera().facing(scene.points()).fitted(scene.points(), 4 / 3)
@@ -148,8 +146,8 @@ def test_what_changes_its_colour_is_drawn_over_what_it_was_and_the_picture_is_th
         if step == 7:
             camera = camera.turned(40.0, 10.0)
         if step == 4:
-            drawn(opengl, scene, camera)  # a smooth picture, of which the others know nothing
-        # What is picked comes and goes.
+            drawn(opengl, scene, camera)  # a smooth image, independent of the others
+        # Picks appear and disappear.
         bodies = [*scene.bodies(100_000), *([ball] if step % 3 else [])]
         triangles.clear()
         found = drawn(opengl, scene, camera, bodies=bodies, is_smooth=False)
@@ -159,12 +157,12 @@ def test_what_changes_its_colour_is_drawn_over_what_it_was_and_the_picture_is_th
         fresh.close()
 
 
-def test_nothing_is_a_picture_too(opengl: OpenGLRenderer) -> None:
+def test_empty_scene_has_an_image(opengl: OpenGLRenderer) -> None:
     for renderer in (opengl, DrawnRenderer()):
         assert (drawn(renderer, scene_of(0), bodies=[]) == 255).all()
 
 
-def test_what_is_too_large_is_refused(opengl: OpenGLRenderer) -> None:
+def test_oversized_image_is_refused(opengl: OpenGLRenderer) -> None:
     scene = scene_of(0)
     for renderer in (opengl, DrawnRenderer()):
         with pytest.raises(RenderingError):
@@ -172,7 +170,7 @@ def test_what_is_too_large_is_refused(opengl: OpenGLRenderer) -> None:
     assert finest(QSize(8000, 6000)) == 1 and finest(QSize(640, 480)) == 4
 
 
-def test_a_large_picture_is_drawn_coarser_while_it_is_turned() -> None:
+def test_large_scene_is_coarser_while_rotated() -> None:
     scene = scene_of(0)
     image = DrawnRenderer().picture(
         scene.bodies(1000), Camera(), scene.sphere(), Backdrop(QColor("white")), QSize(2000, 1500), is_smooth=False
@@ -198,7 +196,7 @@ print(type(renderer).__name__, "|", why)
 @pytest.mark.parametrize(
     "environment", [{"QT_QPA_PLATFORM": "offscreen"}, {"QT_XCB_GL_INTEGRATION": "none"}], ids=["a platform without", "a display without"]
 )
-def test_where_there_is_no_opengl_the_engine_draws(environment: dict[str, str], display: None) -> None:
+def test_engine_draws_without_opengl(environment: dict[str, str], display: None) -> None:
     if "QT_XCB_GL_INTEGRATION" in environment and os.environ.get("QT_QPA_PLATFORM", "xcb") != "xcb":
         pytest.skip("needs an X display")
     done = subprocess.run(
@@ -214,6 +212,6 @@ def test_where_there_is_no_opengl_the_engine_draws(environment: dict[str, str], 
     assert name == "DrawnRenderer" and why
 
 
-def test_a_body_without_triangles_is_no_body() -> None:
+def test_body_without_triangles_is_skipped() -> None:
     scene = scene_of(0)
     assert all(isinstance(body.mesh, Mesh) and len(body.mesh.triangles) for body in scene.bodies(1000))

@@ -1,4 +1,4 @@
-"""What is shown in three dimensions, and what is drawn of it."""
+"""Tests of the content of a scene in three dimensions, and of what is drawn of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def triangles(scene: Scene) -> int:
     return sum(len(body.mesh.triangles) for body in scene.bodies(300_000))
 
 
-def test_the_chosen_hit_gives_way_to_the_next_and_a_kept_one_stays() -> None:
+def test_selected_hit_is_replaced_and_pinned_hit_stays() -> None:
     query, hits = query_and_hits(4)
     scene = Scene()
     scene.show(query, hits[0])
@@ -26,10 +26,10 @@ def test_the_chosen_hit_gives_way_to_the_next_and_a_kept_one_stays() -> None:
     scene.hits[0].is_pinned = True
     scene.show(query, hits[2])
     assert [(hit.trace, hit.number) for hit in scene.hits] == [(hits[1], 1), (hits[2], 2)]
-    # The same hit again is the one that is there, with its colour.
+    # The same hit again is the existing one, with its colour.
     scene.show(query, hits[1])
     assert [(hit.trace, hit.number) for hit in scene.hits] == [(hits[1], 1)]
-    # The same query read again is no other one.
+    # The same query read again is the same.
     scene.show(trace_of_query(query.found), hits[3])
     assert scene.query is query and len(scene.hits) == 2
     scene.unpin_others()
@@ -39,21 +39,21 @@ def test_the_chosen_hit_gives_way_to_the_next_and_a_kept_one_stays() -> None:
     assert scene.query is other and scene.hits == [] and scene.chosen is None
 
 
-def test_twenty_hits_have_twenty_colours_and_more_are_left_out() -> None:
+def test_twenty_hits_have_colours_and_more_are_left_out() -> None:
     query, hits = query_and_hits(23, 40)
     scene = Scene()
     scene.show(query, hits[0])
     assert scene.add(hits) == 3 and len(scene.hits) == MAXIMUM_HITS
     tones = [tuple(colour[0]) for colour in scene.coloured("partner").colours]
     assert len(set(tones)) == 21 and tones[0] == CHAIN_COLOURS[0]
-    # A hit that goes leaves its colour to the next, and the others keep theirs.
+    # A removed hit frees its colour for the next, and the others retain theirs.
     gone = scene.hits.pop(4)
     before = {hit.trace: hit.number for hit in scene.hits}
     scene.add([hits[22]])
     assert scene.hits[-1].number == gone.number and {hit.trace: hit.number for hit in scene.hits[:-1]} == before
 
 
-def test_a_hit_that_is_switched_off_is_not_drawn_and_the_others_are_not_made_anew() -> None:
+def test_hidden_hit_is_not_drawn_and_others_are_reused() -> None:
     scene = scene_of(3)
     first = scene.bodies(100_000)
     assert len(first) == 4 and all(a is b for a, b in zip(first, scene.bodies(100_000), strict=True))
@@ -64,7 +64,7 @@ def test_a_hit_that_is_switched_off_is_not_drawn_and_the_others_are_not_made_ane
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_only_aligned_residues_are_shown_where_they_alone_are_wanted(style: str) -> None:
+def test_only_aligned_residues_are_shown_on_request(style: str) -> None:
     scene = scene_of(1)
     scene.style = style
     whole = triangles(scene)
@@ -94,7 +94,7 @@ def test_many_residues_are_drawn_coarser() -> None:
     assert _detail("ribbon", 10**7, 1000) == _detail("ribbon", 10**9, 1000)
 
 
-def test_a_copy_stays_as_it_was() -> None:
+def test_snapshot_does_not_change() -> None:
     scene = scene_of(2)
     copied = scene.copied()
     scene.hits[0].is_shown = False
@@ -116,7 +116,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.parametrize("style", STYLES)
-def test_odd_coordinates_are_drawn_as_far_as_they_can_be(case: str, style: str) -> None:
+def test_odd_coordinates_are_drawn_where_possible(case: str, style: str) -> None:
     place = HOSTILE[case]
     query, target = chain("query", place), chain("target", place)
     pairs = np.repeat(np.arange(len(place), dtype=np.int32)[:, None], 2, axis=1)
@@ -132,7 +132,7 @@ def test_odd_coordinates_are_drawn_as_far_as_they_can_be(case: str, style: str) 
     assert all(np.isfinite(pick.place).all() for pick in scene.picks)
 
 
-def test_ligands_are_drawn_where_they_are_wanted() -> None:
+def test_ligands_are_drawn_on_request() -> None:
     scene = scene_of()
     assert scene.query is not None
     n_before = len(scene.bodies(100_000))
@@ -148,7 +148,7 @@ def test_ligands_are_drawn_where_they_are_wanted() -> None:
     assert len(scene.bodies(100_000)) == n_before
 
 
-def test_the_nearest_atoms_of_two_picked_residues_are_told() -> None:
+def test_nearest_atoms_of_two_picked_residues_are_shown() -> None:
     scene = scene_of()
     assert scene.query is not None
     one, other = Pick(scene.query, 3), Pick(scene.query, 8)

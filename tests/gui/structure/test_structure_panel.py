@@ -1,4 +1,4 @@
-"""The view in three dimensions, driven as a person would: by hand, by keys, and from the tables and the alignment beside it."""
+"""Tests of the view in three dimensions with mouse, keys, tables and the linked alignment."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def project(searched: Path, tmp_path: Path) -> Project:
 
 @pytest.fixture(params=["OpenGL", "drawn"])
 def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What draws: OpenGL where there is one, and the engine."""
+    """Renderer of the view: OpenGL if available, and the engine."""
     if request.param == "OpenGL":
         request.getfixturevalue("opengl")
     else:
@@ -79,7 +79,7 @@ def view(by: str, project: Project, qtbot: QtBot, theme: Theme) -> Iterator[Stru
 
 @pytest.fixture
 def drawn_view(monkeypatch: pytest.MonkeyPatch, project: Project, qtbot: QtBot, theme: Theme) -> Iterator[StructureView]:
-    """For what is the same whoever draws."""
+    """View drawn by the engine, for behaviour that does not depend on the renderer."""
     monkeypatch.setenv(NO_OPENGL, "1")
     widget = shown(project, qtbot)
     yield widget
@@ -98,14 +98,14 @@ def pair_of(view: StructureView) -> StructurePair:
 
 
 def place_of(panel: StructurePanel, pick: Pick) -> QPoint:
-    """Where the residue is on the canvas."""
+    """Return the position of the residue on the canvas."""
     canvas = panel.canvas
     x, y, _ = canvas.camera.projected(pick.place[None], canvas.width(), canvas.height())[0].tolist()
     return QPoint(round(x), round(y))
 
 
 def front_residue(panel: StructurePanel, number: int) -> Pick:
-    """A residue of the query (0) or of the chosen hit (1) that is under the pointer where it is on the canvas."""
+    """Return a residue of the query (0) or the selected hit (1) that is in front at its position on the canvas."""
     trace = panel.scene.traces[number]
     for row in range(len(trace)):
         pick = Pick(trace, row)
@@ -115,7 +115,7 @@ def front_residue(panel: StructurePanel, number: int) -> Pick:
     raise AssertionError("no residue of the chain is in front")
 
 
-def test_the_chosen_hit_is_shown_with_its_query_and_drawn(view: StructureView, by: str) -> None:
+def test_selected_hit_is_drawn_with_its_query(view: StructureView, by: str) -> None:
     panel = panel_of(view)
     pair = pair_of(view)
     assert [trace.name for trace in panel.scene.traces] == [pair.query_name, pair.subject_name]
@@ -130,10 +130,10 @@ def test_the_chosen_hit_is_shown_with_its_query_and_drawn(view: StructureView, b
     assert not cut_off(view)
 
 
-def test_what_draws_is_made_and_compiled_before_the_first_smooth_picture(
+def test_renderer_compiles_before_the_first_smooth_image(
     opengl: OpenGLRenderer, project: Project, qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In software each takes as long as the window may stand still: making the context, the sample, and the picture are of three turns."""
+    """In software each step may block for long: context, sample and image are made in three turns."""
     done: list[tuple[int, str]] = []
     turn = 0
 
@@ -169,7 +169,7 @@ def test_what_draws_is_made_and_compiled_before_the_first_smooth_picture(
 
 
 @DRAWN
-def test_a_click_on_a_residue_marks_it_everywhere(view: StructureView, qtbot: QtBot) -> None:
+def test_click_on_residue_marks_it_in_all_views(view: StructureView, qtbot: QtBot) -> None:
     panel, pair = panel_of(view), pair_of(view)
     pick = front_residue(panel, 1)
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=place_of(panel, pick))
@@ -179,21 +179,21 @@ def test_a_click_on_a_residue_marks_it_everywhere(view: StructureView, qtbot: Qt
     index = panel.pair_table.currentIndex()
     if pair.of_query[column] >= 0:
         assert panel.pair_table.model().index(index.row(), 1).data() == pick.label
-    # One more, with the distance between both.
+    # Another pick, with the distance between both.
     said: list[str] = []
     view.message.connect(said.append)
     other = front_residue(panel, 0)
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, place_of(panel, other))
     assert panel.scene.picks == [pick, other]
     assert said[-1].endswith(f"{np.linalg.norm(pick.place.astype(float) - other.place):.2f} Å")
-    # A click beside all picks nothing, which can be taken back.
+    # A click on the background clears the picks, which can be undone.
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
     assert panel.scene.picks == [] and view.alignment.plot.marks == {}
     panel.undo_action.trigger()
     assert panel.scene.picks == [pick, other] and view.alignment.plot.marks
 
 
-def test_a_click_on_a_column_picks_both_residues(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_click_on_column_picks_both_residues(drawn_view: StructureView, qtbot: QtBot) -> None:
     view, panel, pair = drawn_view, panel_of(drawn_view), pair_of(drawn_view)
     plot = view.alignment.plot
     column = int(np.flatnonzero((pair.of_query >= 0) & (pair.of_target >= 0))[7])
@@ -213,17 +213,17 @@ def test_a_click_on_a_column_picks_both_residues(drawn_view: StructureView, qtbo
     assert chosen is not None and chosen.trace.pairs is not None
     distance = panel.pair_table.model().index(panel.pair_table.currentIndex().row(), 2).data()
     assert float(distance) == pytest.approx(pair.distance[column], abs=0.006)
-    # The next column by the keyboard.
+    # Move to the next column by keyboard.
     plot.setFocus()
     QTest.keyClick(plot, Qt.Key.Key_Right)
     assert list(plot.marks) == [column + 1]
-    # And back from the table.
+    # Select it from the table too.
     panel.pair_table.setCurrentIndex(panel.pair_table.model().index(0, 0))
     first = int(np.flatnonzero((pair.of_query >= 0) & (pair.of_target >= 0))[0])
     assert list(plot.marks) == [first] and [pick.row for pick in panel.scene.picks] == [pair.of_query[first], pair.of_target[first]]
 
 
-def test_the_table_of_pairs_sorts_by_distance_and_is_copied(drawn_view: StructureView) -> None:
+def test_pair_table_sorts_by_distance_and_is_copied(drawn_view: StructureView) -> None:
     table, pair = panel_of(drawn_view).pair_table, pair_of(drawn_view)
     panel_of(drawn_view).tabs.setCurrentIndex(1)
     table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
@@ -239,7 +239,7 @@ def test_the_table_of_pairs_sorts_by_distance_and_is_copied(drawn_view: Structur
 
 
 @DRAWN
-def test_a_hit_chosen_in_the_table_is_superposed_at_once_and_the_view_stays(view: StructureView, qtbot: QtBot) -> None:
+def test_selected_hit_is_superposed_and_the_view_stays(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     camera = panel.canvas.camera.turned(20, 10)
     panel.canvas._take(camera)
@@ -247,20 +247,20 @@ def test_a_hit_chosen_in_the_table_is_superposed_at_once_and_the_view_stays(view
     settle(view, qtbot)
     assert panel.scene.chosen is not None and panel.scene.chosen.trace.name == pair_of(view).subject_name
     assert panel.canvas.camera is camera and len(panel.scene.hits) == 1
-    # A kept one stays beside the next.
+    # A pinned hit stays next to the new one.
     panel.pin_action.trigger()
     click_row(view.hits, 2, qtbot)
     settle(view, qtbot)
     assert len(panel.scene.hits) == 2 and panel.hit_list.count() == 3
     panel.unpin_action.trigger()
     assert len(panel.scene.hits) == 1
-    # Another query brings another scene.
+    # Another query has another scene.
     view.queries.view.choose(1)
     settle(view, qtbot)
     assert panel.scene.query is not None and panel.scene.query.name == pair_of(view).query_name == "other"
 
 
-def test_selected_hits_are_superposed_together_and_switched_by_the_keyboard(view: StructureView, qtbot: QtBot) -> None:
+def test_selected_hits_are_superposed_and_toggled_by_keys(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     view.superpose_selected()
     settle(view, qtbot)
@@ -278,7 +278,7 @@ def test_selected_hits_are_superposed_together_and_switched_by_the_keyboard(view
     assert all(hit.is_shown for hit in panel.scene.hits)
 
 
-def test_a_picked_residue_of_another_hit_marks_the_query_in_the_alignment(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_picked_residue_of_other_hit_marks_the_query(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     drawn_view.superpose_selected()
     settle(drawn_view, qtbot)
@@ -291,7 +291,7 @@ def test_a_picked_residue_of_another_hit_marks_the_query_in_the_alignment(drawn_
 
 
 @DRAWN
-def test_hands_turn_pan_and_zoom(view: StructureView, qtbot: QtBot) -> None:
+def test_mouse_rotates_pans_and_zooms(view: StructureView, qtbot: QtBot) -> None:
     canvas = panel_of(view).canvas
     before = canvas.camera
 
@@ -338,7 +338,7 @@ def test_hands_turn_pan_and_zoom(view: StructureView, qtbot: QtBot) -> None:
     assert not canvas.camera.is_perspective
 
 
-def test_a_view_that_nobody_has_moved_grows_with_its_room(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_unmoved_view_grows_with_its_widget(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     canvas = panel.canvas
 
@@ -358,7 +358,7 @@ def test_a_view_that_nobody_has_moved_grows_with_its_room(drawn_view: StructureV
     assert canvas.camera is moved
 
 
-def test_it_spins_until_it_is_told_to_stop_or_hidden(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_spin_ends_when_stopped_or_hidden(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     before = panel.canvas.camera
     panel.spin_action.trigger()
@@ -367,7 +367,7 @@ def test_it_spins_until_it_is_told_to_stop_or_hidden(drawn_view: StructureView, 
     assert not panel.canvas.is_spinning and not panel.spin_action.isChecked()
 
 
-def test_it_is_centred_on_a_residue_and_on_what_is_aligned(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_view_centres_on_residue_or_aligned_part(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     canvas = panel.canvas
     pick = front_residue(panel, 0)
@@ -395,7 +395,7 @@ def test_every_style_extent_background_and_scheme_is_drawn(view: StructureView, 
             settle(view, qtbot)
             pictures.add(bytes(panel.canvas.grab().toImage().constBits()))
         box.setCurrentIndex(0)
-    # No residue of these is predicted, but their files have B-factors, whose scale is drawn: nothing denies it.
+    # No residue is predicted, but the files have B-factors: their scale is drawn without a warning.
     assert len(pictures) >= 10 and not any("B-factors" in text for text in said)
     assert panel.scene.b_factors and all(np.isfinite(values).any() for values in panel.scene.b_factors.values())
     for name in BACKGROUNDS:
@@ -407,7 +407,7 @@ def test_every_style_extent_background_and_scheme_is_drawn(view: StructureView, 
     assert not panel.canvas.overlay.legend and not panel.canvas.overlay.ends
 
 
-def test_it_follows_the_look_of_the_window(drawn_view: StructureView, theme: Theme, qtbot: QtBot) -> None:
+def test_panel_follows_the_theme(drawn_view: StructureView, theme: Theme, qtbot: QtBot) -> None:
     canvas = panel_of(drawn_view).canvas
     light = canvas.background_colour
     theme.choose("dark")
@@ -416,10 +416,10 @@ def test_it_follows_the_look_of_the_window(drawn_view: StructureView, theme: The
     assert canvas.grab().toImage().pixelColor(2, 2) == canvas.background_colour
 
 
-def test_where_there_is_little_room_it_stands_below_the_alignment_or_takes_its_place(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_panel_moves_below_or_replaces_alignment_when_narrow(drawn_view: StructureView, qtbot: QtBot) -> None:
     view = drawn_view
     assert view.alignment.isVisible() and panel_of(view).isVisible()
-    # What a window of 1024 x 700 with its project pane has.
+    # Size of the panel in a window of 1024 x 700 with the project pane.
     view.resize(740, 600)
     qtbot.waitUntil(lambda: panel_of(view).y() >= view.alignment.geometry().bottom() and not cut_off(view))
     assert view.alignment.isVisible() and panel_of(view).isVisible()
@@ -434,7 +434,7 @@ def test_where_there_is_little_room_it_stands_below_the_alignment_or_takes_its_p
     assert view.alignment.isVisible() and panel_of(view).isVisible()
 
 
-def test_that_it_is_shown_is_kept_and_a_hit_without_files_says_why(
+def test_visibility_is_remembered_and_missing_files_explained(
     drawn_view: StructureView, project: Project, searched: Path, qtbot: QtBot, tmp_path: Path
 ) -> None:
     state = drawn_view.state()
@@ -455,7 +455,7 @@ def test_that_it_is_shown_is_kept_and_a_hit_without_files_says_why(
         hidden.rename(query)
 
 
-def test_the_memory_of_opengl_is_flat_however_many_hits_are_looked_at(opengl: OpenGLRenderer, project: Project, qtbot: QtBot) -> None:
+def test_opengl_memory_is_flat_over_many_hits(opengl: OpenGLRenderer, project: Project, qtbot: QtBot) -> None:
     view = shown(project, qtbot)
     panel = panel_of(view)
     seen = set()
@@ -466,19 +466,19 @@ def test_the_memory_of_opengl_is_flat_however_many_hits_are_looked_at(opengl: Op
         assert isinstance(panel.canvas.renderer, OpenGLRenderer)
         seen.add(panel.canvas.renderer.n_buffers)
         assert len(panel.scene._meshes) == 2 and len(view._pairs) <= 64
-    # Two chains of three buffers each, and one or two pictures.
+    # Two chains of three buffers each, and one or two images.
     assert seen <= {7, 8}
     view.clear()
     assert panel.canvas._renderer is None
 
 
-def test_atoms_of_ligands_and_side_chains_are_picked_and_measured(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_ligand_and_side_chain_atoms_are_picked_and_measured(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     query = panel.scene.query
     assert query is not None
     residue = front_residue(panel, 0)
     beside = residue.place
-    # In front of all that is drawn, so that nothing else is under the pointer.
+    # In front of everything drawn, so that nothing else is under the pointer.
     toward = panel.canvas.camera.projected(np.eye(3) * 0.01 + beside, panel.canvas.width(), panel.canvas.height())
     nearer = np.eye(3)[int(np.argmin(toward[:, 2]))] * (1 if toward[:, 2].min() < toward[:, 2].max() else -1)
     iron, oxygen = beside + 25 * nearer, beside + 25 * nearer + np.roll(nearer, 1) * 9
@@ -500,7 +500,7 @@ def test_atoms_of_ligands_and_side_chains_are_picked_and_measured(drawn_view: St
     assert panel.canvas.text_at(QPointF(place_of(panel, atoms[0]))) == f"{query.name}: HEM FE"
     settle(drawn_view, qtbot)
     assert panel.scene.picks == atoms, "no residue is read for an atom of a ligand"
-    # An atom of a side chain, and a residue: from one to the other.
+    # The distance from a side-chain atom to a residue.
     panel.scene.atoms[query, residue.row] = Atoms(
         ("CA", "NZ"),
         ("C", "N"),
@@ -519,7 +519,7 @@ def test_atoms_of_ligands_and_side_chains_are_picked_and_measured(drawn_view: St
 
 
 @DRAWN
-def test_surfaces_are_made_of_the_files_and_stand_around_their_chains(view: StructureView, qtbot: QtBot) -> None:
+def test_surfaces_surround_their_chains(view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(view)
     panel.style_box.setCurrentIndex(panel.style_box.findData("surface"))
     assert panel.scene.style == "surface"
@@ -527,7 +527,7 @@ def test_surfaces_are_made_of_the_files_and_stand_around_their_chains(view: Stru
     for trace, mesh in panel.scene.surfaces.items():
         away = np.linalg.norm(mesh.vertices[:, None] - trace.position[None], axis=2)
         assert 1.0 < away.min(axis=1).mean() < 6.0 and away.min(axis=1).max() < 12.0
-        # A vertex is coloured as the residue that it is nearest to, or as one beside it.
+        # A vertex has the colour of the nearest residue or of its neighbour.
         assert (np.abs(np.argmin(away, axis=1) - mesh.residue) <= 1).mean() > 0.6
     ribbon = panel.canvas.grab().toImage()
     bodies = panel.scene.bodies(panel.canvas.renderer.maximum_triangles)
@@ -540,7 +540,7 @@ def test_surfaces_are_made_of_the_files_and_stand_around_their_chains(view: Stru
     panel.canvas.close_renderer()
 
 
-def test_where_a_file_is_gone_a_ribbon_stays_and_that_is_told_once(drawn_view: StructureView, qtbot: QtBot) -> None:
+def test_ribbon_stays_and_missing_file_is_reported_once(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     heard: list[str] = []
     panel.message.connect(heard.append)

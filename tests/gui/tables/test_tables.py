@@ -1,4 +1,4 @@
-"""Tables of any length: what they show is what is in the file, in the order and under the filter that was asked for."""
+"""Tests of tables of any length: they show the content of the file in the requested order and filter."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def settle(view: TableView, qtbot: QtBot) -> None:
 
 
 def shown(view: TableView, name: str, n: int | None = None) -> list[Any]:
-    """Values of a column in the order of the view, read through the model."""
+    """Return the values of a column in the order of the view, read through the model."""
     model = view._model
     section = [column.name for column in model.columns].index(name)
     return [model.index(row, section).data(Qt.ItemDataRole.UserRole) for row in range(len(model.rows) if n is None else n)]
@@ -84,7 +84,7 @@ def click_header(view: TableView, name: str, qtbot: QtBot) -> None:
     qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)
 
 
-def test_a_click_on_a_header_sorts_and_shows_the_order(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_click_on_header_sorts_and_shows_the_order(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     click_header(view, "score", qtbot)
     settle(view, qtbot)
     assert view._model.rows.tolist() == by_definition(psms["score"].to_pylist(), True), "numbers from the largest first"
@@ -111,14 +111,14 @@ def test_every_page_shows_the_file(view: TableView, psms: pa.Table, qtbot: QtBot
     assert shown(view, "charge") == [psms["charge"][i].as_py() for i in order]
 
 
-def test_until_a_page_is_there_its_cells_say_so_and_nothing_waits(view: TableView, qtbot: QtBot) -> None:
+def test_cells_show_loading_until_their_page_arrives(view: TableView, qtbot: QtBot) -> None:
     last = len(view._model.rows) - 1
     assert view._model.index(last, section_of(view, "peptide")).data() == "…"
     settle(view, qtbot)
     assert view._model.index(last, section_of(view, "peptide")).data() != "…"
 
 
-def test_the_newest_request_wins(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_newest_request_wins(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     orders = []
     view._model.orderChanged.connect(lambda: orders.append(view._model.order))
     for name in ("peptide", "q_value", "scan", "precursor_mz"):
@@ -128,8 +128,8 @@ def test_the_newest_request_wins(view: TableView, psms: pa.Table, qtbot: QtBot) 
     assert view._model.rows.tolist() == by_definition(psms["precursor_mz"].to_pylist(), False)
 
 
-def test_pages_of_the_order_before_are_not_taken_for_those_of_the_new_one(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
-    """While an order is awaited the old rows are still painted, and their pages asked for; the neighbours of these come after the order."""
+def test_pages_of_an_older_order_are_discarded(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+    """While an order is pending, the old rows are painted and request pages, which arrive after the new order."""
     model = view._model
     model.show(order=[("peptide", False)])
     model.index(PAGE_ROWS + 3, section_of(view, "peptide")).data()
@@ -144,7 +144,7 @@ def test_pages_of_the_order_before_are_not_taken_for_those_of_the_new_one(view: 
     assert set(shown(view, "charge", min(len(model.rows), PAGE_ROWS))) == {2}
 
 
-def test_the_chosen_row_stays_chosen_when_the_order_changes(view: TableView, qtbot: QtBot) -> None:
+def test_selected_row_stays_selected_when_order_changes(view: TableView, qtbot: QtBot) -> None:
     chosen: list[int] = []
     view.rowChosen.connect(lambda row, values: chosen.append(row))
     view.choose(7)
@@ -169,7 +169,7 @@ def test_keys_move_through_the_rows(view: TableView, psms: pa.Table, qtbot: QtBo
     assert told[-1][1] == psms["peptide"][last].as_py(), "values are told when their page is there"
 
 
-def test_copied_rows_are_what_a_spreadsheet_of_that_language_reads(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_copied_rows_suit_a_spreadsheet_of_the_locale(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     before = QLocale()
     QLocale.setDefault(GERMAN)
     try:
@@ -194,7 +194,7 @@ def test_copied_rows_are_what_a_spreadsheet_of_that_language_reads(view: TableVi
         assert cells["Proteins"] == "; ".join(row["proteins"])
 
 
-def test_a_saved_table_holds_all_rows_in_their_order(view: TableView, psms: pa.Table, tmp_path: Path, qtbot: QtBot) -> None:
+def test_saved_table_has_all_rows_in_order(view: TableView, psms: pa.Table, tmp_path: Path, qtbot: QtBot) -> None:
     view._model.show(order=[("score", True)], conditions=[compares("charge", "=", 2)])
     settle(view, qtbot)
     with qtbot.waitSignal(view.message):
@@ -206,7 +206,7 @@ def test_a_saved_table_holds_all_rows_in_their_order(view: TableView, psms: pa.T
     assert [float(line.split("\t")[names.index("score")]) for line in lines] == pytest.approx([psms["score"][i].as_py() for i in order])
 
 
-def test_the_disk_s_refusal_is_told(view: TableView, tmp_path: Path, qtbot: QtBot) -> None:
+def test_failed_write_is_reported(view: TableView, tmp_path: Path, qtbot: QtBot) -> None:
     with qtbot.waitSignal(view.failed) as told:
         (tmp_path / "a file").touch()
         view.save(tmp_path / "a file" / "out.tsv")
@@ -214,7 +214,7 @@ def test_the_disk_s_refusal_is_told(view: TableView, tmp_path: Path, qtbot: QtBo
     assert not told.args[0].startswith("Saved")
 
 
-def test_columns_are_chosen_in_a_menu(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_columns_are_selected_in_a_menu(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     assert view.isColumnHidden(section_of(view, "hyperscore"))
     menu = view.columns_menu()
     wanted = next(action for action in menu.actions() if action.text() == "Hyperscore")
@@ -231,14 +231,14 @@ def test_columns_are_chosen_in_a_menu(view: TableView, psms: pa.Table, qtbot: Qt
     assert "hyperscore" not in view.hidden_columns()
 
 
-def test_the_context_menu_comes_by_mouse_and_offers_what_keys_do(view: TableView, qtbot: QtBot) -> None:
+def test_context_menu_offers_the_actions_of_the_keys(view: TableView, qtbot: QtBot) -> None:
     texts = [action.text() for action in view.actions()]
     assert texts == ["&Copy", "&Save table…", "C&olumns and sorting…"]
     assert all(not action.shortcut().isEmpty() for action in view.actions())
     assert view.findChildren(QMenu) == []
 
 
-def test_decoys_are_set_apart(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+def test_decoys_are_marked(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
     decoys = psms["is_decoy"].to_pylist()
     section = section_of(view, "peptide")
     for row in (decoys.index(True), decoys.index(False)):
@@ -248,7 +248,7 @@ def test_decoys_are_set_apart(view: TableView, psms: pa.Table, qtbot: QtBot) -> 
         assert (colour is not None and colour.color() == QGuiApplication.palette().color(QPalette.ColorRole.PlaceholderText)) == decoys[row]
 
 
-def test_numbers_stand_right_and_headers_explain(view: TableView) -> None:
+def test_numbers_align_right_and_headers_explain(view: TableView) -> None:
     for section, column in enumerate(view._model.columns):
         alignment = Qt.AlignmentFlag(view._model.index(0, section).data(Qt.ItemDataRole.TextAlignmentRole))
         is_right = bool(alignment & Qt.AlignmentFlag.AlignRight)
@@ -256,7 +256,7 @@ def test_numbers_stand_right_and_headers_explain(view: TableView) -> None:
         assert len(view._model.headerData(section, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)) > 2
 
 
-def test_an_empty_table_says_why(view: TableView, qtbot: QtBot) -> None:
+def test_empty_table_explains_why(view: TableView, qtbot: QtBot) -> None:
     view.set_empty_text(lambda: "Nothing passes the filter.")
     view._model.show(conditions=[compares("charge", "=", 9)])
     settle(view, qtbot)
@@ -285,7 +285,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("column", "value", "english", "german", "machine"), VALUES)
-def test_values_read_as_the_language_writes_them(column: Column, value: Any, english: str, german: str, machine: str) -> None:
+def test_values_follow_the_locale(column: Column, value: Any, english: str, german: str, machine: str) -> None:
     american = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
     assert shown_text(column, value, american) == english
     assert shown_text(column, value, GERMAN).replace("E", "e") == german
