@@ -27,17 +27,17 @@ Files = Sequence[str | Path]
 Where = str | Path | None
 
 
-def few_proteins(folder: Path) -> Path:
-    """The last proteins of the sample database, those of the sample among them, for what does not depend on how many there are."""
+def few_proteins(folder: Path, n: int = N_PROTEINS) -> Path:
+    """The last n proteins of the sample database, those of the sample among them, for what does not depend on how many there are."""
     path = folder / "proteins.fasta"
-    path.write_text(_few_proteins(), encoding="utf-8")
+    path.write_text("".join(_few_proteins()[-n:]), encoding="utf-8")
     return path
 
 
 @cache
-def _few_proteins() -> str:
+def _few_proteins() -> list[str]:
     with gzip.open(resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"), "rt", encoding="utf-8") as file:
-        return "".join(f">{entry.rstrip()}\n" for entry in file.read().split("\n>")[-N_PROTEINS:])
+        return [f">{entry.rstrip()}\n" for entry in file.read().split("\n>")[-N_PROTEINS:]]
 
 
 def _asked(

@@ -19,7 +19,8 @@ def test_killed_searches_lose_nothing_mix_nothing_and_leave_nothing(tmp_path, mo
 def test_killed_commands_leave_nothing_after_the_next_run(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))  # which is set back
     names = ["predict", "export", "convert", "predict-blib"]
-    counts = killed_commands.run(6, 4, 2, tmp_path / "place", few_proteins(tmp_path), names)
+    # Predicting the library of a thousand proteins would take most of the time.
+    counts = killed_commands.run(6, 4, 2, tmp_path / "place", few_proteins(tmp_path, 200), names)
     assert counts.total() >= 3  # the others had ended
 
 

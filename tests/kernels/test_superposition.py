@@ -9,7 +9,8 @@ from proteoscope.kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, moments,
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.superposition import analysis
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError, twin
-from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions, SearchSteps
+from proteoscope.kernels.structure_layouts import EFFORTS, MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
+from tests.kernels.superposition_definition import bent_chains, tm_score
 from tests.shim.chain_inputs import random_chain, random_pairs
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import tuned
@@ -61,6 +62,22 @@ def test_chains_whose_rows_do_not_fit_into_shared_memory_and_those_too_long_to_a
         offsets = np.cumsum([0, *map(len, chains)])
         pairs = ChainPairs(np.concatenate(chains), offsets, np.zeros(1, np.int64), np.ones(1, np.int64), start, np.array([0, 40]))
         assert_same(superposed(ShimCard(), pairs, SHORT), superposed(Processor(1), pairs, SHORT))
+
+
+@pytest.mark.parametrize("kernels", ["processor", pytest.param("card", marks=with_compiler)])
+@pytest.mark.parametrize("seed", [1, 8, 34, 2326])  # each has another score where a limit of rounds is another
+def test_search_ends_after_rounds_of_its_definition(seed, kernels):
+    chain, bent = bent_chains(seed)
+    # One so long that nothing is aligned, which leaves the search of the pairs given.
+    longer = np.tile(chain, (-(-MAXIMUM_CELLS // len(chain) ** 2), 1))
+    start = np.stack([np.arange(len(chain))] * 2, axis=1).astype(np.int32)
+    offsets = np.cumsum([0, len(bent), len(longer)])
+    pairs = ChainPairs(
+        np.concatenate([bent, longer]), offsets, np.zeros(1, np.int64), np.ones(1, np.int64), start, np.array([0, len(start)])
+    )
+    device = Processor(1) if kernels == "processor" else ShimCard()
+    found = superposed(device, pairs, SHORT._replace(last_step=1000))
+    np.testing.assert_allclose(found.scores[0, 0], tm_score(bent, chain), rtol=1e-5)
 
 
 def test_pairs_do_not_depend_on_the_others_that_are_superposed_with_them():

@@ -5,10 +5,12 @@ import math
 import re
 import shutil
 
+import numpy as np
 import pytest
 
 from benchmarks.entrapment_databases import paired_databases, write_fasta
 from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches import rescoring, tables
 from proteoscope.engine.parameters import read_preset
 from tests.searching import identify
 
@@ -29,6 +31,7 @@ SETS = {
 }
 CONTAMINANT = re.compile(r"TRYP|TRY\d_|K[12]C|KRT|KRHB|KR[AB]|ALBU_|ALBO_|CAS[123AKB]+_|LYSC_", re.IGNORECASE)
 """Proteins that get into any sample: trypsin, keratins, albumins, caseins, lysozyme."""
+N_FOLDS = 5
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +89,35 @@ def test_foreign_peptides_are_as_few_as_the_error_rate_allows(shared_data, known
     assert foreign <= most_by_chance(0.015 * found), f"{foreign} of {found}"
 
 
-def test_five_copies_of_a_run_bring_no_more_false_matches_than_one(shared_data, tmp_path):
+@pytest.fixture
+def seen_copies(monkeypatch):
+    """How many matches each model scored of which it had learnt from a copy; not counted is the scoring of all to scale a model."""
+    rescoring_features, learn, scores = tables.rescoring_features, rescoring._learn, rescoring._scores
+    numbers, learnt_from, counts = {}, {}, []
+
+    def numbered(psms, systematic):
+        matches = np.column_stack((psms.observed_mass, psms.calculated_mass, psms.position, psms.score))
+        number = [numbers.setdefault(match, len(numbers)) for match in map(tuple, matches.tolist())]
+        return {"match": np.array(number, np.float64), **rescoring_features(psms, systematic)}
+
+    def learning(table, *others):
+        weights = learn(table, *others)
+        learnt_from[weights.tobytes()] = set(table[:, 0].tolist())
+        return weights
+
+    def scoring(table, weights):
+        scored = set(table[:, 0].tolist())
+        if len(scored) < len(set.union(*learnt_from.values())):
+            counts.append(len(scored & learnt_from[weights.tobytes()]))
+        return scores(table, weights)
+
+    for name, replaced in (("_learn", learning), ("_scores", scoring)):
+        monkeypatch.setattr(rescoring, name, replaced)
+    monkeypatch.setattr(tables, "rescoring_features", numbered)
+    return counts
+
+
+def test_five_copies_of_a_run_add_no_false_matches(shared_data, tmp_path, seen_copies):
     """Replicates: what is learnt from a peptide's spectrum in one copy must not judge it in another.
 
     Each peptide of the sample has one partner of shuffled residues, which nothing can be; twice as many matches as fall on those are false.
@@ -94,16 +125,15 @@ def test_five_copies_of_a_run_bring_no_more_false_matches_than_one(shared_data, 
     spectra, proteome, preset = SETS["Shewanella"]
     (database,) = paired_databases(proteins_of(shared_data / proteome), [1])
     write_fasta(database.proteins, tmp_path / "paired.fasta")
-    copies = []
-    for number in range(5):
-        copies.append(tmp_path / f"copy{number}.mzXML")
-        shutil.copy(shared_data / spectra[0], copies[-1])
+    copies = [shutil.copy(shared_data / spectra[0], tmp_path / f"copy{number}.mzXML") for number in range(5)]
     rows = accepted(copies, tmp_path / "paired.fasta", tmp_path / "project", preset)
     found = {(row["spectrum_id"], row["sequence"]) for row in rows}
     entrapped = {one for one in found if database.is_entrapment(one[1])}
     assert len(found) > 300
     # The five copies of a match are one draw of chance: counted once.
     assert len(entrapped) <= most_by_chance(0.015 / 2 * len(found)), f"{len(entrapped)} of {len(found)}"
+    assert len(seen_copies) >= N_FOLDS
+    assert sum(seen_copies) == 0
 
 
 @pytest.mark.parametrize(

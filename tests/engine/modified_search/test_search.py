@@ -20,6 +20,7 @@ from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.matches.search_passes import passes_of_run
+from proteoscope.engine.modified_search import error_rates
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
@@ -224,6 +225,33 @@ def test_published_ranks_by_matching_masses_alone(made, tmp_path):
     assert len(right) >= 0.5 * len(known)
     oxidised = [row for row in right if row["modification"] == "Oxidation"]
     assert oxidised and {row["shift_kind"] for row in oxidised} == {"named"}
+
+
+def test_rescoring_keeps_all_matches_of_a_peptide_together(made, tmp_path, monkeypatch):
+    """The numbers that part what is learnt from and what is scored: one for each sequence (I = L), and for its decoy partner too."""
+    numbers = {}
+
+    def collected(matches, peptides, proteins, variable):
+        psms = collect_psms(matches, peptides, proteins, variable)
+        rows = zip(psms.position.tolist(), (psms.position + psms.length).tolist(), strict=True)
+        sequences = [bytes(proteins.proteins.residues[start:stop]).replace(b"I", b"L").decode() for start, stop in rows]
+        numbers["sequence"] = [
+            min(sequence, sequence[-2::-1] + sequence[-1]) if sequence[-1] in "KR" else sequence for sequence in sequences
+        ]
+        return psms
+
+    def rescored(features, is_decoy, peptide, *others):
+        numbers["number"] = peptide.tolist()
+        return rescore(features, is_decoy, peptide, *others)
+
+    collect_psms, rescore = error_rates.collect_psms, error_rates.rescore
+    monkeypatch.setattr(error_rates, "collect_psms", collected)
+    monkeypatch.setattr(error_rates, "rescore", rescored)
+    find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(), device="cpu", threads=2)
+    pairs = set(zip(numbers["sequence"], numbers["number"], strict=True))
+    n_sequences = len(set(numbers["sequence"]))
+    assert n_sequences < len(numbers["number"])  # some have several matches
+    assert len(pairs) == n_sequences
 
 
 def cancelled_search(made, folder, stage):

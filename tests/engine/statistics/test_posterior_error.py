@@ -76,6 +76,12 @@ def test_scores_that_are_not_finite_are_refused() -> None:
         posterior_error_probabilities(np.array([1.0, np.inf]), np.array([True, False]))
 
 
+@pytest.mark.parametrize(("score", "is_decoy"), [([1.0, 2.0], [True]), ([[1.0], [2.0]], [[True], [False]])])
+def test_columns_that_do_not_match_are_refused(score, is_decoy) -> None:
+    with pytest.raises(ValueError, match="must be one-dimensional and of the same length"):
+        posterior_error_probabilities(np.array(score), np.array(is_decoy))
+
+
 def test_more_matches_cost_no_more_of_python() -> None:
     """The fit uses groups of scores, whose number is limited."""
     few, many = (lines_run(lambda n=n: posterior_error_probabilities(*normal_mixture(n, 0.5, 2)[:2])) for n in (10_000, 300_000))
