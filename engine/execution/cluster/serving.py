@@ -106,7 +106,8 @@ def serve_workers(
             try:
                 await asyncio.gather(*nannies)
                 ended = asyncio.gather(*(nanny.finished() for nanny in nannies))
-                await asyncio.wait([asyncio.create_task(stopped.wait()), ended], return_when=asyncio.FIRST_COMPLETED)
+                waited: list[asyncio.Future[Any]] = [asyncio.create_task(stopped.wait()), ended]
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             except (OSError, TimeoutError, RuntimeError) as error:
                 # What keeps a nanny from starting, as certificates of another authority, is the cause of its error.
                 reason = error.__cause__ if isinstance(error, RuntimeError) else error
