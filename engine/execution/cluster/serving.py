@@ -105,9 +105,9 @@ def serve_workers(
             ]
             try:
                 await asyncio.gather(*nannies)
-                ended: asyncio.Future[Any] = asyncio.gather(*(nanny.finished() for nanny in nannies))
-                stopping: asyncio.Future[Any] = asyncio.create_task(stopped.wait())
-                await asyncio.wait([stopping, ended], return_when=asyncio.FIRST_COMPLETED)
+                ended = asyncio.gather(*(nanny.finished() for nanny in nannies))
+                waited: list[asyncio.Future[Any]] = [asyncio.create_task(stopped.wait()), ended]
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             except (OSError, TimeoutError, RuntimeError) as error:
                 # What keeps a nanny from starting, as certificates of another authority, is the cause of its error.
                 reason = error.__cause__ if isinstance(error, RuntimeError) else error
