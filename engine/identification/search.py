@@ -50,8 +50,12 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
     InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
     """
     parameters, level = request.parameters_as(IdentificationParameters), identification.advice.advice_level(request)
-    files = {"spectra": request.files("spectra"), "database": request.files("database"), "contaminants": parameters.contaminants}
-    spec = RunSpec("identify", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}, files)
+    spec = RunSpec(
+        "identify",
+        request,
+        {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"},
+        {"spectra": request.files("spectra"), "database": request.files("database"), "contaminants": parameters.contaminants},
+    )
 
     def read(progress: Progress, threads: int) -> Spectra:
         return read_searched(spec, parameters, progress, threads)

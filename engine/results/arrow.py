@@ -32,7 +32,7 @@ def finite_or_null(values: ArrayLike) -> pa.Array:
     return or_null(np.where(np.isfinite(values), values, np.nan))
 
 
-def taken(texts: Sequence[str] | pa.Array, rows: NDArray[np.int64]) -> pa.Array:
+def taken(texts: Sequence[str] | pa.Array, rows: NDArray[np.integer]) -> pa.Array:
     """Return texts by their numbers as a column, missing where a number is negative."""
     texts = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.string())
     return texts.take(pa.array(rows, mask=rows < 0))
