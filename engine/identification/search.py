@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from proteoscope.engine import identification
@@ -54,12 +53,12 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         The user cancelled the search.
     """
     parameters, level = request.parameters_as(IdentificationParameters), identification.advice.advice_level(request)
-    files: dict[str, Sequence[str | Path]] = {
-        "spectra": request.files("spectra"),
-        "database": request.files("database"),
-        "contaminants": parameters.contaminants,
-    }
-    spec = RunSpec("identify", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}, files)
+    spec = RunSpec(
+        "identify",
+        request,
+        {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"},
+        {"spectra": request.files("spectra"), "database": request.files("database"), "contaminants": parameters.contaminants},
+    )
 
     def read(progress: Progress, threads: int) -> Spectra:
         return read_searched(spec, parameters, progress, threads)

@@ -415,7 +415,7 @@ def _places(
     score, probability = np.full((n, PLACES), -np.inf, np.float32), np.zeros((n, PLACES), np.float32)
     rows = np.flatnonzero(is_shifted)
     of_rows = (np.empty((len(rows), PLACES), np.float32), np.empty((len(rows), PLACES), np.float32))
-    chosen = ShiftsToPlace._make(column[rows] for column in forms)
+    chosen = ShiftsToPlace(forms.spectrum[rows], forms.charge[rows], forms.peptide[rows], forms.shift[rows])
 
     def place(part: Partition) -> None:
         score_places(index.arrays, chosen, peptides, settings, part.first, part.last, *of_rows, stop)
