@@ -83,7 +83,7 @@ def test_a_profile_is_centroided_or_refused(make: Any, written: Callable[..., Pa
         (('byteOrder="network"', 'byteOrder="little"'), "unknown encoding"),
         (('compressionType="none"', 'compressionType="lzma"'), "unknown encoding"),
         (('compressionType="none"', 'compressionType="zlib"'), "zlib"),
-        (('peaksCount="3"', 'peaksCount="4"'), "as many values"),
+        (('peaksCount="3"', 'peaksCount="4"'), "not the declared one"),
         (("> 600.5 <", "> six <"), "number"),
         (("> 600.5 <", "><"), "precursor m/z"),
         (("==</peaks>", "=!</peaks>"), "base64"),

@@ -64,8 +64,8 @@ def test_msp_has_ions_and_q_value(tmp_path):
             if not part.ions.series[k]:
                 assert name[1] is None
                 continue
-            message = (ord(name[1]), int(name[2]), int(name[3] or 1))
-            assert message == (part.ions.series[k], part.ions.number[k], part.ions.charge[k])
+            ion = (ord(name[1]), int(name[2]), int(name[3] or 1))
+            assert ion == (part.ions.series[k], part.ions.number[k], part.ions.charge[k])
             assert float(name[4]) == pytest.approx(part.ions.error[k], abs=5.1e-5)
 
 
