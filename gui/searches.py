@@ -71,11 +71,11 @@ _Page = Literal["form", "results"]
 
 _FOLLOW_UPS = (
     ("identify", "explain", "E&xplain unidentified spectra…"),
-    ("identify", "modified", "Open Open &modification search of unidentified spectra…modification search…"),
+    ("identify", "modified", "Open &modification search…"),
     ("import", "explain", "E&xplain unidentified spectra…"),
-    ("import", "modified", "Open Open &modification search of unidentified spectra…modification search…"),
+    ("import", "modified", "Open &modification search…"),
     ("library", "explain", "E&xplain unidentified spectra…"),
-    ("library", "modified", "Open Open &modification search of unidentified spectra…modification search…"),
+    ("library", "modified", "Open &modification search…"),
     ("modified", "identify", "Search a&gain with these modifications…"),
     *((kind, "quantify", "&Quantify…") for kind in ("identify", "import", "library", "modified", "explain")),
     *((kind, "evidence", "Map onto s&tructures…") for kind in ("identify", "modified", "import", "explain", "library")),

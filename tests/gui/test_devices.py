@@ -198,8 +198,8 @@ def test_device_is_calibrated_as_a_job_for_estimates(
     qtbot.waitUntil(lambda: window.queue.is_idle and card.calibrate_button.isVisible())
     qtbot.waitUntil(lambda: "1 workload type;" in card.calibrated.text())
     assert stored_calibration(processor(), available_threads()) is not None
-    assert card.calibrate_button.text() == "Calibrate again" and "measured" in card.stage.text()
-    assert "measured" in window.message_bar.label.text()
+    assert card.calibrate_button.text() == "Calibrate again" and "done" in card.stage.text()
+    assert "done" in window.message_bar.label.text()
 
 
 def test_calibration_is_cancelled_from_the_page(window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:

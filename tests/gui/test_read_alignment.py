@@ -114,9 +114,8 @@ def test_swapped_files_are_reported_with_their_place(window: MainWindow, files: 
     form.file_lists["texts"].add([files[1]])
     form.file_lists["patterns"].add([files[0]])
     qtbot.waitUntil(lambda: bool(form.file_lists["texts"].problem()))
-    assert (
-        form.file_lists["texts"].message.text() == "reads.fastq contains reads with base qualities (FASTQ), not sequences. Add it to Reads"
-    )
+    expected = "reads.fastq contains reads with base qualities (FASTQ), not sequences. Add it to Reads"
+    assert form.file_lists["texts"].message.text() == expected
     qtbot.waitUntil(lambda: not form.run_button.isEnabled() and form.reason.isVisible())
 
 

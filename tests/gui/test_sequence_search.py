@@ -230,15 +230,15 @@ def test_dna_is_distinguished_from_protein(form: SearchForm, tmp_path: Path, qtb
     qtbot.waitUntil(form.file_lists["database"].warning.isVisible)
     assert "transcript.fasta looks like DNA or RNA" in form.file_lists["database"].warning.text()
     paste(form, "acguacguacguacguacguacguacguacguacgu", qtbot)
-    assert form.inputs["queries"].warning.text().startswith("What was pasted looks like DNA or RNA")
+    assert form.inputs["queries"].warning.text().startswith("The pasted text looks like DNA or RNA")
     paste(form, "ACGTN", qtbot)
-    assert not form.inputs["queries"].warning.isVisible(), "so few letters may be a peptide"
+    assert not form.inputs["queries"].warning.isVisible(), "so few symbols may be a peptide"
 
 
 def test_dna_is_distinguished_among_proteins(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     protein, gene = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADE", "ACGTTGCAAGCT" * 75
     paste(form, f">gene\n{gene[:46]}\n>protein\nMKV", qtbot)
-    assert form.inputs["queries"].warning.text().startswith("What was pasted: 1 of 2 sequences looks like DNA or RNA")
+    assert form.inputs["queries"].warning.text().startswith("The pasted text: 1 of 2 sequences looks like DNA or RNA")
     mixed = write_fasta(tmp_path / "mixed.fasta", [("a", gene), ("b", protein), ("c", gene[5:]), ("d", protein), ("e", protein)])
     form.file_lists["queries"].add([mixed])
     qtbot.waitUntil(form.file_lists["queries"].warning.isVisible)
@@ -249,7 +249,7 @@ def test_dna_is_distinguished_among_proteins(form: SearchForm, tmp_path: Path, q
         form.file_lists["database"].clear()
         form.file_lists["database"].add([write_fasta(tmp_path / f"{name}.fasta", records)])
         qtbot.waitUntil(lambda: form.file_lists["database"].note.text().startswith("300 sequences"))
-        expected = "many.fasta: 3 of 300 sequences look like DNA or RNA, where proteins belong; translate them first"
+        expected = "many.fasta: 3 of 300 sequences look like DNA or RNA, but proteins are expected; translate them first"
         assert form.file_lists["database"].warning.text() == (expected if name == "many" else "")
 
 
@@ -344,7 +344,7 @@ def test_large_file_is_counted_in_part(tmp_path: Path, end: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("MKW\n>late name\nMKW", "Line 2: a name stands here"),
+        ("MKW\n>late name\nMKW", "Line 2: this line is a name"),
         (">\nMKW", "Line 1: the name after > is missing"),
         (">a\nMKW\nMK€W", "Line 3: “€” is not a residue"),
         (">a\n\n", "There are no residues"),
