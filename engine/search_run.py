@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from proteoscope import kernels
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.estimates import STEPS, remember_run, run_prediction, worthwhile
@@ -17,11 +18,11 @@ from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.clock import StageClock
 from proteoscope.engine.execution.cluster.option import parse_workers
-from proteoscope.engine.execution.compilation import Kernels
 from proteoscope.engine.execution.device_lookup import DeviceLookup
 from proteoscope.engine.execution.devices import Device, gpus, processor
 from proteoscope.engine.execution.elsewhere import Elsewhere
 from proteoscope.engine.execution.kept import KeptPartitions
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.files import is_there, nearest_folder
@@ -55,7 +56,8 @@ class RunSpec:
     kind : of the run. required : kinds of files without which it does nothing, and an example of each as the command line names it.
     inputs : all files that it reads, by kind, in the order of the record; those of the request when None.
     are_distinct : whether a file may be given only once, and not even as two kinds.
-    outputs : files that it writes, besides the project.
+    outputs : files that it writes, besides the project. kernels : the group of `proteoscope.kernels.cpu.signatures` that is compiled first,
+        none where it is empty.
     """
 
     kind: str
@@ -64,6 +66,7 @@ class RunSpec:
     inputs: Mapping[str, Sequence[str | Path]] | None = None
     outputs: Sequence[Path] = ()
     are_distinct: bool = True
+    kernels: str = ""
 
     @property
     def project(self) -> Path | None:
@@ -124,7 +127,8 @@ class SearchRun(Generic[Read]):
     spec : what it is to do. inputs : the files that it reads, with digests. read : waits for what is read from them, and gives it.
     begin : begins what goes on behind the next steps (see `proteoscope.engine.jobs.background.Background`).
     look : for the device. threads : of the processor. progress, clock : told, and measuring, all the while.
-    began : seconds of `time.perf_counter`. was_compiled : whether nothing had to be compiled for the processor. seconds : of the whole run,
+    began : seconds of `time.perf_counter`. compiled : groups of kernels that were compiled then, None where
+        it needs none. seconds : of the whole run,
         once it is recorded. device : what computed, which the search says when it knows.
     project, run : where it is recorded, None where it is not. kept : its checkpoint, from which it can be resumed.
     workers : gives those elsewhere, when they are there; None without.
@@ -139,13 +143,18 @@ class SearchRun(Generic[Read]):
     threads: int
     clock: StageClock
     began: float
-    was_compiled: bool = True
+    compiled: set[str] | None = None
     project: Project | None = None
     run: Run | None = None
     kept: KeptPartitions | None = None
     workers: Callable[[], Elsewhere | None] = lambda: None
     seconds: float = 0.0
     device: str = ""
+
+    @property
+    def was_compiled(self) -> bool:
+        """True if no group of kernels had to be compiled."""
+        return self.compiled is None or self.compiled == kernels.cpu.signatures.compiled_groups()
 
     def load(self, *modules: Callable[[], object]) -> None:
         """Import what only a later step needs, while kernels compute, which do without the interpreter; with one thread only, it is left
@@ -310,7 +319,6 @@ def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> 
 def search_run(
     spec: RunSpec,
     read: Callable[[Progress, int], Read],
-    kernels: Kernels | None = None,
     progress: Progress | None = None,
     look: DeviceLookup | None = None,
 ) -> Iterator[SearchRun[Read]]:
@@ -320,7 +328,6 @@ def search_run(
 
     Parameters
     ----------
-    kernels : of the processor, if it has any; compiled, and announced, before the block begins, on a machine that has not.
     look : for the device, where it has begun already.
 
     Raises
@@ -339,14 +346,15 @@ def search_run(
         with clock.stage("read"):
             return read(progress, threads)
 
-    was_compiled = kernels is None or kernels.are_compiled
+    compiled = kernels.cpu.signatures.compiled_groups() if spec.kernels else None
+    was_compiled = compiled is None or spec.kernels in compiled
     # Reading runs kernels: where these are not compiled yet, it comes after that.
     with ExitStack() as stack:
         behind = stack.enter_context(Background(recording, threads if was_compiled else 1))
         reading = behind.begin(read_measured)
         inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
         look.complain()
-        searching = SearchRun(spec, inputs, reading, behind.begin, look, recording, threads, clock, began, was_compiled)
+        searching = SearchRun(spec, inputs, reading, behind.begin, look, recording, threads, clock, began, compiled)
         if request.workers:
             searching.workers = stack.enter_context(_workers(request, spec.spool, recording))
         if spec.project is not None:
@@ -364,8 +372,8 @@ def search_run(
             stack.enter_context(_telling_that_nothing_is_kept())
         for copy, original in copied_files((str(one.path), one.sha256 or "") for one in inputs if one.kind == "spectra").items():
             recording.message(f"{copy_text(copy, original)}: its spectra are counted twice. Give the file once", "warning")
-        if kernels is not None:
-            kernels.compile(recording)
+        if not was_compiled:
+            compile_kernels([spec.kernels], recording, threads)
         yield searching
 
 
@@ -380,7 +388,7 @@ def _without_folders(value: Any) -> Any:
 
 @contextmanager
 def project_run(
-    spec: RunSpec, read: Callable[[Progress, int], Read], kernels: Kernels | None = None, progress: Progress | None = None
+    spec: RunSpec, read: Callable[[Progress, int], Read], progress: Progress | None = None
 ) -> Iterator[tuple[SearchRun[Read], Run]]:
     """Run a search whose results go into a project; see `search_run`.
 
@@ -392,7 +400,7 @@ def project_run(
     ------
     ParameterError : the request names no project.
     """
-    with search_run(spec, read, kernels, progress) as searching:
+    with search_run(spec, read, progress) as searching:
         if searching.run is None:
             raise ParameterError(f"{spec.kind} writes its results into a project: name its folder")
         yield searching, searching.run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from proteoscope import engine
-from proteoscope.engine import evidence, sequence_search, structure_search, structures
+from proteoscope.engine import evidence, sequence_search, structure_search
 from proteoscope.engine import project as project_package
 from proteoscope.engine.entry import Demo, Export, Input, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
@@ -94,11 +94,6 @@ EVIDENCE = Search(
     goes_on_from={"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))},
     writes="given project",
     run=_run,
-    kernels=(
-        lambda: structures.compilation.STRUCTURE_KERNELS,
-        lambda: sequence_search.compilation.ALIGNMENT,
-        lambda: structure_search.compilation.STRUCTURES,
-    ),
     modules=(lambda: evidence.search,),
     expecting=lambda: evidence.expecting.expected,
     tables=lambda: evidence.tables.TABLES,

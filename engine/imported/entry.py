@@ -77,7 +77,6 @@ IMPORT = Search(
     ),
     writes="project",
     run=_run,
-    kernels=(lambda: imported.compilation.READING,),
     modules=(lambda: imported.search, lambda: imported.results, lambda: matches.listed.tables, lambda: matches.run_exporting),
     demo=Demo(
         {

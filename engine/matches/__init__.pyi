@@ -1,4 +1,3 @@
-from . import compilation as compilation
 from . import conversion as conversion
 from . import fragment_index as fragment_index
 from . import fragment_intensities as fragment_intensities

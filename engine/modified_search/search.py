@@ -19,7 +19,6 @@ from proteoscope.engine.matches.preset_advice import warn_of_misfits
 from proteoscope.engine.matches.run_tables import EXPORTED
 from proteoscope.engine.matches.search_passes import SearchPass, SeriesCount, series_counts
 from proteoscope.engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
-from proteoscope.engine.modified_search.compilation import MODIFIED
 from proteoscope.engine.modified_search.error_rates import RatedMatches, estimate_error_rates
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 from proteoscope.engine.modified_search.passes import plan_search, score_search
@@ -70,7 +69,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         proteins = [] if source.proteins is None else [source.proteins]
         own = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": proteins}
         inputs, required = {**inputs, **own}, {}
-    spec = RunSpec("modified", request, required, inputs)
+    spec = RunSpec("modified", request, required, inputs, kernels="modified")
 
     def read(progress: Progress, threads: int) -> _Read:
         if source is None:
@@ -94,7 +93,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         return found, found.only(unidentified)
 
     with (
-        project_run(spec, read, MODIFIED, progress) as (run, results),
+        project_run(spec, read, progress) as (run, results),
         tempfile.TemporaryDirectory(prefix="index-", dir=results.folder, ignore_cleanup_errors=True) as folder,
     ):
         indexing = run.begin(lambda progress: _indexes(run, source, Path(folder), parameters, progress))  # while spectra are read

@@ -14,10 +14,10 @@ from PySide6.QtGui import QFont, QImage, QPainter
 from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QFormLayout, QVBoxLayout, QWidget
 
 from proteoscope.engine.errors import StorageError
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.structures.meshes import MAXIMUM_TRIANGLES
-from proteoscope.engine.structures.projection import DRAWING_KERNELS
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.icons import without_icons
 from proteoscope.gui.labels import toned_label
@@ -105,7 +105,7 @@ class PictureTask(WritingTask):
 
     def run(self, progress: Progress) -> Path:
         """Write it; the file."""
-        DRAWING_KERNELS.compile(progress)
+        compile_kernels(["drawing"], progress)
         progress.stage("Drawing")
         image = _drawn(self.photograph, self.size, None, self.path)
         progress.stage("Writing")
@@ -138,7 +138,7 @@ class TurntableTask(WritingTask):
 
     def run(self, progress: Progress) -> Path:
         """Write it; the file."""
-        DRAWING_KERNELS.compile(progress)
+        compile_kernels(["drawing"], progress)
         n_frames = max(2, round(self.seconds * _FRAMES_A_SECOND))
         progress.stage("Choosing colours", _PALETTE_VIEWS)
         palette = self._palette(progress)

@@ -46,7 +46,7 @@ class Renderer(Protocol):
     Attributes
     ----------
     name : of what draws, to be told. maximum_triangles : that it draws quickly enough for the hand to be followed.
-    needs_kernels : whether `proteoscope.engine.structures.projection.DRAWING_KERNELS` must be compiled before.
+    needs_kernels : whether the kernels of the group ``drawing`` must be compiled before.
     """
 
     name: str
