@@ -1,8 +1,8 @@
 """Write `resources/kernels.json`, the kernels of each search with the types that it calls them with: python -m installer.kernel_signatures
 
-Runs the commands below in fresh processes with an empty cache, and notes which kernels Numba compiles in them, and which kernels these
-call. `proteoscope compile` and the first search of each kind compile this list ahead. Run it after kernels or their calls have changed:
-tests fail when the list lacks a signature. It takes some minutes.
+Runs the commands below in fresh processes with an empty cache, and records which kernels Numba compiles in them, and which kernels
+these call. `proteoscope compile` and the first search of each kind compile this list ahead. Run it after kernels or their calls have
+changed: tests fail when the list lacks a signature. It takes some minutes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SQ   SEQUENCE   20 AA;  2000 MW;  0000000000000000 CRC64;
 _PACKAGE = "proteoscope."
 _SOME_PROTEINS = 300
 _WITHOUT_DEVICE = {"convert", "predict", "superpose", "structure-database"}
-_TRYPTOPHANS = "".join(f">s{number}\n{'W' * (30 if number else 3000)}\n" for number in range(130))  # scores of 16 and of 32 bits
+_TRYPTOPHANS = "".join(f">s{number}\n{'W' * (30 if number else 7000)}\n" for number in range(130))  # scores of 16 and of 32 bits
 _INPUTS = {"known.dat": _KNOWN_FORMS, "tryptophans.fasta": _TRYPTOPHANS, "pair.fasta": ">a\nACGTACGTTACGGATCA\n>b\nACGTACGTACGGATCA\n"}
 
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -69,7 +69,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "translation": (f"align pair.fasta {_GENOME} --set translation=six-frame --out frames.tsv",),
     "modified": (
         "modified --from-project identified --preset low-resolution --out identified",
-        "modified spectra.mgf --database some.fasta --preset low-resolution --mass-shift=-1..1 --out shifted",  # by vectors, without an index
+        "modified spectra.mgf --database some.fasta --preset low-resolution --mass-shift=-1..1 --out shifted",  # by vectors
     ),
     "import": (
         f"import {_SAMPLES / 'BSA1_comet.pep.xml.gz'} --spectra {_SPECTRA} --database {_PROTEINS} --out imported",
@@ -154,7 +154,7 @@ def record_group(group: str) -> Record:
             stack.pop()
 
     Dispatcher.compile = compile_and_note
-    signatures.is_compiled = lambda group: True  # nothing is compiled ahead
+    signatures.is_compiled, signatures.load_kernels = lambda group: True, lambda group, module: None  # nothing ahead of its call
     if group == "fragment-intensities":
         fragment_intensities.learn_intensities.__kwdefaults__["fewest_peptides"] = 1  # the sample has few
     for command in COMMANDS[group]:

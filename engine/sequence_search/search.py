@@ -52,7 +52,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
 
     with search_run(_spec(request, parameters), read, progress, computing.look) as run:
         opening = run.begin(run.resources)  # opening a card takes as long as reading the files
-        run.load(lambda: kernels.cpu.signatures.load_kernels("align"))
+        run.load(lambda: kernels.cpu.signatures.load_kernels("align", "traceback"))  # for the report
         queries = run.read()
         with run.step("index"):
             database = packed_database(run, "database", translation_of(parameters))

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding
 import numba
 from numba.core import types
+from numba.core.types.containers import BaseNamedTuple, BaseTuple, Tuple
 
 from proteoscope import resources
 from proteoscope.kernels.cpu.elementary import power
@@ -105,7 +106,7 @@ def parse_type(description: Any) -> types.Type:
             raise ValueError(f"not a type of an array: {description!r:.80}")
         return types.Array(_SCALARS[scalar], dimensions, layout, readonly=bool(access))
     fields = [parse_type(field) for field in content]
-    return types.Tuple(fields) if kind == "tuple" else types.BaseTuple.from_types(fields, _named_tuple(kind))
+    return Tuple(fields) if kind == "tuple" else BaseTuple.from_types(fields, _named_tuple(kind))
 
 
 def _named_tuple(name: str) -> type[tuple[Any, ...]]:
@@ -127,9 +128,9 @@ def describe_type(argument: types.Type) -> Any:
     """
     if isinstance(argument, types.Array):
         description: Any = ["array", str(argument.dtype), argument.ndim, argument.layout, *([] if argument.mutable else ["readonly"])]
-    elif isinstance(argument, types.BaseTuple):
+    elif isinstance(argument, BaseTuple):
         name = "tuple"
-        if isinstance(argument, types.BaseNamedTuple):
+        if isinstance(argument, BaseNamedTuple):
             name = f"{argument.instance_class.__module__}.{argument.instance_class.__qualname__}".removeprefix(_PACKAGE)
         description = [name, *map(describe_type, argument.types)]
     else:
@@ -169,10 +170,12 @@ def run_compiler() -> None:
         sys.stdout.flush()
 
 
-def load_kernels(group: str) -> None:
-    """Load the kernels of a group before they are called."""
+def load_kernels(group: str, module: str) -> None:
+    """Load the kernels of a module that a group needs, before they are called."""
     for number in kernel_groups()[group]:
-        compile_kernel(listed_kernels()[number])
+        listed = listed_kernels()[number]
+        if listed.name.startswith(f"kernels.cpu.{module}."):
+            compile_kernel(listed)
 
 
 def is_compiled(group: str) -> bool:
