@@ -7,12 +7,9 @@
 kernels
     The card is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
     five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole work, with all
-    transfers and what the host does, the least of twelve turns (`turns_s` tells of all). Each goes through all samples of all kinds, so
-    that caches hold no more of a work than where it is done once. Each run is begun by a core that nobody else slows at the moment, as in
-    the calibration. Predicted is a host at the pace that it had in those turns (`paces_us`: a loop that is always the same, before and
-    after each run), since one that others share may be slower by a third for seconds at a time;
-    `own_error` is that of the prediction which knows nothing of it, `card_error` that of kernels
-    and transfers alone. The predicted share of transfers and the measured one, by the card's clock. And the problems of the thesis.
+    transfers and what the host does, the least of twelve turns (`turns_s` has all). Each goes through all samples of all kinds, so
+    that caches hold no more of a work than where it is done once. `card_error` is that of kernels and transfers alone. The
+    predicted share of transfers and the measured one, by the card's clock. And the problems of the thesis.
 plans
     Forty shapes of tasks of the alignment with gaps that no plan was made by: seconds of each plan, and how much longer than the fastest
     the one takes that the model picks.
@@ -84,9 +81,9 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
         emit(about, part="kernels", failures=failures)
     asked = [name for name in KINDS if not options.kinds or name in options.kinds]
     progress = Progress(lambda event: emit(about, part="kernels", message=str(event)) if "not measured" in str(event) else None)
-    calibrate_card(options.device, "warm", "", asked, Progress())  # compiles what is left
+    calibrate_card(options.device, "", asked, Progress())  # compiles what is left
     began = time.perf_counter()
-    parameters = calibrate_card(options.device, "benchmark", about["card"], asked, progress)
+    parameters = calibrate_card(options.device, about["card"], asked, progress)
     emit(
         about,
         part="calibration",
@@ -114,11 +111,10 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
         for size, sample, *of_turns in zip(SIZES, every, *turns[name], strict=True):
             counted = size_of(sample.work, sample.states, parameters.card)
             runs = [run for turn in of_turns for run in turn]
-            pace = min(run.pace for run in runs)
             began = time.perf_counter()
-            predicted = predicted_work(parameters, name, counted, pace)
+            predicted = predicted_work(parameters, name, counted)
             predicting = time.perf_counter() - began
-            chosen = least_run(runs, 0.0, is_processor=False)  # as the clock told, whatever the host's pace
+            chosen = least_run(runs, is_processor=False)
             on_card.append(error(predicted.kernel + predicted.transfer, chosen.kernel + chosen.transfer))
             errors.append(error(predicted.seconds, chosen.seconds))
             apart = 100 * (predicted.transfer / predicted.seconds - chosen.transfer / chosen.seconds)
@@ -144,9 +140,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
                 share_points=round(apart, 2),
                 predicting_ms=round(1e3 * predicting, 2),
                 card_error=round(on_card[-1], 3),
-                own_error=round(error(predicted_work(parameters, name, counted).seconds, chosen.seconds), 3),
                 turns_s=[round(min(run.seconds for run in turn), 6) for turn in of_turns],
-                paces_us=[round(1e6 * min(run.pace for run in turn), 1) for turn in of_turns],
             )
         rows.append((name, errors))
     rows += problems(options, about, parameters, shares)
@@ -158,22 +152,19 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
 def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any, shares: list[float]) -> list[tuple[str, list[float]]]:
     """Those of the thesis: seconds, and the shares of transfers."""
     from proteoscope.engine.execution.cost.analyses import measured_problem, predicted_problem
-    from proteoscope.engine.execution.cost.pace import calm_pace, host_pace
     from proteoscope.kernels.analyses_layouts import PROBLEMS
     from proteoscope.kernels.cuda.modules import card
 
     rows = []
     for name in PROBLEMS:
         sizes = (150, 430, 1300, 2700, 5200) if name == "matrix multiplication" else (24_000, 130_000, 720_000, 4_000_000, 23_000_000)
-        errors, runs, paces = [], [[] for _ in sizes], [[] for _ in sizes]
+        errors, runs = [], [[] for _ in sizes]
         for _ in range(_PROBLEM_TURNS):
             for number, n in enumerate(sizes):
-                paces[number].append(calm_pace())
                 runs[number].append(measured_problem(card(options.device), name, n, 5))
-                paces[number].append(host_pace())
-        for n, of_size, of_host in zip(sizes, runs, paces, strict=True):
-            spent, pace = min(of_size, key=lambda run: run.seconds), min(of_host)
-            predicted = predicted_problem(parameters, name, n, pace)
+        for n, of_size in zip(sizes, runs, strict=True):
+            spent = min(of_size, key=lambda run: run.seconds)
+            predicted = predicted_problem(parameters, name, n)
             errors.append(error(predicted.seconds, spent.seconds))
             share = 100 * (spent.transfer_in + spent.transfer_out) / spent.seconds
             shares.append(abs(100 * predicted.transfer_share - share))
@@ -188,7 +179,6 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
                 predicted=[round(one, 7) for one in predicted],
                 measured=[round(one, 7) for one in spent],
                 share_points=round(shares[-1], 2),
-                pace_us=round(1e6 * pace, 1),
             )
         rows.append((name, errors))
     return rows
@@ -318,12 +308,12 @@ def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
 def commands(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Whole commands on two cores and a card."""
     from proteoscope.engine.execution.cost.calibration import calibrate_card
-    from proteoscope.engine.execution.cost.kept import device_key, keep_parameters
+    from proteoscope.engine.execution.cost.calibration_store import store_calibration
     from proteoscope.engine.execution.devices import gpus
 
     gpu = next(one for one in gpus() if one.numbers == (options.device,))
     kinds = ["sequences", "reads", "vector-groups", "spectra"]
-    keep_parameters(calibrate_card(options.device, device_key(gpu, 2), gpu.description, kinds, Progress()))
+    store_calibration(gpu, 2, calibrate_card(options.device, gpu.description, kinds, Progress()))
     device, rows = ["--device", gpu.name, "--json"], list[tuple[str, list[float]]]()
     with tempfile.TemporaryDirectory(prefix="proteoscope-cost-", dir=options.scratch) as name:
         folder = Path(name)

@@ -1,20 +1,23 @@
 """How well `estimate` tells what whole commands take on two cores: one JSON line for each command, and a table at the end.
 
-    python -m benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR]
+    python -m benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR] [--busy N]
 
 FOLDER is the unpacked test data; the samples that ship are used too. First the processor is calibrated, as a user would do. Of each kind
 of command the first ones are run, so that the machine knows how fast its host is; `first_error` is how far the estimate of the very first
 was off, which knew nothing of the host. Then the others, of other files and sizes, are estimated and run: `error`. All are processes of
-their own, on two cores, with a cache of their own.
+their own, on two cores, with a cache of their own. With ``--busy`` the first ones are run while N processes keep the machine busy, four
+times each, and once more when these have ended (`sort` "loaded" and "idle"): the error of the others shows whether the load is forgotten.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ from benchmarks.figures import emit
 from proteoscope import resources
 
 _N_READS = 4000
+_LOADED_RUNS = 4
 
 
 def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[list[str]]]]:
@@ -106,12 +110,38 @@ def figures(asked: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]
     )
 
 
+@contextmanager
+def busy(n: int) -> Iterator[None]:
+    """Keep the machine busy with `n` processes."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def learn(learnt: list[list[str]], about: dict[str, Any], sort: str) -> None:
+    """Run the commands by which the machine learns."""
+    for number, command in enumerate(learnt):
+        for off, told in figures(command, sort):
+            name = "first_error" if number == 0 and sort == "learnt" else "error"
+            emit(about, sort=sort, **{name: round(off, 3)}, **told)
+
+
+def fresh(command: list[str], number: int) -> list[str]:
+    """Return the command with another output, or unchanged where others read its output."""
+    return [f"{part}-{number}" if before == "--out" else part for before, part in zip(["", *command], command, strict=False)]
+
+
 def main() -> int:
     """Run all kinds, or some."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--kinds", nargs="+", help="of commands; all without")
     parser.add_argument("--scratch", type=Path, help="where files are written")
+    parser.add_argument("--busy", type=int, default=0, help="processes that keep the machine busy while it learns")
     options = parser.parse_args()
     rows: list[tuple[str, list[float]]] = []
     with tempfile.TemporaryDirectory(prefix="proteoscope-estimates-", dir=options.scratch) as name:
@@ -121,9 +151,11 @@ def main() -> int:
             if options.kinds and kind not in options.kinds:
                 continue
             about = {"figure": "estimate", "date": str(date.today()), "command": kind}
-            for number, command in enumerate(learnt):
-                for off, told in figures(command, "learnt"):
-                    emit(about, sort="learnt", **({"first_error": round(off, 3)} if number == 0 else {"error": round(off, 3)}), **told)
+            if options.busy:
+                with busy(options.busy):
+                    for number in range(_LOADED_RUNS):
+                        learn([fresh(command, number) for command in learnt], about, "loaded")
+            learn(learnt, about, "idle" if options.busy else "learnt")
             errors = list[float]()
             for command in asked:
                 for off, told in figures(command, "asked"):

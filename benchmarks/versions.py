@@ -1,6 +1,6 @@
 """Two versions of the program, whole commands in turn: how much longer the one takes than the other.
 
-    python -m benchmarks.versions --data FOLDER --old CHECKOUT [--device DEVICE] [--pairs 11]
+    python -m benchmarks.versions --data FOLDER --old CHECKOUT [--device DEVICE] [--pairs 11] [--commands align]
 
 Each pair runs the older and this version one after the other, in changing order, with indexes and compiled kernels kept by each; one pair
 before is not counted. One JSON line for each command: medians of wall and of processor seconds, and the median, least and greatest ratio of
@@ -22,7 +22,10 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 COMMANDS = {
     "identify": ("identify", "spectra/bench_x10.mgf", "--database", "proteomes/combo.fasta"),
+    "identify, small": ("identify", "spectra/bench_hires_2269.mgf", "--database", "proteomes/yeast_2021_04_reviewed_UPS.fasta"),
+    "modified": ("modified", "spectra/bench_hires_2269.mgf", "--database", "proteomes/combo.fasta"),
     "align": ("align", "sequences/cudasw_queries20.fasta", "sequences/mmseqs_DB.fasta"),
+    "cluster": ("cluster", "clustering/massbank_esi_ms2.mgf"),
 }
 
 
@@ -42,10 +45,11 @@ def main() -> int:
     parser.add_argument("--old", type=Path, required=True, metavar="CHECKOUT")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--pairs", type=int, default=11)
+    parser.add_argument("--commands", nargs="+", choices=COMMANDS, default=list(COMMANDS), metavar="NAME")
     options = parser.parse_args()
     checkouts = {"old": options.old.resolve(), "new": REPOSITORY}
-    for name, command in COMMANDS.items():
-        given = [str(options.data / part) if "/" in part else part for part in command]
+    for name in options.commands:
+        given = [str(options.data / part) if "/" in part else part for part in COMMANDS[name]]
         taken: dict[str, list[tuple[float, float]]] = {"old": [], "new": []}
         with tempfile.TemporaryDirectory(prefix="proteoscope-versions-") as folder:
             for pair in range(options.pairs + 1):

@@ -325,7 +325,7 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
         with journey.step(name):
             act()
     with journey.step("the look"):
-        window.choose_look("dark")
+        window.set_theme("dark")
         journey.wait(0.1, lambda: not window.theme.is_changing)
     with journey.step("wider"):
         window.resize(1600, 1000)

@@ -2,7 +2,6 @@ from . import calibration as calibration
 from . import command_line as command_line
 from . import estimates as estimates
 from . import files as files
-from . import growth as growth
 from . import parameters as parameters
 from . import resumption as resumption
 from . import searches as searches

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from proteoscope.engine import searches
 from proteoscope.engine.execution.cost.calibration import calibrate_card, calibrate_processor
-from proteoscope.engine.execution.cost.kept import device_key, keep_parameters
+from proteoscope.engine.execution.cost.calibration_store import store_calibration
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.precompile import compile_kernels
@@ -28,14 +28,14 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
     for device in devices:
         if not device.usable:
             continue
-        key = device_key(device, threads)
         try:
             if device.numbers:
-                keep_parameters(calibrate_card(device.numbers[0], key, device.description, list(KINDS), progress))
+                measured = calibrate_card(device.numbers[0], device.description, list(KINDS), progress)
             else:
                 # In processes of their own, which end at once when the user asks to stop.
                 compile_kernels([search.kind for search in searches.SEARCHES if search.work] + ["fragment-index"], progress)
-                keep_parameters(calibrate_processor(threads, key, list(KINDS), progress))
+                measured = calibrate_processor(threads, list(KINDS), progress)
+            store_calibration(device, threads, measured)
             n += 1
         except DeviceError as error:
             progress.message(f"{device.name} was not measured: {str(error).splitlines()[0]}", "warning")

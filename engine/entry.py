@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from proteoscope.engine.summary import Summary
 
 __all__ = [
+    "DATABASE_INPUT",
     "EXPECTING",
+    "IDENTIFICATION_INPUT",
+    "IDENTIFICATION_TABLES",
+    "SPECTRA_INPUT",
+    "STRICT_OPTION",
     "Command",
     "Demo",
     "Export",
@@ -112,6 +117,34 @@ class Input:
         return (self.sort,) if self.also is None else (self.sort, self.also)
 
 
+SPECTRA_INPUT = Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file")
+DATABASE_INPUT = Input(
+    "database",
+    "Protein databases",
+    "proteins",
+    "PROTEINS",
+    f"protein sequences ({names_of('proteins')}); may be given several times",
+    option="--database",
+    is_kept=True,
+    wanted="a protein database",
+    one="database",
+    hint=f"one or more databases ({names_of('proteins')})",
+)
+IDENTIFICATION_INPUT = Input(
+    "project",
+    "Project",
+    "project",
+    "PROJECT",
+    "the folder of a project with an identification",
+    several=False,
+    wanted="a project with an identification",
+    one="project",
+    hint="the folder of a project",
+)
+IDENTIFICATION_TABLES = {"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))}
+"""Tables by which runs of these kinds count as identifications for a search that builds on one."""
+
+
 @dataclass(frozen=True)
 class Option:
     """Option of a search that is not a parameter, since it does not affect the result, as ``--strict``.
@@ -161,6 +194,13 @@ class Option:
     def is_file(self) -> bool:
         """Whether its value is a file."""
         return self.metavar == "FILE"
+
+
+STRICT_OPTION = Option(
+    "strict",
+    "Refuse files with spectra that cannot be read",
+    "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
+)
 
 
 @dataclass(frozen=True)
@@ -465,6 +505,20 @@ class Search:
     def write_pages(self, project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
         """Write pages of its own about the results of a finished run; their paths, none where it has no such pages."""
         return self.pages()(project, run_id, folder, progress) if self.pages is not None else []
+
+    def write_report(self, summary: Summary, folder: Path | None, formats: Mapping[str, str], progress: Progress) -> None:
+        """Write the exports and pages of a finished run into a folder; nothing without a folder or a run.
+
+        Parameters
+        ----------
+        formats : names of exports, and of the file in the folder that each is written to, empty for the folder.
+        """
+        if folder is None or summary.folder is None or summary.run_id is None:
+            return
+        project = engine.project.Project.open(summary.folder)
+        for name, file in formats.items():
+            self.export(project, ExportRequest(summary.run_id, name, folder / file), progress)
+        self.write_pages(project, summary.run_id, folder, progress)
 
     @property
     def result_tables(self) -> tuple[Table, ...]:

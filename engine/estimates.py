@@ -1,8 +1,13 @@
-"""What a search will take, before it is run: seconds of its steps, what they go into, memory, and what bounds it.
+"""Time and memory of a search before it runs; nothing is run, and only sizes and beginnings of files are read.
 
-A search says in its module `expecting` what work it expects from its request, told by sizes and beginnings of files (`Expectation`). The
-seconds of that work on a device are the cost model's (`proteoscope.engine.execution.cost`); those of the host's steps are rates of one
-machine, until runs of this one correct them (`StepMemory`). Nothing is run, and nothing is read whole.
+From counts to seconds, in the order of this module:
+
+1. `expected` checks a request and returns its `Expectation`: workloads, seconds of the host, memory and counts, by the module `expecting`
+   of the search.
+2. `predicted_run` adds the seconds of the workloads, by the calibration of each device or of one that ships (`_on_devices`), to those of
+   the host (`_steps`). Recent runs on this machine correct the steps (`StepHistory`).
+3. `estimate` compares devices. `faster_device_rule` is the only place that decides whether a GPU is worth its start.
+4. `proteoscope.engine.views.estimates` words the result.
 """
 
 from __future__ import annotations
@@ -15,11 +20,11 @@ from typing import Any, NamedTuple
 from proteoscope.engine.entry import EXPECTING, Expecting, Input, Search, SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.execution.cluster.option import parse_workers
-from proteoscope.engine.execution.cost.kept import known_parameters
-from proteoscope.engine.execution.cost.parameters import DeviceParameters, WorkSize
+from proteoscope.engine.execution.cost.calibration_store import stored_calibration
+from proteoscope.engine.execution.cost.parameters import USUAL_START_SECONDS, DeviceParameters, WorkSize
 from proteoscope.engine.execution.cost.prediction import Bound, Prediction, bound_of, predicted_work
 from proteoscope.engine.execution.cost.reference import reference_parameters
-from proteoscope.engine.execution.cost.remembered import StepMemory
+from proteoscope.engine.execution.cost.run_history import StepHistory
 from proteoscope.engine.execution.devices import Device, chosen_device, gpus, processor
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.execution.work import CardShape
@@ -33,13 +38,12 @@ __all__ = [
     "Expectation",
     "ExpectedWork",
     "counts_of",
-    "device_title",
     "estimate",
     "expected",
+    "faster_device_rule",
     "predicted_run",
     "remember_run",
     "run_prediction",
-    "worthwhile",
 ]
 
 STEPS = ("read", "index", "plan", "score", "report")
@@ -86,11 +90,10 @@ class Estimate:
     ----------
     kind : of the search. device, description : what computes. seconds : of the run. steps : of each step. transfer, kernel,
     synchronisation, host : seconds that it goes into. bound : what decides it. memory_bytes, card_bytes : on the host and on each card.
-    counts : what was counted. n_runs : of this machine, by which the host's steps were corrected; typical_error : how far they are from
-    what the others of them tell, as a share, where there are enough. is_measured : whether the devices were
-    measured here; else they are taken for those of another machine. works : seconds of each kind of work. raw_steps : the steps without
-    what earlier runs say. alternatives : seconds of the run
-    on other devices. notes : what the user should know.
+    counts : what was counted. n_runs : recent runs on this machine that corrected the steps; typical_error : median relative error of
+    their own predictions, None where there are too few. is_measured : True if all devices were calibrated on this machine; else shipped
+    calibrations are used. works : seconds of each kind of work. raw_steps : the steps before the correction. alternatives : seconds of the
+    run on other devices. notes : what the user should know.
     """
 
     kind: str
@@ -125,11 +128,11 @@ class Estimate:
 
 
 def expected(search: Search, request: SearchRequest) -> Expectation:
-    """What the search expects of a request.
+    """Return what the search expects of a request.
 
     Raises
     ------
-    InputError, ParameterError : a file or a parameter is wrong, as the search itself would say.
+    InputError, ParameterError : a file or a parameter is wrong, as the search itself reports it.
     """
     search.check_workers(request.workers)
     for one in search.inputs:
@@ -144,48 +147,6 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
     return _expected(search.expecting, request)
 
 
-def _expected(load: Expecting, request: SearchRequest) -> Expectation:
-    found: Expectation = load()(request)
-    return found
-
-
-def run_prediction(kind: str, request: SearchRequest, device: Device, threads: int) -> Estimate | None:
-    """What a run of this kind should take, for its record; None where nothing can be told, which is no reason to fail."""
-    if kind not in EXPECTING:
-        return None
-    try:
-        return predicted_run(kind, _expected(EXPECTING[kind], request), device, threads)
-    except (ProteoscopeError, OSError, ValueError, ArithmeticError):
-        return None
-
-
-def worthwhile(kind: str, request: SearchRequest, threads: int) -> Callable[[Device], Device] | None:
-    """What chooses the processor in place of cards that are not worth their start, for a request that leaves the choice to the program.
-
-    The model decides by what was measured on this machine alone; None where nothing was, or the user or the kind of search leaves no
-    choice. Tables do not depend on it.
-    """
-    if request.device != "auto" or kind not in EXPECTING or known_parameters(processor(), threads) is None:
-        return None
-    try:
-        expectation = _expected(EXPECTING[kind], request)
-    except (ProteoscopeError, OSError, ValueError, ArithmeticError):
-        return None  # which the search tells
-    return lambda device: _sooner(kind, expectation, device, threads)
-
-
-def _sooner(kind: str, expectation: Expectation, device: Device, threads: int) -> Device:
-    """A device, or the processor where that alone should be done before."""
-    if not device.numbers or device.with_processor or not all(_parameters(one, threads)[1] for one in _members(device)):
-        return device
-    with_cards, alone = (predicted_run(kind, expectation, one, threads) for one in (device, processor()))
-    if not alone.is_measured or alone.notes or with_cards.notes:
-        return device
-    # The other steps are the host's, the same with both.
-    on_cards, on_threads = (sum(one.works.values()) + one.raw_steps["start"] for one in (with_cards, alone))
-    return processor() if on_threads < on_cards else device
-
-
 def _check(path: Path, asked: Input) -> None:
     if not is_there(path):
         raise InputError(path, "does not exist", remedy="Check the path")
@@ -194,8 +155,119 @@ def _check(path: Path, asked: Input) -> None:
             recognise_as(source, asked.sort)
 
 
+def _expected(load: Expecting, request: SearchRequest) -> Expectation:
+    found: Expectation = load()(request)
+    return found
+
+
+def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
+    """Return what a kind of search expects, or None where it cannot be estimated; the search itself reports what is wrong."""
+    try:
+        return _expected(EXPECTING[kind], request) if kind in EXPECTING else None
+    except (ProteoscopeError, OSError, ValueError, ArithmeticError):
+        return None
+
+
+def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
+    """Return the estimate of a run on a device, or on several together. It reads no input, and takes some milliseconds."""
+    parameters = [_parameters(member, threads) for member in _members(device)]
+    on_devices = _on_devices(expectation.works, [one for one, _ in parameters])
+    raw_steps = _steps(expectation.host, on_devices, [one for one, _ in parameters], threads)
+    history = StepHistory(kind, _device_title(device), threads)
+    steps, n_runs = history.corrected(raw_steps)
+    seconds = sum(steps.values())
+    split = _split(on_devices.total, seconds)
+    return Estimate(
+        kind,
+        device.name,
+        device.description,
+        seconds,
+        steps,
+        split.transfer,
+        split.kernel,
+        split.synchronisation,
+        split.host,
+        bound_of(split),
+        _BASE_BYTES * (2 if device.numbers else 1) + expectation.memory_bytes,
+        on_devices.gpu_bytes,
+        dict(expectation.counts),
+        n_runs,
+        all(is_measured for _, is_measured in parameters),
+        on_devices.seconds,
+        raw_steps,
+        history.typical_error(raw_steps),
+        notes=tuple(f"'{name}' was not measured on this device" for name in sorted(on_devices.missing)),
+    )
+
+
+class _OnDevices(NamedTuple):
+    """Seconds of all workloads by their parts, and of each kind; bytes on each GPU; kinds that a device was not measured for."""
+
+    total: Prediction
+    seconds: dict[str, float]
+    gpu_bytes: float
+    missing: set[str]
+
+
+def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _OnDevices:
+    """Return what devices need together: they share each workload in proportion to their speeds, and end at the same time."""
+    total, seconds, gpu_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
+    n_gpus = sum(not one.is_processor for one in parameters)
+    for work in works:
+        measured = [(one, work.size(one.card)) for one in parameters if work.kind in one.kinds]
+        if len(measured) < len(parameters):
+            missing.add(work.kind)
+        gpu_bytes = max([gpu_bytes, *(work.card_bytes(size, n_gpus) for one, size in measured if not one.is_processor)])
+        alone = [predicted_work(one, work.kind, size) for one, size in measured]
+        together = 1.0 / sum(1.0 / max(one.seconds, 1e-9) for one in alone) if alone else _WITHOUT_SECONDS
+        if alone:
+            fastest = min(alone, key=lambda one: one.seconds)
+            share = together / max(fastest.seconds, 1e-9)
+            total = Prediction(*(before + share * part for before, part in zip(total, fastest, strict=True)))
+        seconds[work.kind] = seconds.get(work.kind, 0.0) + together
+    return _OnDevices(total, seconds, gpu_bytes, missing)
+
+
+def _steps(host: Mapping[str, float], on_devices: _OnDevices, parameters: Sequence[DeviceParameters], threads: int) -> dict[str, float]:
+    """Return the seconds of each step. All GPUs are opened at once; reading goes on meanwhile."""
+    steps = {step: host.get(step, 0.0) / _speed_up(step, threads) for step in STEPS}
+    steps["score"] += sum(on_devices.seconds.values())
+    return steps | {"start": _START_SECONDS + max((one.start for one in parameters if not one.is_processor), default=0.0)}
+
+
+def _speed_up(step: str, threads: int) -> float:
+    """Return how many times faster threads do the host's part of a step than one thread; reading and reporting use one in part."""
+    return 1.0 + (threads - 1) * {"read": 0.5, "report": 0.3}.get(step, 0.8) if threads < 8 else 1.0 + 7 * 0.5
+
+
+def _split(total: Prediction, seconds: float) -> Prediction:
+    """Divide the seconds of a run into the parts of its devices and the host."""
+    devices = total.transfer + total.kernel + total.synchronisation
+    scale = min(devices, seconds) / max(1e-12, devices)
+    host = max(0.0, seconds - devices)
+    return Prediction(total.transfer * scale, total.kernel * scale, total.synchronisation * scale, host, total.memory)
+
+
+def _members(device: Device) -> list[Device]:
+    """Return the devices that a choice of several consists of."""
+    if not device.numbers:
+        return [device]
+    found = [one for one in gpus() if one.numbers and one.numbers[0] in device.numbers] or [device]
+    return [*found, *([processor()] if device.with_processor else [])]
+
+
+def _parameters(device: Device, threads: int) -> tuple[DeviceParameters, bool]:
+    """Return the calibration of this machine and True, or one that ships and False."""
+    stored = stored_calibration(device, threads)
+    return (reference_parameters(device, threads), False) if stored is None else (stored, True)
+
+
+def _device_title(device: Device) -> str:
+    return f"{device.name} {device.description}" if device.numbers else processor().description
+
+
 def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -> Estimate:
-    """What a request will take on the device that it asks for; with `compares` also on the processor alone, where it asks for a card.
+    """Return the estimate of a request on its device; with `compares` also that of the processor alone, or of the GPU that is not used.
 
     Raises
     ------
@@ -204,126 +276,74 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     if request.workers:
         parse_workers(request.workers)
     expectation = expected(search, request)
-    wished = chosen_device(request.device)
+    requested = chosen_device(request.device)
     threads = request.threads or available_threads()
-    device = _sooner(search.kind, expectation, wished, threads) if request.device == "auto" else wished
+    device = _faster_device(search.kind, expectation, threads, lambda: requested) if request.device == "auto" else requested
     found = predicted_run(search.kind, expectation, device, threads)
     if request.workers:
-        return _with(found, notes=(*found.notes, "as this machine would compute it itself: what workers take is not known before"))
-    if compares and device.name != wished.name:
-        slower = predicted_run(search.kind, expectation, wished, threads)
-        note = "the processor is taken, which should be done before a GPU is ready (--device cuda takes that)"
-        return _with(found, alternatives={wished.name: round(slower.seconds, 3)}, notes=(*found.notes, note))
-    if not compares or not device.numbers:
+        return _with_note(found, "as this machine would compute it itself: what workers take is not known before")
+    if not compares or not requested.numbers:
         return found
-    alone = predicted_run(search.kind, expectation, processor(), threads)
-    notes = list(found.notes)
-    if alone.seconds < found.seconds:
-        notes.append("the processor alone would be done sooner: a GPU is not worth its start here (--device cpu)")
-    return _with(found, alternatives={"cpu": round(alone.seconds, 3)}, notes=tuple(notes))
+    other = requested if device is not requested else processor()
+    compared = predicted_run(search.kind, expectation, other, threads)
+    found = replace(found, alternatives={other.name: round(compared.seconds, 3)})
+    if device is not requested:
+        return _with_note(found, "the processor is taken, which should be done before a GPU is ready (--device cuda takes that)")
+    if compared.seconds < found.seconds:
+        return _with_note(found, "the processor alone would be done sooner: a GPU is not worth its start here (--device cpu)")
+    return found
 
 
-def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
-    """What a run should take on a device, or on several together. It reads no input, and takes some milliseconds."""
-    members = _members(device)
-    parameters = [_parameters(member, threads) for member in members]
-    cards = sum(bool(member.numbers) for member in members)
-    total, works, card_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
-    for work in expectation.works:
-        shares = []
-        for (one, _), member in zip(parameters, members, strict=True):
-            if work.kind in one.kinds:
-                size = work.size(one.card)
-                shares.append(predicted_work(one, work.kind, size))
-                card_bytes = max(card_bytes, work.card_bytes(size, cards) if member.numbers else 0.0)
-            else:
-                missing.add(work.kind)
-        # Devices share a work by their speeds; the longest part of it, here of each, is as long as all.
-        speeds = [1.0 / max(one.seconds, 1e-9) for one in shares]
-        whole = 1.0 / sum(speeds) if speeds else _WITHOUT_SECONDS
-        if shares:
-            fastest = max(range(len(shares)), key=lambda number: speeds[number])
-            part = whole * speeds[fastest]
-            of = shares[fastest]
-            total = Prediction(*(before + part * one for before, one in zip(total, of, strict=True)))
-        works[work.kind] = works.get(work.kind, 0.0) + whole
-    steps = {step: expectation.host.get(step, 0.0) / _speed_up(step, threads) for step in STEPS}
-    steps["score"] += sum(works.values())
-    # Reading goes on beside the opening of cards, of which all are opened at once.
-    steps["start"] = _START_SECONDS + max((one.start for one, _ in parameters if not one.is_processor), default=0.0)
-    memory = StepMemory(kind, device_title(device), threads)
-    raw = sum(steps.values())
-    corrected = {step: memory.corrected(step, seconds, raw) for step, seconds in steps.items()}
-    shown = {step: steps[step] if one is None else one for step, one in corrected.items()}
-    whole_run = memory.corrected("all", raw, raw)
-    seconds = sum(shown.values()) if whole_run is None else whole_run
-    on_devices = min(total.transfer + total.kernel + total.synchronisation, seconds)
-    scale = on_devices / max(1e-12, total.transfer + total.kernel + total.synchronisation)
-    split = Prediction(
-        total.transfer * scale, total.kernel * scale, total.synchronisation * scale, max(0.0, seconds - on_devices), total.memory
-    )
-    return Estimate(
-        kind,
-        device.name,
-        device.description,
-        seconds,
-        shown,
-        split.transfer,
-        split.kernel,
-        split.synchronisation,
-        split.host,
-        bound_of(split),
-        _BASE_BYTES * (2 if cards else 1) + expectation.memory_bytes,
-        card_bytes,
-        dict(expectation.counts),
-        memory.n,
-        all(is_own for _, is_own in parameters),
-        works,
-        steps,
-        memory.typical_error("all", raw),
-        notes=tuple(f"'{name}' was not measured on this device" for name in sorted(missing)),
-    )
+def _with_note(found: Estimate, note: str) -> Estimate:
+    return replace(found, notes=(*found.notes, note))
 
 
-def device_title(device: Device) -> str:
-    """What runs of a device are remembered by."""
-    return f"{device.name} {device.description}" if device.numbers else processor().description
+def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Callable[[Callable[[], Device]], Device] | None:
+    """Return the rule that chooses the device ``auto`` for `proteoscope.engine.execution.device_lookup.DeviceLookup`.
+
+    It takes the processor where that should be done before a GPU is ready, and does not look for GPUs where no GPU could be. Tables do not
+    depend on it. None where the request names a device.
+    """
+    if request.device != "auto" or request.workers:
+        return None
+
+    def rule(resolve: Callable[[], Device]) -> Device:
+        expectation = _expected_or_none(kind, request)
+        return resolve() if expectation is None else _faster_device(kind, expectation, threads, resolve)
+
+    return rule
+
+
+def _faster_device(kind: str, expectation: Expectation, threads: int, resolve: Callable[[], Device]) -> Device:
+    """Return the device of `resolve`, or the processor where that alone should be done before it."""
+    alone = predicted_run(kind, expectation, processor(), threads)
+    on_threads = sum(alone.works.values())
+    if not alone.notes and on_threads < USUAL_START_SECONDS:
+        return processor()
+    device = resolve()
+    if not device.numbers or device.with_processor or alone.notes:
+        return device
+    with_gpus = predicted_run(kind, expectation, device, threads)
+    # The other steps are the host's, the same with both.
+    on_gpus = sum(with_gpus.works.values()) + with_gpus.raw_steps["start"] - alone.raw_steps["start"]
+    return device if with_gpus.notes or on_gpus <= on_threads else processor()
+
+
+def run_prediction(kind: str, request: SearchRequest, device: Device, threads: int) -> Estimate | None:
+    """Return the estimate of a run for its record, or None where it cannot be estimated."""
+    expectation = _expected_or_none(kind, request)
+    return None if expectation is None else predicted_run(kind, expectation, device, threads)
 
 
 def remember_run(found: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
-    """Keep what a run took beside what was predicted for it, for later predictions: its steps, and all of it."""
+    """Store the predicted and measured seconds of a run's steps; what is not in a step is its start."""
     start = max(0.0, seconds - sum(measured.values()))
-    raw = dict(found.raw_steps)
-    taken = {"start": start, **measured, "all": seconds}
-    StepMemory(found.kind, device_title(device), threads).remember(raw | {"all": sum(raw.values())}, taken)
+    StepHistory(found.kind, _device_title(device), threads).add(found.raw_steps, {**measured, "start": start})
 
 
 def counts_of(record: Mapping[str, Any]) -> dict[str, float]:
-    """Counts of the record of a run, as far as they are numbers."""
+    """Return the counts of the record of a run that are numbers."""
     found = record.get("counts")
     if not isinstance(found, dict):
         return {}
     return {str(name): float(value) for name, value in found.items() if isinstance(value, int | float) and 0 <= value < 1e12}
-
-
-def _members(device: Device) -> list[Device]:
-    """The devices that a choice stands for."""
-    if not device.numbers:
-        return [device]
-    cards = [one for one in gpus() if one.numbers and one.numbers[0] in device.numbers] or [device]
-    return [*cards, *([processor()] if device.with_processor else [])]
-
-
-def _parameters(device: Device, threads: int) -> tuple[DeviceParameters, bool]:
-    """As measured on this machine, or those that ship; and whether it is the former."""
-    own = known_parameters(device, threads)
-    return (reference_parameters(device, threads), False) if own is None else (own, True)
-
-
-def _speed_up(step: str, threads: int) -> float:
-    """How much sooner threads do the host's part of a step than one would: reading and reporting are in part of one thread."""
-    return 1.0 + (threads - 1) * {"read": 0.5, "report": 0.3}.get(step, 0.8) if threads < 8 else 1.0 + 7 * 0.5
-
-
-def _with(found: Estimate, **changes: Any) -> Estimate:
-    return replace(found, **changes)

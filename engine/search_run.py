@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from proteoscope import kernels
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
-from proteoscope.engine.estimates import STEPS, remember_run, run_prediction, worthwhile
+from proteoscope.engine.estimates import STEPS, faster_device_rule, remember_run, run_prediction
 from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.clock import StageClock
@@ -53,11 +53,18 @@ class RunSpec:
 
     Attributes
     ----------
-    kind : of the run. required : kinds of files without which it does nothing, and an example of each as the command line names it.
-    inputs : all files that it reads, by kind, in the order of the record; those of the request when None.
-    are_distinct : whether a file may be given only once, and not even as two kinds.
-    outputs : files that it writes, besides the project. kernels : the group of `proteoscope.kernels.cpu.signatures` that is compiled first,
-        none where it is empty.
+    kind
+        Of the run.
+    required
+        Kinds of files without which it does nothing, and an example of each as the command line names it.
+    inputs
+        All files that it reads, by kind, in the order of the record; those of the request when None.
+    are_distinct
+        True if a file may be given only once, and not even as two kinds.
+    outputs
+        Files that it writes, besides the project.
+    kernels
+        Group of `proteoscope.kernels.cpu.signatures` that is compiled before it begins; none if empty.
     """
 
     kind: str
@@ -86,8 +93,10 @@ class RunSpec:
 
         Raises
         ------
-        ParameterError : a required kind is missing, or a file would be written over that is needed.
-        InputError : a file is not there, or is none that can be read twice, or is given twice.
+        ParameterError
+            A required kind is missing, or a file would be written over that is needed.
+        InputError
+            A file is not there, or is none that can be read twice, or is given twice.
         """
         inputs = self.request.inputs if self.inputs is None else self.inputs
         for kind, example in self.required.items():
@@ -124,14 +133,34 @@ class SearchRun(Generic[Read]):
 
     Attributes
     ----------
-    spec : what it is to do. inputs : the files that it reads, with digests. read : waits for what is read from them, and gives it.
-    begin : begins what goes on behind the next steps (see `proteoscope.engine.jobs.background.Background`).
-    look : for the device. threads : of the processor. progress, clock : told, and measuring, all the while.
-    began : seconds of `time.perf_counter`. compiled : groups of kernels that were compiled then, None where
-        it needs none. seconds : of the whole run,
-        once it is recorded. device : what computed, which the search says when it knows.
-    project, run : where it is recorded, None where it is not. kept : its checkpoint, from which it can be resumed.
-    workers : gives those elsewhere, when they are there; None without.
+    spec
+        What it is to do.
+    inputs
+        The files that it reads, with digests.
+    read
+        Waits for what is read from them, and gives it.
+    begin
+        Begins what goes on behind the next steps (see `proteoscope.engine.jobs.background.Background`).
+    look
+        For the device.
+    threads
+        Of the processor.
+    progress, clock
+        Told, and measuring, all the while.
+    began
+        Seconds of `time.perf_counter`.
+    compiled
+        Groups of kernels that were compiled when it began; None if it needs none.
+    seconds
+        Of the whole run, once it is recorded.
+    device
+        What computed, which the search says when it knows.
+    project, run
+        Where it is recorded, None where it is not.
+    kept
+        Its checkpoint, from which it can be resumed.
+    workers
+        Gives those elsewhere, when they are there; None without.
     """
 
     spec: RunSpec
@@ -162,7 +191,8 @@ class SearchRun(Generic[Read]):
 
         Parameters
         ----------
-        modules : callables that import a module, as ``lambda: matches.run_tables``.
+        modules
+            Callables that import a module, as ``lambda: matches.run_tables``.
         """
         self.begin(lambda _: [load() for load in modules])
 
@@ -219,8 +249,14 @@ class SearchRun(Generic[Read]):
 
         Parameters
         ----------
-        counts : of what was searched and found. message : the same in a sentence. exports : names of the files that the project shows.
-        more : further content; of a search that accepts nothing at its rate, `certainty` says how many there are at 5 %, in a warning.
+        counts
+            Of what was searched and found.
+        message
+            The same in a sentence.
+        exports
+            Names of the files that the project shows.
+        more
+            Further content; of a search that accepts nothing at its rate, `certainty` says how many there are at 5 %, in a warning.
         """
         certainty = more.get("certainty") or {}
         known = next((certainty[name] for name in ("matches", "psms", "explained") if name in certainty), None)
@@ -320,19 +356,17 @@ def search_run(
     spec: RunSpec,
     read: Callable[[Progress, int], Read],
     progress: Progress | None = None,
-    look: DeviceLookup | None = None,
 ) -> Iterator[SearchRun[Read]]:
     """A search from its first to its last moment; results are kept when the block ends well.
 
     What `read` reads, with a progress and a number of threads, is read behind the digests and the look for the device.
 
-    Parameters
-    ----------
-    look : for the device, where it has begun already.
-
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    InputError, ParameterError, StorageError
+        What the user can mend, said in one sentence.
+    Cancelled
+        The user asked to stop.
     """
     recording = RecordingProgress(progress or Progress())
     request = spec.request
@@ -340,7 +374,7 @@ def search_run(
     files = spec.checked_inputs()
     if request.workers:
         parse_workers(request.workers)
-    look = look or DeviceLookup("cpu" if request.workers else request.device, worthwhile(spec.kind, request, threads))
+    look = DeviceLookup("cpu" if request.workers else request.device, faster_device_rule(spec.kind, request, threads))
 
     def read_measured(progress: Progress) -> Read:
         with clock.stage("read"):
@@ -398,7 +432,8 @@ def project_run(
 
     Raises
     ------
-    ParameterError : the request names no project.
+    ParameterError
+        The request names no project.
     """
     with search_run(spec, read, progress) as searching:
         if searching.run is None:

@@ -13,13 +13,20 @@ __all__ = ["Summary"]
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Summary of a run; every search derives one that tells more.
+    """Summary of a run; each search derives one with more attributes.
 
     Attributes
     ----------
-    run_id, folder : of the run in the project, and of the project; None where there is none.
-    seconds : of the whole run. device : what computed. messages : what the user should know.
-    stages : seconds and peak memory of the five steps, as `proteoscope.engine.execution.clock.StageClock` measures them.
+    run_id, folder
+        Run and folder of the project, or None.
+    seconds
+        Duration of the run.
+    device
+        Device that computed.
+    messages
+        Remarks for the user.
+    stages
+        Seconds and peak memory of the five steps, measured by `proteoscope.engine.execution.clock.StageClock`.
     """
 
     run_id: str | None
@@ -34,9 +41,9 @@ class Summary:
         return []
 
     def lines(self) -> list[str]:
-        """What a terminal shows: what was searched, what was found, and the best of it."""
+        """Return the terminal output: what was searched, what was found, and the best results."""
         return [f"{count.number:,} {count.noun}" for count in self.counts()]
 
     def record(self) -> dict[str, Any]:
-        """What a script is told: all attributes by name, of what JSON holds."""
+        """Return the output for scripts: all attributes by name as JSON values."""
         return {**asdict(self), "folder": None if self.folder is None else str(self.folder)}

@@ -1,4 +1,4 @@
-"""The window."""
+"""The user interface."""
 
 import lazy_loader
 

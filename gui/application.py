@@ -1,4 +1,4 @@
-"""The application around the window: its name, its look, its settings, and what happens to an error that nobody expected."""
+"""The Qt application: its name, theme and settings, and the handler of unexpected errors."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from proteoscope.gui.icons import icon
 from proteoscope.gui.preparation import Preparation
 from proteoscope.gui.settings import SettingsFile, default_settings_path
 from proteoscope.gui.termination import Termination
-from proteoscope.gui.theme import Theme, scale_letters
+from proteoscope.gui.theme import Theme, scale_font
 from proteoscope.gui.window import MainWindow
 
 __all__ = ["run_window"]
 
 
 def run_window(files: Sequence[Path] = ()) -> int:
-    """Open the window, on files or a project where some are given, and stay until it is closed. The exit status."""
+    """Open the window, optionally with files or a project, and return the exit status once it is closed."""
     application = QApplication(sys.argv[:1])
     application.setApplicationName("proteoscope")
     application.setApplicationDisplayName("Proteoscope")
     application.setApplicationVersion(VERSION)
     application.setDesktopFileName("proteoscope")
     settings = SettingsFile(default_settings_path())
-    scale_letters(application, settings.values.letter_size)
+    scale_font(application, settings.values.font_scale)
     theme = Theme(application)
     application.setWindowIcon(icon("proteoscope"))
     window = MainWindow(settings, theme)
-    _Faults(window)
-    # A project survives that by itself.
-    termination = Termination(window.memory.end, window)
+    _ErrorHandler(window)
+    # Only the window state needs saving on a termination signal: projects are always consistent on disk.
+    termination = Termination(window.window_state.end, window)
     window.show()
-    # What the window is made of is never garbage, and need not be looked at again; nor are its pages, once they are made.
+    # The widgets and pages live as long as the window, so the garbage collector need not inspect them.
     gc.freeze()
-    window.devices.look()
+    window.devices.detect()
     preparation = Preparation(window.searches.values(), lambda: window.queue.is_idle, window)
     preparation.done.connect(gc.freeze)
     preparation.begin()
@@ -56,14 +56,14 @@ def run_window(files: Sequence[Path] = ()) -> int:
     return status
 
 
-class _Faults(QObject):
-    """Brings errors that nobody caught, of any thread, to the window; the terminal gets them too."""
+class _ErrorHandler(QObject):
+    """Shows uncaught errors of any thread in the window; they are also printed to the terminal."""
 
     _met = Signal(str, str)
 
     def __init__(self, window: MainWindow) -> None:
         super().__init__(window)
-        self._met.connect(window.tell_fault)
+        self._met.connect(window.show_unexpected_error)
         sys.excepthook = self._take
         threading.excepthook = lambda args: self._take(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
 

@@ -1,4 +1,4 @@
-"""Between the engine's thread and the window: job events become Qt signals, a few times a second."""
+"""A bridge from job events of the engine's thread to Qt signals."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MAXIMUM_MESSAGES = 200
 
 
 class JobBridge(QObject):
-    """Takes job events in any thread (`handle` is the queue's handler) and emits them as signals in the window's thread.
+    """Receives job events in any thread (`handle` is the queue's handler) and emits them as signals in the window's thread.
 
-    Events are handed over together, 14 times a second at most. Of a job's progress only the latest is told; everything else is told, in its
-    order, but a flood of messages is cut to the last 200 between two deliveries.
+    Events are delivered in batches, at most 14 times a second. Only the latest progress of a job is delivered; other events keep their
+    order, but only the last 200 messages between two deliveries are delivered.
     """
 
     added = Signal(Job)
@@ -41,7 +41,7 @@ class JobBridge(QObject):
         self._arrived.connect(self._timer.start, Qt.ConnectionType.QueuedConnection)
 
     def handle(self, event: JobEvent) -> None:
-        """Take an event; called in the thread where it happened, and returns at once."""
+        """Queue an event and return immediately; called in the thread in which it occurred."""
         with self._lock:
             if not self._is_open:
                 return
@@ -57,7 +57,7 @@ class JobBridge(QObject):
                 self._arrived.emit()
 
     def deliver(self) -> None:
-        """Emit what has come in; called in the window's thread."""
+        """Emit the pending events; called in the window's thread."""
         with self._lock:
             events, self._pending = self._pending, []
             self._is_awake = False
@@ -74,7 +74,7 @@ class JobBridge(QObject):
                 self.finished.emit(event.job)
 
     def close(self) -> None:
-        """Take no more events: the window is going."""
+        """Ignore further events because the window is closing."""
         with self._lock:
             self._is_open = False
             self._pending.clear()

@@ -1,4 +1,4 @@
-"""Buttons that forms, views and docks share."""
+"""Buttons shared by forms, views and docks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from proteoscope.gui.theme import colours
 __all__ = ["PrimaryButton", "text_button", "tool_button"]
 
 _HOVERED, _PRESSED = 112, 130
-"""How much darker, in percent."""
+"""Darkening of the background, in percent."""
 
 
 def tool_button(icon: str, tip: str, clicked: Callable[[], object]) -> QToolButton:
-    """A small flat button with an icon."""
+    """Return a small flat button with an icon."""
     button = QToolButton()
     button.setAutoRaise(True)
     button.setIconSize(QSize(16, 16))
@@ -30,7 +30,7 @@ def tool_button(icon: str, tip: str, clicked: Callable[[], object]) -> QToolButt
 
 
 def text_button(text: str, tip: str, clicked: Callable[[], object], name: str = "") -> QToolButton:
-    """A button with a text. `name`: for people who do not see it; empty for the text."""
+    """Return a button with a text and an optional accessible name."""
     button = QToolButton()
     button.setText(text)
     button.setToolTip(tip)
@@ -40,11 +40,14 @@ def text_button(text: str, tip: str, clicked: Callable[[], object], name: str = 
 
 
 class PrimaryButton(QPushButton):
-    """The button that begins what a page is for, in the accent of the look while it can be pressed.
+    """The button for the main action of a page, in the theme's accent colour while enabled.
 
     Parameters
     ----------
-    text : of the button. icon : the name of its icon.
+    text : str
+        Text of the button.
+    icon : str
+        Name of its icon, or ''.
     """
 
     def __init__(self, text: str, icon: str = "") -> None:
@@ -61,7 +64,7 @@ class PrimaryButton(QPushButton):
         if not self.isEnabled():
             super().paintEvent(event)
             return
-        # Fusion would draw it so bright that its text could not be read.
+        # Fusion would draw the button so bright that its text is unreadable.
         option = QStyleOptionButton()
         self.initStyleOption(option)
         darker = _PRESSED if self.isDown() else _HOVERED if self.underMouse() else 100

@@ -1,4 +1,4 @@
-"""How certain a count is, in words: the decoys accepted beside the targets, and the share of false ones that they let one expect."""
+"""Texts for the certainty of a count: the accepted decoys and the interval of the share of false targets."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ __all__ = ["certainty_text", "nothing_text", "share_text"]
 
 
 def certainty_text(certainty: Certainty, locale: QLocale) -> str:
-    """As ``2 decoys; 0.1–2.6 % false``; of a short list ``0 decoys; 0–15 % false; few: 41 at 5 %``, of an empty one
-    ``0 at 1 % FDR; 103 at 5 % FDR``."""
+    """Return a text such as ``2 decoys; 0.1–2.6 % false``.
+
+    A short list also has its count at a larger error rate (``0 decoys; 0–15 % false; 41 at 5 % FDR``), an empty list only the counts
+    (``0 at 1 % FDR; 103 at 5 % FDR``).
+    """
     decoys, low, high, at_5_percent, nothing_at = certainty
     if nothing_at is not None and at_5_percent is not None:
         return nothing_text(at_5_percent, nothing_at, locale)
     text = f"{locale.toString(decoys)} decoy{'' if decoys == 1 else 's'}; {share_text(low, high, locale)} false"
-    return text if at_5_percent is None else f"{text}; few: {locale.toString(at_5_percent)} at 5 %"
+    return text if at_5_percent is None else f"{text}; {locale.toString(at_5_percent)} at 5 % FDR"
 
 
 def nothing_text(at_5_percent: int, fdr: float, locale: QLocale) -> str:
-    """Return the numbers at both rates of a count that is 0 at its rate `fdr`, as ``0 at 1 % FDR; 103 at 5 % FDR``."""
+    """Return the counts at `fdr` and at 5 % of a list that is empty at `fdr`, as ``0 at 1 % FDR; 103 at 5 % FDR``."""
     return f"0 at {locale.toString(fdr * 100, 'g', 3)} % FDR; {locale.toString(at_5_percent)} at 5 % FDR"
 
 
 def share_text(low: float, high: float, locale: QLocale) -> str:
-    """As ``0.1–2.6 %``, with no more digits than mean something."""
+    """Return an interval of shares as ``0.1–2.6 %``, with significant digits only."""
     return f"{_percent(low, locale)}–{_percent(high, locale)} %"
 
 

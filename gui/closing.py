@@ -1,4 +1,4 @@
-"""The end of the window: whether it may close while something runs, and how long it waits for what it has stopped."""
+"""Closing the window: confirmation while jobs run, and the wait for cancelled jobs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.jobs import JobQueue
-from proteoscope.gui.dialogs import CloseQuestion
+from proteoscope.gui.dialogs import CloseDialog
 
 __all__ = ["Closing"]
 
@@ -14,15 +14,19 @@ _MAXIMUM_MS_TO_STOP = 10_000
 
 
 class Closing(QObject):
-    """Asks, stops what runs, and lets the window close when all has stopped, or after ten seconds.
+    """Asks for confirmation, cancels the jobs, and closes the window when they have stopped or after ten seconds.
 
     Parameters
     ----------
-    window : is closed. queue : whose jobs are stopped.
+    window : QWidget
+        Window to close.
+    queue : JobQueue
+        Queue whose jobs are cancelled.
 
     Signals
     -------
-    stopping : the user has agreed, and what runs is being stopped.
+    stopping
+        The user has confirmed and the jobs are being cancelled.
     """
 
     stopping = Signal()
@@ -30,34 +34,34 @@ class Closing(QObject):
     def __init__(self, window: QWidget, queue: JobQueue) -> None:
         super().__init__(window)
         self._window, self._queue = window, queue
-        self.question: CloseQuestion | None = None
-        """The question whether to close, while it is asked."""
+        self.question: CloseDialog | None = None
+        """The open confirmation dialog, or None."""
         self.is_agreed = False
-        """Whether the window closes as soon as nothing runs."""
+        """True if the window closes as soon as no job runs."""
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.setInterval(_MAXIMUM_MS_TO_STOP)
         self._patience.timeout.connect(window.close)
 
     def may_close(self) -> bool:
-        """Whether the window may close now; where it may not, the user is asked."""
+        """Return True if the window may close now; otherwise ask the user."""
         if self._queue.is_idle or self.is_agreed:
             self._patience.stop()
             return True
-        self._ask()
+        self._prompt()
         return False
 
     def close_if_idle(self) -> None:
-        """Close the window if nothing runs any more."""
+        """Close the window if no job runs."""
         if self._queue.is_idle:
             self._window.close()
 
-    def _ask(self) -> None:
+    def _prompt(self) -> None:
         if self.question is not None:
             self.question.raise_()
             return
         n_jobs = len(self._queue.waiting) + len(self._queue.all_running)
-        self.question = CloseQuestion(max(1, n_jobs), self._window)
+        self.question = CloseDialog(max(1, n_jobs), self._window)
         self.question.finished.connect(self._answer)
         self.question.open()
 
@@ -68,6 +72,6 @@ class Closing(QObject):
         self.is_agreed = True
         self.stopping.emit()
         self._queue.cancel_all()
-        # A job that hears nothing must not keep the window: its thread ends with the program.
+        # A job that does not react to cancellation must not block closing: its thread ends with the process.
         self._patience.start()
         self.close_if_idle()

@@ -1,4 +1,4 @@
-"""The colours of figures (`proteoscope.engine.views.palette`) as Qt's."""
+"""Qt colours of the figures (`proteoscope.engine.views.palette`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PlotColours", "palette_of", "plot_colours", "qt_colour", "shade_colo
 
 @dataclass(frozen=True)
 class PlotColours:
-    """What a plot is drawn with. `ions` are by letter of the series, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`."""
+    """Colours of a plot. `ions` maps ion series, `LOSS`, `SHARED`, `SHIFTED` and `UNMATCHED` to colours."""
 
     background: QColor
     text: QColor
@@ -28,7 +28,7 @@ class PlotColours:
 
 
 def palette_of(palette: QPalette) -> Palette:
-    """The surface of a widget, light or dark."""
+    """Return the light or dark surface of a widget."""
     role = QPalette.ColorRole
     roles = (role.Base, role.Text, role.PlaceholderText, role.Mid, role.Highlight, role.HighlightedText)
     return Palette(*(palette.color(one).name() for one in roles))
@@ -36,7 +36,7 @@ def palette_of(palette: QPalette) -> Palette:
 
 @lru_cache(maxsize=1024)
 def qt_colour(ink: Ink, palette: Palette, opacity: float = 1.0) -> QColor:
-    """The colour of an ink on a surface. It is shared: change a copy."""
+    """Return the colour of an ink on a surface. The object is shared: modify a copy."""
     colour = QColor(*rgb_of(ink, palette))
     colour.setAlphaF(opacity)
     return colour
@@ -51,10 +51,10 @@ def _colours(palette: Palette) -> PlotColours:
 
 
 def plot_colours(palette: QPalette) -> PlotColours:
-    """Colours that fit a palette, light or dark."""
+    """Return the colours for a light or dark palette."""
     return _colours(palette_of(palette))
 
 
 def shade_colour(part: float, background: QColor) -> QColor:
-    """The colour of a `Shade`: from that of the first series (-1) over the background to that of the second (1)."""
+    """Return the colour of a `Shade`, from the colour of the first series (-1) over the background to that of the second (1)."""
     return qt_colour(Shade(part), replace(palettes.PAPER, background=background.name()))

@@ -1,4 +1,4 @@
-"""The view of several runs side by side: one at a time, made when it is asked for, and let go of with the runs."""
+"""The view that compares several runs; created on demand, and only one exists."""
 
 from __future__ import annotations
 
@@ -19,15 +19,23 @@ __all__ = ["Comparisons"]
 
 
 class Comparisons(QObject):
-    """Makes the view and lets it go.
+    """Creates and closes the comparison view.
 
     Parameters
     ----------
-    pages : get the view. settings : remember its layout.
+    pages : QStackedWidget
+        Receives the view.
+    settings : SettingsFile
+        Stores the layout of the view.
+    parent : QObject
+        Owner of this object.
 
     Signals
     -------
-    failed : the text of an error. message : a line for the status bar.
+    failed
+        Error text.
+    message
+        Text for the status bar.
     """
 
     failed = Signal(str)
@@ -37,10 +45,10 @@ class Comparisons(QObject):
         super().__init__(parent)
         self._pages, self._settings = pages, settings
         self.view: ComparisonView | None = None
-        """The runs that are compared, while they are."""
+        """The open comparison view, or None."""
 
     def begin(self, project: Project, runs: Sequence[RunRecord]) -> results.comparison_view.ComparisonView:
-        """The view of runs of a project, in place of the one before."""
+        """Open a view that compares runs of a project, replacing the previous one."""
         self.close()
         self.view = view = results.comparison_view.ComparisonView(project, [run.id for run in runs])
         view.failed.connect(self.failed)
@@ -50,7 +58,7 @@ class Comparisons(QObject):
         return view
 
     def close(self) -> None:
-        """Compare nothing any more."""
+        """Close the comparison view."""
         if self.view is not None:
             self._settings.values.comparison_layout = self.view.state()
             self.view.clear()

@@ -1,4 +1,4 @@
-"""Builds a structure database: from which files, where, how far it is, and what was left out and why."""
+"""Dialog that builds a structure database and lists the skipped chains."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QHeaderView, QLabe
 from proteoscope.engine.entry import Input
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.forms.field import Outlined
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList
-from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.forms.numbers import NumberBox
 from proteoscope.gui.forms.path_line import FolderLine
 from proteoscope.gui.forms.sections import Section
@@ -26,17 +26,17 @@ from proteoscope.gui.tasks import DatabaseTask
 if TYPE_CHECKING:
     from proteoscope.engine.structures.database import StructureDatabase
 
-__all__ = ["DatabaseDialog", "LeftOut"]
+__all__ = ["DatabaseDialog", "SkippedChains"]
 
 _SOURCES = Input(
-    "sources", "Structures", "structures", "FOLDER", "", wanted="structures to put into it", hint="folders or files (PDB, mmCIF, BinaryCIF)"
+    "sources", "Structures", "structures", "FOLDER", "", wanted="input structures", hint="folders or files (PDB, mmCIF, BinaryCIF)"
 )
-_TITLES = ("File", "Chain", "Left out because it")
+_TITLES = ("File", "Chain", "Reason skipped")
 _Index = QModelIndex | QPersistentModelIndex
 
 
-class LeftOut(QAbstractTableModel):
-    """(file, chain, reason) of what a database has not taken; cells are made when they are seen."""
+class SkippedChains(QAbstractTableModel):
+    """Table model of the skipped chains of a database: file, chain, reason."""
 
     def __init__(self, rows: Sequence[tuple[str, str, str]], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -62,46 +62,50 @@ class LeftOut(QAbstractTableModel):
 
 
 class DatabaseDialog(JobDialog):
-    """Asks what a database is to hold and where, has it built as a job of the window (a `DatabaseTask`), and tells what became of it.
+    """Asks for structures and a folder, runs a `DatabaseTask` as a job of the window, and shows its result.
 
     Parameters
     ----------
-    survey : looks at files. bridge : tells of jobs.
+    inspector : FileSurvey
+        Inspects files.
+    bridge : JobBridge
+        Reports job events.
 
     Signals
     -------
-    built : the folder of a database that is done.
+    built
+        Folder of the finished database.
     """
 
     MANUAL = "structures"
-    """The page of the manual about it."""
+    """Manual page of the dialog."""
 
     built = Signal(object)
 
-    stopping = "Stopping; what has been read is kept for the next build"
-    cancelled = "Cancelled. What was read is kept: build again to go on."
+    stopping = "Stopping; structures read so far are cached for the next build"
+    cancelled = "Cancelled. Structures read so far are cached: build again to continue."
 
-    def __init__(self, survey: FileSurvey, bridge: JobBridge, parent: QWidget | None = None) -> None:
-        self.sources = FileList(_SOURCES, survey, takes_broken=True)
+    def __init__(self, inspector: FileInspector, bridge: JobBridge, parent: QWidget | None = None) -> None:
+        self.sources = FileList(_SOURCES, inspector, takes_broken=True)
         super().__init__(
-            survey, bridge, self.sources, parent, action="Build", cancel="Cancel the build", progress="How far the database is built"
+            inspector, bridge, self.sources, parent, action="Build", cancel="Cancel the build", progress="Progress of the build"
         )
         self.setWindowTitle("New structure database")
         self.resize(640, 620)
         self._folder = Path()
         words = toned_label(
-            "A structure database is a folder that holds the protein chains of many files, ready to be searched: each file is read once. "
-            "Naming the folder of a database again brings it up to date with these files."
+            "A structure database is a folder with the protein chains of many files, ready to be searched; each file is read only once. "
+            "Choose the folder of an existing database to update it with these files."
         )
         self.folder = FolderLine(
             "&Database folder",
-            "the folder of the database; it is made where it does not exist",
-            "A new or empty folder, or a database to renew",
+            "the folder of the database; created if missing",
+            "A new or empty folder, or a database to update",
         )
         self.confidence = NumberBox(0.0, 100.0)
         self.confidence.setAccessibleName("Minimum pLDDT")
         self.confidence.setToolTip(
-            "Residues of predicted structures with a lower pLDDT are left out; 0 takes all, 70 leaves what is confident"
+            "Residues of predicted structures with a lower pLDDT are skipped; 0 takes all residues, 70 only confident residues"
         )
         self._confidence_frame = Outlined(self.confidence)
         self.left_out = QTableView()
@@ -111,10 +115,10 @@ class DatabaseDialog(JobDialog):
             signal.connect(self.check)
         self.check()
 
-    def what_is_missing(self) -> str:
-        """Why nothing can be built; empty where it can."""
+    def validation_error(self) -> str:
+        """Return why nothing can be built, or ''."""
         if self.is_running:
-            return "It is being built"
+            return "The database is being built"
         if self.sources.is_empty:
             return "Add the files or folders with the structures"
         if problem := self.sources.problem():
@@ -125,10 +129,10 @@ class DatabaseDialog(JobDialog):
             return problem
         if self.confidence.problem() or not 0.0 <= self.confidence.value() <= 100.0:
             return "Minimum pLDDT: expected a number from 0 to 100"
-        return "" if self.sources.is_examined else "Looking at the files"
+        return "" if self.sources.is_examined else "Inspecting files"
 
     def task(self) -> DatabaseTask:
-        """The build."""
+        """Return the task that builds the database."""
         folder = self.folder.path
         assert folder is not None
         self._folder = folder
@@ -136,37 +140,37 @@ class DatabaseDialog(JobDialog):
         return DatabaseTask(tuple(self.sources.paths), folder, self.confidence.value())
 
     def enable(self, missing: str) -> None:
-        """All while nothing is built."""
+        """Enable the fields while no build is running."""
         self._confidence_frame.mark(missing.startswith("Minimum pLDDT"))
         for widget in (self.sources, self.folder, self.confidence):
             widget.setEnabled(not self.is_running)
 
-    def told(self, result: StructureDatabase) -> str:
-        """What the database holds; what it does not stands in the table."""
+    def result_text(self, result: StructureDatabase) -> str:
+        """Return a text with the size of the database, and list skipped chains in the table."""
         skipped = result.skipped
-        self.left_out.setModel(LeftOut(skipped, self))
+        self.left_out.setModel(SkippedChains(skipped, self))
         self.left_out.setVisible(bool(skipped))
         header = self.left_out.horizontalHeader()
         header.resizeSection(0, self.fontMetrics().horizontalAdvance("0" * 24))
         header.resizeSection(1, self.fontMetrics().horizontalAdvance("0" * 8))
         self.built.emit(self._folder)
-        more = " The list below also stands in skipped.tsv of the folder." if skipped else ""
+        more = " The list below is also in skipped.tsv in the folder." if skipped else ""
         return f"Done: {DatabaseTask.outcome(result, QLocale())}.{more}"
 
     def _suggest_folder(self) -> None:
-        """A folder beside the first source, for who has not named one."""
+        """Suggest a folder next to the first source if no folder is entered."""
         paths = self.sources.paths
         if paths and self.folder.path is None:
             self.folder.line.setText(str(paths[0].parent / f"{paths[0].name.partition('.')[0]}_database"))
 
     def _copy(self) -> None:
         model = self.left_out.model()
-        if isinstance(model, LeftOut):
+        if isinstance(model, SkippedChains):
             chosen = sorted(index.row() for index in self.left_out.selectionModel().selectedRows())
             QGuiApplication.clipboard().setText("\n".join("\t".join(model.rows[row]) for row in chosen))
 
     def _lay_out(self, words: QLabel) -> None:
-        card = Section("Structures to put into it")
+        card = Section("Input structures")
         card.grid.addWidget(self.sources, 0, 0, 1, 3)
         confidence = QLabel("&Minimum pLDDT of predicted structures")
         confidence.setBuddy(self.confidence)
@@ -176,7 +180,7 @@ class DatabaseDialog(JobDialog):
         line.addWidget(self._confidence_frame)
         line.addStretch(1)
         table = self.left_out
-        table.setAccessibleName("What was left out")
+        table.setAccessibleName("Skipped chains")
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setAlternatingRowColors(True)
@@ -191,8 +195,8 @@ class DatabaseDialog(JobDialog):
         copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), table)
         copy.setContext(Qt.ShortcutContext.WidgetShortcut)
         copy.activated.connect(self._copy)
-        self.cancel_button.setToolTip("Stop building; what has been read is kept for the next build")
-        self.close_button.setToolTip("Close this dialog; a build that runs goes on")
+        self.cancel_button.setToolTip("Stop building; structures read so far are cached for the next build")
+        self.close_button.setToolTip("Close this dialog; a running build continues")
         page = self.page()
         page.addWidget(words)
         page.addWidget(card)

@@ -1,4 +1,4 @@
-"""A device of this machine on the page of devices: what it is, whether it is calibrated, what it does now, what is remembered of it."""
+"""Panel of one device on the device page: state, calibration, current use and past speeds."""
 
 from __future__ import annotations
 
@@ -19,28 +19,31 @@ from proteoscope.gui.labels import toned_label
 __all__ = ["DeviceCard"]
 
 _NO_GPU = (
-    "Searches compute on the processor and find the same; a GPU only makes large ones faster. If there is an NVIDIA card in this machine, "
-    "install its driver and CuPy (pip install “proteoscope[cuda13]”), then press Look again. If there is none, nothing is missing."
+    "Searches run on the CPU with identical results; a GPU only makes large searches faster. If this machine has an NVIDIA GPU, "
+    "install its driver and CuPy (pip install “proteoscope[cuda13]”), then press Refresh."
 )
 _STEPS = 1000
 
 
 class DeviceCard(Section):
-    """Shows a device; of one that is no device, as where there is no GPU, why, and what can be done.
+    """Panel with the facts of a device, or with the reason why no GPU is usable.
 
     Signals
     -------
-    calibration_asked : the `Device` to measure. cancel_asked : the `Job` to stop.
+    calibration_requested
+        `Device` to measure.
+    cancel_requested
+        `Job` to cancel.
     """
 
-    calibration_asked = Signal(object)
-    cancel_asked = Signal(object)
+    calibration_requested = Signal(object)
+    cancel_requested = Signal(object)
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self.is_gap = not device.numbers and not device.usable
-        """Whether it stands for GPUs that are not there."""
-        super().__init__("No GPU is used" if self.is_gap else f"{device.name}: {device_title(device)}")
+        """True if the panel explains that no GPU was found."""
+        super().__init__("No usable GPU" if self.is_gap else f"{device.name}: {device_title(device)}")
         self.setAccessibleName(self.title.text())
         self._job: Job | None = None
         self._row = 0
@@ -54,54 +57,54 @@ class DeviceCard(Section):
         self.clock: QLabel | None = None
         self.calibrate_button = QPushButton("Calibrate")
         self.calibrate_button.setAccessibleName(f"Calibrate {device.name}")
-        self.calibrate_button.setToolTip("Measure transfers, memory and each kind of work; estimates and the sharing out of work use it")
+        self.calibrate_button.setToolTip("Measure transfers, memory and each type of workload, for estimates and for distributing work")
         self.cancel_button = QPushButton("Cancel")
         self.cancel_button.setAccessibleName(f"Cancel the calibration of {device.name}")
-        self.cancel_button.setToolTip("Stop measuring; what was known of the device before stays")
+        self.cancel_button.setToolTip("Stop measuring; the previous calibration is retained")
         self.stage = toned_label()
         self.bar = QProgressBar()
-        self.bar.setAccessibleName(f"How far {device.name} is measured")
+        self.bar.setAccessibleName(f"Calibration progress of {device.name}")
         self.bar.setTextVisible(False)
         set_icon(self.calibrate_button, "run")
         set_icon(self.cancel_button, "cancel")
-        self.calibrate_button.clicked.connect(lambda: self.calibration_asked.emit(self.device))
+        self.calibrate_button.clicked.connect(lambda: self.calibration_requested.emit(self.device))
         self.cancel_button.clicked.connect(self._cancel)
         if self.is_gap:
             self.grid.addWidget(toned_label(_NO_GPU), self._next_row(), 0, 1, 3)
         else:
             self._lay_out()
         for widget in (self.calibrated, self.use, self.jobs, self.earlier, self.calibrate_button, self.cancel_button, self.stage, self.bar):
-            if widget.parent() is None:  # what cannot be used has no place for it, and nobody else would end it
+            if widget.parent() is None:  # an unusable device does not show these widgets, so nothing else would own and delete them
                 widget.setParent(self)
                 widget.hide()
         self.show_job(None)
 
     def facts(self) -> list[tuple[str, str]]:
-        """Names and texts that are shown, besides the title and the state."""
+        """Return the names and texts shown below the title and the state."""
         return [] if self.is_gap else [(self._name(row), self._value(row)) for row in range(1, self._row) if self._value(row)]
 
     def show_account(self, account: DeviceAccount) -> None:
-        """Show what is known of it."""
+        """Show the calibration and the recorded speeds of the device."""
         locale = QLocale()
         if account.measured is None:
-            told = "not yet: estimates take the figures of another machine" if self.device.usable else "no"
+            outcome = "no: estimates use the calibration of another machine" if self.device.usable else "no"
         else:
             when = locale.toString(QDateTime.fromSecsSinceEpoch(int(account.measured.timestamp())), QLocale.FormatType.ShortFormat)
-            told = f"{when}, {account.kinds} kinds of work; " + ", ".join(f"{name.lower()} {text}" for name, text in account.figures)
-        self.calibrated.setText(told)
+            outcome = f"{when}, {account.kinds} workload types; " + ", ".join(f"{name.lower()} {text}" for name, text in account.figures)
+        self.calibrated.setText(outcome)
         self.calibrate_button.setText("Calibrate" if account.measured is None else "Calibrate again")
         if self.clock is not None:
-            self.clock.setText("not told" if account.clock_hz is None else f"{locale.toString(account.clock_hz / 1e6, 'f', 0)} MHz at most")
+            self.clock.setText("unknown" if account.clock_hz is None else f"{locale.toString(account.clock_hz / 1e6, 'f', 0)} MHz maximum")
         self.earlier.setText(
             "\n".join(f"{', '.join(one.searches) or one.kind}: {speed_text(one.speed)} ({one.kind})" for one in account.speeds)
-            or "nothing yet: longer searches leave their speed here"
+            or "none yet: longer searches record their speed here"
         )
 
     def show_use(self, use: DeviceUse | None, jobs: Sequence[str]) -> None:
-        """Show what it does now: its use, and the titles of the jobs that compute on it."""
+        """Show the current use of the device and the titles of the jobs that run on it."""
         self.jobs.setText(", ".join(jobs) or "none")
         if use is None:
-            self.use.setText("not told")
+            self.use.setText("unknown")
             return
         locale, whole = QLocale(), memory_text(self.device, QLocale())
         held = f"{locale.toString(use.used_bytes / 1e9, 'f', 1)} of {whole} in use" if use.used_bytes and whole else ""
@@ -109,19 +112,19 @@ class DeviceCard(Section):
         by = "" if self.device.numbers else "by this program: "
         self.use.setText(by + ", ".join(part for part in (held, busy) if part))
 
-    def show_job(self, job: Job | None, told: str = "") -> None:
-        """Show a job that measures it, or that none does; `told`: what became of the last one."""
+    def show_job(self, job: Job | None, outcome: str = "") -> None:
+        """Show the running calibration job, or the outcome of the previous one."""
         self._job = job
         for widget in (self.bar, self.cancel_button):
             widget.setVisible(job is not None)
         self.calibrate_button.setVisible(job is None and self.device.usable)
-        self.stage.setVisible(job is not None or bool(told))
+        self.stage.setVisible(job is not None or bool(outcome))
         if job is None:
-            self.stage.setText(told)
+            self.stage.setText(outcome)
             return
         self.cancel_button.setEnabled(not job.is_cancelling)
         progress = job.progress
-        stage = "Waits for the jobs before it" if job.state == "queued" else progress.stage if progress is not None else "Starting"
+        stage = "Queued" if job.state == "queued" else progress.stage if progress is not None else "Starting"
         self.stage.setText("Stopping" if job.is_cancelling else stage)
         is_known = progress is not None and progress.total > 0
         self.bar.setRange(0, _STEPS if is_known else 0)
@@ -130,7 +133,7 @@ class DeviceCard(Section):
 
     def _cancel(self) -> None:
         if self._job is not None:
-            self.cancel_asked.emit(self._job)
+            self.cancel_requested.emit(self._job)
             self.show_job(self._job)
 
     def _lay_out(self) -> None:
@@ -139,16 +142,16 @@ class DeviceCard(Section):
             self._add("Memory", QLabel(memory))
         if device.numbers:
             self.clock = QLabel()
-            self._add("Compute capability", QLabel(device.compute_capability or "not told"))
+            self._add("Compute capability", QLabel(device.compute_capability or "unknown"))
             self._add("Clock", self.clock)
-            self._add("Driver", QLabel(device.driver or "not told"))
+            self._add("Driver", QLabel(device.driver or "unknown"))
         if not device.usable:
             return
         for name, value in (
             ("Calibrated", self.calibrated),
-            ("In use now", self.use),
-            ("Jobs on it", self.jobs),
-            ("In earlier searches", self.earlier),
+            ("Current use", self.use),
+            ("Jobs", self.jobs),
+            ("Speed in past searches", self.earlier),
         ):
             self._add(name, value)
         line = QHBoxLayout()
@@ -187,7 +190,7 @@ class DeviceCard(Section):
 
 
 def speed_text(speed: float) -> str:
-    """A speed as ``34.3 billion a second``: of what, the plan of its work says."""
+    """Return a speed as ``34.3 billion a second``, in the unit of its workload."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
         if speed >= size:
             return f"{QLocale().toString(speed / size, 'f', 1)} {word} a second"

@@ -1,4 +1,4 @@
-"""The page of devices: all that can compute on this machine and what cannot, calibrated from here, and what each does now."""
+"""The device page: all devices of this machine with their state, calibration and current use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from proteoscope.engine.version import VERSION
 from proteoscope.engine.views.devices import DeviceAccount, device_accounts, devices_of_choice
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.device_card import DeviceCard
-from proteoscope.gui.devices import DeviceSurvey, device_text, device_title
+from proteoscope.gui.devices import DeviceDetector, device_text, device_title
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import heading, toned_label
 from proteoscope.gui.tables.worker import TableWorker
@@ -27,71 +27,79 @@ from proteoscope.gui.tasks import CalibrationTask, SearchTask
 __all__ = ["DeviceButton", "DevicePage"]
 
 _EXPLANATION = (
-    "“Automatic” (auto) computes on all usable GPUs, and on the processor where there is none. “GPUs and processor together” (all) shares "
-    "the work out among them. A GPU is usable when a small test program was compiled and gave the right answer on it."
+    "“Automatic” (auto) uses all usable GPUs, or the CPU if there are none. “GPUs and CPU together” (all) distributes "
+    "the work among them. A GPU is usable if a small test program compiles and gives the correct result on it."
 )
 _MS_OF_USE = 1000
 
 RunningJobs = Callable[[], list[tuple[Job, Any]]]
-"""The jobs that run, each with its task."""
+"""Returns the running jobs with their tasks."""
 
 
 class DeviceButton(QToolButton):
-    """Tells in a few words what searches compute on unless told otherwise."""
+    """Button that shows the devices used by default."""
 
-    def __init__(self, survey: DeviceSurvey) -> None:
+    def __init__(self, detector: DeviceDetector) -> None:
         super().__init__()
-        self._survey = survey
+        self._detector = detector
         self.setAutoRaise(True)
-        self.setToolTip("What searches compute on; click for more")
-        survey.changed.connect(self._show)
+        self.setToolTip("Devices that searches use; click for details")
+        detector.changed.connect(self._show)
         self._show()
 
     def _show(self) -> None:
-        used = self._survey.usable_gpus or list(self._survey.devices[:1])
+        used = self._detector.usable_gpus or list(self._detector.devices[:1])
         more = f" and {len(used) - 1} more" if len(used) > 1 else ""
         self.setText(device_title(used[0]) + more)
 
 
 class DevicePage(QWidget):
-    """A card for each device. Nothing is looked at while the page is hidden.
+    """A page with a panel for each device. Devices are only inspected while the page is visible.
 
     Parameters
     ----------
-    survey : what there is. bridge : tells of jobs. running : gives the jobs that run.
+    detector : DeviceDetector
+        Detects the devices.
+    bridge : JobBridge
+        Reports job events.
+    running : callable
+        Returns the running jobs with their tasks.
 
     Signals
     -------
-    calibration_asked : a `CalibrationTask`; whoever queues it calls `follow` with the job. cancel_asked : the `Job` to stop.
+    calibration_requested
+        A `CalibrationTask`; its receiver queues it and calls `follow` with the job.
+    cancel_requested
+        `Job` to cancel.
     """
 
-    calibration_asked = Signal(object)
-    cancel_asked = Signal(object)
+    calibration_requested = Signal(object)
+    cancel_requested = Signal(object)
 
-    def __init__(self, survey: DeviceSurvey, bridge: JobBridge, running: RunningJobs) -> None:
+    def __init__(self, detector: DeviceDetector, bridge: JobBridge, running: RunningJobs) -> None:
         super().__init__()
-        self._survey, self._running = survey, running
+        self._detector, self._running = detector, running
         self._worker = TableWorker(None, self)
         self._meter = UseMeter()
         self._uses: dict[str, DeviceUse] = {}
-        self._is_looking_at_use = False
+        self._is_reading_use = False
         self._shown: tuple[Device, ...] = ()
         self._jobs: dict[int, tuple[Job, str]] = {}
-        """Jobs that measure a device, with its name, by their numbers."""
+        """Calibration jobs by job number, each with the name of its device."""
         self.cards: dict[str, DeviceCard] = {}
-        """By the names of the devices."""
+        """Panels by device name."""
         self._timer = QTimer(self)
         self._timer.setInterval(_MS_OF_USE)
-        self._timer.timeout.connect(self._look_at_use)
+        self._timer.timeout.connect(self._read_use)
         self.state = toned_label()
-        self.refresh_button = QPushButton("&Look again")
+        self.refresh_button = QPushButton("&Refresh")
         self.copy_button = QPushButton("&Copy as text")
         set_icon(self.refresh_button, "reset")
         set_icon(self.copy_button, "copy")
-        self.refresh_button.clicked.connect(lambda: self._survey.look(again=True))
+        self.refresh_button.clicked.connect(lambda: self._detector.detect(again=True))
         self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
         self._lay_out()
-        survey.changed.connect(self._show)
+        detector.changed.connect(self._show)
         bridge.started.connect(self._on_job)
         bridge.progressed.connect(lambda job, _: self._on_job(job))
         bridge.finished.connect(self._on_finished)
@@ -99,52 +107,52 @@ class DevicePage(QWidget):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something of what is shown is still being looked at."""
-        return self._worker.is_busy or self._survey.is_looking
+        """True while devices are detected or inspected."""
+        return self._worker.is_busy or self._detector.is_detecting
 
     def text(self) -> str:
-        """All that is shown, as it is copied."""
+        """Return the content of the page as text for the clipboard."""
         lines = [f"Proteoscope {VERSION}, {platform.platform()}"]
-        for one in self._survey.devices:
+        for one in self._detector.devices:
             lines.append(device_text(one, QLocale.c()))
             card = self.cards.get(one.name)
             lines += [f"    {name}: {value}".replace("\n", "; ") for name, value in (card.facts() if card is not None else [])]
         return "\n".join(lines) + "\n"
 
     def follow(self, job: Job, device: Device) -> None:
-        """Show how far a job is that measures a device."""
+        """Show the progress of a job that calibrates a device."""
         self._jobs[job.id] = job, device.name
         if device.name in self.cards:
             self.cards[device.name].show_job(job)
             self.cards[device.name].cancel_button.setFocus()
 
     def close_worker(self) -> None:
-        """Look at nothing any more."""
+        """Stop inspecting devices."""
         self._timer.stop()
         self._worker.cancel()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Look at the devices, and from now on at their use."""
+        """Detect the devices and start polling their use."""
         super().showEvent(event)
-        self._survey.look()
-        self._look_at_accounts()
-        self._look_at_use()
+        self._detector.detect()
+        self._read_accounts()
+        self._read_use()
         self._timer.start()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
-        """Leave off looking at their use."""
+        """Stop polling the use of the devices."""
         super().hideEvent(event)
         self._timer.stop()
 
     def _show(self) -> None:
-        is_looking = self._survey.is_looking
-        self.refresh_button.setEnabled(not is_looking)
-        n_usable = len(self._survey.usable_gpus)
+        is_detecting = self._detector.is_detecting
+        self.refresh_button.setEnabled(not is_detecting)
+        n_usable = len(self._detector.usable_gpus)
         found = f"{n_usable or 'No'} usable GPU{'s' if n_usable > 1 else ''}"
-        self.state.setText("Looking at the GPUs…" if is_looking else self._survey.problem or found)
-        if self._shown == self._survey.devices:
+        self.state.setText("Detecting GPUs…" if is_detecting else self._detector.problem or found)
+        if self._shown == self._detector.devices:
             return
-        self._shown = self._survey.devices
+        self._shown = self._detector.devices
         for card in self.cards.values():
             card.hide()
             self._cards.removeWidget(card)
@@ -152,17 +160,17 @@ class DevicePage(QWidget):
         self.cards = {one.name: DeviceCard(one) for one in self._shown}
         for place, (name, card) in enumerate(self.cards.items()):
             self._cards.insertWidget(place, card)
-            card.calibration_asked.connect(lambda device: self.calibration_asked.emit(CalibrationTask(device)))
-            card.cancel_asked.connect(self.cancel_asked)
+            card.calibration_requested.connect(lambda device: self.calibration_requested.emit(CalibrationTask(device)))
+            card.cancel_requested.connect(self.cancel_requested)
             for job, of in self._jobs.values():
                 if of == name:
                     card.show_job(job)
         if self.isVisible():
-            self._look_at_accounts()
-            self._look_at_use()
+            self._read_accounts()
+            self._read_use()
 
-    def _look_at_accounts(self) -> None:
-        devices = self._survey.devices
+    def _read_accounts(self) -> None:
+        devices = self._detector.devices
         self._worker.submit("accounts", partial(device_accounts, devices), self._show_accounts, self._fail)
 
     def _show_accounts(self, accounts: tuple[DeviceAccount, ...]) -> None:
@@ -170,15 +178,15 @@ class DevicePage(QWidget):
             if one.device.name in self.cards:
                 self.cards[one.device.name].show_account(one)
 
-    def _look_at_use(self) -> None:
+    def _read_use(self) -> None:
         self._show_use(self._uses)
-        if not self._is_looking_at_use:
-            # A driver that hangs is not asked again and again.
-            self._is_looking_at_use = True
-            self._worker.submit("use", partial(self._meter.uses, self._survey.devices), self._take_use, self._fail, is_urgent=False)
+        if not self._is_reading_use:
+            # A second query while a driver hangs would hang as well.
+            self._is_reading_use = True
+            self._worker.submit("use", partial(self._meter.uses, self._detector.devices), self._take_use, self._fail, is_urgent=False)
 
     def _take_use(self, uses: dict[str, DeviceUse]) -> None:
-        self._is_looking_at_use = False
+        self._is_reading_use = False
         self._show_use(uses)
 
     def _show_use(self, uses: dict[str, DeviceUse]) -> None:
@@ -191,16 +199,16 @@ class DevicePage(QWidget):
             card.show_use(uses.get(name), jobs.get(name, []))
 
     def _devices_of(self, task: Any) -> tuple[str, ...]:
-        """The devices that a task computes on: none of this machine where workers do."""
+        """Return the names of the devices that a task uses; none if remote workers compute it."""
         if isinstance(task, CalibrationTask):
             return (task.device.name,)
         if isinstance(task, SearchTask) and not task.request.workers:
-            return devices_of_choice(task.request.device, self._survey.devices)
+            return devices_of_choice(task.request.device, self._detector.devices)
         return ()
 
     def _fail(self, error: Exception) -> None:
-        self._is_looking_at_use = False
-        self.state.setText(f"The devices could not be looked at: {error}")
+        self._is_reading_use = False
+        self.state.setText(f"The devices could not be inspected: {error}")
 
     def _on_job(self, job: Job) -> None:
         _, name = self._jobs.get(job.id, (job, ""))
@@ -210,11 +218,11 @@ class DevicePage(QWidget):
     def _on_finished(self, job: Job) -> None:
         _, name = self._jobs.pop(job.id, (job, ""))
         if name in self.cards:
-            told = {"done": CalibrationTask.outcome(job.result, QLocale()), "failed": str(job.error)}.get(job.state, "cancelled")
-            self.cards[name].show_job(None, f"Calibration: {told}.")
+            outcome = {"done": CalibrationTask.outcome(job.result, QLocale()), "failed": str(job.error)}.get(job.state, "cancelled")
+            self.cards[name].show_job(None, f"Calibration: {outcome}.")
             self.cards[name].calibrate_button.setFocus()
         if self.isVisible():
-            self._look_at_accounts()
+            self._read_accounts()
 
     def _lay_out(self) -> None:
         self._cards = QVBoxLayout()

@@ -1,4 +1,4 @@
-"""What can compute on this machine, found out in the background: looking at GPUs takes a second or two."""
+"""Detection of the devices of this machine in the background, because detecting GPUs takes a second or two."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from PySide6.QtCore import QLocale, QObject, Signal
 from proteoscope.engine.execution.devices import Device, devices, gpus, processor
 from proteoscope.gui.tables.worker import TableWorker
 
-__all__ = ["DeviceSurvey", "device_text", "device_title", "memory_text", "state_text"]
+__all__ = ["DeviceDetector", "device_text", "device_title", "memory_text", "state_text"]
 
 
-class DeviceSurvey(QObject):
-    """The devices of this machine: at first only the processor, and all of them once `look` has found them.
+class DeviceDetector(QObject):
+    """The devices of this machine: only the CPU until `detect` has detected the GPUs.
 
     Signals
     -------
-    changed : `devices` or `is_looking` is another now.
+    changed
+        `devices` or `is_detecting` has changed.
     """
 
     changed = Signal()
@@ -25,23 +26,23 @@ class DeviceSurvey(QObject):
         self._worker = TableWorker(None, self)
         self.devices: tuple[Device, ...] = (processor(),)
         self.is_known = False
-        """Whether the GPUs have been looked at."""
+        """True once the GPUs have been detected."""
         self.problem = ""
-        """Why they could not be."""
+        """Error of the last detection, or ''."""
 
     @property
-    def is_looking(self) -> bool:
-        """Whether they are being looked at."""
+    def is_detecting(self) -> bool:
+        """True while the GPUs are being detected."""
         return self._worker.is_busy
 
     @property
     def usable_gpus(self) -> list[Device]:
-        """The GPUs that can compute."""
+        """The usable GPUs."""
         return [device for device in self.devices if device.numbers and device.usable]
 
-    def look(self, *, again: bool = False) -> None:
-        """Look at the GPUs in the background, once; or again, as after a driver was installed."""
-        if self.is_looking or (self.is_known and not again):
+    def detect(self, *, again: bool = False) -> None:
+        """Detect the GPUs in the background, once, or again if `again` is true."""
+        if self.is_detecting or (self.is_known and not again):
             return
 
         def find() -> tuple[Device, ...]:
@@ -53,7 +54,7 @@ class DeviceSurvey(QObject):
         self.changed.emit()
 
     def close(self) -> None:
-        """Tell nobody any more; what is looked at ends by itself."""
+        """Ignore the result of a running detection."""
         self._worker.cancel()
 
     def _take(self, found: tuple[Device, ...]) -> None:
@@ -61,26 +62,26 @@ class DeviceSurvey(QObject):
         self.changed.emit()
 
     def _fail(self, error: Exception) -> None:
-        self.problem = f"The GPUs could not be looked at: {error}"
+        self.problem = f"The GPUs could not be detected: {error}"
         self.changed.emit()
 
 
 def memory_text(device: Device, locale: QLocale) -> str:
-    """Its memory, as ``139.8 GB``; empty where it is not known."""
+    """Return the memory as ``139.8 GB``, or '' if it is unknown."""
     return f"{locale.toString(device.memory_bytes / 1e9, 'f', 1)} GB" if device.memory_bytes else ""
 
 
 def state_text(device: Device) -> str:
-    """Whether it can be used, or why not."""
+    """Return whether the device is usable, with the reason if it is not."""
     return "usable" if device.usable else f"not usable: {device.reason}" if device.reason else "not usable"
 
 
 def device_title(device: Device) -> str:
-    """What it is, without what stands in columns of its own."""
+    """Return the description of a device without its compute capability."""
     return device.description.partition(", compute capability")[0]
 
 
 def device_text(device: Device, locale: QLocale) -> str:
-    """All that is known of a device, in one line."""
+    """Return a line with all facts of a device."""
     parts = (device.name, device.description, memory_text(device, locale), state_text(device))
     return ", ".join(part for part in parts if part)

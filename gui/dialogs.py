@@ -1,4 +1,4 @@
-"""The few things that the window says in a dialog: a fault of the program, the question before closing, and what it is."""
+"""Small dialogs of the window: unexpected errors, confirmation before closing, missing projects, and About."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from proteoscope.engine.version import VERSION
 from proteoscope.gui.icons import pixmap, set_icon, without_icons
 from proteoscope.gui.theme import colours
 
-__all__ = ["CloseQuestion", "CrashDialog", "LostProjectQuestion", "StructuresQuestion", "about", "report_text"]
+__all__ = ["CloseDialog", "CrashDialog", "LostProjectDialog", "StructuresDialog", "about", "report_text"]
 
 
 def report_text(error_report: str, log: str) -> str:
-    """All that a report of a fault needs: versions, the traceback, the last lines of the log."""
+    """Return the text of a bug report: versions, traceback and the last lines of the log."""
     versions = f"Proteoscope {VERSION}, Python {platform.python_version()}, Qt for Python {PySide6.__version__}, {platform.platform()}"
     return f"{versions}\n\n{error_report.strip()}\n\nLog:\n" + "\n".join(log.splitlines()[-60:])
 
 
 class CrashDialog(QDialog):
-    """Tells that the program was at fault, with a report to copy. The window stays usable."""
+    """Reports an unexpected error of the program, with a report to copy. The window stays usable."""
 
     def __init__(self, summary: str, report: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,7 +36,7 @@ class CrashDialog(QDialog):
         sign = QLabel()
         sign.setPixmap(pixmap("warning", 36, QColor(colours().wrong), self.devicePixelRatioF()))
         words = QLabel(
-            f"{summary}\n\nThis is a fault of the program, not yours. Finished results are untouched, and you can go on. "
+            f"{summary}\n\nThis is a bug in the program. Finished results are not affected, and you can continue. "
             "Please send the report below to the developers."
         )
         words.setWordWrap(True)
@@ -61,11 +61,11 @@ class CrashDialog(QDialog):
         page.addWidget(buttons)
 
 
-_MAXIMUM_PATH = 300  # characters of a path that are shown
+_MAXIMUM_PATH = 300  # characters shown of a path
 
 
-class CloseQuestion(QMessageBox):
-    """Asks once, when the window is closed while something runs."""
+class CloseDialog(QMessageBox):
+    """Asks for confirmation when the window is closed while jobs run."""
 
     def __init__(self, n_jobs: int, parent: QWidget) -> None:
         super().__init__(parent)
@@ -73,36 +73,37 @@ class CloseQuestion(QMessageBox):
         self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
         self.setWindowTitle("Close Proteoscope?")
         self.setText("A run is not finished." if n_jobs == 1 else f"{n_jobs} runs are not finished.")
-        self.setInformativeText("Closing cancels what runs and what waits. Finished results are kept.")
+        self.setInformativeText("Closing cancels running and queued jobs. Finished results remain in the project.")
         self.close_button = self.addButton("Cancel run and close", QMessageBox.ButtonRole.DestructiveRole)
-        self.keep_button = self.addButton("Keep running", QMessageBox.ButtonRole.RejectRole)
-        self.setDefaultButton(self.keep_button)
-        self.setEscapeButton(self.keep_button)
+        self.continue_button = self.addButton("Continue running", QMessageBox.ButtonRole.RejectRole)
+        self.setDefaultButton(self.continue_button)
+        self.setEscapeButton(self.continue_button)
 
 
-class LostProjectQuestion(QMessageBox):
-    """Asks where a project is that a search is to be run in, when it is not where it was."""
+class LostProjectDialog(QMessageBox):
+    """Asks for the location of the project of a queued search when its folder is missing."""
 
     def __init__(self, folder: Path, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
-        self.setWindowTitle("Where is the project?")
-        self.setText(f"The project “{folder.name}” is no longer where it was.")
+        self.setWindowTitle("Project not found")
+        self.setText(f"The project “{folder.name}” was not found.")
         self.setInformativeText(
-            f"{folder}\n\nIts folder was deleted or moved, or its disk is not connected. Nothing has been run. Where shall the results go?"
+            f"{folder}\n\nIts folder was deleted or moved, or its disk is not connected. The search has not started. "
+            "Where should the results be saved?"
         )
         self.locate_button = self.addButton("Locate it…", QMessageBox.ButtonRole.AcceptRole)
-        self.make_button = self.addButton("Make a new project there", QMessageBox.ButtonRole.DestructiveRole)
+        self.make_button = self.addButton("Create a new project there", QMessageBox.ButtonRole.DestructiveRole)
         self.cancel_button = self.addButton(QMessageBox.StandardButton.Cancel)
         without_icons(self.buttons())
         self.setDefaultButton(self.locate_button)
         self.setEscapeButton(self.cancel_button)
 
 
-class StructuresQuestion(QMessageBox):
-    """Asks whether an export may read structures outside the project, in folders that the project names, or in another."""
+class StructuresDialog(QMessageBox):
+    """Asks whether an export may read structures outside the project, from the folders named in the project or from another folder."""
 
     _SHOWN = 3
 
@@ -113,12 +114,16 @@ class StructuresQuestion(QMessageBox):
         self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
         self.setWindowTitle("Read structures outside the project?")
         self.setText("The export copies atoms from structure files outside the project.")
-        more = f"\n… and {len(folders) - self._SHOWN} more folders" if len(folders) > self._SHOWN else ""
+        more = (
+            f"\n… and {len(folders) - self._SHOWN} more folder{'s' if len(folders) > self._SHOWN + 1 else ''}"
+            if len(folders) > self._SHOWN
+            else ""
+        )
         self.setInformativeText(
             "The project names these folders:\n\n"
             + "\n".join(folder[:_MAXIMUM_PATH] for folder in folders[: self._SHOWN])
             + more
-            + "\n\nRead them only if you know them. Files of the same names in another folder will do."
+            + "\n\nRead them only if you trust them, or choose another folder with files of the same names."
         )
         self.read_button = self.addButton("Read these folders", QMessageBox.ButtonRole.AcceptRole)
         self.choose_button = self.addButton("Choose a folder…", QMessageBox.ButtonRole.ActionRole)
@@ -129,12 +134,12 @@ class StructuresQuestion(QMessageBox):
 
 
 def about(parent: QWidget) -> QMessageBox:
-    """What the program is, its versions, and whose data ships with it; opened."""
+    """Open a dialog with the versions, the licence and the sources of the shipped data."""
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setIconPixmap(pixmap("proteoscope", 56, QColor(colours().accent), box.devicePixelRatioF()))
     box.setWindowTitle("About Proteoscope")
-    box.setText(f"<h3>Proteoscope {VERSION}</h3><p>A desktop bench for protein evidence.</p>")
+    box.setText(f"<h3>Proteoscope {VERSION}</h3><p>A desktop program for protein evidence.</p>")
     box.setInformativeText(
         f"<p>Licensed under the Apache License 2.0.</p><p>Modifications: Unimod, www.unimod.org.<br>"
         f"Interface: Qt for Python {PySide6.__version__} (LGPL 3).<br>Python {platform.python_version()}.</p>"

@@ -1,4 +1,4 @@
-"""The docks around the pages of the window, each with a title that fits the look."""
+"""Docks around the pages of the window, with title bars that fit the theme."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["add_dock"]
 
 
 def add_dock(window: QMainWindow, title: str, content: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
-    """Add a dock to a window; its place is remembered by its title."""
+    """Add a dock to a window; its position is stored under its title."""
     dock = QDockWidget(title, window)
     dock.setObjectName(f"dock{title}")
     dock.setWidget(content)
@@ -22,7 +22,7 @@ def add_dock(window: QMainWindow, title: str, content: QWidget, area: Qt.DockWid
 
 
 class _DockTitle(QWidget):
-    """The title of a dock, to drag it by, with a button that closes it: Fusion's own buttons cannot be seen on a dark surface."""
+    """Title bar of a dock with a close button: Fusion's own buttons are invisible on a dark surface."""
 
     def __init__(self, title: str, dock: QDockWidget) -> None:
         super().__init__(dock)

@@ -1,9 +1,9 @@
-"""Python's cyclic garbage is collected in the window's thread, at moments of our choosing.
+"""Collection of Python's cyclic garbage in the window's thread, at suitable moments.
 
-Left to itself, Python collects in whichever thread allocates, the background thread included. There it may destroy Qt's objects, which only
-their own thread may do, and a full collection stops all threads for as long as it takes to look at every object: 60-140 ms while the
-libraries of a search are imported, during which the window stands still. So may a collection of the young: while modules are imported,
-hundreds of thousands of objects have outlived one when the next generation is due.
+By default, Python collects in whichever thread allocates memory, including background threads. There it may destroy Qt objects, which only
+their own thread may do. A full collection also stops all threads while it inspects every object: 60-140 ms while the libraries of a search
+are imported, during which the window does not react. Collecting the second generation can take as long: during imports, hundreds of
+thousands of objects reach it before it is due.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ __all__ = ["GarbageCollector"]
 
 _INTERVAL_MS = 250
 _MOST_YOUNG = 60_000
-"""Objects that the second generation may hold: to look at them takes some 15 ms."""
+"""Maximum number of objects in the second generation; inspecting them takes about 15 ms."""
 
 
 class GarbageCollector(QObject):
-    """Collects young garbage a few times a second, and all of it when it is due and `may_pause` says that nothing is under way."""
+    """Collects young garbage a few times a second, and all garbage when it is due and `may_pause` returns True."""
 
     def __init__(self, may_pause: Callable[[], bool], parent: QObject) -> None:
         super().__init__(parent)
         self._may_pause = may_pause
         self._n_young = 0
-        """How many objects the second generation holds at most."""
+        """Upper bound on the number of objects in the second generation."""
         self._n_early = 0
-        """How often the second generation was collected early since the last full collection, by which none comes nearer."""
+        """Number of early collections of the second generation since the last full one; they do not count towards the next full one."""
         self._timer = QTimer(self)
         self._timer.setInterval(_INTERVAL_MS)
         self._timer.timeout.connect(self.collect_if_due)
@@ -37,7 +37,7 @@ class GarbageCollector(QObject):
         gc.disable()
 
     def collect_if_due(self) -> None:
-        """Collect what Python itself would have collected by now, except a full collection while something is under way."""
+        """Collect the garbage that Python would have collected by now, except that a full collection waits for an idle moment."""
         counts, limits = gc.get_count(), gc.get_threshold()
         if counts[0] <= limits[0]:
             return
@@ -52,6 +52,6 @@ class GarbageCollector(QObject):
         gc.collect(generation)
 
     def stop(self) -> None:
-        """Leave it to Python again."""
+        """Return garbage collection to Python."""
         self._timer.stop()
         gc.enable()

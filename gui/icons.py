@@ -1,4 +1,4 @@
-"""The program's own icons, in the colours of the palette, sharp at every scale."""
+"""The program's icons, in the colours of the palette and sharp at every scale."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from proteoscope import resources
 __all__ = ["ICON_COLOUR", "icon", "pixmap", "refresh_icons", "set_icon", "without_icons"]
 
 _ICONS_AT_ONCE = 12
-"""Drawn one after the other when the palette changes; each takes a millisecond."""
+"""Number of icons drawn per step when the palette changes; each takes a millisecond."""
 _SIZES = (16, 20, 24, 32, 40, 48, 64)
 
 ICON_COLOUR = QPalette.ColorRole.ButtonText
-"""The role of the palette that icons take unless told otherwise."""
+"""Palette role of the default icon colour."""
 
 
 class _HasIcon(Protocol):
@@ -29,26 +29,26 @@ class _HasIcon(Protocol):
 
 
 _drawn: dict[tuple[str, int, int], QIcon] = {}
-"""Icons by their names and colours; a window shows hundreds, of some thirty drawings."""
+"""Icons by name and colours; a window shows hundreds of icons from about thirty drawings."""
 qAddPostRoutine(_drawn.clear)
 
 _users: weakref.WeakKeyDictionary[_HasIcon, tuple[str, QColor | None]] = weakref.WeakKeyDictionary()
 
 
 def set_icon(user: _HasIcon, name: str, colour: QColor | None = None) -> None:
-    """Give an action or a button an icon that follows the palette. `colour`: one of its own instead of the text's."""
+    """Give an action or a button an icon that follows the palette, or has the given colour."""
     _users[user] = (name, colour)
     user.setIcon(icon(name, colour))
 
 
 def without_icons(buttons: Iterable[QAbstractButton]) -> None:
-    """Take the style's own icons from the buttons of a dialog, beside which ours would look foreign."""
+    """Remove the style's own icons from the buttons of a dialog, which do not match the program's icons."""
     for button in buttons:
         button.setIcon(QIcon())
 
 
 def refresh_icons() -> Iterator[None]:
-    """Draw again all icons given by `set_icon`, when the palette has changed: in pieces of some milliseconds, each after a step."""
+    """Redraw all icons given by `set_icon` after a palette change, yielding every few milliseconds."""
     _drawn.clear()
     users = sorted(_users.items(), key=lambda one: one[1][0])
     n_drawn = 0
@@ -59,12 +59,12 @@ def refresh_icons() -> Iterator[None]:
         try:
             user.setIcon(icon(name, colour))
         except RuntimeError:
-            # Qt has deleted the button, Python has not yet.
+            # Qt has deleted the button, but Python has not yet.
             _users.pop(user, None)
 
 
 def icon(name: str, colour: QColor | None = None) -> QIcon:
-    """The icon `name` of resources/icons in the colours that the palette has now, also as it looks disabled."""
+    """Return the icon `name` of resources/icons in the colours of the current palette, including its disabled state."""
     palette = QGuiApplication.palette()
     enabled = palette.color(QPalette.ColorGroup.Active, ICON_COLOUR) if colour is None else colour
     disabled = palette.color(QPalette.ColorGroup.Disabled, ICON_COLOUR)
@@ -78,8 +78,8 @@ def icon(name: str, colour: QColor | None = None) -> QIcon:
 
 
 def pixmap(name: str, size: int, colour: QColor, ratio: float = 1.0) -> QPixmap:
-    """The icon as a picture of `size` x `size` device-independent pixels, `ratio` device pixels to each."""
-    # Qt's cache lets them go before the application ends.
+    """Return the icon as a picture of `size` x `size` device-independent pixels with `ratio` device pixels each."""
+    # Qt clears its cache before the application ends.
     key, drawn = f"proteoscope {name} {size} {colour.rgba()} {ratio}", QPixmap()
     if QPixmapCache.find(key, drawn):
         return drawn
@@ -96,7 +96,7 @@ def pixmap(name: str, size: int, colour: QColor, ratio: float = 1.0) -> QPixmap:
 
 @lru_cache(maxsize=2)
 def _renderer(name: str, colour: str) -> QSvgRenderer:
-    """What draws an icon in a colour. An icon is asked for in all sizes, one after the other, and reading it takes longer than drawing."""
+    """Return a renderer for an icon in a colour; cached because an icon is drawn in all sizes and parsing takes longer than drawing."""
     return QSvgRenderer(QByteArray(_drawing(name).replace(b"currentColor", colour.encode())))
 
 

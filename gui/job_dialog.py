@@ -1,4 +1,4 @@
-"""A dialog that asks for something, has it done as a job of the window, and tells how far that is and what became of it."""
+"""Base class of dialogs that run a task as a job of the window and show its progress and result."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -12,42 +12,61 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushB
 from proteoscope.engine.jobs import Job, ProgressEvent
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.buttons import PrimaryButton
-from proteoscope.gui.drops import dropped_paths, has_paths
+from proteoscope.gui.drag_and_drop import dropped_paths, has_paths
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList
-from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.icons import set_icon
-from proteoscope.gui.room import PageScroll, fit_dialog
+from proteoscope.gui.scrolling_layout import PageScroll, fit_dialog
 
 __all__ = ["JobDialog"]
 
 
 class JobDialog(QDialog):
-    """What such dialogs share: the line that tells what is missing or how far it is, the bar, the buttons, and files that are dropped.
+    """Status line, progress bar, buttons and file drops shared by job dialogs.
 
     Parameters
     ----------
-    survey : looks at files. bridge : tells of jobs. files : that dropped files are added to.
-    action, cancel, progress : names of the button that begins, of the one that stops, and of the bar.
+    inspector : FileSurvey
+        Inspects files.
+    bridge : JobBridge
+        Reports job events.
+    files : FileList
+        Receives dropped files.
+    parent : QWidget or None
+        Owner of the dialog.
+    action, cancel, progress : str
+        Names of the start button, the cancel button and the progress bar.
 
     Signals
     -------
-    asked : for the task that is to be done; whoever queues it calls `follow` with the job. cancel_asked : the `Job` to stop.
+    task_requested
+        Task to run; its receiver queues it and calls `follow` with the job.
+    cancel_requested
+        `Job` to cancel.
     """
 
-    asked = Signal(object)
-    cancel_asked = Signal(object)
+    task_requested = Signal(object)
+    cancel_requested = Signal(object)
 
     stopping = "Stopping"
     cancelled = "Cancelled"
-    """What is told while a job is stopped, and then."""
+    """Status texts while a job is being cancelled, and afterwards."""
 
     def __init__(
-        self, survey: FileSurvey, bridge: JobBridge, files: FileList, parent: QWidget | None, *, action: str, cancel: str, progress: str
+        self,
+        inspector: FileInspector,
+        bridge: JobBridge,
+        files: FileList,
+        parent: QWidget | None,
+        *,
+        action: str,
+        cancel: str,
+        progress: str,
     ) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAcceptDrops(True)
-        self._survey, self._files = survey, files
+        self._inspector, self._files = inspector, files
         self._job: Job | None = None
         self._is_done = False
         self._area: PageScroll | None = None
@@ -74,28 +93,28 @@ class JobDialog(QDialog):
 
     @property
     def is_running(self) -> bool:
-        """Whether the job is not over."""
+        """True while the job is not over."""
         return self._job is not None
 
-    def what_is_missing(self) -> str:
-        """Why nothing can be begun; empty where it can."""
+    def validation_error(self) -> str:
+        """Return why the task cannot start, or ''."""
         raise NotImplementedError
 
     def task(self) -> Any:
-        """What is to be done; nothing is missing."""
+        """Return the task to run; all fields are valid."""
         raise NotImplementedError
 
     def enable(self, missing: str) -> None:
         """Enable the fields, which cannot be changed while the job runs."""
         raise NotImplementedError
 
-    def told(self, result: Any) -> str:
-        """What is told of a job that is done, which may show more of its result."""
+    def result_text(self, result: Any) -> str:
+        """Return the text shown when a job is done; may also show more of its result."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Enable what can be done now, and say what is missing."""
-        missing = self.what_is_missing()
+        """Enable the widgets that can be used now, and show what is missing."""
+        missing = self.validation_error()
         self.action_button.setEnabled(not missing)
         self.cancel_button.setEnabled(self.is_running)
         self.enable(missing)
@@ -103,16 +122,16 @@ class JobDialog(QDialog):
             self.stage.setText(missing)
 
     def begin(self) -> None:
-        """Ask for what is to be done, if it can be."""
-        if not self.what_is_missing():
-            self.asked.emit(self.task())
+        """Request the task if all fields are valid."""
+        if not self.validation_error():
+            self.task_requested.emit(self.task())
 
     def follow(self, job: Job) -> None:
-        """Tell of this job from now on."""
+        """Show the progress of this job."""
         self._job, self._is_done = job, False
         self.progress.setRange(0, 0)
         self.progress.show()
-        self.stage.setText("Waiting for the jobs before it")
+        self.stage.setText("Queued")
         self.check()
         self.cancel_button.setFocus()
 
@@ -123,10 +142,10 @@ class JobDialog(QDialog):
     def dropEvent(self, event: QDropEvent) -> None:
         event.acceptProposedAction()
         paths, _ = dropped_paths(event.mimeData())
-        self._survey.all_within(paths, lambda found: self._files.take(found.files))
+        self._inspector.all_within(paths, lambda found: self._files.take(found.files))
 
     def page(self) -> QVBoxLayout:
-        """The layout of the page, which scrolls where a screen has no room for all of it; the buttons stand below it."""
+        """Return the layout of the page, which scrolls on small screens while the buttons below stay visible."""
         content = QWidget()
         page = QVBoxLayout(content)
         page.setContentsMargins(0, 0, 0, 0)
@@ -150,7 +169,7 @@ class JobDialog(QDialog):
     def _cancel(self) -> None:
         if self._job is not None:
             self.stage.setText(self.stopping)
-            self.cancel_asked.emit(self._job)
+            self.cancel_requested.emit(self._job)
 
     def _on_started(self, job: Job) -> None:
         if job is self._job:
@@ -171,7 +190,7 @@ class JobDialog(QDialog):
         self.progress.hide()
         self._is_done = True
         if job.state == "done":
-            self.stage.setText(self.told(job.result))
+            self.stage.setText(self.result_text(job.result))
         else:
             self.stage.setText(str(job.error) if job.state == "failed" else self.cancelled)
         self.check()

@@ -1,4 +1,4 @@
-"""The jobs: what runs, how far it is, what waits, what became of the others."""
+"""The list of running, queued and finished jobs."""
 
 from __future__ import annotations
 
@@ -22,43 +22,47 @@ __all__ = ["JobDock", "duration_text"]
 _STEPS = 1000
 _CLOCK_MS = 1000
 _SURE_SECONDS = 0.5
-"""What the first half second of a stage promises is nothing to go by."""
-_LOOKS = {
+"""Time after which the progress of a stage gives a usable estimate."""
+_STATE_ICONS = {
     "done": ("done", "good"),
     "failed": ("failed", "wrong"),
     "cancelled": ("stopped", "faint_text"),
     "queued": ("queued", "faint_text"),
     "running": ("running", "link"),
 }
-_NOTHING = "Nothing runs. What you start is shown here."
+_NOTHING = "No jobs. Jobs that you start are listed here."
 _LINE_MARGIN, _ROW_HEIGHT = 8, 72
 _MAXIMUM_HEIGHT = 16_777_215
-"""Qt's own bound of a widget's height."""
+"""Qt's maximum height of a widget."""
 
 
 class JobFacts(Protocol):
-    """What is known of jobs."""
+    """Source of outcomes and remaining times of jobs."""
 
     def outcome(self, job: Job) -> str:
-        """What became of a job, in one line."""
+        """Return the outcome of a job as one line."""
 
     def seconds_left(self, job: Job) -> float | None:
-        """What a running job still needs, None where nothing says so."""
+        """Return the estimated remaining seconds of a running job, or None."""
 
 
 class JobDock(QWidget):
-    """A row for each job, the newest at the bottom; finished ones stay until they are cleared. Where nothing runs it is a single line,
-    which says what became of the last job, until the rows are asked for.
+    """A row for each job, newest last; finished jobs stay until they are cleared.
+
+    While no job runs, it is a single line with the outcome of the last job, until the rows are opened.
 
     Signals
     -------
-    cancel_asked : the job to cancel. moved : a job that waits, and the one that it is to be done before, None for the last.
+    cancel_requested
+        Job to cancel.
+    moved
+        A queued job, and the job before which it is placed (None: last).
     """
 
     MANUAL = "projects"
-    """The page of the manual about it."""
+    """Manual page of the dock."""
 
-    cancel_asked = Signal(Job)
+    cancel_requested = Signal(Job)
     moved = Signal(Job, object)
 
     def __init__(self, bridge: JobBridge, tasks: JobFacts) -> None:
@@ -66,7 +70,7 @@ class JobDock(QWidget):
         self._tasks = tasks
         self.rows: dict[int, JobRow] = {}
         self.empty = _Elided(_NOTHING)
-        """The line that stands for the rows."""
+        """Line shown instead of the rows."""
         self._is_unfolded = False
         self._list = QVBoxLayout()
         self._list.setSpacing(6)
@@ -79,7 +83,7 @@ class JobDock(QWidget):
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidget(content)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        # A new row has its place, and the list its length, only some events later.
+        # A new row gets its position, and the list its length, only some events later.
         self._scroll.verticalScrollBar().rangeChanged.connect(self._show_running)
         self.unfold_button = QPushButton("Show finished")
         self.unfold_button.setCheckable(True)
@@ -103,7 +107,7 @@ class JobDock(QWidget):
         self._enable()
 
     def clear_finished(self) -> None:
-        """Take the rows of jobs that are over away."""
+        """Remove the rows of finished jobs."""
         for number in [number for number, row in self.rows.items() if row.job.is_over]:
             row = self.rows.pop(number)
             self._list.removeWidget(row)
@@ -111,7 +115,7 @@ class JobDock(QWidget):
         self._enable()
 
     def redraw(self) -> None:
-        """Draw what depends on the look again."""
+        """Redraw the parts that depend on the theme."""
         for row in self.rows.values():
             row.show_state()
 
@@ -125,19 +129,19 @@ class JobDock(QWidget):
         self._enable()
 
     def _drag(self, row: JobRow, y: int) -> None:
-        """Put a row where the pointer is, among the others that wait in its lane."""
+        """Move a row to the pointer, among the queued jobs of its lane."""
         for other in self._waiting_with(row):
-            at, own = self._list.indexOf(other), self._list.indexOf(row)
+            at, index = self._list.indexOf(other), self._list.indexOf(row)
             middle = other.geometry().center().y()
-            if (at < own and y < middle) or (at > own and y > middle):
+            if (at < index and y < middle) or (at > index and y > middle):
                 self._list.removeWidget(row)
                 self._list.insertWidget(at, row)
                 self._list.activate()
                 return
 
     def _drop(self, row: JobRow) -> None:
-        own = self._list.indexOf(row)
-        after = [other for other in self._waiting_with(row) if self._list.indexOf(other) > own]
+        index = self._list.indexOf(row)
+        after = [other for other in self._waiting_with(row) if self._list.indexOf(other) > index]
         self.moved.emit(row.job, min(after, key=self._list.indexOf).job if after else None)
 
     def _waiting_with(self, row: JobRow) -> list[JobRow]:
@@ -145,7 +149,7 @@ class JobDock(QWidget):
         return [other for other in others if other.job.state == "queued" and other.job.lane == row.job.lane]
 
     def _cancel(self, job: Job) -> None:
-        self.cancel_asked.emit(job)
+        self.cancel_requested.emit(job)
         self._show(job)
 
     def _show_started(self, job: Job) -> None:
@@ -153,7 +157,7 @@ class JobDock(QWidget):
         self._show_running()
 
     def _show_running(self) -> None:
-        """Bring the row of the job that runs into sight."""
+        """Scroll to the row of the running job."""
         for row in self.rows.values():
             if row.job.state == "running":
                 self._scroll.ensureWidgetVisible(row)
@@ -185,19 +189,22 @@ class JobDock(QWidget):
         self.empty.setVisible(is_line)
         self._scroll.setVisible(not is_line)
         last = max(over, key=lambda job: job.finished or 0.0, default=None)
-        self.empty.setText(_NOTHING if last is None else f"Nothing runs. Last: {last.title}: {self._tasks.outcome(last)}")
+        self.empty.setText(_NOTHING if last is None else f"No jobs. Last: {last.title}: {self._tasks.outcome(last)}")
         line = self.clear_button.sizeHint().height() + _LINE_MARGIN
-        # A job that begins has room at once, however low the line was.
+        # A starting job needs its full height at once.
         self.setMinimumHeight(line if is_line else _ROW_HEIGHT)
         self.setMaximumHeight(line if is_line else _MAXIMUM_HEIGHT)
 
 
 class JobRow(Card):
-    """One job; while it waits, it can be dragged.
+    """The row of a job; it can be dragged while the job is queued.
 
     Signals
     -------
-    dragged : to which height of the list. dropped : there.
+    dragged
+        Height in the list under the pointer.
+    dropped
+        The row was released.
     """
 
     dragged = Signal(int)
@@ -232,9 +239,9 @@ class JobRow(Card):
         self.show_state()
 
     def show_state(self) -> None:
-        """Show where the job stands now."""
+        """Show the current state of the job."""
         job, progress = self.job, self.job.progress
-        name, tone = _LOOKS[job.state]
+        name, tone = _STATE_ICONS[job.state]
         self._icon.setPixmap(pixmap(name, 18, QColor(getattr(colours(), tone)), self.devicePixelRatioF()))
         self.title.setToolTip(tip_text(job.title))
         is_running = job.state == "running"
@@ -247,12 +254,12 @@ class JobRow(Card):
         elif job.is_cancelling:
             self.stage.setText("Stopping")
         elif not is_running:
-            self.stage.setText("Waiting")
+            self.stage.setText("Queued")
         else:
             self.stage.setText(progress.stage if progress is not None and progress.stage else "Starting")
             self._show_progress(progress)
             self.show_time()
-        # A job that waits can be dragged before another.
+        # A queued job can be dragged before another.
         self.setCursor(Qt.CursorShape.OpenHandCursor if job.state == "queued" else Qt.CursorShape.ArrowCursor)
 
     def _show_progress(self, progress: ProgressEvent | None) -> None:
@@ -263,7 +270,7 @@ class JobRow(Card):
         self.bar.setValue(min(_STEPS, _STEPS * progress.done // progress.total))
 
     def show_time(self) -> None:
-        """Tell how long the job has run and still will, of the whole where that is known, else of its stage."""
+        """Show the elapsed and the remaining time, of the whole job if known, otherwise of its stage."""
         job, left, of_what = self.job, self._tasks.seconds_left(self.job), ""
         if left is None and job.progress is not None and job.progress.seconds > _SURE_SECONDS:
             left, of_what = job.progress.seconds_left, " in this stage"
@@ -284,7 +291,7 @@ class JobRow(Card):
 
 
 class _Elided(QLabel):
-    """A line of text that is cut with an ellipsis where there is no room for it."""
+    """A line of text that is elided if it is too wide."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -307,7 +314,7 @@ class _Elided(QLabel):
 
 
 def duration_text(seconds: float) -> str:
-    """Seconds for people: ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    """Return seconds as ``12 s``, ``3 min 20 s`` or ``2 h 5 min``."""
     whole = max(1, round(seconds))
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""Labels with a meaning: headings, texts in the tones that the look gives them, and what tooltips say."""
+"""Headings, labels in the tones of the theme, and tooltips."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["answer_tooltip", "heading", "tip_text", "toned_label"]
 
 _Tone = Literal["faint", "wrong", "attention", "good"]
 _ROLES: dict[_Tone, QPalette.ColorRole] = {"faint": QPalette.ColorRole.PlaceholderText, "wrong": QPalette.ColorRole.BrightText}
-"""Tones that the palette has. A window has hundreds of labels in them, which take a new look without being told of it one by one."""
-_TIP_LETTERS, _TIP_LINES = 100, 30
+"""Tones that the palette has. Their labels follow a theme change without being updated individually."""
+_TIP_WIDTH, _TIP_LINES = 100, 30
 
 
 def toned_label(text: str = "", tone: _Tone = "faint", *, wrap: bool = True) -> QLabel:
-    """A label in a tone of the look."""
+    """Return a label in a tone of the theme."""
     role = _ROLES.get(tone)
     label = QLabel(text) if role is not None else _TonedLabel(text, tone)
     if role is not None:
@@ -34,7 +34,7 @@ def toned_label(text: str = "", tone: _Tone = "faint", *, wrap: bool = True) -> 
 
 
 class _TonedLabel(QLabel):
-    """A label in a tone that no palette has."""
+    """A label in a tone that is not in the palette."""
 
     def __init__(self, text: str, tone: _Tone) -> None:
         super().__init__(text)
@@ -54,7 +54,7 @@ class _TonedLabel(QLabel):
 
 
 def heading(text: str, scale: float = 1.1) -> QLabel:
-    """A label in bold letters, `scale` times the usual size."""
+    """Return a label in bold, `scale` times the default size."""
     label = QLabel(text)
     label.setTextFormat(Qt.TextFormat.PlainText)
     font = label.font()
@@ -64,17 +64,17 @@ def heading(text: str, scale: float = 1.1) -> QLabel:
     return label
 
 
-@lru_cache(maxsize=500)  # every form says much the same
+@lru_cache(maxsize=500)  # forms share most of their tooltips
 def tip_text(text: str) -> str:
-    """A tooltip that says `text` letter by letter, also where a name in a file looks like HTML, in lines that fit the screen."""
-    # Most lines fit, and a list of thousands of files has a tip for each.
-    lines = [part for line in text.splitlines() for part in ([line] if len(line) <= _TIP_LETTERS else lines_of(line, _TIP_LETTERS) or [""])]
+    """Return a tooltip that shows `text` literally, even if it looks like HTML, wrapped to lines that fit the screen."""
+    # Most lines fit, and a list of thousands of files has a tooltip for each.
+    lines = [part for line in text.splitlines() for part in ([line] if len(line) <= _TIP_WIDTH else lines_of(line, _TIP_WIDTH) or [""])]
     shown = "\n".join(lines if len(lines) <= _TIP_LINES else [*lines[:_TIP_LINES], "…"])
     return f"<p style='white-space:pre'>{escape(shown)}</p>" if "<" in shown or "&" in shown else shown
 
 
 def answer_tooltip(event: QEvent, widget: QWidget, text_at: Callable[[QPointF], str]) -> bool:
-    """Where an event asks for a tooltip, show what stands under the pointer; whether it did."""
+    """Show the text under the pointer if the event requests a tooltip; return True if it did."""
     if not isinstance(event, QHelpEvent) or event.type() != QEvent.Type.ToolTip:
         return False
     QToolTip.showText(event.globalPos(), tip_text(text_at(QPointF(event.pos()))), widget)

@@ -1,4 +1,4 @@
-"""What the command ``proteoscope`` starts: the window, or the command line."""
+"""Entry point of the command ``proteoscope``: the window or the command line."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _USE_COMMAND_LINE = "The command line works without a window: proteoscope --help
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Open the window for no argument, a project's folder, or ``open FILE...``; give anything else to the command line. The exit status.
+    """Open the window or run the command line, and return the exit status.
 
-    Where a window cannot be opened, one line on stderr says why and what to do, and the status is 2.
+    No argument, a project folder or ``open FILE...`` opens the window; other arguments go to the command line. If a window cannot be
+    opened, one line on stderr gives the reason and the remedy, and the status is 2.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     is_project = len(arguments) == 1 and (Path(arguments[0]) / "project.sqlite").is_file()
@@ -39,15 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def why_no_window() -> str:
-    """Why no window can be opened here and what to do, without a full stop; empty where one can.
+    """Return why no window can be opened and what to do, without a full stop, or ''.
 
-    Qt ends the process when it finds no display or lacks a library, so all that can be known is asked before.
+    Qt ends the process if it finds no display or lacks a library, so everything is checked beforehand.
     """
     has_x, has_wayland = bool(os.environ.get("DISPLAY")), bool(os.environ.get("WAYLAND_DISPLAY"))
     platform = os.environ.get("QT_QPA_PLATFORM", "").split(":")[0].split(";")[0]
     needs_display = sys.platform.startswith("linux") and platform in ("", "xcb", "wayland", "wayland-egl")
     if needs_display and not (has_x or has_wayland):
-        return "there is no display to open a window on (neither DISPLAY nor WAYLAND_DISPLAY is set); log in to a desktop, or use ssh -X"
+        return "no display is available (neither DISPLAY nor WAYLAND_DISPLAY is set); log in to a desktop, or use ssh -X"
     try:
         import PySide6  # only the window needs it, and it may be missing
         import PySide6.QtSvg  # only the window needs it, and it may be missing
@@ -77,7 +78,7 @@ def _why_no_x_window(plugin: Path) -> str:
     try:
         xcb = ctypes.CDLL("libxcb.so.1")
     except OSError:
-        # Qt's own copy is somewhere else; it will say by itself what it does not like.
+        # Qt has its own copy elsewhere and reports its own errors.
         return ""
     xcb.xcb_connect.restype = ctypes.c_void_p
     xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]

@@ -1,4 +1,4 @@
-"""The log: what the program said, with the time, to read and to copy."""
+"""The log of messages and warnings."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from proteoscope.gui.theme import colours
 __all__ = ["LogDock"]
 
 _MAXIMUM_LINES = 5000
-_PROGRAM = __name__.partition(".")[0]  # whose modules log under their own names
+_PROGRAM = __name__.partition(".")[0]  # logger name shared by all modules of the program
 _TONES = {"info": "text", "warning": "attention", "error": "wrong"}
 
 
 class LogDock(QWidget):
-    """Lines of the jobs and warnings of the program; the oldest go beyond 5,000."""
+    """Messages of jobs and warnings of the program; only the last 5,000 lines are retained."""
 
     MANUAL = "troubleshooting"
-    """The page of the manual about it."""
+    """Manual page of the dock."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,29 +52,29 @@ class LogDock(QWidget):
         logging.getLogger(_PROGRAM).addHandler(self._handler)
 
     def add(self, text: str, level: str = "info") -> None:
-        """Add a line. `level`: ``info``, ``warning`` or ``error``."""
+        """Add a line of the given level: ``info``, ``warning`` or ``error``."""
         line = (QTime.currentTime().toString("HH:mm:ss"), text, level)
         self._lines.append(line)
         del self._lines[:-_MAXIMUM_LINES]
         self._write(line)
 
     def plain_text(self) -> str:
-        """All lines, as they are copied."""
+        """Return all lines as plain text."""
         return "\n".join(f"{moment}  {text}" for moment, text, _ in self._lines)
 
     def clear(self) -> None:
-        """Forget all lines."""
+        """Delete all lines."""
         self._lines.clear()
         self.text.clear()
 
     def redraw(self) -> None:
-        """Write the lines again in the colours of the look."""
+        """Write the lines again in the colours of the theme."""
         self.text.clear()
         for line in self._lines:
             self._write(line)
 
     def detach(self) -> None:
-        """Hear no more from the program: the window is going."""
+        """Stop receiving log records because the window is closing."""
         logging.getLogger(_PROGRAM).removeHandler(self._handler)
 
     def _write(self, line: tuple[str, str, str]) -> None:
@@ -92,7 +92,7 @@ class _Relay(QObject):
 
 
 class _Handler(logging.Handler):
-    """Hands warnings of any thread to the window's."""
+    """Passes warnings of any thread to the window's thread."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

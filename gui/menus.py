@@ -1,4 +1,4 @@
-"""The window's menus, its toolbar and their shortcuts."""
+"""Menus, toolbar and shortcuts of the window."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QToolBar, QToolBu
 from proteoscope.engine.entry import Search
 from proteoscope.gui.dialogs import about
 from proteoscope.gui.icons import set_icon
-from proteoscope.gui.settings import LETTER_SIZES
+from proteoscope.gui.settings import FONT_SCALES
 from proteoscope.gui.theme import ThemeChoice
 
 __all__ = ["DialogActions", "MenuActions", "Menus"]
 
-_LOOKS: tuple[tuple[ThemeChoice, str], ...] = (("system", "As the &system"), ("light", "&Light"), ("dark", "&Dark"))
+_THEMES: tuple[tuple[ThemeChoice, str], ...] = (("system", "&System"), ("light", "&Light"), ("dark", "&Dark"))
 
 
 _NEW_SHORTCUTS = ("Ctrl+N", "Ctrl+Shift+N")
-"""Of the first searches; those after them have none."""
+"""Shortcuts of the first searches."""
 
 
 class MenuActions(Protocol):
-    """What the actions do."""
+    """Callbacks of the actions."""
 
     def new_search(self, kind: str) -> None:
-        """Show the form of a kind of search."""
+        """Show the form of a search."""
 
-    def ask_for_project(self) -> None:
-        """Open a dialog for a project's folder."""
+    def prompt_for_project(self) -> None:
+        """Open a dialog for a project folder."""
 
     def open_project(self, folder: Path) -> None:
         """Open a project."""
@@ -45,14 +45,14 @@ class MenuActions(Protocol):
     def save_preset(self) -> None:
         """Open a dialog for a preset file to write."""
 
-    def ask_for_export(self) -> None:
+    def prompt_for_export(self) -> None:
         """Open a dialog for a file to export results to."""
 
     def run_form(self) -> None:
-        """Run what the form asks for."""
+        """Run the current form."""
 
     def cancel_running(self) -> None:
-        """Ask the running job to stop."""
+        """Cancel the running job."""
 
     def show_form(self) -> None:
         """Show the form."""
@@ -60,18 +60,18 @@ class MenuActions(Protocol):
     def show_results(self) -> None:
         """Show the results."""
 
-    def choose_look(self, choice: ThemeChoice) -> None:
-        """Change the look."""
+    def set_theme(self, choice: ThemeChoice) -> None:
+        """Change the theme."""
 
-    def choose_letter_size(self, percent: int) -> None:
-        """Have letters of another size from the next start on."""
+    def set_font_scale(self, percent: int) -> None:
+        """Set the font size used from the next start."""
 
     def show_devices(self) -> None:
-        """Show the page of what can compute."""
+        """Show the device page."""
 
 
 class DialogActions(Protocol):
-    """What the actions do that open a dialog beside the window."""
+    """Callbacks of the actions that open a separate dialog."""
 
     def new_database(self) -> None:
         """Open the dialog that builds a structure database."""
@@ -84,18 +84,31 @@ class DialogActions(Protocol):
 
 
 class Menus:
-    """All actions of the window. Those of form, run and results are about the kind of search that the user is at.
+    """All actions of the window. Form, run and result actions apply to the current search.
 
     Parameters
     ----------
-    window : gets the menus and the toolbar. actions, dialogs : what the actions do. searches : that can be begun.
-    docks : that can be shown and hidden.
+    window : QMainWindow
+        Receives the menus and the toolbar.
+    actions : MenuActions
+        Callbacks of the actions.
+    dialogs : DialogActions
+        Callbacks of the actions that open a dialog.
+    searches : iterable of Search
+        Available searches.
+    docks : iterable of QDockWidget
+        Docks to show and hide.
 
     Attributes
     ----------
-    new : the actions that begin a search, by its kind. looks : those that choose a look, by its name.
-    letter_sizes : those that choose one, by its percent.
-    recent, help : the menus of recent projects, and of help.
+    new : dict of str to QAction
+        Actions that start a search, by kind.
+    themes : dict of str to QAction
+        Actions that select a theme, by theme name.
+    font_scales : dict of int to QAction
+        Actions that select a font size, by percent.
+    recent, help : QMenu
+        Menus of recent projects and of help.
     """
 
     def __init__(
@@ -106,21 +119,21 @@ class Menus:
             one.kind: self._action(f"New {one.name}", one.icon, shortcut, partial(actions.new_search, one.kind))
             for one, shortcut in zip(searches, chain(_NEW_SHORTCUTS, repeat("")), strict=False)
         }
-        self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, actions.ask_for_project)
-        self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", actions.ask_for_export)
+        self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, actions.prompt_for_project)
+        self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", actions.prompt_for_export)
         self.run = self._action("&Run", "run", "Ctrl+R", actions.run_form)
         self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", actions.cancel_running)
         self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
         self.devices = self._action("&Devices", "database", "Ctrl+4", actions.show_devices, checkable=True)
-        self.looks: dict[str, QAction] = {}
-        self.letter_sizes: dict[int, QAction] = {}
+        self.themes: dict[str, QAction] = {}
+        self.font_scales: dict[int, QAction] = {}
         self.recent = QMenu("Open &recent", window)
         self._make_menus(docks)
         self._make_toolbar()
 
     def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:
-        """List recent projects in their menu; `notes`: what they hold and from when."""
+        """List recent projects in their menu. `notes` describes their content and date."""
         self.recent.clear()
         for folder in folders:
             text = folder + (f"    {notes[folder]}" if notes.get(folder) else "")
@@ -129,7 +142,7 @@ class Menus:
         self.recent.setEnabled(bool(folders))
 
     def show_missing(self, folders: frozenset[str]) -> None:
-        """Grey recent projects that are not there."""
+        """Grey out recent projects that do not exist."""
         for action in self.recent.actions():
             action.setEnabled(action.data() not in folders)
 
@@ -154,22 +167,22 @@ class Menus:
         view_menu.addSeparator()
         for dock in docks:
             view_menu.addAction(dock.toggleViewAction())
-        look_menu = view_menu.addMenu("&Look")
+        theme_menu = view_menu.addMenu("&Theme")
         group = QActionGroup(self._window)
-        for choice, text in _LOOKS:
-            action = look_menu.addAction(text)
+        for choice, text in _THEMES:
+            action = theme_menu.addAction(text)
             action.setCheckable(True)
-            action.triggered.connect(partial(actions.choose_look, choice))
+            action.triggered.connect(partial(actions.set_theme, choice))
             group.addAction(action)
-            self.looks[choice] = action
-        size_menu = view_menu.addMenu("L&etter size")
+            self.themes[choice] = action
+        size_menu = view_menu.addMenu("Font si&ze")
         sizes = QActionGroup(self._window)
-        for percent in LETTER_SIZES:
+        for percent in FONT_SCALES:
             action = size_menu.addAction(f"{percent} %")
             action.setCheckable(True)
-            action.triggered.connect(partial(actions.choose_letter_size, percent))
+            action.triggered.connect(partial(actions.set_font_scale, percent))
             sizes.addAction(action)
-            self.letter_sizes[percent] = action
+            self.font_scales[percent] = action
         help_menu = self.help = bar.addMenu("&Help")
         help_menu.addAction("&About Proteoscope", lambda: about(self._window))
 
@@ -179,7 +192,7 @@ class Menus:
         toolbar.setMovable(False)
         toolbar.setIconSize(QSize(20, 20))
         toolbar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        # A button for each search would leave a window of usual width no room for those behind them.
+        # One button per search would not leave enough space for the other buttons in a window of normal width.
         searches = QMenu("New search", self._window)
         searches.addActions(list(self.new.values()))
         set_icon(searches.menuAction(), "new")

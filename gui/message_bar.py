@@ -1,4 +1,4 @@
-"""A line above the page that tells of an error or of something finished, and stays until it is closed: nobody is interrupted."""
+"""A bar above the page for errors and finished work; it stays until it is closed and does not interrupt the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ICONS = {"wrong": "failed", "attention": "warning", "good": "done"}
 
 
 class MessageBar(QWidget):
-    """Shows one message at a time; hidden while there is none."""
+    """Shows one message; hidden if there is none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class MessageBar(QWidget):
         self._icon = QLabel()
         self.label = QLabel()
         self.label.setWordWrap(True)
-        # A path that cannot be broken must not make the window wider.
+        # A long path without break points must not widen the window.
         self.label.setMinimumWidth(1)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
@@ -45,10 +45,10 @@ class MessageBar(QWidget):
         row.addWidget(self.close_button)
         self.hide()
 
-    def tell(
+    def show_message(
         self, text: str, tone: Literal["wrong", "attention", "good"], action: str = "", clicked: Callable[[], None] | None = None
     ) -> None:
-        """Show a message, in place of the one before; with a button where there is something to do about it."""
+        """Show a message, replacing the previous one, optionally with a button for an action."""
         self._tone, self._clicked, self._is_hint = tone, clicked, False
         self.label.setText(text)
         self.button.setText(action)
@@ -57,22 +57,22 @@ class MessageBar(QWidget):
         self.show()
 
     def hint(self, text: str) -> None:
-        """Show what is still missing, until `clear_hint` is told that the user does something about it."""
-        self.tell(text, "attention")
+        """Show what is missing until `clear_hint` is called."""
+        self.show_message(text, "attention")
         self._is_hint = True
 
     def clear_hint(self) -> None:
-        """Take a hint away; other messages stay."""
+        """Remove a hint; other messages stay."""
         if self._is_hint:
             self.clear()
 
     def clear_complaint(self) -> None:
-        """Take away what was wrong with something that the user has put right or left; good news stay."""
+        """Remove a warning or an error; good news stays."""
         if self._tone != "good":
             self.clear()
 
     def clear(self) -> None:
-        """Show nothing."""
+        """Hide the message."""
         self._clicked, self._is_hint = None, False
         self.label.clear()
         self.hide()

@@ -1,4 +1,4 @@
-"""Predicts a spectral library from proteins: which, how they are digested, where to, and how far it is."""
+"""Dialog that predicts a spectral library from proteins."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from proteoscope.engine.formats.libraries.writing import library_suffixes
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.gui.bridge import JobBridge
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList
-from proteoscope.gui.forms.file_survey import FileSurvey
 from proteoscope.gui.forms.parameter_form import ParameterForm
 from proteoscope.gui.forms.path_line import OutputLine
 from proteoscope.gui.forms.sections import Section
@@ -27,71 +27,72 @@ _PROTEINS = Input("proteins", "Proteins", "proteins", "PROTEINS", wanted="protei
 
 
 class PredictionDialog(JobDialog):
-    """Asks what is predicted and where to, has it done as a job of the window (a `PredictionTask`), and tells what became of it.
+    """Asks for proteins, digestion and a file, runs a `PredictionTask` as a job of the window, and shows its result.
 
     Parameters
     ----------
-    survey : looks at files. bridge : tells of jobs.
+    inspector : FileSurvey
+        Inspects files.
+    bridge : JobBridge
+        Reports job events.
     """
 
     MANUAL = "library_search"
-    """The page of the manual about it."""
+    """Manual page of the dialog."""
 
-    stopping = "Stopping; nothing is written"
-    cancelled = "Cancelled; nothing was written."
+    stopping = "Stopping; no file is written"
+    cancelled = "Cancelled; no file was written."
 
-    def __init__(self, survey: FileSurvey, bridge: JobBridge, parent: QWidget | None = None) -> None:
-        self.proteins = FileList(_PROTEINS, survey)
-        super().__init__(
-            survey, bridge, self.proteins, parent, action="Predict", cancel="Cancel", progress="How far the library is predicted"
-        )
+    def __init__(self, inspector: FileInspector, bridge: JobBridge, parent: QWidget | None = None) -> None:
+        self.proteins = FileList(_PROTEINS, inspector)
+        super().__init__(inspector, bridge, self.proteins, parent, action="Predict", cancel="Cancel", progress="Progress of the prediction")
         self.setWindowTitle("Predict a spectral library")
         self.resize(720, 700)
         self.parameters = ParameterForm(PredictionParameters)
         suffixes = library_suffixes()
         endings = ", ".join(suffixes)
-        self.out = OutputLine("&Library to write", f"the file for the library, whose ending tells the format: {endings}", endings, suffixes)
+        self.out = OutputLine("&Library to write", f"the file for the library; its extension sets the format: {endings}", endings, suffixes)
         self._lay_out()
         for signal in (self.proteins.changed, self.parameters.changed, self.out.changed):
             signal.connect(self.check)
         self.check()
 
-    def what_is_missing(self) -> str:
-        """Why nothing can be predicted; empty where it can."""
+    def validation_error(self) -> str:
+        """Return why nothing can be predicted, or ''."""
         if self.is_running:
-            return "It is being predicted"
+            return "The library is being predicted"
         if self.proteins.is_empty:
             return "Add the files with the proteins"
         if problem := self.proteins.problem() or next(iter(self.parameters.problems.values()), "") or self.out.problem():
             return problem
         if self.out.path is None:
             return "Choose a file to write"
-        return "" if self.proteins.is_examined else "Looking at the files"
+        return "" if self.proteins.is_examined else "Inspecting files"
 
     def task(self) -> PredictionTask:
-        """The prediction."""
+        """Return the prediction task."""
         out, parameters = self.out.path, self.parameters.parameters
         assert out is not None and isinstance(parameters, PredictionParameters)
         return PredictionTask(tuple(self.proteins.paths), out, parameters)
 
     def enable(self, missing: str) -> None:
-        """All while nothing is predicted."""
+        """Enable the fields while no prediction is running."""
         for widget in (self.proteins, self.parameters, self.out):
             widget.setEnabled(not self.is_running)
 
-    def told(self, result: Any) -> str:
-        """How many entries there are."""
+    def result_text(self, result: Any) -> str:
+        """Return a text with the number of library entries."""
         return f"Done: {PredictionTask.outcome(result, QLocale())}."
 
     def _lay_out(self) -> None:
         words = toned_label(
-            "Spectra of the peptides of proteins, as beam-type collisions (HCD) make them: b and y ions. A modified residue is predicted "
-            "as the residue without it, with its mass; neutral losses and retention times are not predicted."
+            "Predicts the beam-type (HCD) spectra of the peptides of proteins: b and y ions. A modified residue has the intensities "
+            "of the unmodified residue and the modified mass; neutral losses and retention times are not predicted."
         )
         files = Section("Proteins")
         files.grid.addWidget(self.proteins, 0, 0, 1, 3)
-        self.cancel_button.setToolTip("Stop predicting; no file is left")
-        self.close_button.setToolTip("Close this dialog; a prediction that runs goes on")
+        self.cancel_button.setToolTip("Stop predicting without leaving a file")
+        self.close_button.setToolTip("Close this dialog; a running prediction continues")
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)

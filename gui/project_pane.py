@@ -1,4 +1,4 @@
-"""The project on the left: its name and its runs; selecting a run shows its results."""
+"""The project pane: name and runs of the open project; selecting a run shows its results."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from proteoscope.gui.theme import colours
 
 __all__ = ["CAN_BE_RESUMED", "ProjectPane", "run_text"]
 
-CAN_BE_RESUMED = "stopped – can be resumed"
+CAN_BE_RESUMED = "Stopped (resumable)"
 
-_LOOKS = {
+_STATE_ICONS = {
     "done": ("done", "good"),
     "failed": ("failed", "wrong"),
     "cancelled": ("stopped", "faint_text"),
@@ -57,34 +57,38 @@ _RUN, _IS_RESUMABLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 _MARGIN = 6
 _EDGE, _MINIMUM_WIDTH = 8, 200
 _MADE_AT_ONCE = 20
-"""Titles of runs; about as many are seen."""
+"""Number of run titles computed at once, about as many as are visible."""
 
 
 class ProjectPane(QWidget):
-    """The runs of a project, the last one on top.
+    """The runs of a project, newest first.
 
     Signals
     -------
-    run_chosen : the record of the run that is to be shown, with or without results.
-    comparison_asked : records of the runs that are to be compared, in the order of the list, the first one done first.
-    resume_asked : the record of a run that was stopped and is to go on.
-    about_asked, discard_asked : the record of the run whose page is to be shown, or that is to be deleted.
+    run_chosen
+        Record of the run to show, with or without results.
+    comparison_requested
+        Records of the runs to compare, oldest first.
+    resume_requested
+        Record of a stopped run to resume.
+    about_requested, discard_requested
+        Record of the run whose page is to be shown, or that is to be deleted.
     """
 
     MANUAL = "projects"
-    """The page of the manual about it."""
+    """Manual page of the pane."""
 
     run_chosen = Signal(RunRecord)
-    comparison_asked = Signal(list)
-    resume_asked = Signal(RunRecord)
-    about_asked = Signal(RunRecord)
-    discard_asked = Signal(RunRecord)
+    comparison_requested = Signal(list)
+    resume_requested = Signal(RunRecord)
+    about_requested = Signal(RunRecord)
+    discard_requested = Signal(RunRecord)
 
     def __init__(self) -> None:
         super().__init__()
         self.project: Project | None = None
         self.is_resuming: Callable[[Path, str], bool] = lambda folder, run_id: False
-        """Whether a job of the window resumes a run; the project does not know that before the job writes to it."""
+        """Returns True while a job of the window resumes a run; the project only records this once the job writes to it."""
         self.name = heading("")
         self.name.setWordWrap(True)
         self.state = toned_label()
@@ -98,18 +102,18 @@ class ProjectPane(QWidget):
         self.runs.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.runs.setAccessibleName("Runs of the project")
         self.runs.itemSelectionChanged.connect(self._choose)
-        # A click on the run that is selected already leads back to its results.
+        # A click on the selected run leads back to its results.
         self.runs.itemClicked.connect(lambda item: self._choose())
         self.compare_action = QAction("&Compare runs", self)
         self.compare_action.setEnabled(False)
-        self.compare_action.triggered.connect(lambda: self.comparison_asked.emit(self.selected_runs))
+        self.compare_action.triggered.connect(lambda: self.comparison_requested.emit(self.selected_runs))
         self.resume_action = QAction("&Resume", self)
-        self.resume_action.triggered.connect(lambda: self._of_selected(self.resume_asked))
+        self.resume_action.triggered.connect(lambda: self._of_selected(self.resume_requested))
         self.about_action = QAction("&About this run", self)
-        self.about_action.setToolTip("Show its files, parameters, messages and methods; rename it, and write a note")
-        self.about_action.triggered.connect(lambda: self._of_selected(self.about_asked))
+        self.about_action.setToolTip("Show files, parameters, messages and methods; rename the run or add a note")
+        self.about_action.triggered.connect(lambda: self._of_selected(self.about_requested))
         self.discard_action = QAction("&Delete this run", self)
-        self.discard_action.triggered.connect(lambda: self._of_selected(self.discard_asked))
+        self.discard_action.triggered.connect(lambda: self._of_selected(self.discard_requested))
         self.runs.addActions([self.about_action, self.compare_action, self.resume_action, self.discard_action])
         self.runs.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.compare_button, self.resume_button, self.about_button = (
@@ -127,29 +131,29 @@ class ProjectPane(QWidget):
         page.addWidget(self.about_button)
         page.addWidget(self.compare_button)
         page.addWidget(self.resume_button)
-        # Takes the room of the list while that is hidden.
+        # Takes the space of the list while that is hidden.
         page.addStretch(0)
         self.show_project(None)
 
     @property
     def records(self) -> tuple[RunRecord, ...]:
-        """Runs of the project, the last one first."""
+        """Runs of the project, newest first."""
         return tuple(self._records)
 
     def show_project(self, project: Project | None) -> None:
-        """Show a project's runs, or that none is open. Nothing is selected."""
+        """Show the runs of a project, or that none is open, without selecting a run."""
         self.project, self._records, self._titles = project, [], {}
         self.name.setText("No project open" if project is None else project.folder.name)
         self.name.setToolTip("" if project is None else tip_text(str(project.folder)))
         self.runs.setVisible(project is not None)
-        # A run of the project before may be called the same as one of this.
+        # A run of the previous project may have the same id.
         self.runs.blockSignals(True)
         self.runs.clear()
         self.runs.blockSignals(False)
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the runs again; the selection stays. Where they cannot be read, those known before stay, with the reason."""
+        """Read the runs again and restore the selection. If they cannot be read, the previous list and the reason are shown."""
         problem = self._read()
         records = self._records
         selected = {record.id for record in self.selected_runs}
@@ -163,7 +167,7 @@ class ProjectPane(QWidget):
             status = CAN_BE_RESUMED if is_resumable else record.status
             if reason := self.missing_checkpoint(record):
                 status += f", {reason}"
-            # Those below are made when they are scrolled to: each takes a millisecond or two.
+            # Further titles are computed when they are scrolled into view: each takes a millisecond or two.
             title = self.title_of(record) if self.runs.count() < _MADE_AT_ONCE else record.id
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{title}, {record.id}, {status}, {record.message}")
             item.setToolTip(tip_text(f"{title}\n{_tip(record, status)}"))
@@ -175,13 +179,13 @@ class ProjectPane(QWidget):
         self.problem.setText(problem)
         self.problem.setVisible(bool(problem))
         if self.project is None:
-            self.state.setText("Its runs are listed here.")
+            self.state.setText("Runs of the open project are listed here.")
         else:
             read_only = "Read-only. " if self.project.read_only else ""
             self.state.setText(read_only + ("No runs yet" if not records else f"{len(records)} run{'s' if len(records) > 1 else ''}"))
 
     def _read(self) -> str:
-        """Take the runs from the project; why that cannot be done."""
+        """Read the runs of the project and return the error, or ''."""
         self._resumable = frozenset()
         if self.project is None:
             self._records = []
@@ -192,9 +196,9 @@ class ProjectPane(QWidget):
         except ProteoscopeError as error:
             if is_project(self.project.folder):
                 return str(error)
-            # Nothing can finish in a folder that is gone.
+            # Runs in a missing folder cannot finish.
             self._records = [_failed(record) if record.status in ("queued", "running") else record for record in self._records]
-            return "The folder of this project is gone: it was deleted or moved, or its disk was lost."
+            return "The folder of this project is missing: it was deleted or moved, or its disk was disconnected."
         return ""
 
     def _as_resumed(self, record: RunRecord) -> RunRecord:
@@ -206,18 +210,18 @@ class ProjectPane(QWidget):
 
     @property
     def selected_run(self) -> RunRecord | None:
-        """The run selected; None where there are several, or none."""
+        """The selected run, or None if none or several are selected."""
         records = self.selected_runs
         return records[0] if len(records) == 1 else None
 
     @property
     def selected_runs(self) -> list[RunRecord]:
-        """The runs selected, the first one done first."""
+        """The selected runs, oldest first."""
         items = sorted(self.runs.selectedItems(), key=self.runs.row, reverse=True)
         return [item.data(_RUN) for item in items]
 
     def select(self, run_id: str) -> None:
-        """Select a run, as a click on it does."""
+        """Select a run as a click on it does."""
         for i in range(self.runs.count()):
             item = self.runs.item(i)
             if item.data(_RUN).id == run_id:
@@ -225,20 +229,20 @@ class ProjectPane(QWidget):
                 self.runs.scrollToItem(item)
 
     def _offer_actions(self) -> None:
-        """Offer what can be done with the runs selected."""
+        """Enable the actions that apply to the selected runs."""
         self._offer_comparison()
         record = self.selected_run
         is_resumable = record is not None and record.id in self._resumable
         self.resume_button.setVisible(is_resumable)
         self.resume_action.setEnabled(is_resumable)
-        self.resume_action.setToolTip("Go on where this run was stopped, with the same files and parameters")
+        self.resume_action.setToolTip("Continue this run from where it stopped, with the same files and parameters")
 
     def missing_checkpoint(self, record: RunRecord) -> str:
         """Return why a stopped run cannot be resumed, as the end of a sentence; empty for other runs."""
         return missing_checkpoint(record, self._resumable)
 
     def title_of(self, record: RunRecord) -> str:
-        """What a run was and found, or the title that somebody gave it."""
+        """Return the title of a run, either assigned by the user or describing the search and its results."""
         key = record.id, record.status
         if key not in self._titles:
             if self.project is None:
@@ -256,16 +260,16 @@ class ProjectPane(QWidget):
         return self._titles[key]
 
     def refresh_titles(self) -> None:
-        """Read the titles of runs again, as after one was given another."""
+        """Read the titles of runs again, for example after renaming a run."""
         self._titles.clear()
         self.refresh()
 
-    def _of_selected(self, asked: SignalInstance) -> None:
+    def _of_selected(self, signal: SignalInstance) -> None:
         if self.selected_run is not None:
-            asked.emit(self.selected_run)
+            signal.emit(self.selected_run)
 
     def _offer_comparison(self) -> None:
-        """Offer to compare the runs selected, where there are two or more that can be."""
+        """Offer the comparison if two or more comparable runs are selected."""
         records = self.selected_runs
         one = self.selected_run
         self.about_action.setEnabled(one is not None)
@@ -276,20 +280,20 @@ class ProjectPane(QWidget):
         self.compare_action.setText(f"&Compare {len(records)} runs" if len(records) > 1 else "&Compare runs")
         reason = self._why_not_compared(records)
         self.compare_action.setEnabled(not reason)
-        self.compare_action.setToolTip(reason or "Show side by side what these runs find, and where they differ")
+        self.compare_action.setToolTip(reason or "Compare the results of these runs")
 
     def _why_not_compared(self, records: list[RunRecord]) -> str:
-        """Why these runs cannot be compared; empty where they can."""
+        """Return why these runs cannot be compared, or ''."""
         if len(records) < 2 or self.project is None:
-            return "Select two runs or more, with Ctrl or Shift"
-        # What compares is loaded when there is something to compare.
+            return "Select two or more runs with Ctrl or Shift"
+        # The comparison module is only loaded when needed.
 
         if len(records) > views.run_comparison.MAXIMUM_RUNS:
             return f"Up to {views.run_comparison.MAXIMUM_RUNS} runs can be compared"
         for record in records:
             try:
                 if not views.run_comparison.has_matches([one.name for one in self.project.results(record.id)]):
-                    return f"{record.id} has no table of PSMs, peptides and protein groups, which are what is compared"
+                    return f"{record.id} has no tables of PSMs, peptides and protein groups to compare"
             except ProteoscopeError as error:
                 return str(error)
         return ""
@@ -302,7 +306,7 @@ class ProjectPane(QWidget):
 
 
 class _RunDelegate(QStyledItemDelegate):
-    """A run in three lines: state and title, when, what it found."""
+    """Draws a run in three lines: state and title, date, result."""
 
     def __init__(self, parent: QWidget, title_of: Callable[[RunRecord], str]) -> None:
         super().__init__(parent)
@@ -322,32 +326,32 @@ class _RunDelegate(QStyledItemDelegate):
         text = palette.color(QPalette.ColorRole.HighlightedText if is_selected else QPalette.ColorRole.Text)
         faint = text if is_selected else QColor(colours().faint_text)
         is_resumable = bool(index.data(_IS_RESUMABLE))
-        icon_name, tone = _LOOKS["cancelled" if is_resumable else record.status]
+        icon_name, tone = _STATE_ICONS["cancelled" if is_resumable else record.status]
         tint = text if is_selected else QColor(getattr(colours(), tone))
         line = option.fontMetrics.height()
         painter.drawPixmap(rect.left() + _MARGIN, rect.top() + _MARGIN, pixmap(icon_name, line, tint, painter.device().devicePixelRatioF()))
         left = rect.left() + _MARGIN + line + 6
-        room = QRect(left, rect.top() + _MARGIN, rect.right() - left - _MARGIN, line + 1)
+        space = QRect(left, rect.top() + _MARGIN, rect.right() - left - _MARGIN, line + 1)
         font = option.font
-        said = CAN_BE_RESUMED if is_resumable else run_text(record)
+        status_text = CAN_BE_RESUMED if is_resumable else run_text(record)
         tone_of_text = tint if record.status == "failed" and not is_resumable else faint
         title = self._title_of(record)
-        lines = ((title, text, True), (_when(record.started), faint, False), (said, tone_of_text, False))
+        lines = ((title, text, True), (_when(record.started), faint, False), (status_text, tone_of_text, False))
         for i, (content, colour, is_bold) in enumerate(lines):
             font.setBold(is_bold)
             painter.setFont(font)
             painter.setPen(colour)
-            shown = painter.fontMetrics().elidedText(content, Qt.TextElideMode.ElideRight, room.width())
-            painter.drawText(room.translated(0, i * (line + 1)), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+            shown = painter.fontMetrics().elidedText(content, Qt.TextElideMode.ElideRight, space.width())
+            painter.drawText(space.translated(0, i * (line + 1)), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
 
 
 def run_text(record: RunRecord) -> str:
-    """What a run says about itself, or how it stands."""
+    """Return the message of a run, or its status."""
     return record.message or record.status
 
 
 def _failed(record: RunRecord) -> RunRecord:
-    return replace(record, status="failed", message="the project's folder is gone")
+    return replace(record, status="failed", message="the project folder is missing")
 
 
 def _when(moment: datetime) -> str:
@@ -356,7 +360,7 @@ def _when(moment: datetime) -> str:
 
 
 def _wide_button(action: QAction) -> QToolButton:
-    """A button below the list, hidden until there is something to do."""
+    """Return a button below the list, hidden until its action applies."""
     button = QToolButton()
     button.setDefaultAction(action)
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)

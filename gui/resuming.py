@@ -1,4 +1,4 @@
-"""Stopped runs that are resumed, as jobs of the window."""
+"""Resuming stopped runs as jobs of the window."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def resume_task(project: Project, run_id: str) -> tuple[SearchTask, str]:
 
     Raises
     ------
-    InputError, ParameterError : it cannot be resumed, and why.
+    InputError, ParameterError
+        The run cannot be resumed.
     """
     stopped = stopped_run(project, run_id)
     search = search_of_kind(stopped.kind)

@@ -1,4 +1,4 @@
-"""What can be done with a run of the open project: its page, its title and note, resume, search again, report, folder, delete and undo."""
+"""Actions on a run of the open project: show, annotate, resume, reuse settings, report, open folder, delete and undo."""
 
 from __future__ import annotations
 
@@ -34,20 +34,32 @@ _OF_PROJECT = "project_"
 
 
 class RunActions(QObject):
-    """Acts on runs for the window.
+    """Performs actions on runs for the window.
 
     Signals
     -------
-    page_made : the page of a run, which nobody has seen yet. page_shown : it is to come to the front.
-    results_asked : a run whose results are to be shown.
-    comparison_asked : runs to compare. form_shown : the kind of search whose form is to come to the front.
-    deleted : the run, before its results are let go. failed : the text of an error. message : a line for the status bar.
+    page_made
+        A new page of run details.
+    page_shown
+        The page is to be shown.
+    results_requested
+        Run whose results are to be shown.
+    comparison_requested
+        Runs to compare.
+    form_shown
+        Kind of the search whose form is to be shown.
+    deleted
+        The run, before its results are released.
+    failed
+        Error text.
+    message
+        Text for the status bar.
     """
 
     page_made = Signal(object)
     page_shown = Signal()
-    results_asked = Signal(RunRecord)
-    comparison_asked = Signal(list)
+    results_requested = Signal(RunRecord)
+    comparison_requested = Signal(list)
     form_shown = Signal(str)
     deleted = Signal(RunRecord)
     failed = Signal(str)
@@ -57,27 +69,27 @@ class RunActions(QObject):
         super().__init__(parent)
         self._pane, self._searches, self._tasks, self._bar = pane, searches, tasks, bar
         self.made_page: RunPage | None = None
-        """The page of a run, where it has been asked for."""
+        """The page of run details, or None before its first use."""
         self._reader = TableWorker(None, self)
         self._deleted: dict[Path, list[str]] = {}
         self._report_folder = ""
-        pane.about_asked.connect(self.show_page)
-        pane.resume_asked.connect(self.resume)
-        pane.discard_asked.connect(self.delete)
+        pane.about_requested.connect(self.show_page)
+        pane.resume_requested.connect(self.resume)
+        pane.discard_requested.connect(self.delete)
 
     @property
     def page(self) -> results.run_page.RunPage:
-        """The page of a run; made now, where it was not."""
+        """The page of run details, created on first use."""
         if self.made_page is None:
             page = self.made_page = results.run_page.RunPage()
             page.noted.connect(self._note)
-            page.results_asked.connect(lambda: self._of_shown(self.results_asked.emit))
-            page.again_asked.connect(lambda: self._of_shown(self.search_again))
-            page.report_asked.connect(lambda: self._of_shown(self.ask_for_report))
-            page.folder_asked.connect(self._open_folder)
-            page.delete_asked.connect(lambda: self._of_shown(self.delete))
-            page.compare_asked.connect(
-                lambda other: self._of_shown(lambda run: self.comparison_asked.emit(sorted((run, other), key=_number)))
+            page.results_requested.connect(lambda: self._of_shown(self.results_requested.emit))
+            page.again_requested.connect(lambda: self._of_shown(self.search_again))
+            page.report_requested.connect(lambda: self._of_shown(self.prompt_for_report))
+            page.folder_requested.connect(self._open_folder)
+            page.delete_requested.connect(lambda: self._of_shown(self.delete))
+            page.compare_requested.connect(
+                lambda other: self._of_shown(lambda run: self.comparison_requested.emit(sorted((run, other), key=_number)))
             )
             page.message.connect(self.message)
             self.page_made.emit(page)
@@ -85,18 +97,18 @@ class RunActions(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a run is still being read."""
+        """True while a run is being read."""
         return self._reader.is_busy
 
     def show_page(self, run: RunRecord) -> None:
-        """Show what a run was."""
+        """Show the details of a run."""
         project = self._pane.project
         if project is not None:
-            self._keep()
+            self._save_note()
             self._reader.submit("account", lambda: self._read(project, run), self._show, lambda error: self.failed.emit(str(error)))
 
     def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
-        """What a run was, and with which others it can be compared; called in a thread."""
+        """Read the details of a run and the runs comparable with it; called in a thread."""
         pages = self._searches.get(run.kind)
         names = [one.name for one in project.results(run.id)]
         others = []
@@ -110,13 +122,13 @@ class RunActions(QObject):
         self.page.again_button.setEnabled(account.run.kind in self._searches)
         self.page_shown.emit()
 
-    def _keep(self) -> None:
+    def _save_note(self) -> None:
         if self.made_page is not None:
-            self.made_page.keep()
+            self.made_page.save_note()
 
     def _of_shown(self, act: object) -> None:
         if self.page.account is not None:
-            self.page.keep()
+            self.page.save_note()
             act(self.page.account.run)  # type: ignore[operator]
 
     def _note(self, note: RunNote) -> None:
@@ -131,18 +143,20 @@ class RunActions(QObject):
         self.page.show_problem("")
         self._pane.refresh_titles()
 
-    def tell_no_results(self, run: RunRecord) -> None:
-        """Say why a run of the open project has no results to show, and offer to resume one that can be."""
-        why = run_text(run) if run.kind in self._searches else "this version of the program cannot show its kind"
+    def show_no_results(self, run: RunRecord) -> None:
+        """Show why a run of the open project has no results, and offer to resume it if possible."""
+        why = run_text(run) if run.kind in self._searches else "this version of the program cannot show this kind of run"
         if reason := self._pane.missing_checkpoint(run):
             why += f"; {reason}"
         if self._pane.resume_action.isEnabled():
-            self._bar.tell(f"This run has no results yet, and can be resumed: {why}", "attention", "Resume", partial(self.resume, run))
+            self._bar.show_message(
+                f"This run has no results yet but can be resumed: {why}", "attention", "Resume", partial(self.resume, run)
+            )
         else:
-            self._bar.tell(f"This run has no results: {why}", "attention")
+            self._bar.show_message(f"This run has no results: {why}", "attention")
 
     def resume(self, run: RunRecord) -> None:
-        """Queue a run of the open project that was stopped, to go on."""
+        """Queue a stopped run of the open project for resuming."""
         project = self._pane.project
         if project is None or self._tasks.is_resuming(project.folder, run.id):
             return
@@ -153,7 +167,7 @@ class RunActions(QObject):
             return
         self._bar.clear()
         if lost:
-            self._bar.tell(lost, "attention")
+            self._bar.show_message(lost, "attention")
         self._tasks.add(task)
         self._pane.refresh()
 
@@ -177,14 +191,14 @@ class RunActions(QObject):
         tables = {one.kind: one.path for one in inputs if one.kind in pages.form.designs}
         prefill = FormPrefill({name: paths for name, paths in files.items() if paths}, values, tables=tables)
         is_of_project = any(one.kind.startswith(_OF_PROJECT) for one in inputs)
-        gone_on_from = given.get("run", "")
-        if not isinstance(gone_on_from, str):
-            gone_on_from = tuple(gone_on_from)
-        pages.form.ask_again(project.folder, prefill, gone_on_from, is_of_project=is_of_project)
+        source_run = given.get("run", "")
+        if not isinstance(source_run, str):
+            source_run = tuple(source_run)
+        pages.form.reuse_settings(project.folder, prefill, source_run, is_of_project=is_of_project)
         self.form_shown.emit(run.kind)
 
-    def ask_for_report(self, run: RunRecord) -> None:
-        """Ask for a folder to write the report of a run into."""
+    def prompt_for_report(self, run: RunRecord) -> None:
+        """Ask for a folder for the report of a run."""
         project, pages = self._pane.project, self._searches.get(run.kind)
         if project is None or pages is None:
             return
@@ -193,12 +207,12 @@ class RunActions(QObject):
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
-        def ask(name: str) -> None:
+        def on_selected(name: str) -> None:
             self._report_folder = name
             self._bar.clear()
             self._tasks.add(ReportTask(pages.search, project.folder, run, Path(name)))
 
-        dialog.fileSelected.connect(ask)
+        dialog.fileSelected.connect(on_selected)
         dialog.open()
 
     def _open_folder(self) -> None:
@@ -207,7 +221,7 @@ class RunActions(QObject):
             self.message.emit(f"The folder is {account.folder}")
 
     def delete(self, run: RunRecord) -> None:
-        """Delete a run, and offer to bring it back."""
+        """Delete a run and offer to undo it."""
         project = self._pane.project
         if project is None:
             return
@@ -225,11 +239,11 @@ class RunActions(QObject):
         if self.made_page is not None:
             self.made_page.account = None
         self._pane.refresh()
-        loses = f" {', '.join(followers)}, which went on from it, will lack its spectra." if followers else ""
-        self._bar.tell(f"{title} is deleted.{loses}", "attention", "Undo", lambda: self.restore(project, run))
+        loses = f" {', '.join(followers)}, which used its results, will lack its spectra." if followers else ""
+        self._bar.show_message(f"{title} was deleted.{loses}", "attention", "Undo", lambda: self.restore(project, run))
 
     def restore(self, project: Project, run: RunRecord) -> None:
-        """Bring a deleted run back, and select it."""
+        """Restore a deleted run and select it."""
         try:
             project.restore_run(run.id)
         except ProteoscopeError as error:
@@ -241,15 +255,15 @@ class RunActions(QObject):
             self._pane.select(run.id)
 
     def close(self) -> None:
-        """Keep what was typed, and remove for good what was deleted."""
-        self._keep()
+        """Save an edited note, and remove deleted runs permanently."""
+        self._save_note()
         self._reader.close()
         for folder, runs in self._deleted.items():
             try:
                 if runs:
                     Project.open(folder).remove_deleted(runs)
             except ProteoscopeError:
-                # The next opening of the project removes them.
+                # They are removed when the project is opened next.
                 continue
         self._deleted.clear()
 

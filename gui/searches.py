@@ -1,4 +1,4 @@
-"""The searches of the window: for each entry of the list of searches, a form and a view of what was found."""
+"""The searches of the window, each with a form and a results view."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.parameters import read_preset
 from proteoscope.gui import forms, spectrum, structure
 from proteoscope.gui import results as results_package
-from proteoscope.gui.devices import DeviceSurvey
-from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.devices import DeviceDetector
+from proteoscope.gui.forms.file_inspection import FileInspector
 
 if TYPE_CHECKING:
     from proteoscope.gui.forms.field import Field
@@ -40,12 +40,15 @@ _OWN_VIEWS: Mapping[str, Callable[[], Callable[..., RunView]]] = {
     "library": lambda: results_package.library_view.LibraryView,
     "quantify": lambda: results_package.quantity_view.QuantityView,
 }
-"""Views of results, by kind, where the standard one does not do; imported when they are first asked for, since plots take longer to import
-than the window to come up. Here alone the window asks which search it is."""
+"""Result views by search kind, where the standard view does not suffice.
+
+Each is imported on first use, since importing plots takes longer than opening the window. This is the only place where the window
+distinguishes searches.
+"""
 
 
 def _view_of(kind: str) -> Callable[..., RunView]:
-    """Import and return the class of the view of a kind of search."""
+    """Import and return the view class of a search kind."""
     load = _OWN_VIEWS.get(kind)
     return results_package.standard_view.StandardView if load is None else load()
 
@@ -56,82 +59,86 @@ _DRAWING: tuple[Callable[[], ModuleType], ...] = (
     lambda: structure.drawn_renderer,
 )
 _PARTS: Mapping[str, tuple[Callable[[], ModuleType], ...]] = {"structures": _DRAWING, "evidence": _DRAWING}
-"""Modules of the parts that a view makes later, when they are asked for."""
+"""Modules of parts that a view creates on demand."""
 _SPECTRA: Mapping[str, Callable[[], Callable[[], QWidget]]] = {
     "spectrum": lambda: spectrum.spectrum_view.SpectrumView,
     "mirror": lambda: spectrum.mirror_view.MirrorView,
 }
 _MADE_BEFORE = {"identify": _SPECTRA, "import": _SPECTRA, "modified": _SPECTRA}
-"""Parts that take as long to make as all others of their view together, by the names of its arguments that take them."""
+"""Slow parts of a view, by the name of its constructor argument; each takes as long to create as all other parts together."""
 
 _Page = Literal["form", "results"]
 
 _FOLLOW_UPS = (
     ("identify", "explain", "E&xplain unidentified spectra…"),
-    ("identify", "modified", "Find &modified peptides in unidentified spectra…"),
+    ("identify", "modified", "Open Open &modification search of unidentified spectra…modification search…"),
     ("import", "explain", "E&xplain unidentified spectra…"),
-    ("import", "modified", "Find &modified peptides in unidentified spectra…"),
+    ("import", "modified", "Open Open &modification search of unidentified spectra…modification search…"),
     ("library", "explain", "E&xplain unidentified spectra…"),
-    ("library", "modified", "Find &modified peptides in unidentified spectra…"),
+    ("library", "modified", "Open Open &modification search of unidentified spectra…modification search…"),
     ("modified", "identify", "Search a&gain with these modifications…"),
-    *((kind, "quantify", "How &much of each…") for kind in ("identify", "import", "library", "modified", "explain")),
-    *((kind, "evidence", "Show on s&tructures…") for kind in ("identify", "modified", "import", "explain", "library")),
+    *((kind, "quantify", "&Quantify…") for kind in ("identify", "import", "library", "modified", "explain")),
+    *((kind, "evidence", "Map onto s&tructures…") for kind in ("identify", "modified", "import", "explain", "library")),
 )
-"""Of which search the results offer which other one, and in which words."""
+"""Follow-up searches offered by the results: search, follow-up search, menu text."""
 
 
 class SearchPages(QObject):
-    """A search in the window: its entry, and its form and the view of its results, each made when it is first asked for.
+    """A search with its form and results view, each created on first use.
 
-    A form takes a third of a second to make, and a window has one for each search: most are never looked at.
+    Creating a form takes a third of a second, and most of the window's forms are never used.
 
     Signals
     -------
-    form_made, results_made : with the form or the view, which nobody has seen yet.
+    form_made, results_made
+        The new form or view.
     """
 
     form_made = Signal(object)
     results_made = Signal(object)
 
-    def __init__(self, search: Search, survey: FileSurvey, devices: DeviceSurvey, parent: QObject) -> None:
+    def __init__(self, search: Search, inspector: FileInspector, devices: DeviceDetector, parent: QObject) -> None:
         super().__init__(parent)
         self.search = search
         self.made_form: SearchForm | None = None
-        """The form, where it has been asked for."""
+        """The form, or None before its first use."""
         self.made_results: RunView | None = None
-        """The view of results, where it has been asked for."""
-        self._survey, self._devices = survey, devices
+        """The results view, or None before its first use."""
+        self._inspector, self._devices = inspector, devices
         self._making: dict[_Page, Iterator[None]] = {}
-        """What makes the pages."""
+        """Iterators that create the pages step by step."""
         self._fields: dict[str, Field] = {}
         self._parameters: ParameterForm | None = None
         self._parts: dict[str, QWidget] = {}
-        """Parts of a form and of a view that are not whole yet, by their names."""
+        """Finished parts of an incomplete form or view, by name."""
         self._failed: set[_Page] = set()
-        """Pages of which a piece could not be made."""
+        """Pages whose creation failed."""
 
     @property
     def kind(self) -> str:
-        """Of its runs in a project, and of its settings."""
+        """Key of the search in projects and settings."""
         return self.search.kind
 
     @property
     def form(self) -> SearchForm:
-        """The form; made now, where it was not. What went wrong with it is raised, as often as it is asked for."""
+        """The form, created on first use. An error of its creation is raised at each use."""
         while self.made_form is None:
             self._go_on("form")
         return self.made_form
 
     @property
     def results(self) -> RunView:
-        """The view of results; made now, where it was not, and raises as `form` does."""
+        """The results view, created on first use. An error of its creation is raised at each use."""
         while self.made_results is None:
             self._go_on("results")
         return self.made_results
 
     def prepare(self) -> bool:
-        """Make the next piece of what is not made yet; whether there was any. So the pages are there before they are asked for, and the
-        window never stands still for as long as a whole one takes. A page that could not be made is left until it is asked for."""
+        """Create the next part of the pages and return True, or return False if they are complete.
+
+        Pages are thus ready before they are needed, and the window is never blocked for the time of a whole page. A page that could not be
+        created is skipped until it is used.
+        """
         pages: tuple[tuple[_Page, QWidget | None], ...] = (("form", self.made_form), ("results", self.made_results))
         for page, made in pages:
             if made is None and page not in self._failed:
@@ -140,7 +147,7 @@ class SearchPages(QObject):
         return False
 
     def _go_on(self, page: _Page) -> None:
-        """Make the next piece of a page; one that raises is tried again when the page is asked for again."""
+        """Create the next part of a page; a failed part is retried at the next use."""
         making = self._making.pop(page, None) or (self._make_form() if page == "form" else self._make_results())
         self._failed.add(page)
         next(making, None)
@@ -148,13 +155,13 @@ class SearchPages(QObject):
         self._making[page] = making
 
     def modules(self) -> Iterator[Callable[[], object]]:
-        """Callables that import the modules that the pages are made of; they may be called before in any thread."""
+        """Yield callables that import the modules of the pages; they may be called in any thread."""
         yield lambda: forms.search_form
         yield lambda: _view_of(self.kind)
         yield from _PARTS.get(self.kind, ())
 
     def _make_form(self) -> Iterator[None]:
-        """Make the form in pieces of some milliseconds, each after a step of the iterator."""
+        """Create the form in steps of a few milliseconds."""
         for description in self.search.model.describe():
             if description.name not in self._fields:
                 self._fields[description.name] = forms.field.Field(description)
@@ -162,14 +169,14 @@ class SearchPages(QObject):
         if self._parameters is None:
             self._parameters = forms.parameter_form.ParameterForm(self.search.model, self._fields.values())
             yield
-        form = forms.search_form.SearchForm(self.search, self._survey, self._devices, self._parameters)
+        form = forms.search_form.SearchForm(self.search, self._inspector, self._devices, self._parameters)
         yield
         self._fields, self._parameters = {}, None
         self.made_form = form
         self.form_made.emit(form)
 
     def _make_results(self) -> Iterator[None]:
-        """Make the view in pieces, each after a step of the iterator."""
+        """Create the results view in steps."""
         for name, load in _MADE_BEFORE.get(self.kind, {}).items():
             if name not in self._parts:
                 self._parts[name] = load()()
@@ -183,17 +190,17 @@ class SearchPages(QObject):
         self.results_made.emit(results)
 
     def knows_preset(self, path: Path) -> bool:
-        """Whether a preset file is for this kind of search."""
+        """Return True if a preset file is for this search."""
         try:
             return set(read_preset(self.kind, str(path))) <= set(self.search.model.model_fields)
         except ProteoscopeError:
             return False
 
     def has_page(self, page: QWidget) -> bool:
-        """Whether a page of the window is the form or the view of this search."""
+        """Return True if a page of the window belongs to this search."""
         return page is self.made_form or page is self.made_results
 
 
-def search_pages(survey: FileSurvey, devices: DeviceSurvey, window: QObject) -> dict[str, SearchPages]:
-    """The pages of all searches of a window, by their kind; the first is the one that the window begins with."""
-    return {one.kind: SearchPages(one, survey, devices, window) for one in registry.SEARCHES}
+def search_pages(inspector: FileInspector, devices: DeviceDetector, window: QObject) -> dict[str, SearchPages]:
+    """Return the pages of all searches by kind, starting with the default search."""
+    return {one.kind: SearchPages(one, inspector, devices, window) for one in registry.SEARCHES}

@@ -1,4 +1,4 @@
-"""What the window remembers between two starts: a small JSON file with a version."""
+"""Settings that persist between program starts: a small JSON file with a version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file, open_regular
 
 __all__ = [
-    "LETTER_SIZES",
+    "FONT_SCALES",
     "RecentProject",
     "SearchSettings",
     "Settings",
@@ -26,18 +26,29 @@ __all__ = [
 
 _N_RECENT = 10
 _MAXIMUM_BYTES = 4 << 20
-LETTER_SIZES = (80, 90, 100, 115, 130, 150, 175, 200)
-"""In percent of the system's, of which one is chosen."""
+FONT_SCALES = (80, 90, 100, 115, 130, 150, 175, 200)
+"""Font sizes in percent of the system's size."""
 _VERSION = 1
-"""Version of the settings file; only files of this version are read."""
+"""Version of the settings file; other versions are not read."""
 
 _logger = logging.getLogger(__name__)
 
 
 class SearchSettings(BaseModel):
-    """What is remembered of one kind of search. `folders`: where file dialogs open, and `files`: those that are kept, both by the names of
-    the search's inputs. `workers`, `certificates`: what computes in place of the program.
-    `results_layout` is the results view's own. `stage_seconds`: what each stage of the last finished one took.
+    """Stored settings of one kind of search.
+
+    Attributes
+    ----------
+    workers, certificates : str
+        Remote workers that compute instead of the program, and their certificates.
+    folders : dict
+        Start folder of the file dialog of each input.
+    files : dict
+        Files retained for each input.
+    results_layout : str
+        Layout of the results view, in its own format.
+    stage_seconds : dict
+        Seconds of each stage of the last finished run.
     """
 
     model_config = ConfigDict(validate_assignment=True)
@@ -54,22 +65,35 @@ class SearchSettings(BaseModel):
 
 
 class RecentProject(BaseModel):
-    """What is remembered of a recent project: the kinds of its finished runs and when the last one began, in ISO 8601."""
+    """Stored facts of a recent project: kinds of its finished runs, and start of the last one in ISO 8601."""
 
     kinds: tuple[str, ...] = ()
     last_run: str = ""
 
 
 class Settings(BaseModel):
-    """The remembered values. `letter_size` is in percent of the system's; `tour_seen`: the tour of the window was gone through or left.
-    `geometry` and `layout` are Qt's own, in base 64; `searches` are by the kind of search, `recent_runs` by the folders of recent projects;
-    `comparison_layout` is the own of the view of several runs.
+    """The stored settings.
+
+    Attributes
+    ----------
+    font_scale : int
+        Font size in percent of the system's size.
+    tour_seen : bool
+        True if the tour was completed or skipped.
+    geometry, layout : str
+        Window geometry and layout as saved by Qt, in base 64.
+    comparison_layout : str
+        Layout of the comparison view, in its own format.
+    recent_runs : dict
+        Facts of recent projects by folder.
+    searches : dict
+        Settings by kind of search.
     """
 
     model_config = ConfigDict(validate_assignment=True)
 
     theme: Literal["system", "light", "dark"] = "system"
-    letter_size: int = Field(default=100, ge=LETTER_SIZES[0], le=LETTER_SIZES[-1])
+    font_scale: int = Field(default=100, ge=FONT_SCALES[0], le=FONT_SCALES[-1])
     tour_seen: bool = False
     geometry: str = ""
     layout: str = ""
@@ -79,7 +103,7 @@ class Settings(BaseModel):
     searches: dict[str, SearchSettings] = {}
 
     def remember_project(self, folder: Path, runs: RecentProject | None = None) -> None:
-        """Put a project on top of the recent ones, with what is known of its runs."""
+        """Put a project first among the recent ones, with a summary of its runs."""
         self.recent_projects = (str(folder), *(recent_project for recent_project in self.recent_projects if recent_project != str(folder)))[
             :_N_RECENT
         ]
@@ -87,17 +111,17 @@ class Settings(BaseModel):
         self.recent_runs = {name: of_project for name, of_project in known.items() if name in self.recent_projects}
 
     def forget_project(self, folder: str) -> None:
-        """Take a project from the recent ones."""
+        """Remove a project from the recent ones."""
         self.recent_projects = tuple(recent_project for recent_project in self.recent_projects if recent_project != folder)
 
 
 def default_settings_path() -> Path:
-    """Where the settings of this user lie."""
+    """Return the path of the user's settings file."""
     return platformdirs.user_config_path("proteoscope", appauthor=False) / "settings.json"
 
 
 def sample_project() -> Path:
-    """The project that samples are run in unless the user chooses another: beside files that ship there is no place for any."""
+    """Return the default project of sample runs; the shipped files are in a folder that may be read-only."""
     try:
         home = Path.home()
     except RuntimeError:  # HOME is '~', or a user without a name has no HOME
@@ -108,9 +132,9 @@ def sample_project() -> Path:
 class SettingsFile:
     """The settings and their file.
 
-    Settings are never worth an error: a damaged file, or one of another version, is put aside under another name and the
-    defaults are taken; what cannot be written is noted in the log. A thread writes them, since a disk takes its time; it ends when there is
-    nothing to write, and a program that ends waits for it.
+    Settings never cause an error: a damaged file, or a file of another version, is renamed and the defaults are used; failures to write are
+    logged. A thread writes the file because disks can be slow; it ends when there is nothing to write, and the program waits for it
+    before it exits.
     """
 
     def __init__(self, path: Path) -> None:
@@ -121,9 +145,9 @@ class SettingsFile:
         self.values = self._read()
 
     def save(self) -> None:
-        """Have the file written as the settings are now, whole or not at all; `flush` waits until it is."""
+        """Write the current settings atomically in a thread; `flush` waits for it."""
         content = {"version": _VERSION, **self.values.model_dump()}
-        written = json.dumps(content, indent=2).encode() + b"\n"  # in ASCII: names of folders need not be UTF-8
+        written = json.dumps(content, indent=2).encode() + b"\n"  # ASCII, because folder names need not be UTF-8
         with self._lock:
             self._unwritten = written
             if self._writer is None:
@@ -131,13 +155,13 @@ class SettingsFile:
                 self._writer.start()
 
     def flush(self) -> None:
-        """Wait until what was saved is on the disk."""
+        """Wait until saved settings are on disk."""
         writer = self._writer
         if writer is not None:
             writer.join()
 
     def _write(self) -> None:
-        """Write what was saved last, until nothing newer is there; runs in a thread."""
+        """Write the last saved settings until there are no newer ones; runs in a thread."""
         while True:
             with self._lock:
                 content, self._unwritten = self._unwritten, None
@@ -175,6 +199,6 @@ class SettingsFile:
         aside = self._path.with_name(f"{self._path.stem}.{''.join(c for c in why if c.isalnum() or c == '-')[:40]}.json")
         try:
             self._path.replace(aside)
-            _logger.warning("The settings in %s could not be used; they are kept as %s", self._path, aside.name)
+            _logger.warning("The settings in %s could not be used and were renamed to %s", self._path, aside.name)
         except OSError as error:
             _logger.warning("The settings in %s cannot be used: %s", self._path, error)

@@ -1,5 +1,4 @@
-"""Dialogs that stay open beside the window while what they asked for is done: structure databases, spectra in other formats, and
-predicted libraries."""
+"""Dialogs that stay open while their jobs run: structure databases, format conversion and library prediction."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QDialog, QWidget
 
 from proteoscope import gui
-from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.searches import SearchPages
 from proteoscope.gui.task_queue import TaskQueue
 from proteoscope.gui.tasks import WritingTask
@@ -28,60 +27,70 @@ Dialog = TypeVar("Dialog", bound=QDialog)
 
 
 class SideDialogs(QObject):
-    """Opens each dialog once, and queues what it asks for.
+    """Opens one instance of each dialog, and queues its tasks.
 
     Parameters
     ----------
-    searches : gives all searches, the one that the user is at first. project : gives the folder of the project that is open.
-    survey : looks at files. tasks : do what is asked for. window : beside which they are.
+    searches : callable
+        Returns all searches, starting with the current one.
+    project : callable
+        Returns the folder of the open project, or None.
+    inspector : FileSurvey
+        Inspects files.
+    tasks : TaskQueue
+        Runs the tasks.
+    window : QWidget
+        Owner of the dialogs.
 
     Signals
     -------
-    asked : something is about to be queued. help_asked : the user wants to know what a setting means; with the page of the manual and the
-    setting's description.
+    task_requested
+        A task is about to be queued.
+    help_requested
+        Manual page and description of a setting whose help is requested.
     """
 
-    asked = Signal()
-    help_asked = Signal(str, object)
+    task_requested = Signal()
+    help_requested = Signal(str, object)
 
     def __init__(
         self,
         searches: Callable[[], list[SearchPages]],
         project: Callable[[], Path | None],
-        survey: FileSurvey,
+        inspector: FileInspector,
         tasks: TaskQueue,
         window: QWidget,
     ) -> None:
         super().__init__(window)
-        self._searches, self._project, self._survey, self._tasks, self._window = searches, project, survey, tasks, window
+        self._searches, self._project, self._inspector, self._tasks, self._window = searches, project, inspector, tasks, window
 
     def new_database(self) -> None:
         """Open the dialog that builds a structure database, for the first form that takes one."""
         for search in self._searches():
             for one in search.search.inputs:
                 if one.also == "structure database":
-                    self.ask_for_database(search, one.name)
+                    self.prompt_for_database(search, one.name)
                     return
 
-    def ask_for_database(self, search: SearchPages, name: str) -> None:
-        """Open it for an input of a search."""
+    def prompt_for_database(self, search: SearchPages, name: str) -> None:
+        """Open the dialog that builds a structure database for an input of a search."""
 
         def made() -> gui.database_dialog.DatabaseDialog:
-            dialog = gui.database_dialog.DatabaseDialog(self._survey, self._tasks.bridge, self._window)
-            dialog.asked.connect(partial(self._queue, dialog))
-            dialog.cancel_asked.connect(self._tasks.jobs.cancel)
+            dialog = gui.database_dialog.DatabaseDialog(self._inspector, self._tasks.bridge, self._window)
+            dialog.task_requested.connect(partial(self._queue, dialog))
+            dialog.cancel_requested.connect(self._tasks.jobs.cancel)
             dialog.built.connect(lambda folder: search.form.take_database(name, folder))
             return dialog
 
         self._show(gui.database_dialog.DatabaseDialog, made)
 
     def convert_spectra(self) -> None:
-        """Open the dialog that writes spectra in another format; a project that is open is offered for what is identified."""
+        """Open the dialog that writes spectra in another format, with the open project for selecting identified spectra."""
 
         def made() -> gui.conversion_dialog.ConversionDialog:
-            dialog = gui.conversion_dialog.ConversionDialog(self._survey, self._tasks.bridge, self._project(), self._window)
-            dialog.asked.connect(partial(self._queue, dialog))
-            dialog.cancel_asked.connect(self._tasks.jobs.cancel)
+            dialog = gui.conversion_dialog.ConversionDialog(self._inspector, self._tasks.bridge, self._project(), self._window)
+            dialog.task_requested.connect(partial(self._queue, dialog))
+            dialog.cancel_requested.connect(self._tasks.jobs.cancel)
             return dialog
 
         self._show(gui.conversion_dialog.ConversionDialog, made)
@@ -90,10 +99,10 @@ class SideDialogs(QObject):
         """Open the dialog that predicts a spectral library."""
 
         def made() -> gui.prediction_dialog.PredictionDialog:
-            dialog = gui.prediction_dialog.PredictionDialog(self._survey, self._tasks.bridge, self._window)
-            dialog.parameters.help_asked.connect(partial(self.help_asked.emit, dialog.MANUAL))
-            dialog.asked.connect(partial(self._queue, dialog))
-            dialog.cancel_asked.connect(self._tasks.jobs.cancel)
+            dialog = gui.prediction_dialog.PredictionDialog(self._inspector, self._tasks.bridge, self._window)
+            dialog.parameters.help_requested.connect(partial(self.help_requested.emit, dialog.MANUAL))
+            dialog.task_requested.connect(partial(self._queue, dialog))
+            dialog.cancel_requested.connect(self._tasks.jobs.cancel)
             return dialog
 
         self._show(gui.prediction_dialog.PredictionDialog, made)
@@ -105,5 +114,5 @@ class SideDialogs(QObject):
         dialog.activateWindow()
 
     def _queue(self, dialog: ConversionDialog | DatabaseDialog | PredictionDialog, task: WritingTask) -> None:
-        self.asked.emit()
+        self.task_requested.emit()
         dialog.follow(self._tasks.add(task))

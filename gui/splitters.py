@@ -1,4 +1,4 @@
-"""Sizes of splitters, kept between two starts."""
+"""Saving and restoring splitter sizes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from PySide6.QtWidgets import QSplitter
 
-__all__ = ["kept_sizes", "restore_sizes"]
+__all__ = ["restore_sizes", "splitter_sizes"]
 
 
-def kept_sizes(splitters: Mapping[str, QSplitter]) -> dict[str, list[int]]:
-    """The sizes of splitters by their names."""
+def splitter_sizes(splitters: Mapping[str, QSplitter]) -> dict[str, list[int]]:
+    """Return the sizes of splitters by name."""
     return {name: splitter.sizes() for name, splitter in splitters.items()}
 
 
 def restore_sizes(splitters: Mapping[str, QSplitter], sizes: Mapping[str, Any]) -> None:
-    """Take what `kept_sizes` gave; what does not fit a splitter is passed over."""
+    """Restore sizes returned by `splitter_sizes`; sizes that do not fit a splitter are ignored."""
     for name, splitter in splitters.items():
-        kept = sizes.get(name)
-        if isinstance(kept, list) and len(kept) == splitter.count() and all(isinstance(size, int) for size in kept) and any(kept):
-            splitter.setSizes(kept)
+        stored = sizes.get(name)
+        if isinstance(stored, list) and len(stored) == splitter.count() and all(isinstance(size, int) for size in stored) and any(stored):
+            splitter.setSizes(stored)

@@ -1,4 +1,4 @@
-"""How long the stages of a job take, and what is left of the whole by those of the last job of its kind."""
+"""Durations of the stages of a job, and the estimate of its remaining time from the previous job of its kind."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from proteoscope.engine.jobs import ProgressEvent
 __all__ = ["StageTimes"]
 
 _SURE_SECONDS = 0.5
-"""What less than this promises is nothing to go by."""
+"""Time after which the progress of a stage gives a usable estimate."""
 
 
 class StageTimes:
-    """Takes the time of each stage of a running job.
+    """Records the durations of the stages of a running job.
 
     Parameters
     ----------
-    earlier : seconds of each stage of the last finished job of its kind, in their order; empty where there is none.
+    earlier : mapping of str to float
+        Seconds of each stage of the last finished job of this kind, in order; may be empty.
     """
 
     def __init__(self, earlier: Mapping[str, float]) -> None:
@@ -27,21 +28,21 @@ class StageTimes:
         self._began = 0.0
 
     def begin(self, stage: str, now: float) -> None:
-        """A stage begins at a time, and the one before ends. Times are seconds of any clock."""
+        """Start a stage and end the previous one, at a time in seconds of any clock."""
         if self._stage:
             self._done[self._stage] = self._done.get(self._stage, 0.0) + now - self._began
         self._stage, self._began = stage, now
 
     def end(self, now: float) -> dict[str, float]:
-        """The last stage ends; seconds of each stage, in their order."""
+        """End the last stage and return the seconds of each stage in order."""
         self.begin("", now)
         return self._done
 
     def left(self, progress: ProgressEvent | None, now: float) -> float | None:
-        """Seconds that the job still needs, None where nothing says so.
+        """Return the estimated remaining seconds of the job, or None.
 
-        What the earlier job took for the stages that are to come, longer or shorter by as much as this one has needed longer or shorter for
-        those that are over; and of the stage that runs, what its own steps say, or what it took then.
+        Stages to come are estimated from the earlier job, scaled by the ratio of the finished stages' durations; the running stage is
+        estimated from its own progress, or else from the earlier job.
         """
         stages = list(self._earlier)
         if self._stage not in self._earlier:
@@ -53,7 +54,7 @@ class StageTimes:
         return of_stage + self._pace() * sum(self._earlier[stage] for stage in to_come)
 
     def _pace(self) -> float:
-        """How many times the seconds of the earlier job this one needs."""
+        """Return the ratio of this job's to the earlier job's durations of the finished stages."""
         both = [stage for stage in self._done if stage in self._earlier]
         before, now = sum(self._earlier[stage] for stage in both), sum(self._done[stage] for stage in both)
         return now / before if min(before, now) > _SURE_SECONDS else 1.0

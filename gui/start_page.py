@@ -1,4 +1,4 @@
-"""What the window shows before anything is open."""
+"""The start page, shown before anything is open."""
 
 from __future__ import annotations
 
@@ -31,26 +31,30 @@ __all__ = ["StartPage"]
 
 
 _MAXIMUM_WIDTH = 900
-"""Of questions and buttons, which belong together."""
+"""Maximum width of the questions and their buttons, in pixels."""
 _BUTTON_HEIGHT = 28
 _RECENT_HEIGHTS = (190, 110, 66)
 
 
 class StartPage(QWidget):
-    """Says what can be done: a new search of each kind, a project, one of the recent projects, a drop.
+    """Offers a new search of each kind, a project, recent projects, and a drop target.
 
     Signals
     -------
-    new_asked, sample_asked : the kind of search whose button was pressed, for files of the user's or for those that ship.
-    open_asked : the one that opens a project. project_chosen : the folder of a recent project.
+    new_requested, sample_requested
+        Kind of the search to start with the user's files or with sample data.
+    open_requested
+        A project is to be opened.
+    project_chosen
+        Folder of a recent project.
     """
 
     MANUAL = "window"
-    """The page of the manual about it."""
+    """Manual page of the start page."""
 
-    new_asked = Signal(str)
-    sample_asked = Signal(str)
-    open_asked = Signal()
+    new_requested = Signal(str)
+    sample_requested = Signal(str)
+    open_requested = Signal()
     project_chosen = Signal(str)
 
     def __init__(self, searches: Iterable[Search]) -> None:
@@ -59,7 +63,7 @@ class StartPage(QWidget):
         words = QVBoxLayout()
         words.setSpacing(0)
         words.addWidget(heading("Proteoscope", 1.8))
-        words.addWidget(toned_label("A desktop bench for protein evidence", wrap=False))
+        words.addWidget(toned_label("A desktop program for protein evidence", wrap=False))
         title = QHBoxLayout()
         title.setSpacing(14)
         title.addStretch(1)
@@ -68,9 +72,9 @@ class StartPage(QWidget):
         title.addStretch(1)
         self.new_buttons: dict[str, QPushButton] = {}
         self.sample_buttons: dict[str, QPushButton] = {}
-        """Fill the form of a search with files that ship, by its kind."""
+        """Buttons that fill in the form of a search with sample data, by search kind."""
         self.purposes: list[QLabel] = []
-        """What each search is for, which is told where there is room."""
+        """Labels with the purpose of each search, shown if there is space."""
         buttons = QGridLayout()
         buttons.setContentsMargins(0, 0, 0, 0)
         buttons.setHorizontalSpacing(8)
@@ -82,7 +86,7 @@ class StartPage(QWidget):
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.open_button = QPushButton("Open project…")
         set_icon(self.open_button, "open")
-        self.open_button.clicked.connect(self.open_asked)
+        self.open_button.clicked.connect(self.open_requested)
         self.recent_title = QLabel("Recent projects")
         self.recent = QListWidget()
         self.recent.setIconSize(QSize(18, 18))
@@ -90,7 +94,7 @@ class StartPage(QWidget):
         self.recent.itemActivated.connect(self._choose)
         self.recent.itemClicked.connect(self._choose)
         before = QHBoxLayout()
-        before.addLayout(self._answer("What was found before?", "Go on with a project"), 1)
+        before.addLayout(self._answer("What did I find earlier?", "Open a project"), 1)
         before.addWidget(self.recent_title, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         before.addWidget(self.open_button)
         self._content = QWidget()
@@ -105,7 +109,7 @@ class StartPage(QWidget):
         page.addLayout(before)
         page.addWidget(self.recent)
         page.addStretch(3)
-        # A small screen, or a large font, has no room for all of it.
+        # Small screens and large fonts need scrolling.
         self.scroll_area = QScrollArea()
         self.scroll_area.setWidget(self._content)
         self.scroll_area.setWidgetResizable(True)
@@ -120,33 +124,33 @@ class StartPage(QWidget):
         self.redraw()
 
     def _add_search(self, grid: QGridLayout, search: Search) -> None:
-        """A row with the question that a search answers, the button that begins it, and what it does."""
+        """Add a row with the question that a search answers, its purpose, and its buttons."""
         row = grid.rowCount()
         button = QPushButton(f"New {search.name}")
         button.setMinimumHeight(_BUTTON_HEIGHT)
         set_icon(button, search.icon)
-        button.clicked.connect(partial(self.new_asked.emit, search.kind))
+        button.clicked.connect(partial(self.new_requested.emit, search.kind))
         self.new_buttons[search.kind] = button
-        purpose = f"{search.purpose}; goes on from results" if _goes_on(search) else search.purpose
+        purpose = f"{search.purpose}; uses the results of another search" if _goes_on(search) else search.purpose
         button.setToolTip(tip_text(purpose))
         grid.addLayout(self._answer(search.question, purpose), row, 0)
         grid.addWidget(button, row, 1)
         if search.demo is not None:
-            sample = QPushButton("Try the sample")
+            sample = QPushButton("Use sample data")
             sample.setMinimumHeight(_BUTTON_HEIGHT)
-            sample.setAccessibleName(f"Try the sample of the {search.name}")
-            sample.setToolTip("Fill the form with files that ship with the program; then press Run")
-            sample.clicked.connect(partial(self.sample_asked.emit, search.kind))
+            sample.setAccessibleName(f"Use sample data of the {search.name}")
+            sample.setToolTip("Fill the form with the sample files of the program; then press Run")
+            sample.clicked.connect(partial(self.sample_requested.emit, search.kind))
             self.sample_buttons[search.kind] = sample
             grid.addWidget(sample, row, 2)
 
     def _answer(self, question: str, purpose: str) -> QVBoxLayout:
-        """A question, and below it what answers it."""
+        """Return a layout with a question and the purpose of its search below it."""
         lines = QVBoxLayout()
         lines.setSpacing(0)
         labels = [*([heading(question, 1.0)] if question else []), toned_label(purpose)]
         for label in labels:
-            # Where the window is narrow it is told in two lines.
+            # The text wraps in a narrow window.
             label.setWordWrap(True)
             label.setMinimumWidth(1)
             label.setToolTip(tip_text(purpose))
@@ -160,44 +164,44 @@ class StartPage(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Show recent projects, and below its question what each search is for (its tip tells that always), as far as there is room."""
-        for are_told, height in product((True, False), _RECENT_HEIGHTS):
+        """Show recent projects and the purposes of the searches as space permits; tooltips always show the purposes."""
+        for are_shown, height in product((True, False), _RECENT_HEIGHTS):
             for label in self.purposes:
-                label.setVisible(are_told)
+                label.setVisible(are_shown)
             self.recent.setFixedHeight(height)
-            # Layouts within remember what they took before, until they are laid out.
+            # Nested layouts cache their sizes until they are activated.
             self._column.invalidate()
             self._column.activate()
             if self._column.totalHeightForWidth(min(self.width(), _MAXIMUM_WIDTH)) <= self.height():
                 return
 
     def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:
-        """List recent projects, the last one first; `notes`: what they hold and from when, by their folders."""
+        """List recent projects, newest first. `notes` maps their folders to their content and date."""
         self._folders, self._notes = folders, dict(notes)
         self.recent.clear()
         for folder in folders:
             is_there = folder not in self._missing
             of_project = f"    {notes[folder]}" if notes.get(folder) else ""
-            where = Path(folder).parent if is_there else f"not there any more: {Path(folder).parent}"
+            where = Path(folder).parent if is_there else f"missing: {Path(folder).parent}"
             item = QListWidgetItem(f"{Path(folder).name}{of_project}    {where}")
             item.setIcon(icon("folder", QColor(colours().link if is_there else colours().faint_text)))
             if not is_there:
                 item.setForeground(QColor(colours().faint_text))
             item.setData(Qt.ItemDataRole.UserRole, folder)
-            item.setToolTip(tip_text(folder if is_there else f"{folder} is not there any more"))
+            item.setToolTip(tip_text(folder if is_there else f"{folder} is missing"))
             self.recent.addItem(item)
         self.recent_title.setVisible(bool(folders))
         self.recent.setVisible(bool(folders))
         self._fit()
 
     def show_missing(self, folders: frozenset[str]) -> None:
-        """Grey recent projects that are not there."""
+        """Grey out recent projects that do not exist."""
         if folders != self._missing:
             self._missing = folders
             self.show_recent(self._folders, self._notes)
 
     def redraw(self) -> None:
-        """Draw what depends on the look again."""
+        """Redraw the parts that depend on the theme."""
         self._mark.setPixmap(pixmap("proteoscope", 44, QColor(colours().accent), self.devicePixelRatioF()))
         self.show_recent(self._folders, self._notes)
 
@@ -211,5 +215,5 @@ class StartPage(QWidget):
 
 
 def _goes_on(search: Search) -> bool:
-    """Whether it has nothing to begin with but the results of another."""
+    """Return True if the search only takes results of another search."""
     return search.writes == "given project"

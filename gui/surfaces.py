@@ -1,7 +1,6 @@
-"""Cards, which a palette alone does not draw.
+"""Raised cards, which a palette alone cannot draw.
 
-A style sheet of the application would say the same in a line, but makes every widget several times slower to build, and a change of the
-look takes seconds.
+An application-wide style sheet could draw them, but it makes every widget several times slower to create, and a theme change takes seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _RADIUS = 6.0
 
 
 class Card(QFrame):
-    """A raised part of a page, with round corners."""
+    """A raised part of a page with rounded corners."""
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
         with QPainter(self) as painter:

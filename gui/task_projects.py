@@ -1,4 +1,4 @@
-"""The project that a search is to be run in: opened or made; where it was and is no longer, the user is asked."""
+"""Opens or creates the project of a search, and asks for its location if its folder is missing."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, is_project
-from proteoscope.gui.dialogs import LostProjectQuestion
+from proteoscope.gui.dialogs import LostProjectDialog
 from proteoscope.gui.tasks import SearchTask
 
 __all__ = ["TaskProjects", "project_dialog"]
 
 
 def project_dialog(parent: QWidget, title: str, folder: str) -> QFileDialog:
-    """A dialog that asks for the folder of a project."""
+    """Return a dialog for choosing a project folder."""
     dialog = QFileDialog(parent, title, folder)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
@@ -30,29 +30,38 @@ class TaskProjects(QObject):
 
     Parameters
     ----------
-    is_known : whether the project in a folder was there before. window : which questions are asked over.
+    is_known : callable
+        Returns True if the project in a folder existed before.
+    window : QWidget
+        Owner of the dialogs.
 
     Signals
     -------
-    opened : a `SearchTask`, and its `Project`. asking : the user is about to be asked. moved : from which folder a project has gone, and
-    to which, as the user says. failed : the text of an error.
+    opened
+        A `SearchTask` and its `Project`.
+    asking
+        The user is about to be asked.
+    moved
+        Previous and new folder of a project, as located by the user.
+    failed
+        Error text.
     """
 
     opened = Signal(object, object)
-    asking = Signal()
+    prompting = Signal()
     moved = Signal(Path, Path)
     failed = Signal(str)
 
     def __init__(self, is_known: Callable[[Path], bool], window: QWidget) -> None:
         super().__init__(window)
         self._is_known, self._window = is_known, window
-        self.question: LostProjectQuestion | None = None
-        """The question where a project is, while it is asked."""
+        self.question: LostProjectDialog | None = None
+        """The dialog that asks for the location of a project, while it is open."""
 
     def open_for(self, task: SearchTask) -> None:
-        """Open the project of a task, or ask where it is."""
+        """Open the project of a task, or ask for its location."""
         if self._is_known(task.project_folder) and not is_project(task.project_folder):
-            self._ask(task)
+            self._prompt(task)
         else:
             self._open(task)
 
@@ -65,12 +74,12 @@ class TaskProjects(QObject):
             return
         self.opened.emit(task, project)
 
-    def _ask(self, task: SearchTask) -> None:
+    def _prompt(self, task: SearchTask) -> None:
         if self.question is not None:
             self.question.raise_()
             return
-        self.asking.emit()
-        self.question = LostProjectQuestion(task.project_folder, self._window)
+        self.prompting.emit()
+        self.question = LostProjectDialog(task.project_folder, self._window)
         self.question.finished.connect(lambda: self._answer(task))
         self.question.open()
 
@@ -86,7 +95,7 @@ class TaskProjects(QObject):
             dialog.open()
 
     def _open_moved(self, task: SearchTask, folder: Path) -> None:
-        """Open a project that the user has found in another place."""
+        """Open a project that the user has located in another folder."""
         try:
             project = Project.open(folder)
         except ProteoscopeError as error:

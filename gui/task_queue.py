@@ -1,4 +1,4 @@
-"""The tasks that the window has given to the queue of jobs: what each is, how far it is, and what became of it."""
+"""The window's tasks in the job queue, with their progress and outcomes."""
 
 from __future__ import annotations
 
@@ -19,16 +19,25 @@ __all__ = ["TaskQueue"]
 
 
 class TaskQueue(QObject):
-    """Owns the queue of jobs and its bridge, writes what happens into the log, and tells the rest.
+    """Owns the job queue and its bridge, logs job events, and emits signals about them.
 
     Parameters
     ----------
-    log : where it is told that a task was queued, begun and ended.
+    log : LogDock
+        Receives messages about queued, started and finished tasks.
+    parent : QObject
+        Owner of this object.
 
     Signals
     -------
-    queued : a task waits. progressed : how far what runs is, in a few words; empty when nothing runs. stage_begun : a job is at another
-    stage. ended : a job and its task, whatever became of it.
+    queued
+        A task was queued.
+    progressed
+        Short progress text of the running job; empty if none is running.
+    stage_begun
+        A job has reached another stage.
+    ended
+        A finished, failed or cancelled job and its task.
     """
 
     queued = Signal()
@@ -43,9 +52,9 @@ class TaskQueue(QObject):
         self._log = log
         self._tasks: dict[int, SearchTask | WritingTask] = {}
         self.stages: dict[int, str] = {}
-        """The stage that each running job is at, by the job's number."""
+        """Stage of each running job, by job number."""
         self.stage_seconds: dict[str, dict[str, float]] = {}
-        """What each stage of the last finished search took, by the kind of search."""
+        """Seconds of each stage of the last finished search, by search kind."""
         self._times: dict[int, StageTimes] = {}
         self.bridge.started.connect(self._on_started)
         self.bridge.progressed.connect(self._on_progress)
@@ -53,9 +62,9 @@ class TaskQueue(QObject):
         self.bridge.finished.connect(self._on_finished)
 
     def add(self, task: SearchTask | WritingTask) -> Job:
-        """Queue a task; its job."""
+        """Queue a task and return its job."""
         self.queued.emit()
-        # The event "added" comes while the queue is asked, the job's number after it.
+        # The "added" event arrives while the queue is being called, before the job number is known.
         work = task.run if isinstance(task, WritingTask) else task.run_in_project
         job = self.jobs.add(task.title, work, task.lane)
         self._tasks[job.id] = task
@@ -63,7 +72,7 @@ class TaskQueue(QObject):
         return job
 
     def outcome(self, job: Job) -> str:
-        """What became of a job, in one line."""
+        """Return the outcome of a job as one line."""
         took = f" after {duration_text(job.seconds)}" if job.started is not None else ""
         if job.state == "cancelled":
             return f"Cancelled{took}"
@@ -72,27 +81,27 @@ class TaskQueue(QObject):
         return f"{self._tasks[job.id].outcome(job.result, QLocale())} in {duration_text(job.seconds)}"
 
     def is_resuming(self, folder: Path, run_id: str) -> bool:
-        """Whether a job that waits or runs goes on with this run of the project in `folder`."""
+        """Return True if a queued or running job resumes this run of the project in `folder`."""
         tasks = (self._tasks.get(job.id) for job in (*self.jobs.waiting, *self.jobs.all_running))
         return any(isinstance(task, SearchTask) and task.request.resume == run_id and task.project_folder == folder for task in tasks)
 
     def running(self) -> list[tuple[Job, SearchTask | WritingTask]]:
-        """The jobs that run, each with its task."""
+        """Return the running jobs with their tasks."""
         return [(job, self._tasks[job.id]) for job in self.jobs.all_running if job.id in self._tasks]
 
     def cancel_running(self) -> None:
-        """Ask the running job to stop."""
+        """Cancel the running job."""
         job = self.jobs.running
         if job is not None:
             self.jobs.cancel(job)
 
     def close(self) -> None:
-        """End the queue; nothing is told any more."""
+        """Shut down the queue without further signals."""
         self.jobs.shutdown(0.5)
         self.bridge.close()
 
     def seconds_left(self, job: Job) -> float | None:
-        """What a running job still needs, judged by the last one of its kind; None where nothing says so."""
+        """Return the remaining seconds of a running job, estimated from the last job of its kind, or None."""
         times = self._times.get(job.id)
         return None if times is None else times.left(job.progress, time.monotonic())
 
@@ -106,16 +115,16 @@ class TaskQueue(QObject):
         share = f" {100 * event.done // event.total} %" if event.total > 0 else ""
         waiting = len(self.jobs.waiting)
         if job is self.jobs.running:
-            self.progressed.emit(f"{event.stage}{share}" + (f", {waiting} waiting" if waiting else ""))
+            self.progressed.emit(f"{event.stage}{share}" + (f", {waiting} queued" if waiting else ""))
         if event.stage != self.stages.get(job.id):
             self.stages[job.id] = event.stage
             if job.id in self._times:
                 self._times[job.id].begin(event.stage, time.monotonic())
-            self._stop_where_project_is_gone(job)
+            self._stop_if_project_is_missing(job)
             self.stage_begun.emit()
 
-    def _stop_where_project_is_gone(self, job: Job) -> None:
-        """Let a search fail whose project is gone: it has nowhere to put what it finds."""
+    def _stop_if_project_is_missing(self, job: Job) -> None:
+        """Stop a search whose project folder is missing, since its results cannot be saved."""
         task = self._tasks.get(job.id)
         if isinstance(task, SearchTask) and not is_project(task.project_folder):
             self.jobs.cancel(job, gone_error(task.project_folder))

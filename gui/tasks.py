@@ -1,4 +1,4 @@
-"""What the window gives to the queue of jobs: searches, exports of what they found, and databases to search in."""
+"""Tasks that the window passes to the job queue: searches, exports and other writing tasks."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ __all__ = [
     "ConversionTask",
     "DatabaseTask",
     "ExportTask",
-    "MadeLibrary",
     "PredictionTask",
     "ReportTask",
     "SearchTask",
     "SuperpositionTask",
     "WritingTask",
+    "WrittenLibrary",
 ]
 
 _NAME_DIGITS = 12
@@ -49,9 +49,14 @@ _NAME_DIGITS = 12
 
 @dataclass(frozen=True)
 class SearchTask:
-    """A search that is to run in a project, which the request names.
+    """A search to run in the project named by its request.
 
-    `pasted`: what was pasted for inputs, as FASTA, by their names. `tables`: texts of options that are tables made in the window, likewise.
+    Attributes
+    ----------
+    pasted : mapping of str to str
+        Pasted FASTA text by input name.
+    tables : mapping of str to str
+        Tables edited in the window, by option name.
     """
 
     lane: ClassVar[Lane] = "searches"
@@ -63,24 +68,24 @@ class SearchTask:
 
     @property
     def project_folder(self) -> Path:
-        """The project's folder."""
+        """Folder of the project."""
         assert self.request.project is not None
         return Path(self.request.project)
 
     def in_project(self, folder: Path) -> SearchTask:
-        """The same search in another project."""
+        """Return the same search in another project."""
         inputs = dict(self.request.inputs)
         if self.search.writes == "given project":
             inputs = {one.name: (folder,) if one.sort == "project" else inputs[one.name] for one in self.search.inputs}
         return replace(self, request=replace(self.request, project=folder, inputs=inputs))
 
     def run(self, progress: Progress) -> Any:
-        """Do the search, in the background thread, where what computes is imported; the engine's summary of it."""
+        """Run the search in the background thread, where the computing modules are imported, and return the engine's summary."""
         progress.stage("Starting")
         return self.search.run(self.whole_request(), progress)
 
     def whole_request(self) -> SearchRequest:
-        """Return the request with files for what was given as text; advice is left to `advice`."""
+        """Return the request with pasted texts and tables written to files; advice is left to `advice`."""
         written = {name: self._written(name, "pasted", text, ".fasta") for name, text in self.pasted.items() if text}
         inputs = {name: [*paths, *([written[name]] if name in written else [])] for name, paths in self.request.inputs.items()}
         made = {name: self._written(name, "made", text, ".tsv") for name, text in self.tables.items()}
@@ -88,17 +93,18 @@ class SearchTask:
         return replace(self.request, inputs=inputs, options={**self.request.options, **made, **later})
 
     def advice(self, summary: Any) -> AdviceTask | None:
-        """Return the task that checks the finished run for causes of few identifications; None where it has enough."""
+        """Return the task that checks the finished run for causes of a low yield, or None if its yield is sufficient."""
         if self.search.advise_later is None or not getattr(summary, "has_low_yield", False):
             return None
         return AdviceTask(self, summary.run_id)
 
     def run_in_project(self, progress: Progress) -> Any:
-        """Do the search in the project that was there when it was asked for. One that is gone since then is not made anew.
+        """Run the search in its existing project.
 
         Raises
         ------
-        StorageError : the project is gone.
+        StorageError
+            The project folder is missing.
         """
         if not is_project(self.project_folder):
             raise gone_error(self.project_folder)
@@ -106,11 +112,11 @@ class SearchTask:
 
     @staticmethod
     def outcome(summary: Any, locale: QLocale) -> str:
-        """Results, in one line."""
+        """Return the results as one line."""
         return counts_text(summary.counts(), locale)
 
     def _written(self, name: str, how: str, text: str, ending: str) -> Path:
-        """What was given as a text, in a file of the project, whose runs name the files that they read."""
+        """Write a text to a file of the project, so that the run's record can name it."""
         content = text.encode()
         path = inside(self.project_folder, name, f"{how}-{hashlib.sha256(content).hexdigest()[:_NAME_DIGITS]}{ending}")
         with atomic_file(path) as file:
@@ -118,40 +124,40 @@ class SearchTask:
         return path
 
 
-class MadeLibrary(NamedTuple):
-    """A spectral library that was made, and what is searched in it: files by the names of the library search's inputs, and parameters."""
+class WrittenLibrary(NamedTuple):
+    """A new spectral library with the inputs and parameters of a library search that uses it."""
 
     inputs: Mapping[str, tuple[Path, ...]]
     parameters: Mapping[str, Any]
 
 
 class WritingTask:
-    """What writes files that are no project: it ends with a line that says so. It does not wait behind searches, but for what is one."""
+    """Base class of tasks that write files outside projects. They do not wait for searches unless they use the same resources."""
 
     lane: ClassVar[Lane] = "writing"
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         raise NotImplementedError
 
     def run(self, progress: Progress) -> Any:
-        """Do it, in the background thread."""
+        """Run the task in the background thread."""
         raise NotImplementedError
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Paths that were written, in one line."""
+        """Return the outcome as one line."""
         raise NotImplementedError
 
-    def library_search(self) -> MadeLibrary | None:
-        """What a search of the library that it wrote begins with; None where it is none."""
+    def library_search(self) -> WrittenLibrary | None:
+        """Return the inputs of a search of the written library, or None if no library was written."""
         return None
 
 
 @dataclass(frozen=True)
 class AdviceTask(WritingTask):
-    """A finished run that is checked for causes of few identifications, after the searches that wait."""
+    """Checks a finished run for causes of a low yield, after the queued searches."""
 
     lane = "searches"
     searched: SearchTask
@@ -164,11 +170,11 @@ class AdviceTask(WritingTask):
 
     @property
     def project_folder(self) -> Path:
-        """The project's folder."""
+        """Folder of the project."""
         return self.searched.project_folder
 
     def run(self, progress: Progress) -> tuple[str, ...]:
-        """Check it in the background thread, and return the warnings, which the run's record has then."""
+        """Check the run in the background thread and return the warnings, which are then part of the run's record."""
         progress.stage("Starting")
         advise_later = self.searched.search.advise_later
         assert advise_later is not None
@@ -184,7 +190,7 @@ class AdviceTask(WritingTask):
 
 @dataclass(frozen=True)
 class ExportTask(WritingTask):
-    """Results of a finished run that are to be written to a file or a folder."""
+    """Export of results of a finished run to a file or a folder."""
 
     search: Search
     project_folder: Path
@@ -192,21 +198,21 @@ class ExportTask(WritingTask):
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Export results of {self.request.run_id} to {self.request.target.name}"
 
     def run(self, progress: Progress) -> list[Path]:
-        """Write them, in the background thread; the files that were written."""
+        """Write the results in the background thread and return the written files."""
         progress.stage("Starting")
         return self.search.export(Project.open(self.project_folder), self.request, progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Which files were written."""
+        """Return the names of the written files."""
         return f"{', '.join(path.name for path in written)} written"
 
-    def library_search(self) -> MadeLibrary | None:
-        """The spectra of the run in the library that was made of it."""
+    def library_search(self) -> WrittenLibrary | None:
+        """Return a search of the run's spectra against the exported library, or None."""
         export = self.search.exported_as(self.request.format)
         if export is None or not export.is_library:
             return None
@@ -215,15 +221,17 @@ class ExportTask(WritingTask):
             source = project.record(run).get("source_run", run)
             spectra = tuple(one.path for one in project.inputs(str(source)) if one.kind == "spectra")
             parameters = next((recorded_parameters(project, one) for one in project.runs() if one.id == source), {})
-        except ProteoscopeError:  # the project has gone or is forged, and the library is there
+        except ProteoscopeError:  # the project is missing or invalid, but the library exists
             return None
-        kept: dict[str, Any] = {name: parameters[name] for name in ("precursor_tolerance", "fragment_tolerance") if name in parameters}
-        return MadeLibrary({"spectra": spectra, "library": (self.request.target,)}, kept)
+        tolerances: dict[str, Any] = {
+            name: parameters[name] for name in ("precursor_tolerance", "fragment_tolerance") if name in parameters
+        }
+        return WrittenLibrary({"spectra": spectra, "library": (self.request.target,)}, tolerances)
 
 
 @dataclass(frozen=True)
 class ReportTask(WritingTask):
-    """A finished run that is to be written as a page into a folder, with the pages of its own that its search has."""
+    """Report of a finished run, written as a page into a folder with the additional pages of its search."""
 
     search: Search
     project_folder: Path
@@ -232,11 +240,11 @@ class ReportTask(WritingTask):
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Report of {self.run_record.id} in {self.folder.name}"
 
     def run(self, progress: Progress) -> list[Path]:
-        """Write it, in the background thread; the files that were written, and of pages the one that leads to the others."""
+        """Write the report in the background thread and return its files and the index of additional pages."""
         report, pages = views.run_report.write_report_and_pages(
             Project.open(self.project_folder), self.run_record, self.search, self.folder, progress
         )
@@ -244,16 +252,24 @@ class ReportTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Which files were written."""
+        """Return the names of the written files."""
         return f"{', '.join(path.name for path in written)} written"
 
 
 @dataclass(frozen=True)
 class SuperpositionTask(WritingTask):
-    """A hit of a structure search that is to be written superposed: coordinates, table, alignment and scripts.
+    """Export of a superposed hit of a structure search: coordinates, table, alignment and scripts.
 
-    `inputs`, `minimum_confidence`, `models`: of the run. `hit`: its row, with the residues of its query. `folder`: made where it is
-    missing.
+    Attributes
+    ----------
+    inputs, minimum_confidence, models
+        Inputs and parameters of the run.
+    hit : mapping
+        Row of the hit, with the residues of its query.
+    folder : Path
+        Target folder, created if missing.
+    check : callable
+        Rejects structure files that may not be read.
     """
 
     inputs: tuple[tuple[str, Path], ...]
@@ -265,54 +281,54 @@ class SuperpositionTask(WritingTask):
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Superpose {self.hit['target']} and {self.hit['query']}"
 
     def run(self, progress: Progress) -> Path:
-        """Write it; the folder."""
+        """Write the files and return the folder."""
         progress.stage("Reading structures")
         chains = structure_search.hit_chains.HitChains(self.inputs, self.minimum_confidence, self.models, self.check)
         hit = self.hit
         query = chains.query(hit["query"], hit["query_sequence"])
         target = chains.target(hit["target"], hit["target_sequence"], hit["target_index"])
         progress.stage("Writing")
-        _, told = structure_search.hit_chains.write_hit(self.folder, query, target, hit)
-        for text in told:
+        _, warnings = structure_search.hit_chains.write_hit(self.folder, query, target, hit)
+        for text in warnings:
             progress.message(text, "warning")
         return self.folder
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Where it was written, and how it is looked at."""
+        """Return the folder and the programs that read its files."""
         return f"coordinates, alignment and scripts for PyMOL and ChimeraX written into {written}"
 
 
 @dataclass(frozen=True)
 class ConversionTask(WritingTask):
-    """Spectra that are to be written in another format."""
+    """Conversion of spectra to another format."""
 
     request: ConversionRequest
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Write spectra to {self.request.out.name}"
 
     def run(self, progress: Progress) -> Conversion:
-        """Write them."""
+        """Write the spectra."""
         progress.stage("Starting")
         compile_kernels(["import"], progress)
         return matches.conversion.convert_spectra(self.request, progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """How many were written."""
+        """Return the number of written spectra."""
         return f"{locale.toString(written.n_written)} of {counted(written.n_spectra, 'spectrum', 'spectra')} written"
 
 
 @dataclass(frozen=True)
 class PredictionTask(WritingTask):
-    """A spectral library that is to be predicted from proteins."""
+    """Prediction of a spectral library from proteins."""
 
     proteins: tuple[Path, ...]
     out: Path
@@ -320,52 +336,59 @@ class PredictionTask(WritingTask):
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Predict the library {self.out.name}"
 
     def run(self, progress: Progress) -> Prediction:
-        """Predict it."""
+        """Predict the library."""
         progress.stage("Starting")
         return library_search_package.predicting.predict_library(self.proteins, self.out, self.parameters, progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """How many entries it has."""
+        """Return the numbers of entries and peptides."""
         return f"{locale.toString(written.n_entries)} entries of {locale.toString(written.n_peptides)} peptides written"
 
-    def library_search(self) -> MadeLibrary:
-        """Spectra in the library."""
-        return MadeLibrary({"library": (self.out,)}, {})
+    def library_search(self) -> WrittenLibrary:
+        """Return a search against the library."""
+        return WrittenLibrary({"library": (self.out,)}, {})
 
 
 @dataclass(frozen=True)
 class CalibrationTask(WritingTask):
-    """A device that is to be measured, behind searches, which would take part of it meanwhile."""
+    """Calibration of a device, queued with the searches because they would use the device at the same time."""
 
     lane = "searches"
     device: Device
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Calibrate {self.device.name}"
 
     def run(self, progress: Progress) -> int:
-        """Measure it; how many devices were measured."""
+        """Measure the device and return the number of measured devices."""
         progress.stage("Starting")
         return engine.calibration.calibrate([self.device], progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Whether it was measured."""
-        return "measured; estimates use it from now on" if written else "it could not be measured; the log says why"
+        """Return whether the device was measured."""
+        return "done; estimates now use it" if written else "the device could not be measured; see the log"
 
 
 @dataclass(frozen=True)
 class DatabaseTask(WritingTask):
-    """A structure database that is to be built.
+    """Build of a structure database.
 
-    `sources`: files and folders. `minimum_confidence`: residues with a lower pLDDT are left out.
+    Attributes
+    ----------
+    sources : tuple of Path
+        Files and folders with structures.
+    folder : Path
+        Folder of the database.
+    minimum_confidence : float
+        Minimum pLDDT of residues of predicted structures.
     """
 
     lane = "searches"
@@ -375,18 +398,18 @@ class DatabaseTask(WritingTask):
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Build the structure database {self.folder.name}"
 
     def run(self, progress: Progress) -> StructureDatabase:
-        """Build it."""
+        """Build the database."""
         progress.stage("Starting")
         compile_kernels(["superposition"], progress)
         return structures.building.build_database(self.sources, self.folder, minimum_confidence=self.minimum_confidence, progress=progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """What it holds."""
+        """Return the size of the database and the number of skipped chains."""
         chains, skipped = written.chains, len(written.skipped)
         held = f"{locale.toString(len(chains))} chains, {locale.toString(int(chains.offsets[-1]))} residues"
-        return held + (f"; {locale.toString(skipped)} left out" if skipped else "")
+        return held + (f"; {locale.toString(skipped)} skipped" if skipped else "")

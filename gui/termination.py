@@ -1,4 +1,4 @@
-"""The end of the program from outside: what is remembered is written before a signal ends it."""
+"""Handling of termination signals: the window state is saved before the process ends."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ __all__ = ["Termination"]
 
 
 class Termination(QObject):
-    """Does what is left to do when a signal is to end the program, then lets it be ended by that signal, as its parent expects.
+    """Calls a function before a signal ends the program, then lets the signal end it, as its parent expects.
 
-    Python obeys a signal between two of its own instructions, of which there are none while Qt waits for events: so the signal is an event.
+    Python only handles signals between two of its own instructions, but there are none while Qt waits for events. A socket therefore turns
+    the signal into an event.
 
     Parameters
     ----------
-    before : called in the window's thread, in a turn of the event loop of its own.
+    before : callable
+        Called in the window's thread, from the event loop.
+    parent : QObject
+        Owner of this object.
     """
 
     def __init__(self, before: Callable[[], None], parent: QObject) -> None:
@@ -39,7 +43,7 @@ class Termination(QObject):
             signal.signal(number, self._note)
 
     def close(self) -> None:
-        """Leave signals to Python, where the window has ended by itself and `before` is done."""
+        """Return signals to Python, after the window has closed normally."""
         self._notifier.setEnabled(False)
         signal.set_wakeup_fd(-1)
         for number in END_SIGNALS:
@@ -54,7 +58,7 @@ class Termination(QObject):
         self._reading.recv(4096)
         if self._number is None:
             return
-        # Who asks twice does not want to wait.
+        # A second signal ends the program at once.
         for number in END_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         try:

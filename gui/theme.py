@@ -1,6 +1,6 @@
-"""Our light and dark palettes for Qt's Fusion style, and the one place that changes between them.
+"""Light and dark palettes for Qt's Fusion style, and switching between them.
 
-Every text colour reaches a contrast of 4.5 : 1 on the surfaces that it is drawn on, marks and outlines 3 : 1 (WCAG 2.1, level AA, success
+Every text colour has a contrast of at least 4.5 : 1 on its surfaces, marks and outlines at least 3 : 1 (WCAG 2.1, level AA, success
 criteria 1.4.3 and 1.4.11).
 """
 
@@ -15,10 +15,10 @@ from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from shiboken6 import isValid
 
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.icons import refresh_icons
-from proteoscope.gui.turns import Turns
 
-__all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_letters"]
+__all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_font"]
 
 _FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget", "QCheckBox", "QRadioButton")
 _FRAME_DARKER = 1.4
@@ -28,11 +28,10 @@ ThemeChoice = Literal["system", "light", "dark"]
 
 @dataclass(frozen=True)
 class Colours:
-    """The colours of one look, as ``#rrggbb``.
+    """The colours of a theme, as ``#rrggbb``.
 
-    `surface` is what windows are made of, `field` what one types into, `raised` buttons and cards, `outline` lines between things, `frame`
-    what surrounds a field.
-    `good`, `attention` and `wrong` say how something went; each is readable as text on all three surfaces.
+    `surface` is the background of windows, `field` that of input fields, `raised` that of buttons and cards. `outline` separates widgets
+    and `frame` surrounds fields. `good`, `attention` and `wrong` are readable as text on all three surfaces.
     """
 
     surface: str
@@ -96,12 +95,12 @@ DARK = Colours(
 
 
 def colours() -> Colours:
-    """The colours of the look that the program has now."""
+    """Return the colours of the current theme."""
     return DARK if QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128 else LIGHT
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast of two colours, 1 to 21, as WCAG 2.1 defines it from relative luminance."""
+    """Return the contrast of two colours, 1 to 21, as defined by WCAG 2.1 from relative luminance."""
     dark, light = sorted((_luminance(QColor(one)), _luminance(QColor(other))))
     return (light + 0.05) / (dark + 0.05)
 
@@ -112,19 +111,20 @@ def _luminance(colour: QColor) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def scale_letters(application: QApplication, percent: int) -> None:
-    """Have all letters so many times as large as the system's; before anything is made, since widgets take their room by it."""
+def scale_font(application: QApplication, percent: int) -> None:
+    """Set the font size in percent of the system's size. Call it before creating widgets, which compute their sizes from the font."""
     font = application.font()
     font.setPointSizeF(font.pointSizeF() * percent / 100)
     application.setFont(font)
 
 
 class Theme(QObject):
-    """The look of the application: follows the system unless the user chose.
+    """The theme of the application, which follows the system unless the user has selected another.
 
     Signals
     -------
-    changed : the palette is another one now; icons have been drawn again.
+    changed
+        The palette has changed and icons have been redrawn.
     """
 
     changed = Signal()
@@ -132,23 +132,23 @@ class Theme(QObject):
     def __init__(self, application: QApplication) -> None:
         super().__init__(application)
         self._choice: ThemeChoice = "system"
-        self._turns = Turns(self)
+        self._deferred = DeferredTasks(self)
         self._whole: Colours | None = None
-        """The look that all have taken; none while another is being taken."""
+        """Colours of the fully applied theme, or None during a change."""
         self._held: list[QWidget] = []
-        """Windows that go on showing the old look until the new one is whole."""
+        """Windows that show the previous theme until the change is complete."""
         application.setStyle("Fusion")
         application.styleHints().colorSchemeChanged.connect(self._follow)
         self._apply()
 
     @property
     def choice(self) -> ThemeChoice:
-        """What the user chose."""
+        """Theme selected by the user."""
         return self._choice
 
     @property
     def is_dark(self) -> bool:
-        """Whether the look is dark, whoever chose it."""
+        """True if the current theme is dark."""
         if self._choice != "system":
             return self._choice == "dark"
         return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
@@ -159,37 +159,37 @@ class Theme(QObject):
 
     @property
     def is_changing(self) -> bool:
-        """Whether another look is being taken, and the windows show the one before."""
-        return self._turns.is_busy
+        """True while another theme is being applied."""
+        return self._deferred.is_busy
 
     def choose(self, choice: ThemeChoice) -> None:
-        """Take a look, or the system's, at once: before there is much that has one. The look that is there already is not taken again."""
+        """Apply a theme at once, for use before many widgets exist. Has no effect if it is already applied."""
         if choice != self._choice:
             self._take(choice)
             if self._whole is not self._chosen or self.is_changing:
                 self._apply()
 
     def change(self, choice: ThemeChoice) -> None:
-        """Take a look, or the system's, piece by piece: thousands of widgets hear of it. The windows show it when all of it is there."""
+        """Apply a theme in steps, since thousands of widgets change. Windows show it once it is complete."""
         if choice != self._choice:
             self._hold()
             self._take(choice)
-            self._apply_in_turns()
+            self._apply_deferred()
 
     def finish(self) -> None:
-        """Do now what is left to do."""
-        self._turns.finish()
+        """Complete a pending change."""
+        self._deferred.finish()
 
     def _take(self, choice: ThemeChoice) -> None:
         self._choice = choice
         scheme = {"system": Qt.ColorScheme.Unknown, "light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}[choice]
-        # The platform draws title bars and its own dialogs by this.
+        # The platform uses this for title bars and native dialogs.
         QGuiApplication.styleHints().setColorScheme(scheme)
 
     def _follow(self) -> None:
         if self._choice == "system":
             self._hold()
-            self._apply_in_turns()
+            self._apply_deferred()
 
     def _hold(self) -> None:
         for window in QApplication.topLevelWidgets():
@@ -201,35 +201,35 @@ class Theme(QObject):
         for window in self._held:
             if isValid(window):
                 window.setUpdatesEnabled(True)
-                # Qt forgets that it was asked for a picture where that was when the window was held, and would not be asked again.
+                # Qt drops a pending update request while updates are disabled, so it is posted again.
                 QApplication.postEvent(window, QEvent(QEvent.Type.UpdateRequest), Qt.EventPriority.LowEventPriority.value)
         self._held.clear()
 
     def _apply(self) -> None:
-        self._turns.drop()
-        for _ in self._pieces():
+        self._deferred.drop()
+        for _ in self._steps():
             pass
         self._let_go()
 
-    def _apply_in_turns(self) -> None:
-        self._turns.drop()
-        pieces = self._pieces()
+    def _apply_deferred(self) -> None:
+        self._deferred.drop()
+        steps = self._steps()
 
         def go_on() -> None:
             is_over = True
             try:
-                is_over = next(pieces, self) is self
+                is_over = next(steps, self) is self
             finally:
-                # Also where a piece fails: a window that is held shows nothing more.
+                # Windows are released even if a step fails: otherwise they would stay frozen.
                 if is_over:
                     self._let_go()
             if not is_over:
-                self._turns.add(go_on)
+                self._deferred.add(go_on)
 
-        self._turns.add(go_on)
+        self._deferred.add(go_on)
 
-    def _pieces(self) -> Iterator[None]:
-        """Take the look that is chosen, a piece after each step."""
+    def _steps(self) -> Iterator[None]:
+        """Apply the selected theme, yielding after each step."""
         chosen, self._whole = self._chosen, None
         QApplication.setPalette(_palette(chosen))
         yield
@@ -280,7 +280,7 @@ def _palette(chosen: Colours) -> QPalette:
 
 
 def _palette_of_fields(chosen: Colours) -> QPalette:
-    """Fusion draws the frames of fields 1.4 times darker than their surface, which cannot be seen on a dark one: it is told another."""
+    """Return a palette for fields: Fusion darkens their frames 1.4 times, which would be invisible on a dark surface."""
     palette = _palette(chosen)
     frame = QColor(chosen.frame)
     value = min(255, round(frame.value() * _FRAME_DARKER))

@@ -1,4 +1,4 @@
-"""The window: project pane, pages, job dock and log, and what happens between them."""
+"""The main window: project pane, pages, job dock and log, and their interaction."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from proteoscope.engine.jobs import Job
 from proteoscope.engine.project import Project, RunRecord
 from proteoscope.gui.closing import Closing
 from proteoscope.gui.comparisons import Comparisons
-from proteoscope.gui.drops import Drops
+from proteoscope.gui.drag_and_drop import DropHandler
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
 from proteoscope.gui.garbage import GarbageCollector
 from proteoscope.gui.help.assistance import Assistance
-from proteoscope.gui.job_news import JobNews
+from proteoscope.gui.job_notifications import JobNotifications
 from proteoscope.gui.menus import Menus
 from proteoscope.gui.recent_projects import RecentProjects
 from proteoscope.gui.run_actions import RunActions
@@ -29,7 +29,7 @@ from proteoscope.gui.task_projects import TaskProjects, project_dialog
 from proteoscope.gui.tasks import AdviceTask, SearchTask, WritingTask
 from proteoscope.gui.theme import Theme, ThemeChoice
 from proteoscope.gui.window_frame import WindowFrame
-from proteoscope.gui.window_memory import WindowMemory
+from proteoscope.gui.window_state import WindowState
 
 if TYPE_CHECKING:
     from proteoscope.gui.forms.search_form import SearchForm
@@ -39,61 +39,61 @@ __all__ = ["MainWindow"]
 
 
 class MainWindow(WindowFrame):
-    """The one window. It owns the queue of jobs and ends it when it closes."""
+    """The main window. It owns the job queue and shuts it down when it closes."""
 
     def __init__(self, settings: SettingsFile, theme: Theme) -> None:
         super().__init__()
         self.settings, self.theme = settings, theme
         self.closing = Closing(self, self.queue)
         self._outdated: set[RunView] = set()
-        """Views that still hold a run of the project before, and let it go in one of the next turns."""
+        """Views that still show a run of the previous project, until a deferred task clears them."""
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
         self.run_actions = RunActions(self.project_pane, self.searches, self.tasks, self.message_bar, self)
         self.comparisons = Comparisons(self.pages, settings, self)
-        self.news = JobNews(self)
-        self.memory = WindowMemory(self, settings, self.searches, self.tasks)
+        self.notifications = JobNotifications(self)
+        self.window_state = WindowState(self, settings, self.searches, self.tasks)
         searches, docks = [search.search for search in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
-        self.dialogs = SideDialogs(self.searches_from_here, self._project_folder, self.survey, self.tasks, self)
-        self.drops = Drops(self.searches_from_here, self.survey, self.message_bar, self)
+        self.dialogs = SideDialogs(self.searches_from_here, self._project_folder, self.inspector, self.tasks, self)
+        self.drag_and_drop = DropHandler(self.searches_from_here, self.inspector, self.message_bar, self)
         self.task_projects = TaskProjects(self._knows_project, self)
         self.menus = Menus(self, self, self.dialogs, searches, docks)
         self.assistance = Assistance(self, self.menus.help)
-        self.recent_projects = RecentProjects(self.settings, self.survey, searches, (self.start_page, self.menus))
+        self.recent_projects = RecentProjects(self.settings, self.inspector, searches, (self.start_page, self.menus))
         self._connect()
         self._restore()
-        self.memory.begin()
+        self.window_state.begin()
 
     # Projects
 
     def open_project(self, folder: Path) -> None:
-        """Open a project, show the results of its last run, and remember it."""
+        """Open a project, add it to the recent projects, and show the results of its last run."""
         try:
             project = Project.open(folder)
             done = [run for run in project.runs() if run.status == "done" and run.kind in self.searches]
         except ProteoscopeError as error:
             self.recent_projects.forget(folder)
-            self.memory.save_soon()
-            self.tell_error(str(error))
+            self.window_state.save_soon()
+            self.show_error(str(error))
             return
         self.message_bar.clear_complaint()
         self._take_project(project)
         if project.problems:
             more = f" ({len(project.problems) - 1} more like this)" if len(project.problems) > 1 else ""
-            self.tell_error(project.problems[0] + more)
+            self.show_error(project.problems[0] + more)
         if done:
             self.project_pane.select(done[-1].id)
         elif self.pages.currentWidget() is not self.search.made_form:
             self.show_page(self.form)
 
-    def ask_for_project(self) -> None:
-        """Open a dialog for a project's folder."""
+    def prompt_for_project(self) -> None:
+        """Open a dialog for a project folder."""
         recent = self.settings.values.recent_projects
         dialog = project_dialog(self, "Open a project", str(Path(recent[0]).parent) if recent else "")
         dialog.fileSelected.connect(lambda name: self.open_project(Path(name)))
         dialog.open()
 
     def show_run(self, run: RunRecord) -> None:
-        """Show the results of a run of the open project; where it has none, what it said."""
+        """Show the results of a run of the open project, or why it has none."""
         project = self.project_pane.project
         if project is None:
             return
@@ -101,24 +101,24 @@ class MainWindow(WindowFrame):
         if run.status != "done" or search is None:
             if self.search.made_results is not None:
                 self.search.made_results.clear()
-            self.run_actions.tell_no_results(run)
+            self.run_actions.show_no_results(run)
             return
         self.message_bar.clear_complaint()
         self._clear_outdated(search.results)
-        # What is shown already keeps its filter, its choices and its place.
+        # Results that are already shown retain their filter, selection and scroll position.
         if search.results.run != run:
             search.results.show_run(project, run.id)
         self.show_page(search.results)
 
     def compare_runs(self, runs: list[RunRecord]) -> None:
-        """Show runs of the open project side by side."""
-        self.turns.finish()
+        """Show a comparison of runs of the open project."""
+        self.deferred.finish()
         if self.project_pane.project is not None:
             self.message_bar.clear_complaint()
             self.show_page(self.comparisons.begin(self.project_pane.project, runs))
 
     def _let_go(self, run: RunRecord) -> None:
-        """Show nothing of a run that was deleted."""
+        """Clear the views of a deleted run."""
         for results in self.made_results():
             if results.run is not None and results.run.id == run.id:
                 results.clear()
@@ -129,22 +129,22 @@ class MainWindow(WindowFrame):
     # Searches
 
     def try_sample(self, kind: str) -> None:
-        """Show the form of a kind of search, filled with files that ship with the program."""
+        """Show the form of a search, filled with sample data."""
         self.assistance.samples.begin(kind)
 
     def go_on(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
-        """Show the form of a kind of search that goes on from a run of the open project."""
+        """Show the form of a search that uses the results of a run of the open project."""
         if self.project_pane.project is not None:
             self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id, prefill)
             self.new_search(kind)
 
     def search_library(self, prefill: FormPrefill) -> None:
-        """Show the form of the library search with a library that was just made."""
+        """Show the form of the library search with a new library."""
         self.searches["library"].form.begin_with(prefill)
         self.new_search("library")
 
     def show_peptide(self, run_id: str, peptide: str) -> None:
-        """Show another run of the open project, and in it a peptide."""
+        """Show another run of the open project and select a peptide in it."""
         project = self.project_pane.project
         run = next((one for one in project.runs() if one.id == run_id), None) if project is not None else None
         if run is not None:
@@ -152,9 +152,9 @@ class MainWindow(WindowFrame):
             self.searches[run.kind].results.show_peptide(peptide)
 
     def run_form(self) -> None:
-        """Run what the form of the search that the user is at asks for; where it is not ready, say why and show where."""
+        """Run the current form, or show why it is incomplete and focus the invalid field."""
         self.form.check()
-        missing = self.form.what_is_missing()
+        missing = self.form.validation_error()
         if missing:
             self.show_page(self.form)
             self.form.show_problem()
@@ -167,7 +167,7 @@ class MainWindow(WindowFrame):
         self.message_bar.clear()
         self._take_project(project)
         self.form.set_project_folder(project.folder)
-        self.news.is_awaited = True
+        self.notifications.is_awaited = True
         self.tasks.add(task)
 
     def _knows_project(self, folder: Path) -> bool:
@@ -182,7 +182,7 @@ class MainWindow(WindowFrame):
         self.project_pane.refresh()
 
     def _follow_project(self, before: Path, now: Path) -> None:
-        """Have a project that has gone to another folder in all forms."""
+        """Update all forms after a project has moved to another folder."""
         self.recent_projects.forget(before)
         for form in self.made_forms():
             if form.project_folder() == before:
@@ -193,26 +193,26 @@ class MainWindow(WindowFrame):
         self.message_bar.clear()
         self.tasks.add(task)
 
-    def ask_for_export(self) -> None:
-        """Ask for a file to export the results to that are shown of the search that the user is at."""
-        self.results.ask_for_export()
+    def prompt_for_export(self) -> None:
+        """Ask for a file to export the shown results of the current search."""
+        self.results.prompt_for_export()
 
     def load_preset(self) -> None:
         """Open a dialog for a preset file to load into the form."""
-        self.form.presets.ask_for_file()
+        self.form.presets.prompt_for_file()
 
     def save_preset(self) -> None:
-        """Open a dialog for a preset file to write what stands in the form to."""
-        self.form.presets.ask_where_to_save()
+        """Open a dialog for a preset file to save the form."""
+        self.form.presets.prompt_for_path()
 
     def cancel_running(self) -> None:
-        """Ask the running job to stop."""
+        """Cancel the running job."""
         self.tasks.cancel_running()
 
     # Pages and jobs
 
     def _reflect_page(self) -> None:
-        """Let the menus say which page is shown, and what can be done on it."""
+        """Update the menus for the current page."""
         page = self.pages.currentWidget()
         self.menus.form.setChecked(page is self.search.made_form)
         self.menus.results.setChecked(page is self.search.made_results)
@@ -225,12 +225,12 @@ class MainWindow(WindowFrame):
         self.menus.export.setEnabled(shown is not None and shown.export_action.isEnabled())
 
     def open_files(self, paths: Sequence[Path]) -> None:
-        """Open a project, which its folder or the file in it stands for, or bring files to the forms that they are for."""
+        """Open a project, given by its folder or its project.sqlite, or pass files to the matching forms."""
         folder = paths[0].parent if paths[0].name == "project.sqlite" else paths[0]
         if len(paths) == 1 and (folder / "project.sqlite").is_file():
             self.open_project(folder)
         else:
-            self.drops.take(paths, 0, None)
+            self.drag_and_drop.take(paths, 0, None)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802, D102 - Qt's name
         if not self.closing.may_close():
@@ -238,11 +238,11 @@ class MainWindow(WindowFrame):
             return
         self._garbage.stop()
         self.theme.finish()
-        self.turns.finish()
+        self.deferred.finish()
         self.comparisons.close()
         self.run_actions.close()
-        self.memory.end()
-        self.survey.close()
+        self.window_state.end()
+        self.inspector.close()
         self.device_page.close_worker()
         for form in self.made_forms():
             form.estimate.stop()
@@ -260,17 +260,17 @@ class MainWindow(WindowFrame):
         if self.closing.is_agreed:
             self.closing.close_if_idle()
             return
-        self.news.tell(job, task)
+        self.notifications.notify(job, task)
         if job.state != "done":
             return
-        # Results first: what follows looks for the causes of few identifications.
+        # Results are shown first: the next job checks for causes of a low yield.
         if isinstance(task, SearchTask) and (advice := task.advice(job.result)) is not None:
             self.tasks.add(advice)
         elif isinstance(task, AdviceTask):
             self._show_advice(task, job.result)
 
     def _show_advice(self, task: AdviceTask, warnings: tuple[str, ...]) -> None:
-        """Show the warnings of a run with its results, where these are shown."""
+        """Add warnings to the results of their run, if these are shown."""
         project = self.project_pane.project
         results = self.searches[task.searched.search.kind].made_results
         if project is not None and project.folder == task.project_folder and results is not None:
@@ -282,11 +282,11 @@ class MainWindow(WindowFrame):
             try:
                 self._take_project(Project.open(folder))
             except ProteoscopeError as error:
-                self.tell_error(str(error))
+                self.show_error(str(error))
                 return
         run = self.project_pane.selected_run
         if run is not None and run.id == run_id:
-            # Selecting it again would emit nothing.
+            # Selecting the same run again emits no signal.
             self.show_run(run)
         else:
             self.project_pane.select(run_id)
@@ -295,54 +295,54 @@ class MainWindow(WindowFrame):
         values = self.settings.values
         self.theme.choose(values.theme)
         self.dock_jobs.hide()
-        self.memory.restore()
+        self.window_state.restore()
         self.recent_projects.show()
-        self.menus.looks[values.theme].setChecked(True)
-        if values.letter_size in self.menus.letter_sizes:
-            self.menus.letter_sizes[values.letter_size].setChecked(True)
+        self.menus.themes[values.theme].setChecked(True)
+        if values.font_scale in self.menus.font_scales:
+            self.menus.font_scales[values.font_scale].setChecked(True)
         self._reflect_page()
 
     def _take_project(self, project: Project) -> None:
         if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
             self.project_pane.refresh()
         else:
-            self.turns.finish()
+            self.deferred.finish()
             self.project_pane.show_project(project)
-            # What is in sight changes now; all else has time, and takes more of it together than the window may stand still.
+            # The visible page changes now. All other changes are deferred because together they would block the window.
             self._outdated = {results for results in self.made_results() if results.is_used}
             in_sight = self.pages.currentWidget()
             for form in self.made_forms():
                 if form is in_sight:
                     form.offer_project(project.folder)
                 else:
-                    self.turns.add(partial(form.offer_project, project.folder))
-            self.turns.add(self.comparisons.close, *(partial(self._clear_outdated, results) for results in self._outdated))
+                    self.deferred.add(partial(form.offer_project, project.folder))
+            self.deferred.add(self.comparisons.close, *(partial(self._clear_outdated, results) for results in self._outdated))
         self.setWindowTitle(f"{project.folder.name} – Proteoscope")
         self._remember_project(project)
 
     def _clear_outdated(self, results: RunView) -> None:
-        """Let a view let go of a run of the project before, where it still holds one."""
+        """Clear a view that still shows a run of the previous project."""
         if results in self._outdated:
             self._outdated.discard(results)
             results.clear()
 
     def _remember_project(self, project: Project) -> None:
         self.recent_projects.remember(project.folder, self.project_pane.records)
-        self.memory.save_settings()
+        self.window_state.save_settings()
 
-    # Look
+    # Theme
 
-    def choose_look(self, choice: ThemeChoice) -> None:
-        """Change between light, dark and what the system has, and remember it."""
+    def set_theme(self, choice: ThemeChoice) -> None:
+        """Change the theme and store the choice."""
         self.settings.values.theme = choice
         self.theme.change(choice)
-        self.memory.save_soon()
+        self.window_state.save_soon()
 
-    def choose_letter_size(self, percent: int) -> None:
-        """Have letters of another size from the next start on."""
-        self.settings.values.letter_size = percent
-        self.message_bar.tell(f"Letters have {percent} % of their usual size when the program is started the next time.", "good")
-        self.memory.save_soon()
+    def set_font_scale(self, percent: int) -> None:
+        """Store the font size for the next start."""
+        self.settings.values.font_scale = percent
+        self.message_bar.show_message(f"The font size will be {percent} % after the next start of the program.", "good")
+        self.window_state.save_soon()
 
     def _redraw(self) -> None:
         for part in (self.start_page, self.run_actions.made_page, self.message_bar, self.jobs, self.log):
@@ -351,79 +351,79 @@ class MainWindow(WindowFrame):
         for form in self.made_forms():
             form.redraw()
 
-    # Making of the window
+    # Construction
 
     def _connect(self) -> None:
         self.theme.changed.connect(self._redraw)
         self.page_shown.connect(self._reflect_page)
-        self.frame_changed.connect(self.memory.save_soon)
-        self.files_dropped.connect(self.drops.take)
-        self.start_page.new_asked.connect(self.new_search)
-        self.start_page.sample_asked.connect(self.try_sample)
-        self.start_page.open_asked.connect(self.ask_for_project)
+        self.frame_changed.connect(self.window_state.save_soon)
+        self.files_dropped.connect(self.drag_and_drop.take)
+        self.start_page.new_requested.connect(self.new_search)
+        self.start_page.sample_requested.connect(self.try_sample)
+        self.start_page.open_requested.connect(self.prompt_for_project)
         self.start_page.project_chosen.connect(lambda folder: self.open_project(Path(folder)))
         for search in self.searches.values():
             search.form_made.connect(partial(self._take_form, search))
             search.results_made.connect(partial(self._take_results, search))
         for dock in (self.dock_project, self.dock_jobs, self.dock_log):
-            dock.visibilityChanged.connect(self.memory.save_soon)
+            dock.visibilityChanged.connect(self.window_state.save_soon)
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)
-        self.project_pane.comparison_asked.connect(self.compare_runs)
+        self.project_pane.comparison_requested.connect(self.compare_runs)
         self.run_actions.page_made.connect(self.pages.addWidget)
         self.run_actions.page_shown.connect(lambda: self.show_page(self.run_actions.page))
-        self.run_actions.results_asked.connect(self.show_run)
-        self.run_actions.comparison_asked.connect(self.compare_runs)
+        self.run_actions.results_requested.connect(self.show_run)
+        self.run_actions.comparison_requested.connect(self.compare_runs)
         self.run_actions.form_shown.connect(self.new_search)
         self.run_actions.deleted.connect(self._let_go)
-        self.run_actions.failed.connect(self.tell_error)
-        self.run_actions.message.connect(self.tell_briefly)
+        self.run_actions.failed.connect(self.show_error)
+        self.run_actions.message.connect(self.show_briefly)
         self.task_projects.opened.connect(self._run)
-        self.task_projects.asking.connect(self._before_question)
+        self.task_projects.prompting.connect(self._before_question)
         self.task_projects.moved.connect(self._follow_project)
-        self.task_projects.failed.connect(self.tell_error)
-        self.comparisons.failed.connect(self.tell_error)
-        self.comparisons.message.connect(self.tell_briefly)
-        self.news.results_asked.connect(self._show_results_of)
-        self.news.library_search_asked.connect(self.search_library)
-        self.drops.message.connect(self.statusBar().showMessage)
-        self.drops.project_dropped.connect(self.open_project)
-        self.drops.page_asked.connect(self.show_page)
-        self.dialogs.help_asked.connect(self.assistance.show_setting)
-        self.drops.failed.connect(self.tell_error)
-        self.dialogs.asked.connect(self.message_bar.clear)
+        self.task_projects.failed.connect(self.show_error)
+        self.comparisons.failed.connect(self.show_error)
+        self.comparisons.message.connect(self.show_briefly)
+        self.notifications.results_requested.connect(self._show_results_of)
+        self.notifications.library_search_requested.connect(self.search_library)
+        self.drag_and_drop.message.connect(self.statusBar().showMessage)
+        self.drag_and_drop.project_dropped.connect(self.open_project)
+        self.drag_and_drop.page_requested.connect(self.show_page)
+        self.dialogs.help_requested.connect(self.assistance.show_setting)
+        self.drag_and_drop.failed.connect(self.show_error)
+        self.dialogs.task_requested.connect(self.message_bar.clear)
         self.project_pane.is_resuming = self.tasks.is_resuming
         self.tasks.stage_begun.connect(self.project_pane.refresh)
         self.tasks.ended.connect(self._on_ended)
-        self.closing.stopping.connect(lambda: self.statusBar().showMessage("Stopping what runs"))
+        self.closing.stopping.connect(lambda: self.statusBar().showMessage("Cancelling jobs"))
 
     def _take_form(self, search: SearchPages, form: SearchForm) -> None:
-        """Give a form that was just made its place, and what the others have learned before: settings and the open project."""
+        """Add a new form to the pages, with its settings and the open project."""
         self.pages.addWidget(form)
-        form.restore(self.memory.of_search(search))
+        form.restore(self.window_state.of_search(search))
         if self.project_pane.project is not None:
             form.offer_project(self.project_pane.project.folder)
-        form.run_asked.connect(self.task_projects.open_for)
-        form.failed.connect(self.tell_error)
-        form.touched.connect(self.memory.save_soon)
+        form.run_requested.connect(self.task_projects.open_for)
+        form.failed.connect(self.show_error)
+        form.touched.connect(self.window_state.save_soon)
         form.touched.connect(partial(self._note_touch, search))
-        form.database_asked.connect(partial(self.dialogs.ask_for_database, search))
-        form.parameters.help_asked.connect(partial(self.assistance.show_setting, search.search.manual))
+        form.database_requested.connect(partial(self.dialogs.prompt_for_database, search))
+        form.parameters.help_requested.connect(partial(self.assistance.show_setting, search.search.manual))
 
     def _take_results(self, search: SearchPages, results: RunView) -> None:
         self.pages.addWidget(results)
-        results.restore_state(self.memory.of_search(search).results_layout)
-        results.exportAsked.connect(self.export)
-        results.failed.connect(self.tell_error)
-        results.stateChanged.connect(self.memory.save_soon)
-        results.searchAsked.connect(self.go_on)
-        results.peptideAsked.connect(self.show_peptide)
+        results.restore_state(self.window_state.of_search(search).results_layout)
+        results.exportRequested.connect(self.export)
+        results.failed.connect(self.show_error)
+        results.stateChanged.connect(self.window_state.save_soon)
+        results.searchRequested.connect(self.go_on)
+        results.peptideRequested.connect(self.show_peptide)
         results.export_action.enabledChanged.connect(self._enable_export)
-        results.message.connect(self.tell_briefly)
+        results.message.connect(self.show_briefly)
 
     def _note_touch(self, search: SearchPages) -> None:
         if search is not self.search:
-            # What it has learned of the open project is nothing that the user changed.
+            # Updating a form to the open project is not a user's change.
             return
         self.message_bar.clear_hint()
-        self.news.is_awaited = False
+        self.notifications.is_awaited = False

@@ -1,5 +1,4 @@
-"""What the window is made of: message bar and pages in the middle, docks around them, the status bar; which page is shown, and what is
-told."""
+"""The parts of the main window: message bar, pages, docks and status bar, and which page is shown."""
 
 from __future__ import annotations
 
@@ -10,12 +9,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMoveEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.device_page import DeviceButton, DevicePage
-from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.dialogs import CrashDialog, report_text
 from proteoscope.gui.docks import add_dock
-from proteoscope.gui.drops import dropped_paths, has_paths
-from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.drag_and_drop import dropped_paths, has_paths
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.icons import icon
 from proteoscope.gui.job_dock import JobDock
 from proteoscope.gui.log_dock import LogDock
@@ -25,7 +25,6 @@ from proteoscope.gui.searches import SearchPages, search_pages
 from proteoscope.gui.start_page import StartPage
 from proteoscope.gui.task_queue import TaskQueue
 from proteoscope.gui.tasks import CalibrationTask
-from proteoscope.gui.turns import Turns
 
 if TYPE_CHECKING:
     from proteoscope.gui.forms.search_form import SearchForm
@@ -38,13 +37,16 @@ _MESSAGE_MS = 8_000
 
 
 class WindowFrame(QMainWindow):
-    """The parts and their places, and the pages of all searches. It does nothing with a project: the window does.
+    """The widgets of the window and the pages of all searches. Project handling is in the derived main window.
 
     Signals
     -------
-    page_shown : another page came to the front. files_dropped : the paths, how many
-        addresses lead elsewhere, and the widget that they were dropped on, or None.
-    frame_changed : the window was moved or has another size.
+    page_shown
+        Another page is shown.
+    files_dropped
+        Dropped paths, number of addresses that are not local files, and the target widget or None.
+    frame_changed
+        The window was moved or resized.
     """
 
     settings: SettingsFile
@@ -55,11 +57,11 @@ class WindowFrame(QMainWindow):
 
     def __init__(self) -> None:
         super().__init__()
-        self.turns = Turns(self)
+        self.deferred = DeferredTasks(self)
         self.log = LogDock()
         self.tasks = TaskQueue(self.log, self)
         self.queue, self.bridge = self.tasks.jobs, self.tasks.bridge
-        self.devices = DeviceSurvey(self)
+        self.devices = DeviceDetector(self)
         self.message_bar = MessageBar()
         self.project_pane = ProjectPane()
         self.jobs = JobDock(self.bridge, self.tasks)
@@ -68,101 +70,101 @@ class WindowFrame(QMainWindow):
         self.progress_text.setTextFormat(Qt.TextFormat.PlainText)
         self.device_button = DeviceButton(self.devices)
         self.device_page = DevicePage(self.devices, self.bridge, self.tasks.running)
-        self.survey = FileSurvey(self)
-        self.searches = search_pages(self.survey, self.devices, self)
+        self.inspector = FileInspector(self)
+        self.searches = search_pages(self.inspector, self.devices, self)
         self.search = next(iter(self.searches.values()))
-        """The kind of search that the user is at: the actions of form, run and results are about it."""
+        """The current search, to which form, run and result actions apply."""
         self._left_results: RunView | None = None
-        """The results that were shown last."""
+        """The results view shown last."""
         self.start_page = StartPage(search.search for search in self.searches.values())
         self.pages.addWidget(self.start_page)
         self.pages.addWidget(self.device_page)
         self._lay_out()
-        self.jobs.cancel_asked.connect(self.queue.cancel)
-        self.device_page.cancel_asked.connect(self.queue.cancel)
-        self.device_page.calibration_asked.connect(self._calibrate)
+        self.jobs.cancel_requested.connect(self.queue.cancel)
+        self.device_page.cancel_requested.connect(self.queue.cancel)
+        self.device_page.calibration_requested.connect(self._calibrate)
         self.jobs.moved.connect(self.queue.move)
-        self.bridge.message.connect(lambda _, text: self.tell_briefly(text))
+        self.bridge.message.connect(lambda _, text: self.show_briefly(text))
         self.tasks.queued.connect(self._show_jobs)
         self.tasks.progressed.connect(self.progress_text.setText)
 
     def open_project(self, folder: Path) -> None:
-        """Open a project, and show the results of its last run."""
+        """Open a project and show the results of its last run."""
         raise NotImplementedError
 
     # Pages
 
     @property
     def form(self) -> SearchForm:
-        """The form of the kind of search that the user is at."""
+        """Form of the current search."""
         return self.search.form
 
     @property
     def results(self) -> RunView:
-        """The results of the kind of search that the user is at."""
+        """Results view of the current search."""
         return self.search.results
 
     def made_forms(self) -> list[SearchForm]:
-        """The forms that were asked for so far."""
+        """Return the forms created so far."""
         return [search.made_form for search in self.searches.values() if search.made_form is not None]
 
     def made_results(self) -> list[RunView]:
-        """The views of results that were asked for so far."""
+        """Return the results views created so far."""
         return [search.made_results for search in self.searches.values() if search.made_results is not None]
 
     def searches_from_here(self) -> list[SearchPages]:
-        """All searches, the one that the user is at first."""
+        """Return all searches, starting with the current one."""
         return [self.search, *(search for search in self.searches.values() if search is not self.search)]
 
     def new_search(self, kind: str) -> None:
-        """Show the form of a kind of search."""
-        self.turns.finish()
+        """Show the form of a search."""
+        self.deferred.finish()
         self.show_page(self.searches[kind].form)
 
     def show_devices(self) -> None:
-        """Show the page of what can compute."""
+        """Show the device page."""
         self.show_page(self.device_page)
 
     def show_form(self) -> None:
-        """Show the form of the kind of search that the user is at."""
-        self.turns.finish()
+        """Show the form of the current search."""
+        self.deferred.finish()
         self.show_page(self.form)
 
     def show_results(self) -> None:
-        """Show the results of the kind of search that the user is at; where it has none, those that were left last."""
+        """Show the results of the current search, or those shown last if it has none."""
         made = self.search.made_results
         is_empty = made is None or not (made.is_busy or made.run is not None)
         self.show_page(self._left_results if is_empty and self._left_results is not None else self.results)
 
     def show_page(self, page: QWidget) -> None:
-        """Bring a page to the front; its kind of search is the one that the user is at from now on."""
+        """Show a page; its search becomes the current one."""
         self.search = next((search for search in self.searches.values() if search.has_page(page)), self.search)
         left = self.pages.currentWidget()
         self._left_results = next((one for one in self.made_results() if one is left and one.run is not None), self._left_results)
         self.pages.setCurrentWidget(page)
         self.page_shown.emit()
 
-    # What is told
+    # Messages
 
-    def tell_briefly(self, text: str) -> None:
-        """Tell what need not be read, for some seconds."""
+    def show_briefly(self, text: str) -> None:
+        """Show a transient message in the status bar."""
         self.statusBar().showMessage(text, _MESSAGE_MS)
 
-    def tell_error(self, text: str) -> None:
-        """Tell an error that the user can mend: above the page and in the log."""
-        self.message_bar.tell(text, "wrong", "Show log", self.show_log)
+    def show_error(self, text: str) -> None:
+        """Show an error above the page and in the log."""
+        self.message_bar.show_message(text, "wrong", "Show log", self.show_log)
         self.log.add(text, "error")
 
-    def tell_fault(self, summary: str, error_report: str) -> None:
-        """Tell a fault of the program, with a report to copy."""
+    def show_unexpected_error(self, summary: str, error_report: str) -> None:
+        """Show an unexpected error of the program, with a report to copy."""
         self.log.add(f"{summary}\n{error_report}", "error")
         if any(dialog.summary == summary for dialog in self.findChildren(CrashDialog)):
-            # What happens again and again is told once; the log has it all.
+            # A repeated error is shown once; the log contains all of them.
             return
         CrashDialog(summary, report_text(error_report, self.log.plain_text()), self).open()
 
     def show_log(self) -> None:
-        """Bring the log to the front."""
+        """Show the log."""
         self.dock_log.show()
         self.dock_log.raise_()
 
@@ -185,7 +187,7 @@ class WindowFrame(QMainWindow):
         paths, n_others = dropped_paths(event.mimeData())
         self.files_dropped.emit(paths, n_others, self.childAt(event.position().toPoint()))
 
-    # Making of the window
+    # Construction
 
     def _calibrate(self, task: CalibrationTask) -> None:
         self.device_page.follow(self.tasks.add(task), task.device)

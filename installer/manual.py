@@ -1,11 +1,11 @@
-"""Build the manual: HTML that needs no network, from `docs` and from what the program says of itself.
+"""Build the manual as HTML that needs no network, from `docs` and from the descriptions in the program.
 
     pip install -e '.[manual]'
     python -m installer.manual --out FOLDER            # FOLDER/index.html; search works from the disk
-    python -m installer.manual --out FOLDER --pages    # the pages as Markdown alone, without Sphinx
+    python -m installer.manual --out FOLDER --pages    # only the pages as Markdown, without Sphinx
 
-Pages of parameters, presets, columns, formats and commands are made from their one description each, so that they cannot be out of date. A
-link that leads nowhere, and a page that no other leads to, end the build.
+Pages of parameters, presets, columns, formats and commands are made from the program's own descriptions, so that they are never out of
+date. A broken link, or a page that is in no table of contents, ends the build.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ __all__ = ["PARTS", "build", "write_pages"]
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
 PARTS: dict[str, tuple[str, ...]] = {
-    "Begin": ("installing", "gpu", "first_search", "examples", "window", "troubleshooting"),
+    "Getting started": ("installing", "gpu", "first_search", "examples", "window", "troubleshooting"),
     "Searches": (
         "identification",
         "modified",
         "clustering",
+        "library_search",
+        "quantification",
         "sequences",
         "structures",
         "reads",
@@ -44,14 +46,14 @@ PARTS: dict[str, tuple[str, ...]] = {
         "comparison",
     ),
     "Files and projects": ("files", "databases", "stacks", "spectra", "runs", "projects"),
-    "Machines": ("command_line", "cost_model", "cluster", "from_python"),
-    "How it is done": ("methods", "security"),
+    "Scripts and machines": ("command_line", "cost_model", "cluster", "from_python"),
+    "Background": ("methods", "security"),
 }
-"""Pages of `docs` by part of the manual, in their order; what is not named here comes behind the searches."""
+"""Pages of `docs` by part of the manual, in order; other pages follow the searches."""
 
 
 def write_pages(folder: Path) -> list[str]:
-    """Write every page as Markdown into a folder; their names, the first page among them."""
+    """Write every page as Markdown into a folder and return the names of the pages, the index first."""
     (folder / "reference").mkdir(parents=True)
     for page in DOCS.glob("*.md"):
         shutil.copy(page, folder / page.name)
@@ -60,18 +62,18 @@ def write_pages(folder: Path) -> list[str]:
     for name, source in (("contributing", "CONTRIBUTING.md"), ("changes", "CHANGELOG.md")):
         text = (REPOSITORY / source).read_text(encoding="utf-8")
         (folder / f"{name}.md").write_text(text.replace("(docs/", "("), encoding="utf-8")
-    made = {
+    reference = {
         "commands": _commands(),
         "formats": _formats(),
-        **{f"parameters_{one.kind}": _parameters(one) for one in SEARCHES},
-        **{f"columns_{one.kind}": _columns(one) for one in SEARCHES if one.all_tables},
+        **{f"parameters_{search.kind}": _parameters(search) for search in SEARCHES},
+        **{f"columns_{search.kind}": _columns(search) for search in SEARCHES if search.all_tables},
     }
-    for name, lines in made.items():
+    for name, lines in reference.items():
         (folder / "reference" / f"{name}.md").write_text("\n".join(lines) + "\n")
     parts = {part: [name for name in names if (DOCS / f"{name}.md").is_file()] for part, names in PARTS.items()}
-    told = {name for names in parts.values() for name in names}
-    parts["Searches"] += sorted(page.stem for page in DOCS.glob("*.md") if page.stem not in told)
-    parts["Reference"] = [f"reference/{name}" for name in made]
+    listed = {name for names in parts.values() for name in names}
+    parts["Searches"] += sorted(page.stem for page in DOCS.glob("*.md") if page.stem not in listed)
+    parts["Reference"] = [f"reference/{name}" for name in reference]
     parts["For developers"] = [
         "contributing",
         *(f"developers/{page.stem}" for page in sorted((folder / "developers").glob("*.md"))),
@@ -82,18 +84,19 @@ def write_pages(folder: Path) -> list[str]:
 
 
 def build(out: Path) -> None:
-    """Build the HTML into a folder that is made anew.
+    """Build the HTML and replace the output folder.
 
     Raises
     ------
-    SystemExit : Sphinx is not installed, or found a fault, which it has printed.
+    SystemExit
+        Sphinx is not installed, or reported an error.
     """
     try:
         from sphinx.application import Sphinx
     except ImportError:
-        sys.exit("The manual is built by Sphinx: pip install 'proteoscope[manual]'")
+        sys.exit("Sphinx builds the manual and is not installed. Run pip install 'proteoscope[manual]'")
     with tempfile.TemporaryDirectory(prefix="proteoscope-manual-") as work:
-        pages, made = Path(work) / "pages", Path(work) / "html"
+        pages, html = Path(work) / "pages", Path(work) / "html"
         write_pages(pages)
         settings = {
             "project": "Proteoscope",
@@ -111,7 +114,7 @@ def build(out: Path) -> None:
         app = Sphinx(
             str(pages),
             None,
-            str(made),
+            str(html),
             str(Path(work) / "trees"),
             "html",
             confoverrides=settings,
@@ -121,23 +124,24 @@ def build(out: Path) -> None:
         )
         app.build()
         if app.statuscode:
-            sys.exit("The manual has faults")
-        shutil.rmtree(made / ".doctrees", ignore_errors=True)
+            sys.exit("The manual has errors. Correct them and build it again")
+        shutil.rmtree(html / ".doctrees", ignore_errors=True)
         if out.exists():
             shutil.rmtree(out)
-        shutil.copytree(made, out)
+        shutil.copytree(html, out)
 
 
 def _index(parts: dict[str, list[str]]) -> Iterator[str]:
     yield "# Proteoscope"
     yield ""
-    yield "Identify peptides and proteins from tandem mass spectra, group spectra and explain the unidentified; find the proteins that"
-    yield "resemble a sequence or a fold; find the places of reads in genomes; and see all of it linked."
+    yield "Proteoscope is a desktop program for protein evidence. It identifies peptides and proteins from tandem mass spectra,"
+    yield "clusters spectra, quantifies proteins, searches sequences, structures and spectral libraries, aligns reads, and links"
+    yield "results from spectrum to structure."
     yield ""
-    yield "| what do you want to know? | command |"
+    yield "| question | command |"
     yield "|---|---|"
-    for one in SEARCHES:
-        yield f"| {_cell(one.question or one.purpose)} | [{one.kind}](reference/parameters_{one.kind}.md) |"
+    for search in SEARCHES:
+        yield f"| {_cell(search.question or search.purpose)} | [{search.kind}](reference/parameters_{search.kind}.md) |"
     for part, names in parts.items():
         yield ""
         yield f"```{{toctree}}\n:caption: {part}\n:maxdepth: 1\n"
@@ -148,44 +152,48 @@ def _index(parts: dict[str, list[str]]) -> Iterator[str]:
 def _parameters(search: Search) -> Iterator[str]:
     yield f"# Parameters of {search.kind}"
     yield ""
-    yield f"{search.purpose.rstrip('.')}. On the command line `--set NAME=VALUE` sets each of them; a preset sets many."
+    yield f"{search.purpose.rstrip('.')}. On the command line, `--set NAME=VALUE` sets one parameter and a preset sets many."
     names = preset_names(search.kind) if search.preset else []
     if names:
         yield "\n## Presets\n"
         yield from _rows(
             ("preset", "for"),
-            ((f"`{name}`{' (usual)' if name == search.preset else ''}", preset_description(search.kind, name)) for name in names),
+            ((f"`{name}`{' (default)' if name == search.preset else ''}", preset_description(search.kind, name)) for name in names),
         )
     groups: dict[str, list[ParameterDescription]] = {}
-    for one in search.model.describe():
-        groups.setdefault(one.group, []).append(one)
-    for group, some in groups.items():
+    for parameter in search.model.describe():
+        groups.setdefault(parameter.group, []).append(parameter)
+    for group, parameters in groups.items():
         yield f"\n## {group or 'Parameters'}\n"
-        for one in some:
-            yield f"### {one.title}\n"
-            yield f"`{one.name}` · {_allowed(one)} · default `{_value(one.default)}`\n"
-            yield f"{one.help}.\n" if one.help and not one.help.endswith((".", "?")) else f"{one.help}\n"
+        for parameter in parameters:
+            yield f"### {parameter.title}\n"
+            yield f"`{parameter.name}` · {_allowed_values(parameter)} · default `{_value(parameter.default)}`\n"
+            yield f"{parameter.help}.\n" if parameter.help and not parameter.help.endswith((".", "?")) else f"{parameter.help}\n"
 
 
-def _allowed(one: ParameterDescription) -> str:
-    unit = f" {one.unit}" if one.unit else ""
-    if one.choices:
-        return f"one of {', '.join(f'`{choice}`' for choice in one.choices)}"
-    kind = {"truth": "`true` or `false`", "integer": "a whole number", "number": "a number", "text": "a text", "list": "a list"}.get(
-        one.kind, one.kind
-    )
-    if one.minimum is not None and one.maximum is not None:
-        return f"{kind} from {one.minimum:g} to {one.maximum:g}{unit}"
-    if one.minimum is not None:
-        return f"{kind} from {one.minimum:g}{unit}"
-    return f"{kind} to {one.maximum:g}{unit}" if one.maximum is not None else f"{kind}{unit}"
+def _allowed_values(parameter: ParameterDescription) -> str:
+    unit = f" {parameter.unit}" if parameter.unit else ""
+    if parameter.choices:
+        return f"one of {', '.join(f'`{choice}`' for choice in parameter.choices)}"
+    kind = {
+        "truth": "`true` or `false`",
+        "integer": "a whole number",
+        "number": "a number",
+        "text": "a text",
+        "list": "a list",
+    }.get(parameter.kind, parameter.kind)
+    if parameter.minimum is not None and parameter.maximum is not None:
+        return f"{kind} from {parameter.minimum:g} to {parameter.maximum:g}{unit}"
+    if parameter.minimum is not None:
+        return f"{kind} from {parameter.minimum:g}{unit}"
+    return f"{kind} to {parameter.maximum:g}{unit}" if parameter.maximum is not None else f"{kind}{unit}"
 
 
 def _columns(search: Search) -> Iterator[str]:
     yield f"# Columns of {search.kind}"
     yield ""
-    yield "The tables of a run lie in `results/RUN` of its project as Parquet. Names are those of the files; a title is the header in the"
-    yield "window."
+    yield "The tables of a run are Parquet files in `results/RUN` of its project. The name is that of the column in the files,"
+    yield "the title that in the window."
     seen = set[str]()
     for table in search.all_tables:
         if table.name not in seen:
@@ -195,31 +203,32 @@ def _columns(search: Search) -> Iterator[str]:
 
 def _table(table: Table) -> Iterator[str]:
     yield f"\n## {table.name}\n"
-    yield from _rows(("name", "title", "type", "what it holds"), (_column(one) for one in table.by_name.values()))
+    yield from _rows(("name", "title", "type", "meaning"), (_column(column) for column in table.by_name.values()))
 
 
-def _column(one: Column) -> tuple[str, str, str, str]:
-    return f"`{one.name}`", one.header, f"`{one.type_name}`{', may be missing' if one.is_nullable else ''}", one.meaning
+def _column(column: Column) -> tuple[str, str, str, str]:
+    return f"`{column.name}`", column.header, f"`{column.type_name}`{', may be missing' if column.is_nullable else ''}", column.meaning
 
 
 def _formats() -> Iterator[str]:
     yield "# Formats"
     yield ""
-    yield "What the program reads, recognised by content and not by name. All of them may be gzipped unless their page says otherwise."
+    yield "Input formats are recognised by content, not by name, and may be gzipped unless their page excludes it."
     by_sort: dict[str, list[tuple[str, str, str]]] = {}
-    for one in FORMATS:
-        written = "yes" if one.writer else ""
-        by_sort.setdefault(one.sort, []).append((one.name, " ".join(f"`{suffix}`" for suffix in one.suffixes), written))
+    for file_format in FORMATS:
+        written = "yes" if file_format.writer else ""
+        suffixes = " ".join(f"`{suffix}`" for suffix in file_format.suffixes)
+        by_sort.setdefault(file_format.sort, []).append((file_format.name, suffixes, written))
     for sort, rows in by_sort.items():
         yield f"\n## {sort.capitalize()}\n"
-        yield from _rows(("format", "endings", "written too"), rows)
-    yield "\n## Written as exports\n"
+        yield from _rows(("format", "suffixes", "also written"), rows)
+    yield "\n## Exports\n"
     yield from _rows(
-        ("search", "format", "endings", "what it is"),
+        ("search", "format", "suffixes", "content"),
         (
-            (f"`{search.kind}`", f"`{one.name}`", " ".join(f"`{ending}`" for ending in one.endings) or "a folder", one.title)
+            (f"`{search.kind}`", f"`{export.name}`", " ".join(f"`{ending}`" for ending in export.endings) or "a folder", export.title)
             for search in SEARCHES
-            for one in search.exports
+            for export in search.exports
         ),
     )
 
@@ -227,14 +236,14 @@ def _formats() -> Iterator[str]:
 def _commands() -> Iterator[str]:
     yield "# Commands"
     yield ""
-    yield "What `proteoscope COMMAND --help` prints."
+    yield "The output of `proteoscope COMMAND --help`."
     for name, parser in command_parsers().items():
         parser.formatter_class = _Wide
         yield f"\n## {name}\n\n```text\n{parser.format_help().rstrip()}\n```"
 
 
 class _Wide(argparse.RawDescriptionHelpFormatter):
-    """Help as wide as a page, whatever terminal the build runs in."""
+    """Help formatter with the width of a page, independent of the terminal."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=110)
@@ -248,7 +257,7 @@ def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """A text as a cell; marks of HTML are none outside of code."""
+    """Return text as a table cell, with HTML escaped outside code spans."""
     parts = " ".join(text.replace("|", "\\|").split()).split("`")
     return "`".join(part if number % 2 else part.replace("<", "&lt;") for number, part in enumerate(parts))
 
@@ -262,20 +271,20 @@ def _value(value: object) -> str:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Build it."""
+    """Build the manual from command-line arguments and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, required=True, help="a folder, which is made anew")
-    parser.add_argument("--pages", action="store_true", help="write the pages as Markdown alone")
-    asked = parser.parse_args(words)
-    # A third of the time would go into looks for garbage among the trees of all pages, which stay to the end.
+    parser.add_argument("--out", type=Path, required=True, help="output folder, which is replaced")
+    parser.add_argument("--pages", action="store_true", help="write only the pages, as Markdown")
+    arguments = parser.parse_args(words)
+    # Garbage collection would take a third of the time; the trees of all pages are needed until the end.
     gc.disable()
-    if asked.pages:
-        if asked.out.exists():
-            shutil.rmtree(asked.out)
-        print(f"{len(write_pages(asked.out))} pages in {asked.out}")
+    if arguments.pages:
+        if arguments.out.exists():
+            shutil.rmtree(arguments.out)
+        print(f"{len(write_pages(arguments.out))} pages in {arguments.out}")
     else:
-        build(asked.out)
-        print(asked.out / "index.html")
+        build(arguments.out)
+        print(arguments.out / "index.html")
     return 0
 
 

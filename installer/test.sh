@@ -62,6 +62,8 @@ check "ruff format" ruff format --no-cache --check .
 # What mypy throws away is freed with its process: to look for it again and again takes a fifth of its time (1.8 GB instead of 0.7).
 check "mypy" python -c "import gc; gc.disable(); gc.enable = gc.disable; from mypy.__main__ import console_entry; console_entry()"
 check "lint-imports" lint-imports
+check "codespell" codespell
+check "language" python installer/language.py
 check "audit" python installer/audit.py
 
 check "compile" compiled

@@ -36,11 +36,16 @@ _TREE = 9  # steps of a tree over the values of a block of 2 * BLOCK
 
 
 class Round(NamedTuple):
-    """A round of ATGPU: k `blocks`, each of `operations` (t, of one thread, one after the other), with so many `shared_words` each (m).
+    """A round of ATGPU: k `blocks`, each with `operations` (t, sequential, of one thread) and `shared_words` (m).
 
-    `memory_blocks` (q): of 32 words, read or written in global memory by all blocks; `cached_blocks`: of these the ones that were read
-    before and that the device's cache then holds, which the thesis does not tell apart. `words_in`, `words_out`: of 4 bytes, between host
-    and device at its begin and its end, in so many transfers.
+    Attributes
+    ----------
+    memory_blocks
+        q, blocks of 32 words read or written in global memory by all blocks.
+    cached_blocks
+        Those read before and then in the device's cache, which the thesis does not distinguish.
+    words_in, words_out
+        Words of 4 bytes copied from and to the host, in as many transfers as stated.
     """
 
     blocks: int
@@ -55,7 +60,7 @@ class Round(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Seconds of a problem: to the device, in its kernels, and from it; on the processor in its kernels alone."""
+    """Seconds of a problem: to the device, in its kernels, and from it; on the CPU only in kernels."""
 
     transfer_in: float
     kernel: float
@@ -63,18 +68,19 @@ class Spent(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """All together."""
+        """Sum of all parts."""
         return self.transfer_in + self.kernel + self.transfer_out
 
 
 def addition_rounds(n: int) -> tuple[Round, ...]:
-    """Of two vectors of n words: one round, 3 n words moved in three transfers."""
+    """Return the rounds of adding two vectors of n words: one round, 3 n words in three transfers."""
     return (Round(-(-n // BLOCK), 1, 3 * n / _WARP, 0, 2 * n, n, 2, 1),)
 
 
 def multiplication_rounds(n: int) -> tuple[Round, ...]:
-    """Of two matrices of n by n words: one round; a block reads 2 n / TILE tiles and writes one. Blocks that run at a time share tiles, so
-    that all but the first look at each comes out of the cache.
+    """Return the rounds of multiplying two n by n matrices: one round, in which a block reads 2 n / TILE tiles and writes one.
+
+    Concurrent blocks share tiles, so that all but the first read of each are from the cache.
     """
     tiles = -(-n // TILE)
     read = tiles * tiles * tiles * 2 * TILE * TILE / _WARP
@@ -91,7 +97,7 @@ def scan_levels(n: int) -> list[int]:
 
 
 def reduction_rounds(n: int) -> tuple[Round, ...]:
-    """Of n words: log n / log 512 rounds, the vector in, a word out."""
+    """Return the rounds of reducing n words: log n / log 512 rounds, the vector in, a word out."""
     levels = scan_levels(n)
     found = [Round(-(-size // (2 * BLOCK)), 1 + _TREE, (size + -(-size // (2 * BLOCK))) / _WARP, BLOCK) for size in levels]
     found[0] = found[0]._replace(words_in=n, transfers_in=1)
@@ -100,7 +106,7 @@ def reduction_rounds(n: int) -> tuple[Round, ...]:
 
 
 def scan_rounds(n: int) -> tuple[Round, ...]:
-    """Of n words: up through the levels of a reduction and down again, the vector in and out."""
+    """Return the rounds of scanning n words: up and down the levels of a reduction, the vector in and out."""
     levels = scan_levels(n)
     up = [Round(-(-size // (2 * BLOCK)), 2 + 2 * _TREE, 2 * size / _WARP, 2 * BLOCK) for size in levels]
     down = [Round(-(-size // (2 * BLOCK)), 2, 2 * size / _WARP) for size in reversed(levels[:-1])]
@@ -116,4 +122,4 @@ PROBLEMS = {
     "reduction": ("reduce", reduction_rounds),
     "prefix scan": ("scan", scan_rounds),
 }
-"""Of each problem the method of `Analyses`, and what a size costs: of a vector its length, of a matrix its side."""
+"""Method of `Analyses` for each problem, and the meaning of its size: length of a vector, side of a matrix."""

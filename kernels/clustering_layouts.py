@@ -1,4 +1,4 @@
-"""What clusters of vectors are made of, for both backends: the linkage, which vectors may meet, and groups that a matrix is filled for."""
+"""Linkage, comparable vectors and groups of vector clustering, for both backends."""
 
 from __future__ import annotations
 
@@ -14,17 +14,22 @@ __all__ = ["AVERAGE", "COMPLETE", "SIMILARITY_UNITS", "SINGLE", "Groups", "Linka
 SINGLE, COMPLETE, AVERAGE = 0, 1, 2
 """DBSCAN (Ester et al. 1996), and agglomerative clustering with complete and with average linkage."""
 SIMILARITY_UNITS = 1 << 20
-"""To a similarity of one in the matrices of complete and average linkage: sums of whole numbers are the same in any order."""
+"""Integer units of a similarity of one in the matrices of complete and average linkage; integer sums are independent of order."""
 
 
 class Linkage(NamedTuple):
-    """Which vectors belong together.
+    """Settings of a linkage.
 
     Attributes
     ----------
-    method : SINGLE, COMPLETE or AVERAGE. least : least similarity (cosine) of vectors that belong together, above 0 and at most 1.
-    minimum_neighbours : SINGLE alone; vectors that a core point has as similar as that, itself included. 2: connected components.
-    maximum_members : COMPLETE and AVERAGE; connected components of more are divided first (see `proteoscope.kernels.cpu.linkage_rounds`).
+    method
+        SINGLE, COMPLETE or AVERAGE.
+    least
+        Least similarity (cosine) of vectors that belong together, above 0 and at most 1.
+    minimum_neighbours
+        SINGLE alone; vectors that a core point has as similar as that, itself included. 2: connected components.
+    maximum_members
+        COMPLETE and AVERAGE; connected components of more are divided first (see `proteoscope.kernels.cpu.linkage_rounds`).
     """
 
     method: int
@@ -33,11 +38,12 @@ class Linkage(NamedTuple):
     maximum_members: int = 16_384
 
     def checked(self) -> Linkage:
-        """Itself.
+        """Return self after validating the settings.
 
         Raises
         ------
-        ValueError : a number is out of its bounds.
+        ValueError
+            A number is out of its bounds.
         """
         if self.method not in (SINGLE, COMPLETE, AVERAGE):
             raise ValueError(f"there is no linkage {self.method}")
@@ -49,14 +55,22 @@ class Linkage(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """g groups of vectors, each to be clustered on its own by complete or average linkage.
+    """g groups of vectors, each clustered separately by complete or average linkage.
 
     Attributes
     ----------
-    vectors : those that the groups are of. ends : (n,) int64, see `islands`.
-    members : (k,) int64, numbers of vectors, group after group, ascending within each. starts : (g + 1,) int64, into `members`.
-    least : (g,) int32, `SIMILARITY_UNITS` from which on clusters of the group merge.
-    counts : (k,) int32, how many vectors each member stands for.
+    vectors
+        Those that the groups are of.
+    ends : (n,) int64
+        See `islands`.
+    members : (k,) int64
+        Numbers of vectors, group after group, ascending within each.
+    starts : (g + 1,) int64
+        Into `members`.
+    least : (g,) int32
+        `SIMILARITY_UNITS` from which on clusters of the group merge.
+    counts : (k,) int32
+        How many vectors each member stands for.
     """
 
     vectors: VectorArrays
@@ -73,11 +87,12 @@ class Groups(NamedTuple):
 
 
 def islands(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Runs of vectors that no window reaches out of.
+    """Return maximal runs of vectors that no window crosses.
 
     Parameters
     ----------
-    ends : (n,) int64, never falling; vector i may be compared with the vectors i + 1 : ends[i], so that i + 1 <= ends[i] <= n.
+    ends : (n,) int64
+        Never falling; vector i may be compared with the vectors i + 1 : ends[i], so that i + 1 <= ends[i] <= n.
 
     Returns
     -------
@@ -88,7 +103,7 @@ def islands(ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def window_pairs(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) with how many of those behind it each vector is compared."""
+    """Return (n,) numbers of following vectors that each vector is compared with."""
     return ends - np.arange(1, len(ends) + 1)
 
 

@@ -1,10 +1,9 @@
-"""How much work a search is, counted from the size of its input, before it is done.
+"""Amount of work of a search, computed from the size of its input.
 
-Two things are counted. `OperationCounts` is what a card is asked to do, in the terms of ATGPU (Carroll & Wong 2017, "An improved abstract
-GPU model with data transfer"); the tests compare it with what is counted while the kernels run.
-The other functions give nanoseconds of one thread of a processor: by them the engine chooses between scoring every candidate and an index
-of fragment ions, and cuts queries into partitions. The choice changes the last digits of results: the constants, whose ratios alone
-matter, are calibrated once and stand here and nowhere else.
+`OperationCounts` are the operations of a GPU in the terms of ATGPU (Carroll & Wong 2017, "An improved abstract GPU model with data
+transfer"); tests compare them with counts of running kernels. The other functions return nanoseconds of one CPU thread, by which the engine
+chooses between scoring every candidate and a fragment-ion index, and partitions queries. The choice changes the last digits of results:
+the constants, of which only ratios matter, were calibrated once and are defined only here.
 """
 
 from __future__ import annotations
@@ -37,13 +36,15 @@ __all__ = [
 ]
 
 COST_OF_QUERY = 50
-"""In candidates: the bit table of its peaks."""
+"""Cost of a query in candidates, for the bit table of its peaks."""
 CANDIDATES_OF_PIECE = 300_000
-"""At most about a tenth of a second of one thread: between two steps of the progress."""
+"""About a tenth of a second of one thread, the interval of progress."""
 NANOSECONDS_OF_PIECE = 1e8
 TIMES_LONGER = 2.0
-"""How much longer scoring every candidate must take for an index to be made. It takes memory, and threads list its forms for a card, which
-would have scored all of a narrow window by then."""
+"""Minimum ratio of exhaustive scoring to index search times for building an index.
+
+An index takes memory and CPU time, in which a GPU would have scored all candidates of a narrow window.
+"""
 CROWDING = 20.0
 """Ions crowd, where peaks are too, at a tenth of the places of each dalton and at few masses of the smallest fragments."""
 
@@ -66,12 +67,12 @@ _POINTERS = 25  # of the struct Inputs of search.cuh
 
 
 def exhaustive_search(candidates: NDArray[np.integer], charges: NDArray[np.integer], ions: float) -> float:
-    """Nanoseconds for scoring candidates (q,) with so many charges of fragments (q,), of `ions` ions of one charge on average."""
+    """Return nanoseconds for scoring candidates (q,) with fragment charges (q,) and `ions` ions of one charge on average."""
     return _PER_ION * float((candidates * charges).sum()) * ions
 
 
 def fragment_index_building(listed: float, forms: float, postings: float) -> float:
-    """Nanoseconds for an index of forms and postings, of so many pairs of a peptide and a combination of modifications."""
+    """Return nanoseconds for building an index of forms and postings from listed pairs of a peptide and a modification combination."""
     return _PER_LISTED * listed + _PER_POSTING * postings + _PER_FORM * forms
 
 
@@ -91,15 +92,15 @@ def fragment_index_search(
 def covered_share(
     peaks: NDArray[np.integer], mass: NDArray[np.float64], fragment_absolute: float, fragment_relative: float
 ) -> NDArray[np.float64]:
-    """Of the range of m/z of queries with so many peaks and such masses (dalton), the share that tolerances cover, as the ions see it."""
+    """Return the fraction of the m/z range of queries covered by tolerances, from their peak counts and masses (dalton)."""
     reach = min(1.0, CROWDING * 2.0 * (fragment_absolute + fragment_relative * _TYPICAL_FRAGMENT))
     return np.minimum(1.0, peaks * reach / np.maximum(mass, 100.0))
 
 
 def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *, is_modified: bool) -> NDArray[np.float64]:
-    """What queries cost beside each other where every candidate is scored, (q,), in no unit.
+    """Return relative costs (q,) of queries in exhaustive scoring.
 
-    A candidate costs a look, and of each of its forms, as many as modifications find places, as many ions as it has residues.
+    A candidate costs one lookup and, for each modified form, as many ions as it has residues.
     """
     return (candidates + COST_OF_QUERY) * (1.0 + (mass / _MASS_OF_A_LOOK) ** (2 if is_modified else 1))
 
@@ -108,14 +109,22 @@ def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *,
 
 
 class OperationCounts(NamedTuple):
-    """Operations asked of a card.
+    """Operations of a GPU.
 
     Attributes
     ----------
-    rounds : batches. operations : innermost steps of all threads, see the functions. memory_blocks : of 32 bytes, read or written in
-    global memory by those steps; an estimate. words_in, words_out : of 4 bytes, between host and device.
-    transfers : copies, where they are many.
-    shared_bytes : the most that a block has, besides the static part.
+    rounds
+        Batches.
+    operations
+        Innermost steps of all threads, see the functions.
+    memory_blocks
+        Estimated blocks of 32 bytes read or written in global memory.
+    words_in, words_out
+        Words of 4 bytes copied from and to the host.
+    transfers
+        Number of copies, if many.
+    shared_bytes
+        Maximum dynamic shared memory of a block.
     """
 
     rounds: int
@@ -128,7 +137,7 @@ class OperationCounts(NamedTuple):
 
 
 def total(*works: OperationCounts) -> OperationCounts:
-    """Of several pieces of work, one after the other."""
+    """Return the sum of successive works."""
     sums = (sum(values) for values in zip(*works, strict=True))
     return OperationCounts(*sums)._replace(shared_bytes=max(work.shared_bytes for work in works))
 
@@ -148,13 +157,24 @@ def spectrum_search(
     shared_bytes: int,
     rounds: int = 1,
 ) -> OperationCounts:
-    """Queries whose peptides are on the device, one by one, see `proteoscope.kernels.cuda.scoring`.
+    """Return the operations of searching queries one by one among peptides on the device, see `proteoscope.kernels.cuda.scoring`.
 
     Parameters
     ----------
-    items : blocks. candidates : in all windows. ions : of all forms of the candidates, (length - 1) x series x charges for each: a look
-    into the bit table is an operation. kept, slots, bins : of the hits. windows : combinations of modifications and isotope errors.
-    with_heights : of peaks, for XCorr. rounds : batches.
+    items
+        Blocks.
+    candidates
+        In all windows.
+    ions
+        Ions of all forms of the candidates, (length - 1) x series x charges each: a look-up in the bit table is an operation.
+    kept, slots, bins
+        Of the hits.
+    windows
+        Combinations of modifications and isotope errors.
+    with_heights
+        Of peaks, for XCorr.
+    rounds
+        Batches.
     """
     out = queries * (kept * (13 + 2 * slots) + 8 + 4 * bins)
     return OperationCounts(
@@ -177,7 +197,7 @@ def spectrum_search_bytes(
 
 
 def index_building(*, forms: int, ions: int, slots: int, chunks: int) -> OperationCounts:
-    """A fragment-ion index, or a part of it, see `kernels.cuda.fragment_index`; an ion that is counted or placed is an operation."""
+    """Return the operations of building a fragment-ion index or a part of it, one per ion."""
     in_bytes = 8 * forms + 2 * slots * forms + 16 * (chunks + 1)
     return OperationCounts(1, 2 * ions, 2 * ions + in_bytes // _BLOCK, -(-in_bytes // _WORD), 0, 0, 4 if slots else 2)
 
@@ -196,12 +216,20 @@ def index_search(
     shared_bytes: int,
     rounds: int = 1,
 ) -> OperationCounts:
-    """Queries in an index that is on the device, see `proteoscope.kernels.cuda.fragment_index`.
+    """Return the operations of searching queries in an index on the device, see `proteoscope.kernels.cuda.fragment_index`.
 
     Parameters
     ----------
-    segments : ranges of keys of all queries. windows : of a query. pairs : of a query and a chunk. visits : postings in the ranges.
-    scores : entries of the two tables. A posting that is visited, and a counter that is looked at, is an operation.
+    segments
+        Ranges of keys of all queries.
+    windows
+        Of a query.
+    pairs
+        Of a query and a chunk.
+    visits
+        Postings in the ranges.
+    scores
+        Entries of the two tables. A posting that is visited, and a counter that is looked at, is an operation.
     """
     in_bytes = 4 * (queries + 1) + 10 * segments + 8 * windows * queries + 4 * scores + 12 * kept * queries + 16 * pairs
     out_words = queries * (3 * kept + bins)
@@ -210,10 +238,12 @@ def index_search(
 
 
 def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, looked_at: int, rounds: int = 1) -> OperationCounts:
-    """Counting the peptides of a digest, see `proteoscope.kernels.cuda.digestion`; a residue that a peptide is lengthened by is an
-    operation.
+    """Return the operations of counting the peptides of a digest, one per residue added to a peptide.
 
-    `looked_at`: those of all first residues together; with a digest that is not specific the longest peptide for each.
+    Parameters
+    ----------
+    looked_at
+        Residues from all first residues together; for unspecific digestion the longest peptide of each.
     """
     in_bytes = residues + 8 * (proteins + 1) + 8 * (shares + 1) + 26 * 26 + 8 * (26 + 12)
     return OperationCounts(rounds, looked_at, residues // _BLOCK + looked_at // _BLOCK, -(-in_bytes // _WORD), shares * buckets, 0, 6)

@@ -1,8 +1,8 @@
-"""What computes: one protocol for the processor and for every card, and the package of kernels that each of them runs.
+"""Protocol of devices, CPU and GPU, and their kernel packages.
 
-`proteoscope.kernels.cpu` and `proteoscope.kernels.cuda` hold the same classes and functions. A class takes its device first; what it is
-asked to do is a generator that yields how far it is, at least every tenth of a second or two, so that whoever drives it can look at a
-cancel and measure a speed. Closing the generator ends the work.
+`proteoscope.kernels.cpu` and `proteoscope.kernels.cuda` have the same classes and functions. A class takes its device first; its methods
+are generators that yield their progress at least every tenth of a second or two, so that the caller can check for cancellation and measure
+speeds. Closing the generator ends the work.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ StopFlag: TypeAlias = NDArray[np.uint8]
 
 
 class DeviceError(RuntimeError):
-    """The device failed, or a kernel does not compile; the message says how. What ran on it must be run again elsewhere."""
+    """Raised if the device failed or a kernel does not compile; its work must be repeated elsewhere."""
 
 
 class DeviceMemoryError(DeviceError):
-    """The device has not enough free memory; a smaller batch may fit."""
+    """Raised if the device has not enough free memory; a smaller batch may fit."""
 
 
 class UnsupportedSearchError(DeviceError):
@@ -34,13 +34,16 @@ class UnsupportedSearchError(DeviceError):
 
 
 class Device(Protocol):
-    """A processor with so many threads, or a card.
+    """A CPU with a number of threads, or a GPU.
 
     Attributes
     ----------
-    name : "cpu", "cuda:0": as messages call it. kernels : which package of `proteoscope.kernels` has its kernels, "cpu" or "cuda"; empty
-        for a device of another machine.
-    is_processor : its memory is the caller's, its threads are taken from what feeds the cards.
+    name
+        Display name: "cpu", "cuda:0".
+    kernels
+        Package of `proteoscope.kernels` with its kernels, "cpu" or "cuda"; '' for a device of another machine.
+    is_processor
+        True if it uses the caller's memory, and threads that also feed GPUs.
     """
 
     name: str
@@ -49,11 +52,11 @@ class Device(Protocol):
 
 
 def twin(device: Device, module: str) -> ModuleType:
-    """The module of this name among the kernels of a device; imported when first asked for."""
+    """Import and return the module of this name among the kernels of a device."""
     found: ModuleType = getattr(kernels.cuda if device.kernels == "cuda" else kernels.cpu, module)
     return found
 
 
 def stop_flag() -> StopFlag:
-    """A flag that is not set."""
+    """Return a flag that is not set."""
     return np.zeros(1, np.uint8)

@@ -1,4 +1,4 @@
-"""What the kernels of digestion take and fill, the same for the processor and for CUDA: rules, entries of a digest, and the dictionary."""
+"""Data layouts of digestion kernels on CPU and GPU: rules, entries of a digest, and the dictionary."""
 
 from __future__ import annotations
 
@@ -28,21 +28,32 @@ DICTIONARY_TYPES: dict[str, type[np.generic]] = {
     "pointer": np.int64,
     "occurrence": np.uint32,
 }
-"""Of the columns of a `PeptideDictionary`."""
+"""Data types of the columns of a `PeptideDictionary`."""
 
 
 class DigestionRules(NamedTuple):
-    """Which peptides proteins have. Masses are int64, 1e-9 Da.
+    """Rules of digestion. Masses are int64, 1e-9 Da.
 
     Attributes
     ----------
-    cleaves : (26, 26) bool, whether the enzyme cuts between a residue and the next.
-    residue_mass : (26,) int64, with fixed modifications, negative for letters that have no mass.
-    terminal_mass : water and fixed terminal modifications.
-    required_ends : 2 for specific, 1 for semi-specific, 0 for non-specific digestion.
-    maximum_missed : missed cleavages allowed inside a peptide (counted but not limited for non-specific digestion).
-    minimum_length, maximum_length : residues. clip_methionine : whether the initial methionine may be lost.
-    minimum_mass, maximum_mass : of peptides. bucket_width : bucket b holds masses from b * bucket_width.
+    cleaves : (26, 26) bool
+        Whether the enzyme cuts between a residue and the next.
+    residue_mass : (26,) int64
+        With fixed modifications, negative for letters that have no mass.
+    terminal_mass
+        Water and fixed terminal modifications.
+    required_ends
+        2 for specific, 1 for semi-specific, 0 for non-specific digestion.
+    maximum_missed
+        Missed cleavages allowed inside a peptide (counted but not limited for non-specific digestion).
+    minimum_length, maximum_length
+        Residues.
+    clip_methionine
+        True if the initial methionine may be lost.
+    minimum_mass, maximum_mass
+        Of peptides.
+    bucket_width
+        Bucket b holds masses from b * bucket_width.
     """
 
     cleaves: NDArray[np.bool_]
@@ -59,13 +70,22 @@ class DigestionRules(NamedTuple):
 
 
 class PeptideEntries(NamedTuple):
-    """Peptides as they are enumerated, a row for each occurrence.
+    """Enumerated peptides, one row per occurrence.
 
     Attributes
     ----------
-    mass : int64, 1e-9 Da. signature : uint64, of the sequence. position : uint32, of the first residue. length : uint8.
-    flags : uint8, the protein ends (bits 0 and 1) and the missed cleavages (from bit 2). letters : uint32, bit k is set where letter k
-        occurs.
+    mass : int64
+        1e-9 Da.
+    signature : uint64
+        Of the sequence.
+    position : uint32
+        Of the first residue.
+    length
+        Uint8.
+    flags : uint8
+        The protein ends (bits 0 and 1) and the missed cleavages (from bit 2).
+    letters : uint32
+        Bit k is set where letter k occurs.
     """
 
     mass: NDArray[np.int64]
@@ -77,24 +97,27 @@ class PeptideEntries(NamedTuple):
 
     @classmethod
     def empty(cls, n: int) -> PeptideEntries:
-        """Room for n."""
+        """Return space for n entries."""
         columns: list[NDArray] = [np.empty(n, kind) for kind in _ENTRY_TYPES]
         return cls(*columns)
 
     def part(self, first: int, last: int) -> PeptideEntries:
-        """The rows `first:last`."""
+        """Return the rows `first:last`."""
         columns: list[NDArray] = [column[first:last] for column in self]
         return PeptideEntries(*columns)
 
 
 class PeptideDictionary(NamedTuple):
-    """Distinct peptides in order of mass, and the lists of their places.
+    """Distinct peptides by mass, and lists of their positions.
 
     Attributes
     ----------
-    mass : float64, dalton. position, length, flags, letters : as of `PeptideEntries`; the position is that of the first occurrence, the
-        protein ends of the occurrences are joined.
-    pointer : int64, the place of each peptide's first entry in `occurrence` (o,) uint32: positions, ascending.
+    mass : float64
+        Dalton.
+    position, length, flags, letters
+        As of `PeptideEntries`; the position is that of the first occurrence, the protein ends of the occurrences are joined.
+    pointer : int64
+        The place of each peptide's first entry in `occurrence` (o,) uint32: positions, ascending.
     """
 
     mass: NDArray[np.float64]
@@ -107,7 +130,7 @@ class PeptideDictionary(NamedTuple):
 
     @classmethod
     def empty(cls, n: int) -> PeptideDictionary:
-        """Room for n peptides and places."""
+        """Return space for n peptides and positions."""
         columns: list[NDArray] = [np.empty(n, kind) for kind in DICTIONARY_TYPES.values()]
         return cls(*columns)
 
@@ -117,10 +140,15 @@ class KnownSites(NamedTuple):
 
     Attributes
     ----------
-    position, modification : (s,) uint32 and uint8, a residue of all proteins and which modification; in order of both, no pair twice.
-    place : (m,) int64, of each modification as in `proteoscope.kernels.layouts.ModificationArrays`: peptides that begin (1, 3) or end (2,
-        4) with its residue may carry it, or all (0). is_on_residue : (m,) bool, whether it sits on the residue there and not on the end.
-    mass : (m,) float64, dalton, what a peptide is heavier by.
+    position, modification : (s,) uint32
+        And uint8, a residue of all proteins and which modification; in order of both, no pair twice.
+    place : (m,) int64
+        Of each modification as in `proteoscope.kernels.layouts.ModificationArrays`: peptides that begin (1, 3) or end (2, 4) with its
+        residue may carry it, or all (0).
+    is_on_residue : (m,) bool
+        Whether it sits on the residue there and not on the end.
+    mass : (m,) float64
+        Dalton, what a peptide is heavier by.
     """
 
     position: NDArray[np.uint32]
@@ -131,10 +159,16 @@ class KnownSites(NamedTuple):
 
 
 class KnownFormRules(NamedTuple):
-    """Which forms there are of a peptide with known modifications.
+    """Rules for forms of a peptide with known modifications.
 
-    `maximum_modifications` in a form; `maximum_forms` of a peptide. `variable_mass`, `variable_mask`, `variable_place`: the variable
-    modifications of the search, as in `proteoscope.kernels.layouts.ModificationArrays`.
+    Attributes
+    ----------
+    maximum_modifications
+        Per form.
+    maximum_forms
+        Per peptide.
+    variable_mass, variable_mask, variable_place
+        Variable modifications of the search, as in `proteoscope.kernels.layouts.ModificationArrays`.
     """
 
     maximum_modifications: int
@@ -145,10 +179,14 @@ class KnownFormRules(NamedTuple):
 
 
 class FormSources(NamedTuple):
-    """What forms with known modifications are made of.
+    """Input of the listing of forms with known modifications.
 
-    `dictionary` : `PeptideDictionary`, whose `pointer` is (n + 1,). `residues` (r,) uint8, of the proteins; those from `first_decoy` on
-    are decoys', whose modifications do not count for a peptide that is a target too.
+    Attributes
+    ----------
+    dictionary
+        `PeptideDictionary`, whose `pointer` is (n + 1,).
+    residues
+        (r,) uint8, of the proteins; those from `first_decoy` are decoys, whose modifications do not apply to target peptides.
     """
 
     dictionary: PeptideDictionary
@@ -159,8 +197,17 @@ class FormSources(NamedTuple):
 
 
 class KnownForms(NamedTuple):
-    """n forms with known modifications: `peptide` (n,) int64, a row of the dictionary; `mass` (n,) float64, dalton; `site` and
-    `modification` (n, s) uint8, a row of `proteoscope.kernels.layouts.PeptideArrays.known_site` and `known_modification`."""
+    """n forms with known modifications.
+
+    Attributes
+    ----------
+    peptide
+        (n,) int64, row of the dictionary.
+    mass
+        (n,) float64, dalton.
+    site, modification
+        (n, s) uint8, as a row of `proteoscope.kernels.layouts.PeptideArrays.known_site` and `known_modification`.
+    """
 
     peptide: NDArray[np.int64]
     mass: NDArray[np.float64]
@@ -169,6 +216,6 @@ class KnownForms(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, maximum_modifications: int) -> KnownForms:
-        """Room for n."""
+        """Return space for n forms."""
         shape = n, maximum_modifications
         return cls(np.empty(n, np.int64), np.empty(n), np.empty(shape, np.uint8), np.empty(shape, np.uint8))

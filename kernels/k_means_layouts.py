@@ -37,40 +37,47 @@ __all__ = [
 ]
 
 NEVER, AT_THE_END, IN_PIECES = range(3)
-"""When an assignment tells sums: never, of all items at its end, or as often as the end moves of those between."""
+"""When an assignment reports sums: never, for all items at its end, or as often as its end advances."""
 POINTS_OF_RUN = 256
-"""Points are divided in runs of so many: what is told of them ends with one."""
+"""Points per run; reports end with a run."""
 LOW_BITS = 21
-"""Of a sum, when it is squared: a sum is high * 2^21 + low, and the products of such halves can be added up in 64 bits."""
+"""Low bits of a sum when squared: it is split as high * 2^21 + low, so that products of halves sum within 64 bits."""
 
 _WEIGHT_BITS = 11  # of a key with its weight, which is at most UNIT_LENGTH
 
 
 class PointSums(NamedTuple):
-    """What the points of each of k clusters add up to: `sums` (k, d) int64, `counts` (k,) int64."""
+    """Sums of the points of each of k clusters: `sums` (k, d) int64, `counts` (k,) int64."""
 
     sums: NDArray[np.int64]
     counts: NDArray[np.int64]
 
     def centroids(self) -> NDArray[np.float64]:
-        """(k, d): the means; zeros of clusters without a point."""
+        """Return the means (k, d); zeros for empty clusters."""
         return self.sums / np.maximum(self.counts, 1)[:, None].astype(np.float64)
 
 
 class VectorTerms(NamedTuple):
-    """Of each centroid, for the value of a vector x to it, ``dot(x, sum) * factor - square``: `factor` is 2 / count, `square` its squared
-    length. Both (k,) float64. A cluster without a vector has the value of minus infinity."""
+    """Terms of each centroid for the value of a vector x, ``dot(x, sum) * factor - square``.
+
+    `factor` is 2 / count, `square` its squared length, both (k,) float64. An empty cluster has the value minus infinity.
+    """
 
     factor: NDArray[np.float64]
     square: NDArray[np.float64]
 
 
 class VectorSums(NamedTuple):
-    """What the sparse vectors of each of k clusters add up to. As centroids: the sums divided by the counts.
+    """Sums of the sparse vectors of each of k clusters. As centroids: the sums divided by the counts.
 
     Attributes
     ----------
-    keys : (m,) int64, ascending: bin * k + cluster. sums : (m,) int64, positive. counts : (k,) int64.
+    keys : (m,) int64
+        Ascending: bin * k + cluster.
+    sums : (m,) int64
+        Positive.
+    counts : (k,)
+        Int64.
     """
 
     keys: NDArray[np.int64]
@@ -78,7 +85,7 @@ class VectorSums(NamedTuple):
     counts: NDArray[np.int64]
 
     def centroids(self) -> VectorSums:
-        """Itself: centroids are kept as sums and counts."""
+        """Return self, since centroids are stored as sums and counts."""
         return self
 
     def terms(self) -> VectorTerms:
@@ -94,13 +101,13 @@ class VectorSums(NamedTuple):
         return VectorTerms(np.where(self.counts > 0, 2.0 / n, 0.0), np.where(self.counts > 0, whole / n / n, np.inf))
 
     def of(self, clusters: NDArray[np.bool_]) -> VectorSums:
-        """Those of chosen clusters alone, (k,) bool; the others have nothing."""
+        """Return only the selected clusters, (k,) bool; others are empty."""
         chosen = clusters[self.keys % len(self.counts)]
         return VectorSums(self.keys[chosen], self.sums[chosen], np.where(clusters, self.counts, 0))
 
 
 class Assigned(NamedTuple):
-    """How far an assignment is: `end`, and, where they are told, the sums of the items since the last that were told."""
+    """Progress of an assignment: `end`, and, if reported, the sums of the items since the last report."""
 
     end: int
     sums: Any = None
@@ -111,8 +118,14 @@ class Rounds(NamedTuple):
 
     Attributes
     ----------
-    n : rounds that were done. centroids : those to which the last assigned. sums : what came of it. changed : labels that differ from those
-        of the round before.
+    n
+        Rounds that were done.
+    centroids
+        Those to which the last assigned.
+    sums
+        What came of it.
+    changed
+        Labels that differ from those of the round before.
     """
 
     n: int
@@ -122,7 +135,7 @@ class Rounds(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What a round comes to of some items, whose labels stay where they are: their sums, and how many labels changed."""
+    """Result of a round for some items, whose labels stay in place: sums, and the number of changed labels."""
 
     sums: Any
     changed: int
@@ -138,7 +151,7 @@ class Assigner(Protocol):
 
 
 def total_sums(parts: Sequence[Any]) -> Any:
-    """What several parts of the items add up to."""
+    """Return the total of several parts."""
     if len(parts) == 1:
         return parts[0]
     counts = np.sum([part.counts for part in parts], axis=0)
@@ -153,7 +166,7 @@ def total_sums(parts: Sequence[Any]) -> Any:
 
 
 def keep_empty(old: Any, sums: PointSums | VectorSums) -> Any:
-    """The centroids of sums; a cluster that has none of the items keeps its old one."""
+    """Return the centroids of sums; an empty cluster keeps its old centroid."""
     empty = sums.counts == 0
     if not empty.any():
         return sums.centroids()
@@ -163,7 +176,7 @@ def keep_empty(old: Any, sums: PointSums | VectorSums) -> Any:
 
 
 def movement(old: Any, new: Any) -> float:
-    """How far all centroids moved: the sum of the squared distances."""
+    """Return the total movement of centroids: the sum of squared distances."""
     if isinstance(old, VectorSums):
         k = len(old.counts)
         one, other = (part.sums / part.counts[part.keys % k] for part in (old, new))
@@ -192,7 +205,7 @@ def moved_centroids(old: VectorSums, new: VectorSums) -> NDArray[np.bool_]:
 
 
 def sums_of(vectors: VectorArrays, labels: NDArray[np.integer], k: int, first: int, last: int) -> VectorSums:
-    """What the vectors `first:last` of each cluster add up to; those with a negative label are in none."""
+    """Return the sums of the vectors `first:last` by cluster; those with a negative label are skipped."""
     elements = slice(int(vectors.offsets[first]), int(vectors.offsets[last]))
     of_elements = np.repeat(labels[first:last].astype(np.int64), np.diff(vectors.offsets[first : last + 1]))
     keys = (vectors.bins[elements] * np.int64(k) + of_elements) << _WEIGHT_BITS | vectors.weights[elements]
@@ -207,12 +220,16 @@ def sums_of(vectors: VectorArrays, labels: NDArray[np.integer], k: int, first: i
 def tally_through_host(
     search: Assigner, centroids: Any, previous: Any, labels: NDArray[np.int32], first: int, last: int, *, is_labelled: bool
 ) -> Generator[None, None, Tally]:
-    """A round with the items `first:last`.
+    """Run a round with the items `first:last`.
 
     Parameters
     ----------
-    previous : the centroids of the round before, None in the first, which changes all labels. labels : (n,) int32, to fill.
-    is_labelled : whether `labels` are those of the round before; they are made again where they are not.
+    previous
+        The centroids of the round before, None in the first, which changes all labels.
+    labels : (n,) int32
+        To fill.
+    is_labelled
+        True if `labels` are those of the round before; they are made again where they are not.
 
     Yields
     ------
@@ -234,12 +251,14 @@ def tally_through_host(
 def rounds_through_host(
     search: Assigner, centroids: Any, labels: NDArray[np.int32], rounds: int, tolerance: float
 ) -> Generator[int, None, Rounds]:
-    """Rounds one after the other, with centroids that come from the sums each time.
+    """Iterate with centroids computed from the sums of each round.
 
     Parameters
     ----------
-    labels : (n,) int32, those of the round before, or -2; to fill. tolerance : centroids that move no further, squared and all together,
-        end it; 0: only labels do, when none changes.
+    labels : (n,) int32
+        Those of the round before, or -2; to fill.
+    tolerance
+        Centroids that move no further, squared and all together, end it; 0: only labels do, when none changes.
 
     Yields
     ------

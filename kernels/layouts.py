@@ -62,7 +62,7 @@ class SpectrumArrays(NamedTuple):
 
 
 class QueryArrays(NamedTuple):
-    """What is searched: a spectrum with one assumed charge, in order of mass."""
+    """Queries: spectra with one assumed charge, ordered by mass."""
 
     spectrum: NDArray[np.int64]
     charge: NDArray[np.int64]
@@ -70,21 +70,21 @@ class QueryArrays(NamedTuple):
 
 
 def _nothing(kind: type[np.generic], *shape: int) -> NDArray:
-    """No elements, as those of a mapped file: the kernels need not be compiled for both."""
+    """Return an empty array like those of a mapped file, so that kernels need not be compiled for both."""
     empty = np.zeros(shape, kind)
     empty.flags.writeable = False
     return empty
 
 
 class PeptideArrays(NamedTuple):
-    """The dictionary of distinct peptides in order of mass (dalton, fixed modifications included), and the residues it points into.
+    """Distinct peptides ordered by mass (dalton, fixed modifications included), and the residues they point into.
 
-    `letters` has bit k set where letter k occurs: most peptides that cannot carry a modification are known by it alone.
+    `letters` has bit k set if capital k occurs, which suffices to exclude most peptides that cannot carry a modification.
 
-    An entry may carry modifications that are known at its residues, which its mass includes: `known` (n,) uint32 is the row of
-    `known_site` and `known_modification` (k, s) uint8 that tells which, 0 for none, and has no elements where no entry carries any. A row
-    names at most s sites (0 N-terminus, 1..length, length + 1 C-terminus) and modifications, in order of modification and site, then 255
-    in both; row 0 is 255. With further modifications a peptide carries at most s together.
+    An entry may have modifications known at its residues, included in its mass: `known` (n,) uint32 is its row of `known_site` and
+    `known_modification` (k, s) uint8, 0 for none, and is empty if no entry has any. A row lists at most s sites (0 N-terminus, 1..length,
+    length + 1 C-terminus) and modifications, ordered by modification and site, then 255 in both; row 0 is 255. Together with further
+    modifications a peptide has at most s.
     """
 
     mass: NDArray[np.float64]
@@ -102,12 +102,20 @@ class PeptideArrays(NamedTuple):
 
 
 class ModificationArrays(NamedTuple):
-    """Variable modifications and their combinations, and modifications that peptides carry at known residues.
+    """Variable modifications and their combinations, and modifications known at residues.
 
-    `mass` (m,) float64 Da, those at known residues behind the v variable ones; `residue_mask` (v,) uint32 with bit k for letter k (all
-    ones: any residue); `place` (m,) int64: 0 anywhere, 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein
-    C-terminus. `combination_mass` (c,) float64 Da and `combination_count` (c, v) int64: the multisets of variable modifications that a
-    peptide may carry, the empty one first. `maximum_forms`: site arrangements tried for one peptide and combination.
+    Attributes
+    ----------
+    mass
+        (m,) float64 Da, known ones after the v variable ones.
+    residue_mask
+        (v,) uint32 with bit k for capital k (all ones: any residue).
+    place
+        (m,) int64: 0 anywhere, 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
+    combination_mass, combination_count
+        (c,) float64 Da and (c, v) int64: multisets of variable modifications of a peptide, the empty one first.
+    maximum_forms
+        Site arrangements tried per peptide and combination.
     """
 
     mass: NDArray[np.float64]
@@ -148,11 +156,22 @@ class ScoringSettings(NamedTuple):
 
 
 class HitArrays(NamedTuple):
-    """The best candidates of each query, best first, and what the other candidates scored.
+    """Best candidates of each query, best first, and scores of all candidates.
 
-    `score` (q, k) float32; `peptide` (q, k) int64, -1 where there is none; `isotope_error` (q, k) int8; `site` and `modification` (q, k, s)
-    uint8: places of the variable modifications (0 N-terminus, 1..L, L + 1 C-terminus) and which (255: none). `n_candidates` (q,) int64;
-    `histogram` (q, b) int32 counts candidates by score, `histogram_width` a bin.
+    Attributes
+    ----------
+    score
+        (q, k) float32.
+    peptide
+        (q, k) int64, -1 for none.
+    isotope_error
+        (q, k) int8.
+    site, modification
+        (q, k, s) uint8: sites of variable modifications (0 N-terminus, 1..L, L + 1 C-terminus) and their indices (255: none).
+    n_candidates
+        (q,) int64.
+    histogram, histogram_width
+        (q, b) int32 counts of candidates by score, and the bin width.
     """
 
     score: NDArray[np.float32]
@@ -179,11 +198,11 @@ class MatchArrays(NamedTuple):
 
 
 class PeptidoformCode(NamedTuple):
-    """How the number of a candidate is put together: combination, isotope error, peptide, arrangement, from the highest bits down.
+    """Encoding of a candidate's number: combination, isotope error, peptide, arrangement, from the highest bits down.
 
     A candidate's number is `((combination << ISOTOPE_BITS | e) << peptide_bits | peptide) << arrangement_bits | arrangement`, with `e` the
-    row of `ScoringSettings.isotope_errors`; a form's number has `e` = 0. Candidates in order of it are those of the exhaustive search in
-    the order in which that scores them. `isotope_shift` = peptide_bits + arrangement_bits is where `e` begins.
+    row of `ScoringSettings.isotope_errors`; a form's number has `e` = 0. Its order is that in which the exhaustive search scores
+    candidates. `isotope_shift` = peptide_bits + arrangement_bits is the first bit of `e`.
     """
 
     peptide_bits: int
@@ -192,18 +211,26 @@ class PeptidoformCode(NamedTuple):
 
 
 class FragmentIndexArrays(NamedTuple):
-    """The fragment ions of all forms (peptides with an arrangement of variable modifications) of one range of mass.
+    """Fragment ions of all forms (peptides with an arrangement of variable modifications) of a mass range.
 
-    Forms are in order of mass and cut into chunks of `PEPTIDOFORMS_OF_CHUNK`. The postings (an ion and its form) of chunk c are
-    `chunk_start[c]:chunk_start[c + 1]`, in order of the ions' 32-bit keys: the neutral mass of the fragment (m/z of the singly charged ion
-    less a proton) in units of 1 / `KEYS_OF_DALTON`, rounded down.
+    Forms are ordered by mass and cut into chunks of `PEPTIDOFORMS_OF_CHUNK`. The postings (an ion and its form) of chunk c are
+    `chunk_start[c]:chunk_start[c + 1]`, ordered by the ions' 32-bit keys: the neutral fragment mass (m/z of the singly charged ion minus a
+    proton) in units of 1 / `KEYS_OF_DALTON`, rounded down.
 
-    `form_mass` (f,) float64 dalton, ascending; `form_code` (f,) int64,
-    the forms' numbers (`PeptidoformCode`); `chunk_start` (c + 1,) int64;
-    `bin_start` (c, b + 1) uint32: counted from the chunk's first, the first posting whose key >> `bin_shift` is not below the bin
-    (`bin_shift` is at most 16);
-    `key` (p,) uint16: the low 16 bits of the key, for the bin tells the others; `form` (p,) uint16: number of the form in its chunk, with
-    the bit `C_TERMINAL` where the ion counts from the C-terminus.
+    Attributes
+    ----------
+    form_mass
+        (f,) float64 dalton, ascending.
+    form_code
+        (f,) int64, numbers of the forms (`PeptidoformCode`).
+    chunk_start
+        (c + 1,) int64.
+    bin_start
+        (c, b + 1) uint32: relative to the chunk's first, the first posting whose key >> `bin_shift` (at most 16) is not below the bin.
+    key
+        (p,) uint16: the low 16 bits of the key, since the bin implies the others.
+    form
+        (p,) uint16: number of the form in its chunk, with the bit `C_TERMINAL` for C-terminal ions.
     """
 
     form_mass: NDArray[np.float64]
@@ -216,10 +243,16 @@ class FragmentIndexArrays(NamedTuple):
 
 
 class SegmentArrays(NamedTuple):
-    """What queries look for in a fragment index: ranges of keys, of one fragment charge disjoint, each with the weight of its peak.
+    """Key ranges looked up in a fragment index, disjoint for each fragment charge, with peak weights.
 
-    `offsets` (q + 1,) int64; `low`, `high` (n,) uint32: half-open ranges of 32-bit keys; `weight` (n,) uint16 in the units of
-    `ScoreTables.weight_scale`.
+    Attributes
+    ----------
+    offsets
+        (q + 1,) int64.
+    low, high
+        (n,) uint32: half-open ranges of 32-bit keys.
+    weight
+        (n,) uint16 in units of `ScoreTables.weight_scale`.
     """
 
     offsets: NDArray[np.int64]
@@ -229,10 +262,10 @@ class SegmentArrays(NamedTuple):
 
 
 class ScoreTables(NamedTuple):
-    """From a form's counter to its score: `(of_count[n] + of_count[c]) + of_dot[dot]` in float32, of a counter `dot << 16 | c << 8 | n`.
+    """Conversion of a form's counter `dot << 16 | c << 8 | n` to its float32 score `(of_count[n] + of_count[c]) + of_dot[dot]`.
 
-    n and c are the matched ions from the N- and the C-terminus, dot the sum of the segments' weights, `weight_scale` units to 1.
-    `of_count` (256,) float32 (zeros for the dot product alone), `of_dot` (d,) float32 for every dot product that can be.
+    n and c are the matched N- and C-terminal ions, dot the sum of segment weights, `weight_scale` units to 1. `of_count` (256,) float32
+    (zeros for the dot product alone), `of_dot` (d,) float32 for every possible dot product.
     """
 
     of_count: NDArray[np.float32]
@@ -241,10 +274,9 @@ class ScoreTables(NamedTuple):
 
 
 class BestArrays(NamedTuple):
-    """The best candidates of each query by the scores of `ScoreTables`, best first, equal scores in order of their numbers.
+    """Best candidates of each query by the scores of `ScoreTables`, best first, ties by number.
 
-    `score` (q, k) float32, -inf where there is none; `code` (q, k) int64, the candidates' numbers (`PeptidoformCode`),
-    -1 where there is none.
+    `score` (q, k) float32, -inf for none; `code` (q, k) int64, numbers of candidates (`PeptidoformCode`), -1 for none.
     """
 
     score: NDArray[np.float32]
@@ -252,9 +284,9 @@ class BestArrays(NamedTuple):
 
 
 class IndexHits(NamedTuple):
-    """What a search in a fragment index adds to: the best candidates of each query, and what all of them scored.
+    """Accumulated results of a fragment index search: best candidates of each query, and scores of all candidates.
 
-    `histogram` (q, b) int32 counts candidates by score, `histogram_width` a bin; `n_candidates` (q,) int64.
+    `histogram` (q, b) int32 counts candidates by score, with bins of `histogram_width`; `n_candidates` (q,) int64.
     """
 
     best: BestArrays

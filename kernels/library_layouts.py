@@ -20,13 +20,13 @@ __all__ = ["COSINE_LENGTH", "ENTROPY_SCALE", "ENTROPY_TOTAL", "MOST_PEAKS", "UNI
 UNITS = 100_000
 """Units of m/z and of mass in a thomson and a dalton."""
 MOST_PEAKS = 256
-"""Of a spectrum."""
+"""Maximum number of peaks of a spectrum."""
 COSINE_LENGTH = 16_384
-"""To which spectra are scaled whose cosines are computed: the squares of their weights add up to about its square."""
+"""Length to which spectra are scaled for cosines: their squared weights sum to about its square."""
 ENTROPY_TOTAL = 32_768
-"""What the weights of a spectrum add up to whose entropy is computed."""
+"""Sum of the weights of a spectrum for spectral entropy."""
 ENTROPY_SCALE = 16_384
-"""Units of the table of entropies in a bit; all that two spectra may reach is 2 * ENTROPY_TOTAL * ENTROPY_SCALE, below 2^31."""
+"""Units per bit of the entropy table; two spectra reach at most 2 * ENTROPY_TOTAL * ENTROPY_SCALE, below 2^31."""
 
 
 class PeakLists(NamedTuple):
@@ -34,8 +34,12 @@ class PeakLists(NamedTuple):
 
     Attributes
     ----------
-    offsets : (n + 1,) int64, from 0; no spectrum has more than `MOST_PEAKS`. mz : (m,) int32, in `UNITS`, ascending in a spectrum, further
-        from each other than twice the tolerance, so that a peak has one partner at most. weight : (m,) uint16, positive.
+    offsets : (n + 1,) int64
+        From 0; no spectrum has more than `MOST_PEAKS`.
+    mz : (m,) int32
+        In `UNITS`, ascending in a spectrum, further from each other than twice the tolerance, so that a peak has one partner at most.
+    weight : (m,) uint16
+        Positive.
     """
 
     offsets: NDArray[np.int64]
@@ -44,11 +48,12 @@ class PeakLists(NamedTuple):
 
 
 class Pools(NamedTuple):
-    """With which references each of q queries is compared: those of some ranges, (q, r) all.
+    """References compared with each of q queries as ranges, (q, r) each.
 
     Attributes
     ----------
-    low, high : int64, each range is the references `low:high`.
+    low, high : int64
+        Each range is the references `low:high`.
     """
 
     low: NDArray[np.int64]
@@ -56,13 +61,22 @@ class Pools(NamedTuple):
 
 
 class Matching(NamedTuple):
-    """When peaks match, and when spectra do.
+    """Conditions for matching peaks and spectra.
 
     Attributes
     ----------
-    absolute : units; relative : thousandths of ppm: peaks match within the sum of both. least : peaks that must match.
-    is_entropy : the similarity, else the cosine. is_shifted : fragments of a reference may lie where they are or be moved by the difference
-        of the masses. nearest : units; references whose mass differs by no more are left out where it is shifted; -1: none.
+    absolute
+        Units.
+    relative
+        Thousandths of ppm: peaks match within the sum of both.
+    least
+        Peaks that must match.
+    is_entropy
+        The similarity, else the cosine.
+    is_shifted
+        Fragments of a reference may lie where they are or be moved by the difference of the masses.
+    nearest
+        Units; references whose mass differs by no more are left out where it is shifted; -1: none.
     """
 
     absolute: int
@@ -74,9 +88,9 @@ class Matching(NamedTuple):
 
 
 def entropy_table() -> NDArray[np.int32]:
-    """x log2 x for whole numbers, less what is linear in x, which cancels in g: (2 ENTROPY_TOTAL + 1,) int32, in 1 / `ENTROPY_SCALE`.
+    """Return x log2 x for integers, minus a linear term that cancels in g: (2 ENTROPY_TOTAL + 1,) int32, in 1 / `ENTROPY_SCALE`.
 
-    x log2(x / 2 N) is at least -2 N / (e ln 2), so that 32 bits hold it.
+    x log2(x / 2 N) is at least -2 N / (e ln 2), which fits 32 bits.
     """
     x = np.arange(2 * ENTROPY_TOTAL + 1, dtype=np.float64)
     x[0] = 1.0

@@ -1,15 +1,15 @@
-"""Match scores of spectra (match score identification, Carroll's thesis, chapter 6): the lists that both backends take, and what counts.
+"""Match scores of spectra (match score identification, Carroll's thesis, chapter 6): input lists of both backends, and the definition.
 
-A spectrum is a list of masses in whole units and the mass of its precursor. A candidate X is shifted by delta, the query's precursor mass
-less its own; the match score of query T and candidate X is
+A spectrum is a list of integer masses and the precursor mass. A candidate X is shifted by delta, the query's precursor mass minus its own;
+the match score of query T and candidate X is
 
     score(T, X) = |T and X| + |T and (X + delta)|,
 
-the masses before a modification and those behind it. The masses that count are those from 0 on and below the precursor's, and so are
-the shifted ones: neither a precursor nor what lies beyond it matches anything.
+the masses before a modification and those after it. Masses from 0 to below the precursor count, shifted ones likewise: neither a precursor
+nor anything beyond it matches.
 
-What a shifted mass x + delta lies below the query's precursor is what x lies below the candidate's. So the second term compares lists as
-the first does, when both are counted from the precursor down: no shift is left.
+The distance of a shifted mass x + delta below the query's precursor equals that of x below the candidate's. The second term thus compares
+lists as the first, counted down from the precursors, without a shift.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ class MassLists(NamedTuple):
 
     Attributes
     ----------
-    offsets : (n + 1,) int64, from 0. masses : (offsets[n],) int32, of each list ascending and distinct. precursors : (n,) int32.
+    offsets : (n + 1,) int64
+        From 0.
+    masses : (offsets[n],) int32
+        Of each list ascending and distinct.
+    precursors : (n,)
+        Int32.
     """
 
     offsets: NDArray[np.int64]
@@ -53,7 +58,10 @@ class MassRows(NamedTuple):
 
     Attributes
     ----------
-    bits : (w,) uint64, bit m % 64 of word m / 64 is set where mass m occurs. before : (w + 1,) int64, bits set in the words before.
+    bits : (w,) uint64
+        Bit m % 64 of word m / 64 is set where mass m occurs.
+    before : (w + 1,) int64
+        Bits set in the words before.
     """
 
     bits: NDArray[np.uint64]
@@ -68,18 +76,24 @@ class MassRows(NamedTuple):
 
     @property
     def n(self) -> int:
-        """How many masses occur."""
+        """Number of masses."""
         return int(self.before[-1])
 
 
 def check_candidates(candidates: MassLists) -> None:
-    """Raises ValueError where precursors are not in ascending order."""
+    """Check that precursors are in ascending order.
+
+    Raises
+    ------
+    ValueError
+        They are not.
+    """
     if np.any(candidates.precursors[1:] < candidates.precursors[:-1]):
         raise ValueError("candidates are not in ascending order of precursor")
 
 
 def counting(lists: MassLists) -> MassLists:
-    """The lists without masses that do not count, below 0 or not below the precursor; the same arrays where there are none."""
+    """Return the lists without masses below 0 or not below the precursor; the same arrays if there are none."""
     offsets, masses, precursors = lists
     has_masses = offsets[1:] > offsets[:-1]
     if np.all(masses[offsets[:-1][has_masses]] >= 0) and np.all(masses[offsets[1:][has_masses] - 1] < precursors[has_masses]):
@@ -94,12 +108,12 @@ def longest(lists: MassLists) -> int:
 
 
 def maximum_matches(queries: MassLists, longest_candidate: int) -> int:
-    """No match score is greater: each mass of the shorter list matches twice at most."""
+    """Return the maximum match score: each mass of the shorter list matches at most twice."""
     return 2 * min(longest(queries), longest_candidate)
 
 
 def score_type(most: int) -> type[np.unsignedinteger]:
-    """The shortest whole numbers that hold scores up to `most`."""
+    """Return the smallest unsigned type that holds scores up to `most`."""
     return np.uint8 if most < 1 << 8 else np.uint16 if most < 1 << 16 else np.uint32
 
 

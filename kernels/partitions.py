@@ -32,14 +32,19 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
 
     Parameters
     ----------
-    cost : (n,) not negative, cost of each item, in order.
-    workers : how many will share the work.
-    maximum_cost : no partition costs more, unless it is a single item (keeps the time between two looks at a cancel short).
-    per_worker : partitions for each worker.
+    cost
+        (n,) non-negative cost of each item, in order.
+    workers
+        Number of workers.
+    maximum_cost
+        Maximum cost of a partition of several items, which bounds the time between cancellation checks.
+    per_worker
+        Partitions per worker.
 
     Returns
     -------
-    The partitions; together they hold each item once. Empty when there are no items.
+    list of Partition
+        Together they hold each item once; empty without items.
     """
     n = len(cost)
     if n == 0:
@@ -65,7 +70,8 @@ def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[
 
     Parameters
     ----------
-    rounds : the share of each, none larger than the one before; of any sum.
+    rounds
+        The share of each, none larger than the one before; of any sum.
     """
     n = len(cost)
     if n == 0:
@@ -79,7 +85,7 @@ def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[
 
 
 def _cuts_within(total: NDArray[np.float64], before: NDArray[np.float64], first: int, last: int, maximum_cost: float) -> list[int]:
-    """Cuts that leave no piece of `first:last` dearer than `maximum_cost`: cuts fall between items, so that a run may exceed its share."""
+    """Return cuts so that no run of `first:last` costs more than `maximum_cost`; cuts fall between items, so that runs may exceed it."""
     cuts = [first]
     while cuts[-1] < last:
         reached = int(np.searchsorted(total, before[cuts[-1]] + maximum_cost, side="right"))

@@ -42,7 +42,7 @@ class IndexTerms(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Place of a score among all where they are listed, lower numbers first; the default is behind the others.
+    """Position of a score in lists, lower numbers first; the default is last.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ SCORE_KINDS: tuple[ScoreKind, ...] = (
         order=Order(2, 1, 1),
     ),
 )
-"""All scores; kernels know each by its place here."""
+"""All scores, in the order by which kernels number them."""
 
 SDP, KSDP, HYPERSCORE, XCORR = 0, 1, 2, 3
 
@@ -228,10 +228,11 @@ def parted_scores(order: Literal["files", "window", "features"]) -> tuple[list[S
 
 
 def score_kind(name: str) -> tuple[int, ScoreKind]:
-    """Return a score's place in `SCORE_KINDS`, and the score.
+    """Return a score's index in `SCORE_KINDS`, and the score.
 
     Raises
     ------
-    KeyError : there is none.
+    KeyError
+        There is none.
     """
     return {one.name: (code, one) for code, one in enumerate(SCORE_KINDS)}[name]

@@ -37,15 +37,15 @@ __all__ = [
 BITS, CODES = 5, 32
 """Bits of an alphabet's code in a word, and how many codes that makes."""
 PADDING = CODES - 1
-"""The code of what is no residue, in every alphabet."""
+"""Code of padding in every alphabet."""
 FORBIDDEN = -(1 << 29)
-"""What the first table gives to padding: no alignment can afford it."""
+"""Reward of padding in the first table, prohibitive for any alignment."""
 ANGLE_STEPS, LENGTH_STEPS = 8192, 2049
-"""Differences of angles and of lengths that are told apart; lengths that differ by more count as if they differed by the most."""
+"""Number of distinct differences of angles and of lengths; larger length differences are clipped."""
 ELEMENT_UNITS = 1 << 16
 """Whole numbers to a reward of one in the alignment of elements."""
 MAXIMUM_CELLS = 1 << 26
-"""Of an alignment by distances, a byte each; longer pairs of chains keep the alignment they come with."""
+"""Maximum cells of an alignment by distance, one byte each; longer pairs of chains retain their initial alignment."""
 
 
 class StructureArrays(NamedTuple):
@@ -70,7 +70,7 @@ class StructureArrays(NamedTuple):
         return np.diff(self.offsets)
 
     def chain(self, i: int) -> StructureArrays:
-        """One chain alone."""
+        """Return one chain."""
         residues = slice(int(self.offsets[i]), int(self.offsets[i + 1]))
         elements = slice(int(self.element_offsets[i]), int(self.element_offsets[i + 1]))
         return StructureArrays(
@@ -109,9 +109,16 @@ class ChainPairs(NamedTuple):
 
     Attributes
     ----------
-    position : (r, 3) float64, Cα of all chains in Å, one chain after the other. offsets : (c + 1,) int64, where each begins.
-    fixed, mobile : (n,) int64, the chains of each pair by their numbers; the second is moved onto the first.
-    start_pairs : (k, 2) int32, rows of both, ascending. start_offsets : (n + 1,) int64; an alignment may be empty.
+    position : (r, 3) float64
+        Cα of all chains in Å, one chain after the other.
+    offsets : (c + 1,) int64
+        Where each begins.
+    fixed, mobile : (n,) int64
+        The chains of each pair by their numbers; the second is moved onto the first.
+    start_pairs : (k, 2) int32
+        Rows of both, ascending.
+    start_offsets : (n + 1,) int64
+        An alignment may be empty.
     """
 
     position: NDArray[np.float64]
@@ -123,7 +130,7 @@ class ChainPairs(NamedTuple):
 
     @classmethod
     def joined(cls, every: Sequence[ChainPairs]) -> ChainPairs:
-        """The pairs of several, one after the other."""
+        """Concatenate pairs."""
         chains = np.cumsum([0, *(len(some.offsets) - 1 for some in every)])
         lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(some.offsets) for some in every)])
         starts = np.concatenate([np.zeros(1, np.int64), *(np.diff(some.start_offsets) for some in every)])
@@ -145,7 +152,7 @@ class ChainPairs(NamedTuple):
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """(n + 1,) where the pairs of residues of each have room: as many as the shorter chain has residues."""
+        """(n + 1,) starts of the space for aligned residues of each pair, as many as the shorter chain has residues."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.lengths[0])])
 
 
@@ -154,10 +161,16 @@ class FoundSuperpositions(NamedTuple):
 
     Attributes
     ----------
-    moves : (n, 12), which move the mobile chain onto the fixed one and are best for the TM-score by the shorter chain.
-    scores : (n, 2) TM-scores by the lengths of the fixed and of the mobile chain, each with its own best superposition of the pairs.
-    rmsd : (n,) Å, of the pairs under `moves`. counts : (n,), how many pairs.
-    pairs : (p, 2) rows of the fixed and the mobile chain, those of pair i from ``places[i]`` on.
+    moves : (n, 12)
+        Which move the mobile chain onto the fixed one and are best for the TM-score by the shorter chain.
+    scores : (n, 2)
+        TM-scores by the lengths of the fixed and of the mobile chain, each with its own best superposition of the pairs.
+    rmsd : (n,)
+        Å, of the pairs under `moves`.
+    counts : (n,)
+        How many pairs.
+    pairs : (p, 2)
+        Rows of the fixed and the mobile chain, those of pair i from ``places[i]`` on.
     """
 
     moves: NDArray[np.float64]
@@ -169,7 +182,7 @@ class FoundSuperpositions(NamedTuple):
 
     @classmethod
     def room(cls, pairs: ChainPairs) -> FoundSuperpositions:
-        """Room for all pairs."""
+        """Return space for all pairs."""
         n, places = len(pairs.fixed), pairs.places
         return cls(
             np.zeros((n, 12)), np.zeros((n, 2)), np.zeros(n), np.zeros(n, np.int64), np.zeros((int(places[-1]), 2), np.int32), places
@@ -177,17 +190,24 @@ class FoundSuperpositions(NamedTuple):
 
 
 class SearchSteps(NamedTuple):
-    """How far a search goes.
+    """Extent of a search.
 
     Attributes
     ----------
-    n_fragments : pairs of pieces of both chains that are aligned sparsely, by every fourth residue of long chains (2 at least).
-    n_sparse : those of them, the best, that are refined so.
-    n_searched : those of these that are aligned and searched in full.
-    n_refined : beginnings, the other ones among them, that are refined once.
-    n_finished : those of them that are refined until nothing is gained.
-    coarse_halvings : lengths of the pieces of an alignment in searches that guide.
-    last_step : residues between two pieces of the alignment in the last searches; 0 for a few of each length.
+    n_fragments
+        Fragment pairs of both chains that are aligned sparsely, by every fourth residue of long chains (2 at least).
+    n_sparse
+        The best of them, refined sparsely.
+    n_searched
+        The best of these, aligned and searched in full.
+    n_refined
+        Starts, other ones included, that are refined once.
+    n_finished
+        The best of them, refined to convergence.
+    coarse_halvings
+        Fragment lengths in preliminary searches.
+    last_step
+        Residues between fragment starts in final searches; 0 for a few of each length.
     """
 
     n_fragments: int
@@ -200,4 +220,4 @@ class SearchSteps(NamedTuple):
 
 
 EFFORTS = {"quick": SearchSteps(160, 32, 6, 8, 3, 2, 40), "thorough": SearchSteps(400, 64, 10, 12, 4, 6, 0)}
-"""Of alignments that are near the best already, and from nothing."""
+"""Efforts for nearly optimal initial alignments, and without any."""

@@ -1,4 +1,4 @@
-"""Texts, and letters with two strands, as the kernels that write lines take them."""
+"""Texts and double-stranded sequences in the form of line-writing kernels."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["SamSequences", "TextArrays"]
 
 
 class TextArrays(NamedTuple):
-    """n texts: `letters` uint8, of all; `offsets` (n + 1,) int64, where each begins."""
+    """n texts: `letters` uint8, concatenated; `offsets` (n + 1,) int64."""
 
     letters: NDArray[np.uint8]
     offsets: NDArray[np.int64]
 
 
 class SamSequences(NamedTuple):
-    """What is aligned: `letters` and `qualities` (empty where there are none), uint8, flat; `offsets`, (n + 1,) int64, into both.
+    """Aligned sequences: `letters` and `qualities` (may be empty), uint8, flat; `offsets`, (n + 1,) int64, into both.
 
-    `complement` : (256,) uint8, each letter's partner on the other strand. `quality_shift` : taken from each quality.
+    `complement` (256,) uint8 maps symbols to the other strand; `quality_shift` is subtracted from qualities.
     """
 
     letters: NDArray[np.uint8]

@@ -1,4 +1,4 @@
-"""What the kernels of ion traces take, the same for the processor and for CUDA: peaks of survey spectra, and windows of them."""
+"""Data layouts of ion trace kernels on CPU and GPU: peaks of MS1 spectra, and windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ class SurveyPeaks(NamedTuple):
 
     Attributes
     ----------
-    mz : (n,) float64, thomson, ascending. intensity : (n,) float32, positive. survey : (n,) int32, number of the spectrum.
+    mz : (n,) float64
+        Thomson, ascending.
+    intensity : (n,) float32
+        Positive.
+    survey : (n,) int32
+        Number of the spectrum.
     """
 
     mz: NDArray[np.float64]
@@ -28,8 +33,12 @@ class TraceWindows(NamedTuple):
 
     Attributes
     ----------
-    low, high : (w,) float64, thomson, both within. first, last : (w,) int32, survey spectra, the last one not within.
-    cell : (w,) int64, the cell of its first survey spectrum.
+    low, high : (w,) float64
+        Thomson, both within.
+    first, last : (w,) int32
+        Survey spectra, the last one not within.
+    cell : (w,) int64
+        The cell of its first survey spectrum.
     """
 
     low: NDArray[np.float64]

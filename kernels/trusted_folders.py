@@ -22,7 +22,7 @@ def cache_folder() -> Path:
 
 
 def why_not_used() -> str:
-    """Return why the folder that `VARIABLE` names is not used; empty if it is, or if none is named."""
+    """Return why the folder named by `VARIABLE` is not used, or ''."""
     named = os.environ.get(VARIABLE)
     folder = untrusted_folder(Path(named)) if named else None
     if folder is None:
@@ -31,7 +31,7 @@ def why_not_used() -> str:
 
 
 def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:
-    """Return the first part of a path through which another user could replace files in the folder; None if there is none.
+    """Return the first part of a path through which another user could replace files in the folder, or None.
 
     A part must belong to this user or the system. Only this user, or a group that has no other member, may write in it; in a folder with
     the sticky bit, as ``/tmp``, others may. The last part must be this user's, or closed to others. Parts that do not exist are not
@@ -39,7 +39,8 @@ def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:
 
     Parameters
     ----------
-    path : Path
+    path
+        Path.
     may_be_sticky : bool
         Whether others may write in the last part too if it has the sticky bit: they can add files, but not replace those of this user.
 

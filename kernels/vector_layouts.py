@@ -19,8 +19,12 @@ class VectorArrays(NamedTuple):
 
     Attributes
     ----------
-    offsets : (n + 1,) int64; the elements of vector i are `offsets[i]:offsets[i + 1]`. bins : (m,) int32, not negative, ascending within a
-        vector. weights : (m,) int16, positive, none above `UNIT_LENGTH`; the squares of a vector add up to about UNIT_LENGTH².
+    offsets : (n + 1,) int64
+        The elements of vector i are `offsets[i]:offsets[i + 1]`.
+    bins : (m,) int32
+        Not negative, ascending within a vector.
+    weights : (m,) int16
+        Positive, none above `UNIT_LENGTH`; the squares of a vector add up to about UNIT_LENGTH².
     """
 
     offsets: NDArray[np.int64]

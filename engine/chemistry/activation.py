@@ -1,7 +1,7 @@
-"""Activations: how precursors are fragmented, and which ion series that makes.
+"""Activations: fragmentation methods of precursors, and the ion series that they produce.
 
-Collisions break the amide bond, into b and y; electron transfer and capture break the bond before it, into c and z; with collisions of what
-electron transfer leaves whole, all four are made (Frese et al. 2012, Anal. Chem. 84:9668).
+Collisions break the amide bond, into b and y; electron transfer and capture break the bond before it, into c and z; collisions of
+precursors that survive electron transfer produce all four (Frese et al. 2012, Anal. Chem. 84:9668).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 __all__ = [
     "Activation",
     "activation_names",
-    "activation_of_filter",
-    "activation_of_text",
-    "activations_of_names",
-    "activations_of_terms",
+    "activation_series",
+    "activations_from_terms",
     "combine_activations",
-    "series_letters",
-    "series_of_name",
+    "named_activation_series",
+    "parse_activation",
+    "parse_activation_names",
+    "parse_filter_activation",
 ]
 
 
 class Activation(IntEnum):
-    """Ways of fragmentation, as columns of spectra hold them."""
+    """Fragmentation methods, as stored in columns of spectra."""
 
     UNKNOWN = 0
     CID = 1
@@ -44,7 +44,7 @@ class Activation(IntEnum):
 
 
 _NAMES = {Activation.UNKNOWN: "", Activation.ETCID: "ETciD", Activation.ETHCD: "EThcD"}
-_BY_NAME = {_NAMES.get(one, one.name).lower(): one for one in Activation if one}
+_BY_NAME = {_NAMES.get(activation, activation.name).lower(): activation for activation in Activation if activation}
 _TERMS = {
     1000133: Activation.CID,
     1000433: Activation.CID,
@@ -63,7 +63,7 @@ _TERMS = {
     1000435: Activation.PD,
     1000262: Activation.IRMPD,
 }
-"""By the numbers of terms of the PSI-MS vocabulary, those of supplemental collisions among them."""
+"""Activations by the numbers of terms of the PSI-MS vocabulary, including supplemental collisions."""
 _COLLISIONS = frozenset({Activation.CID, Activation.HCD, Activation.PQD})
 _ELECTRONS = frozenset({Activation.ETD, Activation.ECD, Activation.EAD})
 _BOTH = frozenset({Activation.ETCID, Activation.ETHCD})
@@ -78,7 +78,7 @@ _WORDS = re.compile(
     r"(?<![a-z])(?:ethcd|etcid|etcad|etshcd|etd ?\+ ?sa|etd|ecd|ead|hcd|cid|cad|pqd|uvpd|irmpd|pd|electron[ -]transfer dissociation"
     r"|electron[ -]capture dissociation|electron[ -]activated dissociation|beam[ -]type|higher[ -]energy|collision(?:al)?)(?![a-z])"
 )
-"""Tried in this order at each place, so that a name that holds another comes first."""
+"""Alternatives are tried in this order: a name precedes the names that it contains."""
 _FILTER = re.compile(r"@([a-z]{2,8})(?![a-z])")
 _OTHER_NAMES = {
     "etcad": "etcid",
@@ -95,31 +95,31 @@ _OTHER_NAMES = {
 }
 
 
-def activation_of_text(text: str) -> Activation:
-    """Return the activation that a text names, both together where it names two.
+def parse_activation(text: str) -> Activation:
+    """Return the activation that a text names; two names are combined.
 
     Examples
     --------
-    >>> [activation_of_text(text).name for text in ("HCD", "etd50.00@hcd20.00", "ETD+SA", "beam-type collision-induced dissociation", "x")]
+    >>> [parse_activation(text).name for text in ("HCD", "etd50.00@hcd20.00", "ETD+SA", "beam-type collision-induced dissociation", "x")]
     ['HCD', 'ETHCD', 'ETCID', 'HCD', 'UNKNOWN']
     """
-    words = (found.replace("-", " ").replace(" +", "+").replace("+ ", "+") for found in _WORDS.findall(text.lower()))
+    words = (word.replace("-", " ").replace(" +", "+").replace("+ ", "+") for word in _WORDS.findall(text.lower()))
     return combine_activations(_BY_NAME[_OTHER_NAMES.get(word, word)] for word in words)
 
 
-def activation_of_filter(text: str) -> Activation:
-    """Return the activation in a filter string of a Thermo scan.
+def parse_filter_activation(text: str) -> Activation:
+    """Return the activation in the filter string of a Thermo scan.
 
     Examples
     --------
-    >>> activation_of_filter("FTMS + p NSI d Full ms2 604.7591@etd50.00@hcd20.00 [120.0000-1220.0000]").name
+    >>> parse_filter_activation("FTMS + p NSI d Full ms2 604.7591@etd50.00@hcd20.00 [120.0000-1220.0000]").name
     'ETHCD'
     """
-    return activation_of_text(" ".join(_FILTER.findall(text.lower())))
+    return parse_activation(" ".join(_FILTER.findall(text.lower())))
 
 
-def activations_of_terms(terms: NDArray[np.int64], spectrum: NDArray[np.int64], n: int) -> NDArray[np.uint8]:
-    """Return the activations of spectra by terms of the PSI-MS vocabulary.
+def activations_from_terms(terms: NDArray[np.int64], spectrum: NDArray[np.int64], n: int) -> NDArray[np.uint8]:
+    """Return the activations of spectra from terms of the PSI-MS vocabulary.
 
     Parameters
     ----------
@@ -131,55 +131,55 @@ def activations_of_terms(terms: NDArray[np.int64], spectrum: NDArray[np.int64], 
     Returns
     -------
     ndarray of uint8, shape (n,)
-        0 where no term names one.
+        0 where no term names an activation.
     """
     bits = np.zeros(n, np.int64)
     for term, activation in _TERMS.items():
-        # No spectrum has a term twice, or it means the same.
+        # A repeated term of a spectrum changes nothing.
         bits[spectrum[terms == term]] |= 1 << activation
     patterns, place = np.unique(bits, return_inverse=True)
-    combined = [combine_activations(one for one in Activation if pattern >> one & 1) for pattern in patterns.tolist()]
+    combined = [combine_activations(kind for kind in Activation if pattern >> kind & 1) for pattern in patterns.tolist()]
     return np.array(combined, np.uint8)[place]
 
 
-def combine_activations(found: Iterable[Activation]) -> Activation:
-    """Return what several activations of one spectrum are together.
+def combine_activations(activations: Iterable[Activation]) -> Activation:
+    """Combine the activations of one spectrum.
 
     Examples
     --------
     >>> combine_activations([Activation.ETD, Activation.HCD]).name, combine_activations([Activation.CID, Activation.HCD]).name
     ('ETHCD', 'HCD')
     """
-    kinds = set(found) - {Activation.UNKNOWN}
+    kinds = set(activations) - {Activation.UNKNOWN}
     electrons, both = kinds & _ELECTRONS, kinds & _BOTH
     if both or (electrons and kinds & _COLLISIONS):
         return Activation.ETHCD if {Activation.ETHCD, Activation.HCD} & kinds else Activation.ETCID
-    # A kind of collision is named besides the collision.
+    # A specific type of collision may be named in addition to the collision.
     return max(electrons or kinds, default=Activation.UNKNOWN)
 
 
-def series_letters(activation: int) -> str:
-    """Return the letters of the ion series that an activation makes; b and y where it is unknown.
+def activation_series(activation: int) -> str:
+    """Return the ion series of an activation, as characters; b and y if it is unknown.
 
     Examples
     --------
-    >>> [series_letters(one) for one in (Activation.UNKNOWN, Activation.HCD, Activation.ETD, Activation.ETHCD)]
+    >>> [activation_series(kind) for kind in (Activation.UNKNOWN, Activation.HCD, Activation.ETD, Activation.ETHCD)]
     ['by', 'by', 'cz', 'bycz']
     """
     return _SERIES.get(Activation(activation), _USUAL_SERIES)
 
 
-def series_of_name(name: str) -> str:
-    """Return the letters of the ion series that an activation makes, by its name; empty for another name."""
+def named_activation_series(name: str) -> str:
+    """Return the ion series of an activation by its name, as characters; '' for another name."""
     return _SERIES.get(_BY_NAME.get(name.lower(), Activation.UNKNOWN), "")
 
 
 def activation_names(activation: NDArray[np.uint8]) -> list[str]:
-    """Return the names of activations, empty where they are unknown."""
-    names = [_NAMES.get(one, one.name) for one in Activation]
-    return [names[one] for one in activation.tolist()]
+    """Return the names of activations, '' for unknown ones."""
+    names = [_NAMES.get(kind, kind.name) for kind in Activation]
+    return [names[code] for code in activation.tolist()]
 
 
-def activations_of_names(names: Iterable[str | None]) -> NDArray[np.uint8]:
-    """Return activations by the names of `activation_names`; unknown for every other text."""
+def parse_activation_names(names: Iterable[str | None]) -> NDArray[np.uint8]:
+    """Return activations from the names of `activation_names`; unknown for all other texts."""
     return np.array([_BY_NAME.get((name or "").lower(), Activation.UNKNOWN) for name in names], np.uint8)

@@ -1,7 +1,7 @@
-"""Modifications by the names that UniProt annotates residues with (its list ptmlist.txt), as modifications of Unimod.
+"""Modifications of Unimod by the names in UniProt's annotations of residues (its list ptmlist.txt).
 
-Names of one chemistry alone are known, from `resources/modifications/uniprot.tsv`: those of several (glycans of unknown composition,
-"N6-methylated lysine") have no mass, and none is guessed.
+Only names of one chemistry are in `resources/modifications/uniprot.tsv`: others (glycans of unknown composition, "N6-methylated lysine")
+have no mass, and none is guessed.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ _OLD_REMARKS = (" (By similarity)", " (Probable)", " (Potential)")
 
 @cache
 def annotated_names() -> dict[tuple[str, str], SearchModification]:
-    """Modifications by UniProt's name and the residue (one letter). Those of a residue name it; those of an end name no residue unless
-    they change it."""
+    """Return modifications by UniProt's name and the one-character residue.
+
+    Modifications of a residue name it; those of a terminus name no residue, unless they change it.
+    """
     lines = resources.path("modifications", "uniprot.tsv").read_text(encoding="utf-8").splitlines()[1:]
     rows = (line.split("\t") for line in lines)
     return {(name, residue): parse_modification(written) for name, residue, written in rows}
 
 
 def annotated_modification(note: str, residue: str) -> SearchModification | None:
-    """The modification that an annotation of a residue names; None where its mass is not known, or the residue is another.
+    """Return the modification that an annotation of a residue names; None if its mass is unknown, or for another residue.
 
     >>> str(annotated_modification("Phosphoserine; by PKA", "S"))
     'Phospho (S)'
@@ -43,8 +45,8 @@ def annotated_modification(note: str, residue: str) -> SearchModification | None
 
 @cache
 def names_digest() -> str:
-    """SHA-256 of all names with what they mean, for keys of what is made by them."""
+    """Return the SHA-256 of all names and their modifications, for cache keys."""
     digest = hashlib.sha256()
-    for (name, residue), one in sorted(annotated_names().items()):
-        digest.update(f"{name}\t{residue}\t{one.mass!r}\t{one.position}\t{one.residues}\n".encode())
+    for (name, residue), modification in sorted(annotated_names().items()):
+        digest.update(f"{name}\t{residue}\t{modification.mass!r}\t{modification.position}\t{modification.residues}\n".encode())
     return digest.hexdigest()

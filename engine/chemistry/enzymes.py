@@ -1,8 +1,8 @@
-"""Cleavage agents of the PSI-MS vocabulary (children of MS:1001045), and what they make of a protein.
+"""Cleavage agents of the PSI-MS vocabulary (children of MS:1001045), and the digestion of proteins.
 
-The vocabulary gives each agent a regular expression. All but two look only at the two residues of a bond, so that an agent is a table of
-26 x 26 bonds; a digestion kernel needs no more than that table. The two that look one residue further (`glutamyl endopeptidase`,
-`proline endopeptidase`) are written here by what the enzyme is known to do at the bond itself, and a comment says so.
+The vocabulary gives each agent a regular expression. All but two depend on the two residues of a bond only, so that an agent is a table
+of 26 x 26 bonds, which is all that a digestion kernel needs. The two that depend on one more residue (`glutamyl endopeptidase`, `proline
+endopeptidase`) are defined here by their specificity at the bond itself, as comments explain.
 """
 
 from __future__ import annotations
@@ -32,12 +32,18 @@ class Enzyme:
 
     Attributes
     ----------
-    name : the PSI-MS name.
-    accession : the PSI-MS accession, ``MS:1001251``.
-    after : residues behind which it cuts, unless the next one is in `not_before`.
-    not_before : residues that protect the bond before them from a cut by `after`.
-    before : residues in front of which it cuts, whatever stands before.
-    synonyms : other names in use.
+    name : str
+        PSI-MS name.
+    accession : str
+        PSI-MS accession, ``MS:1001251``.
+    after : str
+        Residues after which it cuts, unless the next one is in `not_before`.
+    not_before : str
+        Residues that prevent a cut by `after` before them.
+    before : str
+        Residues before which it cuts, regardless of the preceding residue.
+    synonyms : tuple of str
+        Other names in use.
     """
 
     name: str
@@ -52,7 +58,7 @@ class Enzyme:
 
     @cached_property
     def _table(self) -> NDArray[np.bool_]:
-        import numpy as np  # here: parameters, which name enzymes, are listed without it
+        import numpy as np  # slow to import: parameters, which name enzymes, are listed without it
 
         table = np.zeros((26, 26), dtype=np.bool_)
         table[_indices(self.after), :] = True
@@ -62,25 +68,31 @@ class Enzyme:
         return table
 
     def cleavage_table(self) -> NDArray[np.bool_]:
-        """The bonds that it cuts, (26, 26) bool, indexed [residue before the bond - 'A', residue after it - 'A']; read-only."""
+        """Return which bonds it cuts, read-only.
+
+        Returns
+        -------
+        ndarray of bool, shape (26, 26)
+            Indexed by [residue before the bond - 'A', residue after it - 'A'].
+        """
         return self._table
 
     @property
     def is_unspecific(self) -> bool:
-        """Whether it cuts every bond, so that missed cleavages mean nothing."""
+        """True if it cuts every bond, so that missed cleavages are meaningless."""
         return self.after == _ALPHABET and not self.not_before
 
     @property
     def rule(self) -> str:
-        """The rule in words, for the window: ``after K, R; not before P``."""
+        """Rule in words: ``after K, R; not before P``."""
         if self.is_unspecific:
             return "at every bond"
         parts = []
         if self.after:
             parts.append(f"after {', '.join(self.after)}")
         if self.not_before:
-            # Hydroxylamine cuts in front of a single residue: shorter to say which than which not.
-            allowed = [letter for letter in _ALPHABET if letter not in self.not_before]
+            # Hydroxylamine cuts before a single residue: naming that is shorter.
+            allowed = [residue for residue in _ALPHABET if residue not in self.not_before]
             if len(allowed) < len(self.not_before):
                 parts.append(f"only before {', '.join(allowed)}")
             else:
@@ -111,10 +123,10 @@ _ALL = (
     Enzyme("TrypChymo", "MS:1001312", after="FYWLKR", not_before="P"),
     Enzyme("V8-DE", "MS:1001314", after="BDEZ", not_before="P"),
     Enzyme("V8-E", "MS:1001315", after="EZ", not_before="P"),
-    # The vocabulary cuts a run of E only behind its first; here every E is a site, so that the rest of the run is not lost.
+    # The vocabulary cuts a run of E only after its first; here every E is a site, so that peptides of the rest are found.
     Enzyme("glutamyl endopeptidase", "MS:1001917", after="E", synonyms=("Glu-C", "staphylococcal protease")),
     Enzyme("leukocyte elastase", "MS:1001915", after="ALIV", not_before="P"),
-    # The vocabulary asks for H, K or R before the P; the enzyme (EC 3.4.21.26) cuts behind P in any of them.
+    # The vocabulary requires H, K or R before the P; the enzyme (EC 3.4.21.26) cuts after every P.
     Enzyme("proline endopeptidase", "MS:1001916", after="P", not_before="P"),
     Enzyme("2-iodobenzoate", "MS:1001918", after="W"),
     Enzyme("AlphaLP", "MS:1003434", after="TASV", synonyms=("alpha-lytic protease", "alpha-lytic endopeptidase")),
@@ -124,22 +136,25 @@ _ALL = (
     Enzyme("unspecific cleavage", "MS:1001956", after=_ALPHABET),
 )
 
-ENZYMES: dict[str, Enzyme] = {one.name: one for one in _ALL}
-"""Every agent by its PSI-MS name."""
+ENZYMES: dict[str, Enzyme] = {agent.name: agent for agent in _ALL}
+"""All agents by their PSI-MS names."""
 
-_BY_ANY_NAME = {name.lower(): one for one in _ALL for name in (one.name, one.accession, one.name.replace("_", " "), *one.synonyms)}
+_BY_ANY_NAME = {
+    name.lower(): agent for agent in _ALL for name in (agent.name, agent.accession, agent.name.replace("_", " "), *agent.synonyms)
+}
 
 
 def enzyme(name: str) -> Enzyme:
-    """The agent of a PSI-MS name, accession or synonym, whatever its case.
+    """Return the agent with a PSI-MS name, accession or synonym, in any case.
 
     Raises
     ------
-    ParameterError : nothing is called that; the message lists near matches.
+    ParameterError
+        There is no such agent; the message lists similar names.
     """
-    found = _BY_ANY_NAME.get(name.strip().lower())
-    if found is not None:
-        return found
+    agent = _BY_ANY_NAME.get(name.strip().lower())
+    if agent is not None:
+        return agent
 
     near = dict.fromkeys(_BY_ANY_NAME[match].name for match in get_close_matches(name.strip().lower()[:100], _BY_ANY_NAME, n=3, cutoff=0.5))
     hint = f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(ENZYMES)}"
@@ -147,7 +162,7 @@ def enzyme(name: str) -> Enzyme:
 
 
 class PeptideSpan(NamedTuple):
-    """A peptide as a place in its protein: ``sequence[start:stop]``, with the number of sites inside that were not cut."""
+    """A peptide as a range of its protein, ``sequence[start:stop]``, with the number of missed cleavages."""
 
     start: int
     stop: int
@@ -155,16 +170,21 @@ class PeptideSpan(NamedTuple):
 
 
 def cleavage_sites(sequence: str, agent: Enzyme) -> NDArray[np.int64]:
-    """Places where the agent cuts, ascending, (sites,) int64: place i lies between residues i - 1 and i; the ends are none.
+    """Return the positions where the agent cuts, ascending.
 
-    Letters outside A-Z (``*``) are never cut beside.
+    Position i lies between residues i - 1 and i; the ends of the protein are not included. Bonds of characters outside A-Z (``*``) are
+    never cut.
+
+    Returns
+    -------
+    ndarray of int64, shape (sites,)
     """
-    import numpy as np  # parameters are described without loading NumPy
+    import numpy as np  # slow to import: parameters are described without it
 
-    letters = np.frombuffer(sequence.encode("ascii", "replace"), dtype=np.uint8).astype(np.int64) - ord("A")
-    real = (letters >= 0) & (letters < 26)
-    letters[~real] = 0
-    cut = agent.cleavage_table()[letters[:-1], letters[1:]] & real[:-1] & real[1:]
+    codes = np.frombuffer(sequence.encode("ascii", "replace"), dtype=np.uint8).astype(np.int64) - ord("A")
+    is_residue = (codes >= 0) & (codes < 26)
+    codes[~is_residue] = 0
+    cut = agent.cleavage_table()[codes[:-1], codes[1:]] & is_residue[:-1] & is_residue[1:]
     return np.flatnonzero(cut) + 1
 
 
@@ -177,21 +197,30 @@ def digest(
     maximum_length: int | None = None,
     clip_methionine: bool = False,
 ) -> list[PeptideSpan]:
-    """Every peptide of one protein, each place once, ordered by start and stop; plain, as the reference that kernels are tested by.
+    """Return every peptide of a protein once, ordered by start and stop: the reference implementation for tests of the kernels.
 
     A specific peptide begins and ends at a site or at an end of the protein; a semi-specific one does so on at least one side; a
-    non-specific one need not, and its missed cleavages are counted but not limited. So are those of an agent that cuts every bond. With
-    `clip_methionine` a protein that begins with M may also begin behind it, without a missed cleavage for those that keep the M.
+    non-specific one need not, and its missed cleavages are counted but not limited, as are those of an agent that cuts every bond. With
+    `clip_methionine` a protein that begins with M may also begin after it; for peptides that include the M this is not a missed cleavage.
 
     Parameters
     ----------
-    sequence : capitals A-Z.
-    missed_cleavages : sites at most within a peptide.
-    minimum_length, maximum_length : residues, both included; `maximum_length` None: no limit.
+    sequence : str
+        Capitals A-Z.
+    agent : Enzyme
+    missed_cleavages : int
+        Maximum number of sites within a peptide.
+    specificity : str
+        One of `SPECIFICITIES`.
+    minimum_length, maximum_length : int
+        Residues, both included; without `maximum_length` there is no limit.
+    clip_methionine : bool
+        Remove an initial methionine too.
 
     Raises
     ------
-    ParameterError : the specificity is unknown, or a number is negative.
+    ParameterError
+        The specificity is unknown, or a number is negative.
     """
     if specificity not in SPECIFICITIES:
         raise ParameterError(f"specificity {specificity!r} is unknown; expected one of {', '.join(SPECIFICITIES)}")
@@ -212,7 +241,7 @@ def digest(
             if missed > missed_cleavages and not unlimited:
                 break
             ends_at_sites = (start in starts) + (stop in stops)
-            wanted = {"specific": 2, "semi-specific": 1, "non-specific": 0}[specificity]
-            if ends_at_sites >= wanted and stop - start >= minimum_length:
+            required = {"specific": 2, "semi-specific": 1, "non-specific": 0}[specificity]
+            if ends_at_sites >= required and stop - start >= minimum_length:
                 peptides.append(PeptideSpan(start, stop, missed))
     return peptides

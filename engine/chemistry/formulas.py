@@ -1,8 +1,8 @@
-"""Formulas: masses of the elements, of anything that is made of them, and what residues are made of.
+"""Molecular formulas: masses of the elements and of formulas, and formulas of residues.
 
 Element masses: NIST, Atomic Weights and Isotopic Compositions, version 4.1
-(https://www.nist.gov/pml/atomic-weights-and-isotopic-compositions), which takes them from the Atomic Mass Evaluation (Wang et al. 2012,
-Chinese Physics C 36:1603), as does CIAAW. Without NumPy: parameters, which check modifications, are listed without it.
+(https://www.nist.gov/pml/atomic-weights-and-isotopic-compositions), from the Atomic Mass Evaluation (Wang et al. 2012, Chinese Physics C
+36:1603), as CIAAW's. NumPy is not used: parameters, which check modifications, are listed without it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ELEMENT_MASS: dict[str, float] = {
     "K": 38.9637064864,
     "Se": 79.9165218,
 }
-"""Mass of an element's most abundant isotope, or of the isotope that the number names."""
+"""Mass of an element's most abundant isotope, or of the isotope with the number, dalton."""
 
 _FORMULA_TERM = re.compile(
     r"\s*(?:(?P<element>[A-Z][a-z]?)(?P<count>-?\d{1,6})?|\[(?P<isotope>\d+[A-Z][a-z]?)(?P<isotope_count>-?\d{1,6})?\])\s*"
@@ -38,11 +38,12 @@ _FORMULA_TERM = re.compile(
 
 
 def formula_mass(formula: str) -> float:
-    """Monoisotopic mass (dalton) of a molecular formula such as ``H2O``, ``C2H3NO`` or, as ProForma writes isotopes, ``[13C2]H-1``.
+    """Return the monoisotopic mass (dalton) of a formula such as ``H2O``, ``C2H3NO`` or, with isotopes as in ProForma, ``[13C2]H-1``.
 
     Raises
     ------
-    ParameterError : the text is not a formula, or names an element that `ELEMENT_MASS` does not hold.
+    ParameterError
+        The text is not a formula, or has an element that is not in `ELEMENT_MASS`.
     """
     mass, end = 0.0, 0
     while term := _FORMULA_TERM.match(formula, end):
@@ -52,7 +53,7 @@ def formula_mass(formula: str) -> float:
         mass += ELEMENT_MASS[element] * int(term["count"] or term["isotope_count"] or 1)
         end = term.end()
     if end != len(formula) or not formula:
-        raise ParameterError(f"{shortened(repr(formula))} is not a formula of the elements {', '.join(ELEMENT_MASS)}, as H2O or H3PO4 are")
+        raise ParameterError(f"{shortened(repr(formula))} is not a formula of the elements {', '.join(ELEMENT_MASS)}, such as H2O or H3PO4")
     return mass
 
 
@@ -81,4 +82,4 @@ RESIDUE_COMPOSITION: dict[str, str] = {
     "W": "C11H10N2O",
     "Y": "C9H9NO2",
 }
-"""Formulas of the residues (amino acid less water). O is pyrrolysine, U selenocysteine, J leucine or isoleucine."""
+"""Formulas of the residues (amino acid minus water). O is pyrrolysine, U selenocysteine, J leucine or isoleucine."""

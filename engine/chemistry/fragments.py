@@ -1,8 +1,8 @@
-"""Fragment ions of a peptide, and the peaks of a spectrum that they explain.
+"""Fragment ions of a peptide, and their matches to the peaks of a spectrum.
 
-Series after Roepstorff & Fohlman 1984 (Biomed. Mass Spectrom. 11:601) and Biemann 1988. With S the masses of a fragment's residues and
-their modifications, the neutral masses are a = S - CO, b = S, c = S + NH3, x = S + H2O + CO - 2 H, y = S + H2O and, as electron transfer
-makes it, the radical z• (also called z+1) = S + H2O - NH2. An ion of charge n carries n protons; precursor ions are the whole peptide.
+Series after Roepstorff & Fohlman 1984 (Biomed. Mass Spectrom. 11:601) and Biemann 1988. With S, the sum of the masses of a fragment's
+residues and modifications, the neutral masses are a = S - CO, b = S, c = S + NH3, x = S + H2O + CO - 2 H, y = S + H2O, and for the radical
+z• of electron transfer (also called z+1) S + H2O - NH2. An ion of charge n carries n protons; precursor ions are the whole peptide.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
 ]
 
 SERIES = "abcxyzpi"
-"""Codes of the series are places in this text; p is the precursor, i an immonium ion."""
+"""Series by their codes, which are the indices in this text; p is the precursor, i an immonium ion."""
 PRECURSOR, IMMONIUM = SERIES.index("p"), SERIES.index("i")
-_OF_PEPTIDES = SERIES[:IMMONIUM]
+_PEPTIDE_SERIES = SERIES[:IMMONIUM]
 
 _CARBON_MONOXIDE_MASS = formula_mass("CO")
 
-# What the neutral fragment weighs besides its residues.
+# Mass of a neutral fragment minus that of its residues.
 SERIES_MASS = {
     "a": -_CARBON_MONOXIDE_MASS,
     "b": 0.0,
@@ -51,13 +51,13 @@ SERIES_MASS = {
     "p": WATER_MASS,
 }
 
-# The residues whose side chains give up the molecule readily (Steen & Mann 2004, Nat. Rev. Mol. Cell Biol. 5:699); other losses: any.
+# Residues that readily lose the molecule (Steen & Mann 2004, Nat. Rev. Mol. Cell Biol. 5:699); other losses may come from any residue.
 _LOSS_RESIDUES = {"H2O": "STED", "NH3": "RKNQ"}
 
-# Series whose ions lose small molecules: those of collisions, not of electron transfer.
+# Series whose ions lose small molecules: those of collisions, not those of electron transfer.
 _SERIES_WITH_LOSSES = "abyp"
 
-# Losses of modifications are masses in Unimod; the common ones are better known by their formula.
+# Unimod gives losses of modifications as masses; common ones are shown as formulas.
 _NAMED_LOSSES = {formula: formula_mass(formula) for formula in ("H3PO4", "HPO3", "CH4OS", "SO3")}
 
 
@@ -67,16 +67,24 @@ class FragmentIons:
 
     Attributes
     ----------
-    mz : (n,) float64, thomson.
-    series : (n,) int8, places in `SERIES`.
-    number : (n,) int16, residues of the fragment; of a precursor all of them, of an immonium ion its residue's place, from 1.
-    charge : (n,) int8.
-    loss : (n,) int16, which of `loss_names`; 0: nothing is lost.
-    position : (n,) int16, the bond that broke, as residues before it; of a precursor the length of the peptide, of an immonium ion its
-        residue's place.
-    loss_names : texts, "" first.
-    loss_masses : dalton, 0 first.
-    residues : for immonium ions, by `number` less 1: the residue with its modifications, as ``C[Carbamidomethyl]``.
+    mz : ndarray of float64, shape (n,)
+        Thomson.
+    series : ndarray of int8, shape (n,)
+        Indices in `SERIES`.
+    number : ndarray of int16, shape (n,)
+        Number of residues of the fragment; all of them for a precursor; position of the residue, from 1, for an immonium ion.
+    charge : ndarray of int8, shape (n,)
+    loss : ndarray of int16, shape (n,)
+        Indices in `loss_names`; 0 without a loss.
+    position : ndarray of int16, shape (n,)
+        Bond that broke, as the number of residues before it; the peptide length for a precursor; position of the residue for an immonium
+        ion.
+    loss_names : tuple of str
+        '' first.
+    loss_masses : tuple of float
+        Dalton, 0 first.
+    residues : tuple of str
+        Residues of immonium ions with their modifications by position, as ``C[Carbamidomethyl]``.
     """
 
     mz: NDArray[np.float64]
@@ -93,7 +101,7 @@ class FragmentIons:
         return len(self.mz)
 
     def label(self, i: int) -> str:
-        """Name of ion `i` in the notation of mzPAF: ``b5``, ``y7-H2O``, ``y7-H3PO4^2``, ``p^2``, ``IY``."""
+        """Return the name of ion `i` in the notation of mzPAF: ``b5``, ``y7-H2O``, ``y7-H3PO4^2``, ``p^2``, ``IY``."""
         if self.series[i] == IMMONIUM:
             return f"I{self.residues[self.number[i] - 1]}"
         number = "" if self.series[i] == PRECURSOR else str(self.number[i])
@@ -102,7 +110,7 @@ class FragmentIons:
         return f"{SERIES[self.series[i]]}{number}{loss}{charge}"
 
     def labels(self) -> list[str]:
-        """Names of all ions."""
+        """Return the names of all ions."""
         return [self.label(i) for i in range(len(self))]
 
 
@@ -115,24 +123,31 @@ def fragment_ions(
     neutral_losses: Sequence[str] = (),
     losses_of_modifications: Mapping[int, Iterable[float]] | None = None,
 ) -> FragmentIons:
-    """Theoretical fragments of one peptide.
+    """Return the theoretical fragments of a peptide.
 
-    An ion loses one molecule at most: water from a fragment with S, T, E or D, ammonia from one with R, K, N or Q, any other formula from
-    any fragment, and what a modification loses from every fragment that holds it. Only a, b, y and precursor ions lose anything. c and z
-    ions that would need the bond before proline broken are left out: its ring holds the two parts together.
+    An ion has at most one loss: water from a fragment with S, T, E or D, ammonia from one with R, K, N or Q, any other formula from any
+    fragment, and losses of a modification from every fragment that carries it. Only a, b, y and precursor ions have losses. c and z ions of
+    the bond before proline are left out: its ring connects both parts.
 
     Parameters
     ----------
-    sequence : capitals A-Z, without B, X and Z.
-    modifications : dalton by position, 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus.
-    series : letters of `SERIES` without ``i``; ``p`` adds the precursor.
-    maximum_charge : charges 1 to this.
-    neutral_losses : formulas.
-    losses_of_modifications : dalton by position, see `modification_losses`.
+    sequence : str
+        Capitals A-Z, without B, X and Z.
+    modifications : mapping of int to float, optional
+        Masses (dalton) by position: 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus.
+    series : str
+        Characters of `SERIES` without ``i``; ``p`` adds the precursor.
+    maximum_charge : int
+        Charges are 1 to this.
+    neutral_losses : sequence of str
+        Formulas.
+    losses_of_modifications : mapping of int to iterable of float, optional
+        Masses (dalton) by position, see `modification_losses`.
 
     Raises
     ------
-    ParameterError : an unknown series, residue or formula, a position outside the peptide, or a charge below 1.
+    ParameterError
+        A series, residue or formula is unknown, a position is outside the peptide, or the charge is below 1.
 
     Examples
     --------
@@ -143,13 +158,13 @@ def fragment_ions(
     length = len(sequence)
     if maximum_charge < 1 or maximum_charge > 100:
         raise ParameterError(f"fragments of up to {maximum_charge} charges are not possible; expected 1 to 100")
-    unknown = [letter for letter in series if letter not in _OF_PEPTIDES]
+    unknown = [code for code in series if code not in _PEPTIDE_SERIES]
     if unknown:
-        raise ParameterError(f"there is no ion series {unknown[0]!r}; expected letters of {_OF_PEPTIDES} (p is the precursor)")
+        raise ParameterError(f"there is no ion series {unknown[0]!r}; expected characters of {_PEPTIDE_SERIES} (p is the precursor)")
     masses = _position_masses(sequence, modifications or {})
     losses = _losses(sequence, neutral_losses, losses_of_modifications or {})
 
-    # Sums of the first i positions: before the bond behind residue i lie the N-terminus and i residues.
+    # Sums of the first i positions: the N-terminus and i residues precede the bond after residue i.
     sums = np.cumsum(masses)
     bonds = np.arange(1, length)
     charges = np.arange(1, maximum_charge + 1)
@@ -167,7 +182,7 @@ def fragment_ions(
         for loss, (_, mass, places) in enumerate(losses):
             if loss and letter not in _SERIES_WITH_LOSSES:
                 continue
-            # How often the loss can happen up to each position, hence within each fragment.
+            # Number of possible losses up to each position, and thus within each fragment.
             counts = np.cumsum(places)
             within = counts[position] if letter in "abc" else counts[-1] - (0 if letter == "p" else counts[position])
             chosen = keep & (within > 0)
@@ -201,14 +216,15 @@ def fragment_ions(
 
 
 def immonium_ions(peptidoform: Peptidoform) -> FragmentIons:
-    """The immonium ions of a peptide's residues, each kind of residue with its modifications once, at its first place; singly charged.
+    """Return the singly charged immonium ions of a peptide, one for each distinct modified residue, at its first position.
 
-    An immonium ion is H2N+=CH-R: the residue less CO, with a proton (Falick et al. 1993, J. Am. Soc. Mass Spectrom. 4:882). What modifies
-    an end of the peptide is not on it.
+    An immonium ion is H2N+=CH-R: the residue minus CO, with a proton (Falick et al. 1993, J. Am. Soc. Mass Spectrom. 4:882), without
+    modifications of the termini.
 
     Raises
     ------
-    ParameterError : a residue has no mass, or a modification lies outside the peptide.
+    ParameterError
+        A residue has no mass, or a modification lies outside the peptide.
 
     Examples
     --------
@@ -222,7 +238,7 @@ def immonium_ions(peptidoform: Peptidoform) -> FragmentIons:
     named: dict[int, list[str]] = {}
     for position, name, _ in peptidoform.modifications:
         named.setdefault(position, []).append(name)
-    residues = tuple(letter + "".join(f"[{name}]" for name in named.get(at, ())) for at, letter in enumerate(sequence, start=1))
+    residues = tuple(residue + "".join(f"[{name}]" for name in named.get(at, ())) for at, residue in enumerate(sequence, start=1))
     first: dict[str, int] = {}
     for at, residue in enumerate(residues, start=1):
         first.setdefault(residue, at)
@@ -242,11 +258,11 @@ def immonium_ions(peptidoform: Peptidoform) -> FragmentIons:
 
 
 def _position_masses(sequence: str, modifications: Mapping[int, float]) -> NDArray[np.float64]:
-    """Masses at positions 0 to L + 1, (L + 2,)."""
+    """Return the masses at positions 0 to L + 1, shape (L + 2,)."""
     masses = np.zeros(len(sequence) + 2)
     masses[1:-1] = residue_masses(sequence)
     if not sequence or np.isnan(masses).any():
-        raise ParameterError(f"{sequence!r} has no mass, hence no fragments: B, X and Z stand for several residues")
+        raise ParameterError(f"{sequence!r} has no mass, hence no fragments: B, X and Z mean several residues")
     for position, mass in modifications.items():
         if not 0 <= position <= len(sequence) + 1:
             raise ParameterError(f"position {position} of a modification lies outside {sequence}, 0 to {len(sequence) + 1}")
@@ -257,7 +273,7 @@ def _position_masses(sequence: str, modifications: Mapping[int, float]) -> NDArr
 def _losses(
     sequence: str, neutral_losses: Sequence[str], losses_of_modifications: Mapping[int, Iterable[float]]
 ) -> list[tuple[str, float, NDArray[np.bool_]]]:
-    """Name, mass and the positions (L + 2,) that can lose it, of each loss; nothing lost comes first and can happen anywhere."""
+    """Return name, mass and possible positions, shape (L + 2,), of each loss; no loss comes first and is possible everywhere."""
     length = len(sequence)
     losses = [("", 0.0, np.ones(length + 2, dtype=np.bool_))]
     for formula in dict.fromkeys(neutral_losses):
@@ -267,19 +283,19 @@ def _losses(
             places[[0, -1]] = False
         losses.append((formula, formula_mass(formula), places))
     by_mass: dict[float, NDArray[np.bool_]] = {}
-    for position, some in losses_of_modifications.items():
+    for position, position_losses in losses_of_modifications.items():
         if not 0 <= position <= length + 1:
             raise ParameterError(f"a loss at position {position} lies outside {sequence}: its positions are 0 to {length + 1}")
-        for mass in some:
+        for mass in position_losses:
             by_mass.setdefault(mass, np.zeros(length + 2, dtype=np.bool_))[position] = True
     for mass, places in by_mass.items():
-        name = next((formula for formula, known in _NAMED_LOSSES.items() if abs(known - mass) < 1e-4), f"{mass:.4f}")
+        name = next((formula for formula, named_mass in _NAMED_LOSSES.items() if abs(named_mass - mass) < 1e-4), f"{mass:.4f}")
         losses.append((name, mass, places))
     return losses
 
 
 def modification_losses(peptidoform: Peptidoform) -> dict[int, tuple[float, ...]]:
-    """What Unimod says that each modification of a peptide loses, dalton by position; positions without any are left out."""
+    """Return the neutral losses of a peptide's modifications in Unimod, dalton by position; positions without losses are left out."""
     losses: dict[int, tuple[float, ...]] = {}
     length = len(peptidoform.sequence)
     for position, name, _ in peptidoform.modifications:
@@ -288,11 +304,11 @@ def modification_losses(peptidoform: Peptidoform) -> dict[int, tuple[float, ...]
         residue = peptidoform.sequence[position - 1] if 1 <= position <= length else ""
         where = "peptide N-term" if position == 0 else "peptide C-term"
         for site in unimod().by_name(name).sites:
-            # On a residue any listed position will do: whether the peptide is its protein's first is not known here.
+            # On a residue all listed positions are used: the peptide may or may not be the first of its protein.
             if site.residue == residue and (residue or site.position.replace("protein", "peptide") == where):
-                found = tuple(loss for loss in site.neutral_losses if loss > 0)
-                if found:
-                    losses[position] = tuple(sorted({*losses.get(position, ()), *found}))
+                site_losses = tuple(loss for loss in site.neutral_losses if loss > 0)
+                if site_losses:
+                    losses[position] = tuple(sorted({*losses.get(position, ()), *site_losses}))
     return losses
 
 
@@ -302,10 +318,12 @@ class Annotation:
 
     Attributes
     ----------
-    ion : (m,) int64, which of the ions.
-    peak : (m,) int64, which of the peaks.
-    error : (m,) float64, thomson, the peak's m/z less the ion's.
-    error_ppm : (m,) float64, the same in parts per million of the ion's m/z.
+    ion, peak : ndarray of int64, shape (m,)
+        Indices of the ions and peaks.
+    error : ndarray of float64, shape (m,)
+        m/z of the peak minus that of the ion, thomson.
+    error_ppm : ndarray of float64, shape (m,)
+        The same in parts per million of the ion's m/z.
     """
 
     ion: NDArray[np.int64]
@@ -326,24 +344,30 @@ def annotate(
     most_intense: bool = True,
     one_ion_per_peak: bool = False,
 ) -> Annotation:
-    """The peak that each ion explains, if there is one within the tolerance of the ion's m/z.
+    """Match each ion to a peak within the tolerance of the ion's m/z.
 
     Parameters
     ----------
-    mz, intensity : (peaks,) the spectrum, m/z (thomson) ascending.
-    most_intense : of several peaks in reach take the highest, else the nearest.
-    one_ion_per_peak : of several ions on one peak keep the likeliest, for labels: without a loss, then of least charge, then the nearest.
+    mz, intensity : ndarray, shape (peaks,)
+        Spectrum, m/z (thomson) ascending.
+    ions : FragmentIons
+    tolerance : Tolerance
+    most_intense : bool
+        Select the most intense of several peaks, otherwise the nearest.
+    one_ion_per_peak : bool
+        Retain only the most likely of several ions of a peak, for labels: without a loss, then with the lowest charge, then the nearest.
 
     Raises
     ------
-    ParameterError : m/z and intensity differ in length, or m/z does not ascend.
+    ParameterError
+        m/z and intensity differ in length, or m/z does not ascend.
     """
     mz = np.asarray(mz, dtype=np.float64)
     if len(mz) != len(intensity) or (np.diff(mz) < 0).any():
         raise ParameterError(f"a spectrum needs an intensity for each m/z, in ascending order; got {len(mz)} and {len(intensity)} values")
     low, high = tolerance.bounds(ions.mz)
     first, last = np.searchsorted(mz, low, side="left"), np.searchsorted(mz, high, side="right")
-    # All pairs in reach, ion by ion; the best of an ion's pairs then comes first.
+    # All pairs within the tolerance, sorted by ion and preference.
     counts = last - first
     ion = np.repeat(np.arange(len(ions)), counts)
     peak = np.arange(len(ion)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
@@ -354,7 +378,7 @@ def annotate(
     ion, peak, distance = ion[best], peak[best], distance[best]
     if one_ion_per_peak:
         order = np.lexsort((distance, ions.charge[ion], ions.loss[ion] > 0, peak))
-        kept = np.sort(order[np.unique(peak[order], return_index=True)[1]])
-        ion, peak = ion[kept], peak[kept]
+        selected = np.sort(order[np.unique(peak[order], return_index=True)[1]])
+        ion, peak = ion[selected], peak[selected]
     error = mz[peak] - ions.mz[ion]
     return Annotation(ion, peak, error, error / ions.mz[ion] * 1e6)

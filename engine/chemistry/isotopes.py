@@ -1,8 +1,8 @@
 """Isotope patterns of peptides from their elements, by nominal mass.
 
-The pattern of a sum of atoms is the convolution of theirs, so that its Fourier transform is the product of theirs raised to the numbers of
-atoms (Rockwood, Van Orden & Smith 1995, Anal. Chem. 67:2699). Abundances: IUPAC's representative values, as NIST's Atomic Weights and
-Isotopic Compositions 4.1 lists them.
+The pattern of a sum of atoms is the convolution of their patterns, so that its Fourier transform is the product of theirs raised to the
+numbers of atoms (Rockwood, Van Orden & Smith 1995, Anal. Chem. 67:2699). Abundances: IUPAC's representative values, as in NIST's Atomic
+Weights and Isotopic Compositions 4.1.
 """
 
 from __future__ import annotations
@@ -26,69 +26,86 @@ ABUNDANCES: dict[str, tuple[float, ...]] = {
     "Cl": (0.7576, 0.0, 0.2424),
     "K": (0.932581, 0.000117, 0.067302),
 }
-"""Parts of the isotopes of each element that has several that matter here, by nominal mass from the lightest on. Whatever is missing (P, F,
-Na, and what a label holds of one isotope) is taken as of one."""
+"""Abundances of the isotopes of elements with several relevant ones, by nominal mass from the lightest.
+
+Other elements (P, F, Na, and pure isotopes of labels) are treated as one isotope.
+"""
 ELEMENTS = tuple(ABUNDANCES)
 AVERAGINE = {"C": 4.9384, "H": 7.7583, "N": 1.3577, "O": 1.4773, "S": 0.0417}
 """Atoms of the average residue, of 111.1254 Da (Senko, Beu & McLafferty 1995, J. Am. Soc. Mass Spectrom. 6:229)."""
-_BINS = 128  # of nominal mass: what lies beyond would come back at the front, and no peptide's pattern is nearly as wide
-_PIECE = 1 << 14
+_BINS = 128  # nominal masses; wider patterns would wrap around, but no peptide's is nearly as wide
+_BATCH = 1 << 14
 _FORMULA = re.compile(r"([A-Z][a-z]?)(-?\d*)")
 _UNIMOD = re.compile(r"(\d*[A-Z][A-Za-z]*)(?:\((-?\d+)\))?")
 
 
 def element_counts(formula: str) -> NDArray[np.float64]:
-    """Atoms of each of `ELEMENTS` in a formula such as ``C2H3NO``, or in Unimod's writing, ``H(2) C(2) O``; others are left out.
+    """Return the numbers of atoms of `ELEMENTS` in a formula such as ``C2H3NO``, or in Unimod's notation, ``H(2) C(2) O``.
+
+    Other elements are ignored.
 
     Returns
     -------
-    (elements,) float64.
+    ndarray of float64, shape (elements,)
 
+    Examples
+    --------
     >>> dict(zip(ELEMENTS, element_counts("H(20) C(8) 13C(4) N O(2)").tolist(), strict=True))["C"]
     8.0
     """
-    found = np.zeros(len(ELEMENTS))
+    counts = np.zeros(len(ELEMENTS))
     is_unimod = "(" in formula or " " in formula or formula[:1].isdigit()
     for element, count in (_UNIMOD if is_unimod else _FORMULA).findall(formula):
         if element in ABUNDANCES:
-            found[ELEMENTS.index(element)] += int(count) if count not in ("", "-") else 1
-    return found
+            counts[ELEMENTS.index(element)] += int(count) if count not in ("", "-") else 1
+    return counts
 
 
 def sequence_elements(sequences: Sequence[str]) -> NDArray[np.float64]:
-    """Atoms of each of `ELEMENTS` in unmodified peptides, (n, elements) float64; letters without a formula count as average residues."""
+    """Return the numbers of atoms of `ELEMENTS` in unmodified peptides; residues without a formula count as average residues.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, elements)
+    """
     table = np.zeros((26, len(ELEMENTS)))
     table[:] = [AVERAGINE.get(element, 0.0) for element in ELEMENTS]
-    for letter, formula in RESIDUE_COMPOSITION.items():
-        table[ord(letter) - ord("A")] = element_counts(formula)
-    letters = np.frombuffer("".join(sequences).encode("ascii", "replace"), np.uint8).astype(np.int64) - ord("A")
-    letters = np.where((letters >= 0) & (letters < 26), letters, ord("X") - ord("A"))
-    owner = np.repeat(np.arange(len(sequences)), [len(one) for one in sequences])
-    counts = np.bincount(owner * 26 + letters, minlength=26 * len(sequences)).reshape(len(sequences), 26)
+    for residue, formula in RESIDUE_COMPOSITION.items():
+        table[ord(residue) - ord("A")] = element_counts(formula)
+    codes = np.frombuffer("".join(sequences).encode("ascii", "replace"), np.uint8).astype(np.int64) - ord("A")
+    codes = np.where((codes >= 0) & (codes < 26), codes, ord("X") - ord("A"))
+    owner = np.repeat(np.arange(len(sequences)), [len(sequence) for sequence in sequences])
+    counts = np.bincount(owner * 26 + codes, minlength=26 * len(sequences)).reshape(len(sequences), 26)
     return counts @ table + element_counts("H2O")
 
 
 def isotope_patterns(
     counts: NDArray[np.float64], n_isotopes: int, abundances: Mapping[str, Sequence[float]] = ABUNDANCES
 ) -> NDArray[np.float64]:
-    """The first peaks of isotope patterns, monoisotopic first.
+    """Return the first peaks of isotope patterns, the monoisotopic one first.
 
     Parameters
     ----------
-    counts : (n, elements) float64, atoms of each of `ELEMENTS`. n_isotopes : how many peaks, at most 32.
+    counts : ndarray of float64, shape (n, elements)
+        Numbers of atoms of `ELEMENTS`.
+    n_isotopes : int
+        Number of peaks, at most 32.
+    abundances : mapping of str to sequence of float
+        Isotope abundances by element.
 
     Returns
     -------
-    (n, n_isotopes) float64, the part of all molecules that each peak is.
+    ndarray of float64, shape (n, n_isotopes)
+        Fraction of all molecules in each peak.
 
     Examples
     --------
     >>> isotope_patterns(element_counts("C60")[None], 2).round(4).tolist()
     [[0.5244, 0.3403]]
     """
-    transforms = np.log(np.fft.rfft([np.pad(abundances[one], (0, _BINS - len(abundances[one]))) for one in ELEMENTS], axis=1))
-    found = np.empty((len(counts), n_isotopes))
-    for first in range(0, len(counts), _PIECE):
-        some = slice(first, first + _PIECE)
-        found[some] = np.fft.irfft(np.exp(np.maximum(counts[some], 0.0) @ transforms), _BINS, axis=1)[:, :n_isotopes]
-    return np.clip(found, 0.0, 1.0)
+    transforms = np.log(np.fft.rfft([np.pad(abundances[element], (0, _BINS - len(abundances[element]))) for element in ELEMENTS], axis=1))
+    patterns = np.empty((len(counts), n_isotopes))
+    for first in range(0, len(counts), _BATCH):
+        batch = slice(first, first + _BATCH)
+        patterns[batch] = np.fft.irfft(np.exp(np.maximum(counts[batch], 0.0) @ transforms), _BINS, axis=1)[:, :n_isotopes]
+    return np.clip(patterns, 0.0, 1.0)

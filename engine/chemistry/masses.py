@@ -1,7 +1,6 @@
-"""Masses of residues and small molecules, monoisotopic, in dalton, computed from those of the elements
-(`proteoscope.engine.chemistry.formulas`).
+"""Monoisotopic masses of residues and small molecules, in dalton, from those of the elements (`proteoscope.engine.chemistry.formulas`).
 
-The proton is CODATA 2022's.
+The mass of the proton is CODATA 2022's.
 """
 
 from __future__ import annotations
@@ -38,33 +37,36 @@ AMMONIA_MASS = formula_mass("NH3")
 
 def _residue_mass_table() -> NDArray[np.float64]:
     table = np.full(26, np.nan)
-    for letter, formula in RESIDUE_COMPOSITION.items():
-        table[ord(letter) - ord("A")] = formula_mass(formula)
+    for residue, formula in RESIDUE_COMPOSITION.items():
+        table[ord(residue) - ord("A")] = formula_mass(formula)
     table.flags.writeable = False
     return table
 
 
 RESIDUE_MASS: NDArray[np.float64] = _residue_mass_table()
-"""(26,) float64, residue masses in dalton by letter - 'A'. B (D or N), Z (E or Q) and X (any) have no one mass: NaN, so that a peptide that
-holds one has no mass either and is never searched."""
+"""Residue masses in dalton by residue - 'A', shape (26,).
+
+B (D or N), Z (E or Q) and X (any) have no unique mass: they are NaN, so that peptides with them have no mass and are never searched.
+"""
 
 
 def residue_masses(sequence: str) -> NDArray[np.float64]:
-    """Masses (dalton) of the residues of a sequence of capitals A-Z, (length,) float64; NaN for B, X and Z.
+    """Return the masses (dalton) of the residues of a sequence, shape (length,); NaN for B, X and Z.
 
     Raises
     ------
-    ParameterError : a character is not a capital letter.
+    ParameterError
+        A character is not one of A-Z.
     """
-    letters = np.frombuffer(sequence.encode("ascii", "replace"), dtype=np.uint8)
-    if ((letters < ord("A")) | (letters > ord("Z"))).any():
+    codes = np.frombuffer(sequence.encode("ascii", "replace"), dtype=np.uint8)
+    if ((codes < ord("A")) | (codes > ord("Z"))).any():
         wrong = next(character for character in sequence if not ("A" <= character <= "Z"))
-        raise ParameterError(f"{wrong!r} in {sequence!r} is not a residue: sequences are written with capital letters A-Z")
-    return RESIDUE_MASS[letters - ord("A")]
+        raise ParameterError(f"{wrong!r} in {sequence!r} is not a residue: sequences are written with capitals A-Z")
+    return RESIDUE_MASS[codes - ord("A")]
 
 
 def sequence_mass(sequence: str) -> float:
-    """Neutral mass (dalton) of an unmodified peptide; NaN when it holds B, X or Z.
+    """Return the neutral mass (dalton) of an unmodified peptide; NaN with B, X or Z.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def mz(mass: float, charge: int) -> float: ...
 @overload
 def mz(mass: NDArray[np.float64], charge: int | NDArray[np.integer]) -> NDArray[np.float64]: ...
 def mz(mass: float | NDArray[np.float64], charge: int | NDArray[np.integer]) -> float | NDArray[np.float64]:
-    """m/z (thomson) of a neutral mass (dalton) that took `charge` protons; numbers or arrays that broadcast."""
+    """Return the m/z (thomson) of a neutral mass (dalton) with `charge` protons; accepts numbers or arrays that broadcast."""
     return mass / charge + PROTON_MASS
 
 
@@ -88,5 +90,5 @@ def neutral_mass(mz: float, charge: int) -> float: ...
 @overload
 def neutral_mass(mz: NDArray[np.float64], charge: int | NDArray[np.integer]) -> NDArray[np.float64]: ...
 def neutral_mass(mz: float | NDArray[np.float64], charge: int | NDArray[np.integer]) -> float | NDArray[Any]:
-    """Neutral mass (dalton) of an ion of m/z (thomson) and `charge` protons; numbers or arrays that broadcast."""
+    """Return the neutral mass (dalton) of an ion of m/z (thomson) with `charge` protons; accepts numbers or arrays that broadcast."""
     return (mz - PROTON_MASS) * charge

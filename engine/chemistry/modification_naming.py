@@ -1,4 +1,4 @@
-"""Modifications of result files as those of Unimod: by name where Unimod knows it, by mass where it fits the usual one of the residue."""
+"""Identify modifications in result files as those of Unimod: by name, or by mass if that is a usual one of the residue."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from proteoscope.engine.chemistry.modifications import Modification, SearchModif
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
 from proteoscope.engine.errors import ParameterError
 
-__all__ = ["NamedModification", "Namer", "unimod_entry"]
+__all__ = ["NamedModification", "Namer", "find_unimod_entry"]
 
 _WITHIN = 0.01  # dalton: files write masses with two decimals and more
 _WITHIN_TENTHS = 0.05  # dalton: of masses that are rounded to a tenth, as BiblioSpec's are
 _WITHIN_WHOLE_NUMBERS = 0.6  # dalton: of masses of residues that are rounded to whole numbers
 _MAXIMUM_MASS = 100_000.0  # dalton
 _MAXIMUM_KINDS = 5000
-"""So many kinds of notes are looked up; of a file with more, the others are written by their masses."""
-_SITE_BEHIND = re.compile(r"\s*[(\[][^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*[)\]]$|:[A-Za-z-]{1,12}$")
+"""Maximum number of distinct notations to look up; further ones are named by their masses."""
+_SITE_SUFFIX = re.compile(r"\s*[(\[][^()\[\]]*(?:\([^()]*\)[^()\[\]]*)*[)\]]$|:[A-Za-z-]{1,12}$")
 _RECORD = re.compile(r"(?:unimod|u)\s*:\s*(\d{1,6})", re.IGNORECASE)
 _ABBREVIATED = {
     "ox": "Oxidation",
@@ -35,7 +35,7 @@ _ABBREVIATED = {
     "gl": "GlyGly",
     "cm": "Carbamidomethyl",
 }
-"""MaxQuant's short names, before version 1.6."""
+"""Short names of MaxQuant before version 1.6."""
 _OTHER_TITLES = {
     "oxidation of m": "Oxidation",
     "carbamidomethylation of c": "Carbamidomethyl",
@@ -51,11 +51,11 @@ _OTHER_TITLES = {
     "pyrolidone from e": "Glu->pyro-Glu",
     "glygly": "GG",
 }
-"""Titles of PeptideShaker and others that Unimod has otherwise."""
+"""Titles of PeptideShaker and others that differ from Unimod's."""
 
 
 class NamedModification(NamedTuple):
-    """A modification: its name, as ProForma writes it, its mass in dalton, and its number in Unimod where it has one."""
+    """A modification: its name in ProForma, its mass in dalton, and its number in Unimod if it has one."""
 
     name: str
     mass: float
@@ -63,11 +63,14 @@ class NamedModification(NamedTuple):
 
 
 class Namer:
-    """Names modifications, each kind of note once.
+    """Names modifications, each distinct notation once.
 
     Attributes
     ----------
-    modifications : those that were met, each once. unknown : names of files that nobody knows and that came without a mass.
+    modifications : list of NamedModification
+        Distinct modifications found so far.
+    unknown : dict of str to int
+        Names without a mass that are not in Unimod, and their numbers.
     """
 
     def __init__(self, fixed: Sequence[SearchModification] = ()) -> None:
@@ -77,9 +80,11 @@ class Namer:
         self._noted: dict[tuple[NotedModification, str, bool, bool], int | None] = {}
         self.unknown: dict[str, int] = {}
 
-    def of_peptide(self, peptide: NotedPeptide) -> list[tuple[int, int]] | None:
-        """Positions of the modifications of a peptide, ascending, and their numbers in `modifications`, the fixed ones that the file leaves
-        out among them; None where one cannot be known."""
+    def place_modifications(self, peptide: NotedPeptide) -> list[tuple[int, int]] | None:
+        """Return positions, ascending, and indices in `modifications` of the modifications of a peptide; None if one is unknown.
+
+        Fixed modifications that the file leaves out are included.
+        """
         sequence, length = peptide.sequence, len(peptide.sequence)
         placed: list[tuple[int, int]] = []
         for noted in peptide.modifications:
@@ -87,25 +92,25 @@ class Namer:
             is_first, is_last = noted.position <= 1, noted.position >= length
             key = (noted._replace(position=0), residue, is_first, is_last)
             if key not in self._noted:
-                known = (
+                named = (
                     self._named(noted, residue, is_first=is_first, is_last=is_last)
                     if len(self._noted) < _MAXIMUM_KINDS
                     else _by_mass(noted)
                 )
-                self._noted[key] = self._number(known)
+                self._noted[key] = self._number(named)
             number = self._noted[key]
             if number is None:
                 self.unknown[noted.name] = self.unknown.get(noted.name, 0) + 1
                 return None
             placed.append((noted.position, number))
         occupied = {position for position, _ in placed}
-        for one in self._fixed:
-            number = self._number(NamedModification(one.name, one.mass, one.unimod_id))
+        for fixed in self._fixed:
+            number = self._number(NamedModification(fixed.name, fixed.mass, fixed.unimod_id))
             assert number is not None
-            if one.position != "anywhere":
-                places = [0 if one.position.endswith("N-term") else length + 1]
+            if fixed.position != "anywhere":
+                places = [0 if fixed.position.endswith("N-term") else length + 1]
             else:
-                places = [place for place, letter in enumerate(sequence, 1) if letter in one.residues]
+                places = [place for place, residue in enumerate(sequence, 1) if residue in fixed.residues]
             placed += [(place, number) for place in places if place not in occupied]
         return sorted(placed)
 
@@ -118,9 +123,9 @@ class Namer:
         return self._numbers[named]
 
     def _named(self, noted: NotedModification, residue: str, *, is_first: bool, is_last: bool) -> NamedModification | None:
-        known = unimod_entry(noted.name) if noted.name else None
+        entry = find_unimod_entry(noted.name) if noted.name else None
         if noted.mass is None:
-            return _as_named(known) if known is not None else None
+            return _as_named(entry) if entry is not None else None
         if not abs(noted.mass) < _MAXIMUM_MASS:
             return None
         sites = _sites(residue, is_first=is_first, is_last=is_last)
@@ -128,16 +133,16 @@ class Namer:
         carrier = _carrier_mass(residue, is_first=is_first)
         if noted.is_whole:
             added = noted.mass - carrier
-        elif noted.is_whole is None and known is None:
-            # M[147], M[147.0354] and M[15.9949] are all written. A whole number is the TPP's, of the residue with what it carries;
-            # another that adds nothing usual is taken for the whole where that then does.
+        elif noted.is_whole is None and entry is None:
+            # M[147], M[147.0354] and M[15.9949] all occur. Whole numbers are the TPP's masses of modified residues. Another number is read
+            # as such a mass if it is not a usual added mass, and its difference to the residue is.
             is_rounded = noted.mass == round(noted.mass)
             if is_rounded or _usual(noted.mass, sites, _WITHIN) is None:
                 whole = _usual(noted.mass - carrier, sites, _WITHIN_WHOLE_NUMBERS if is_rounded else _WITHIN)
                 if whole is not None:
                     return _as_named(whole)
-        if known is not None and abs(known.mass - added) <= _WITHIN:
-            return _as_named(known)
+        if entry is not None and abs(entry.mass - added) <= _WITHIN:
+            return _as_named(entry)
         usual = _usual(added, sites, _WITHIN if added != round(added, 1) else _WITHIN_TENTHS)
         if usual is not None:
             return _as_named(usual)
@@ -151,12 +156,12 @@ def _by_mass(noted: NotedModification) -> NamedModification | None:
     return NamedModification(write_mass(mass), mass, None)
 
 
-def _as_named(found: Modification) -> NamedModification:
-    return NamedModification(found.title, found.mass, found.id)
+def _as_named(entry: Modification) -> NamedModification:
+    return NamedModification(entry.title, entry.mass, entry.id)
 
 
 def _carrier_mass(residue: str, *, is_first: bool) -> float:
-    """Mass of what carries a modification: a residue, the hydrogen of the N-terminus or the hydroxyl of the C-terminus."""
+    """Return the mass of the carrier of a modification: a residue, the hydrogen of the N-terminus or the hydroxyl of the C-terminus."""
     if residue:
         mass = float(RESIDUE_MASS[ord(residue) - ord("A")])
         return 0.0 if np.isnan(mass) else mass
@@ -164,7 +169,7 @@ def _carrier_mass(residue: str, *, is_first: bool) -> float:
 
 
 def _sites(residue: str, *, is_first: bool, is_last: bool) -> list[str]:
-    """Sites, as `engine.chemistry.modifications.parse_site` reads them, that a modification there may be known at, the nearest first."""
+    """Return the possible sites of a modification, as `engine.chemistry.modifications.parse_site` reads them, the nearest first."""
     if not residue:
         return ["N-term", "Protein N-term"] if is_first else ["C-term", "Protein C-term"]
     sites = [residue]
@@ -176,19 +181,19 @@ def _sites(residue: str, *, is_first: bool, is_last: bool) -> list[str]:
 
 
 def _usual(mass: float, sites: Sequence[str], within: float) -> Modification | None:
-    """The likeliest modification of such a mass that Unimod lists, and does not hide, for one of the sites; None where there is none."""
+    """Return the most likely modification of a mass that Unimod lists, and does not hide, for one of the sites, or None."""
     for site in sites:
         try:
-            found = unimod().search(site=site, mass=mass, tolerance=within, limit=1)
+            entries = unimod().search(site=site, mass=mass, tolerance=within, limit=1)
         except ParameterError:
             continue
-        if found and not found[0].is_hidden:
-            return found[0]
+        if entries and not entries[0].is_hidden:
+            return entries[0]
     return None
 
 
-def unimod_entry(name: str) -> Modification | None:
-    """The entry that a name of a file means, with or without its site behind; None where there is none."""
+def find_unimod_entry(name: str) -> Modification | None:
+    """Return the entry that a name in a file means, with or without its site at the end, or None."""
     record = _RECORD.fullmatch(name.strip())
     try:
         if record is not None:
@@ -198,13 +203,13 @@ def unimod_entry(name: str) -> Modification | None:
     while name := name.strip():
         lowered = name.lower()
         title = _ABBREVIATED.get(lowered) or _OTHER_TITLES.get(lowered) or name
-        for one in (title, name.removeprefix("Label:").strip()):
-            if one in unimod():
-                return unimod().by_name(one)
+        for candidate in (title, name.removeprefix("Label:").strip()):
+            if candidate in unimod():
+                return unimod().by_name(candidate)
         alike = unimod().search(name, limit=1)
         if alike and lowered in (alike[0].full_name.lower(), *(other.lower() for other in alike[0].alternative_names)):
             return alike[0]
-        shorter = _SITE_BEHIND.sub("", name)
+        shorter = _SITE_SUFFIX.sub("", name)
         if shorter == name:
             return None
         name = shorter

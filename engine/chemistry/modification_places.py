@@ -1,7 +1,7 @@
-"""Places of modifications that files leave open, or that formats count otherwise than the program: termini and their residues.
+"""Sites of modifications that files leave open, or that formats number differently: termini and their residues.
 
-The program puts a modification of a residue that must be at a terminus (``Gln->pyro-Glu`` of an N-terminal Q) on that residue; mzIdentML
-puts it on the terminus, 0 or the length plus 1.
+This program assigns a modification of a residue that must be at a terminus (``Gln->pyro-Glu`` of an N-terminal Q) to that residue;
+mzIdentML assigns it to the terminus, 0 or the length plus 1.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from proteoscope.engine.chemistry.modification_naming import unimod_entry
+from proteoscope.engine.chemistry.modification_naming import find_unimod_entry
 from proteoscope.engine.chemistry.modifications import Modification, unimod
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
 
-__all__ = ["SearchedModification", "locate_modification", "on_terminal_residues", "terminal_position"]
+__all__ = ["SearchedModification", "locate_modification", "move_to_terminal_residues", "terminal_position"]
 
 _WITHIN = 0.01  # dalton, as files write masses
 
 
 class SearchedModification(NamedTuple):
-    """A modification that a search looked for: name, mass in dalton (NaN if not given), residues (empty for any), and its termini."""
+    """A modification of a search: name, mass in dalton (NaN if not given), residues ('' for any), and its termini."""
 
     name: str
     mass: float
@@ -31,52 +31,52 @@ class SearchedModification(NamedTuple):
 def locate_modification(
     noted: NotedModification, residues: str, sequence: str, occupied: Collection[int], searched: Sequence[SearchedModification]
 ) -> int | None:
-    """Return the only place of a modification that a file does not locate, or None if several places or none can carry it.
+    """Return the only possible place of a modification that a file does not locate, or None if there are several or none.
 
     Parameters
     ----------
     noted : NotedModification
-        The modification; its position is not used.
+        Modification; its position is not used.
     residues : str
-        Residues that the file names for it; empty where it names none.
+        Residues that the file names for it, or ''.
     sequence : str
         Residues of the peptide.
     occupied : collection of int
         Positions of its other modifications.
     searched : sequence of SearchedModification
-        Modifications that the search looked for. Unimod's sites decide where none of them is this one.
+        Modifications of the search. If this modification is not among them, Unimod's sites are used.
     """
-    alike = [one for one in searched if _is_same(one, noted)]
-    letters = "".join(one for one in residues if one.isalpha())
-    if not letters and alike:
-        termini = {0 if one.at_front else len(sequence) + 1 for one in alike if one.at_front != one.at_back}
-        letters = "".join(one.residues for one in alike if not (one.at_front or one.at_back))
-    elif not letters:
+    alike = [modification for modification in searched if _is_same(modification, noted)]
+    allowed = "".join(character for character in residues if character.isalpha())
+    if not allowed and alike:
+        termini = {0 if same.at_front else len(sequence) + 1 for same in alike if same.at_front != same.at_back}
+        allowed = "".join(same.residues for same in alike if not (same.at_front or same.at_back))
+    elif not allowed:
         termini = _unimod_termini(noted, len(sequence))
     else:
         termini = set()
     free = [place for place in sorted(termini) if place not in occupied]
-    free = free or [place for place, residue in enumerate(sequence, 1) if residue in letters and place not in occupied]
+    free = free or [place for place, residue in enumerate(sequence, 1) if residue in allowed and place not in occupied]
     return free[0] if len(free) == 1 else None
 
 
-def on_terminal_residues(peptide: NotedPeptide) -> NotedPeptide:
-    """Return the peptide with modifications of terminal residues that are at a terminus moved onto these residues."""
+def move_to_terminal_residues(peptide: NotedPeptide) -> NotedPeptide:
+    """Return a peptide with modifications at a terminus moved onto the terminal residue, if they are bound to it."""
     length = len(peptide.sequence)
 
     def moved(noted: NotedModification) -> NotedModification:
         if noted.position not in (0, length + 1):
             return noted
         position = 1 if noted.position == 0 else length
-        entry = unimod_entry(noted.name) if noted.name else None
+        entry = find_unimod_entry(noted.name) if noted.name else None
         is_bound = entry is not None and _is_bound(entry, peptide.sequence[position - 1], is_front=noted.position == 0)
         return noted._replace(position=position) if is_bound else noted
 
-    return NotedPeptide(peptide.sequence, tuple(sorted(map(moved, peptide.modifications), key=lambda one: one.position)))
+    return NotedPeptide(peptide.sequence, tuple(sorted(map(moved, peptide.modifications), key=lambda noted: noted.position)))
 
 
 def terminal_position(position: int, sequence: str, unimod_id: int | None) -> int:
-    """Return the position of a modification with those of terminal residues at the terminus; inverse of `on_terminal_residues`.
+    """Return the position of a modification, at the terminus for those of terminal residues: the inverse of `move_to_terminal_residues`.
 
     >>> terminal_position(1, "QAK", 28), terminal_position(1, "MAK", 35)
     (0, 1)
@@ -90,22 +90,22 @@ def terminal_position(position: int, sequence: str, unimod_id: int | None) -> in
 
 
 def _is_bound(entry: Modification, residue: str, *, is_front: bool) -> bool:
-    """True if the modification is on this residue only at this terminus, and not on the terminus of any residue."""
+    """Return True if the modification is possible on this residue only at this terminus, and not on the terminus of any residue."""
     end = "N-term" if is_front else "C-term"
     at_residue = [site.position for site in entry.sites if site.residue == residue]
     is_on_any = any(not site.residue and site.position.endswith(end) for site in entry.sites)
     return bool(at_residue) and all(position.endswith(end) for position in at_residue) and not is_on_any
 
 
-def _is_same(one: SearchedModification, noted: NotedModification) -> bool:
-    masses = (one.mass, noted.mass)
-    if None not in masses and abs(one.mass - (noted.mass or 0.0)) <= _WITHIN:
+def _is_same(searched: SearchedModification, noted: NotedModification) -> bool:
+    masses = (searched.mass, noted.mass)
+    if None not in masses and abs(searched.mass - (noted.mass or 0.0)) <= _WITHIN:
         return True
-    return bool(one.name) and one.name == noted.name
+    return bool(searched.name) and searched.name == noted.name
 
 
 def _unimod_termini(noted: NotedModification, length: int) -> set[int]:
-    """Positions of the termini at which Unimod lists a modification, for any residue or for one of them."""
-    entry = unimod_entry(noted.name) if noted.name else None
+    """Return the positions of the termini at which Unimod lists a modification, for any residue or a specific one."""
+    entry = find_unimod_entry(noted.name) if noted.name else None
     sites: Iterable[str] = [] if entry is None else [site.position for site in entry.sites]
     return {0 if site.endswith("N-term") else length + 1 for site in sites if site != "anywhere"}

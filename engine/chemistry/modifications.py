@@ -1,7 +1,7 @@
-"""Modifications: the Unimod catalogue, offline, and the modifications of a search, as a user writes them.
+"""Modifications: the Unimod catalogue, offline, and the modifications of a search, as users write them.
 
-Unimod (https://www.unimod.org; Creasy & Cottrell 2004, Proteomics 4:1534) ships as `resources/modifications/unimod.json.gz`; masses are
-Unimod's own, monoisotopic, in dalton.
+Unimod (https://www.unimod.org; Creasy & Cottrell 2004, Proteomics 4:1534) is shipped as `resources/modifications/unimod.json.gz`; masses
+are Unimod's, monoisotopic, in dalton.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _WRITTEN_POSITION: dict[Position, str] = {
     "protein C-term": "Protein C-term",
 }
 
-# The picker offers first what a sample most often holds; a class that is not named here comes after all that are.
+# The picker lists the most frequent classes first; classes that are not listed here come last.
 _CLASS_RANK = {
     "Post-translational": 0,
     "Artefact": 0,
@@ -76,25 +76,30 @@ _CUSTOM = re.compile(r"(?:(?P<name>[^:\[\]|]+(?::[^:\[\]|]+)*?)\s*:\s*)?(?P<mass
 
 _ON_TOP = re.compile(r"\s+on\s+top\s*$", re.IGNORECASE)
 _WITH_FREE_AMINE = frozenset({"GG", "LRGG", "QTGG", "QQTGG", "QEQTGG", "SUMO2135", "SUMO3549"})
-"""Remnants of ubiquitin and its like: where they are, an amine is free as before, which carries a label."""
-_OF_RESIDUE_AND_END = frozenset({"Pyro-carbamidomethyl"})
-"""Modifications at an end that hold the side chain too, and whose mass counts from the bare residue."""
+"""Remnants of ubiquitin and related proteins: they leave an amine free, which carries a label."""
+_RESIDUE_AND_TERMINUS = frozenset({"Pyro-carbamidomethyl"})
+"""Modifications at a terminus that include the side chain; their masses refer to the bare residue."""
 
-_MAXIMUM_LETTERS = 1000  # of a text of a modification
-_MAXIMUM_COMPARED = 100  # letters of a name that is compared with all titles, to suggest one
+_MAXIMUM_CHARACTERS = 1000  # of a text of a modification
+_MAXIMUM_COMPARED = 100  # characters of a name that is compared with all titles, to suggest one
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a modification of Unimod is known to sit.
+    """A known site of a modification in Unimod.
 
     Attributes
     ----------
-    residue : one letter, or "" for the terminus itself.
-    position : where that residue must stand.
-    classification : Unimod's, such as ``Post-translational`` or ``Artefact``.
-    is_hidden : Unimod shows it only on request, which means that it is rare.
-    neutral_losses : dalton, ascending; what a fragment may lose besides staying whole.
+    residue : str
+        One character, or '' for the terminus itself.
+    position : Position
+        Required position of the residue.
+    classification : str
+        Unimod's, such as ``Post-translational`` or ``Artefact``.
+    is_hidden : bool
+        True if Unimod hides it by default because it is rare.
+    neutral_losses : tuple of float
+        Masses that a fragment may lose, dalton, ascending.
     """
 
     residue: str
@@ -107,11 +112,11 @@ class Site:
         return _write_site(self.residue, self.position)
 
     def covers(self, residue: str, position: Position) -> bool:
-        """Whether a modification asked for at `residue` ("" for any) and `position` always falls on this site."""
+        """Return True if a modification at `residue` ('' for any) and `position` always has this site."""
         if self.residue and residue != self.residue:
             return False
         return self.position in (position, "anywhere") or (
-            # A protein's terminus is also its first or last peptide's.
+            # The terminus of a protein is also that of its first or last peptide.
             self.position == position.replace("protein", "peptide")
         )
 
@@ -122,14 +127,21 @@ class Modification:
 
     Attributes
     ----------
-    id : the record number, 35 for ``UNIMOD:35``.
-    title : the PSI-MS name, or Unimod's interim name where there is none.
-    full_name : one line of description.
-    mass : dalton, added to the residue.
-    composition : in Unimod's notation, as ``H(2) C(2) O``.
-    alternative_names : other names in use.
-    sites : where it is known, the usual ones first.
-    is_approved : looked through by Unimod's curators.
+    id : int
+        Record number, 35 for ``UNIMOD:35``.
+    title : str
+        PSI-MS name, or Unimod's interim name without one.
+    full_name : str
+        One line of description.
+    mass : float
+        Dalton, added to the residue.
+    composition : str
+        In Unimod's notation, as ``H(2) C(2) O``.
+    alternative_names : tuple of str
+    sites : tuple of Site
+        The usual ones first.
+    is_approved : bool
+        True if reviewed by Unimod's curators.
     """
 
     id: int
@@ -143,33 +155,34 @@ class Modification:
 
     @property
     def accession(self) -> str:
-        """``UNIMOD:35``."""
+        """Accession, as ``UNIMOD:35``."""
         return f"UNIMOD:{self.id}"
 
     @property
     def is_hidden(self) -> bool:
-        """Whether every site is a rare one."""
+        """True if all sites are rare."""
         return all(site.is_hidden for site in self.sites)
 
     def sites_covering(self, residue: str, position: Position) -> list[Site]:
-        """Known sites that a modification at `residue` ("" for any) and `position` always falls on."""
+        """Return the sites that a modification at `residue` ('' for any) and `position` always has."""
         return [site for site in self.sites if site.covers(residue, position)]
 
 
 class UnimodCatalogue:
-    """All entries of Unimod, made into objects as they are asked for.
+    """All entries of Unimod, created on demand.
 
     Attributes
     ----------
-    modified : the day and time of Unimod's last change, as Unimod writes it.
+    modified : str
+        Date and time of Unimod's last change, in Unimod's format.
     """
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.modified: str = content["modified"]
         self._classifications: list[str] = content["classifications"]
         self._rows: list[list[Any]] = content["entries"]
-        self._row_of_id: dict[int, int] = {row[0]: i for i, row in enumerate(self._rows)}
-        self._row_of_name: dict[str, int] = {row[1].lower(): i for i, row in enumerate(self._rows)}
+        self._row_by_id: dict[int, int] = {row[0]: i for i, row in enumerate(self._rows)}
+        self._row_by_name: dict[str, int] = {row[1].lower(): i for i, row in enumerate(self._rows)}
         self._entries: dict[int, Modification] = {}
         self._search_keys: list[tuple[str, tuple[str, ...], int]] | None = None
 
@@ -180,16 +193,17 @@ class UnimodCatalogue:
         return (self._entry(i) for i in range(len(self._rows)))
 
     def __contains__(self, name: str) -> bool:
-        return name.lower() in self._row_of_name
+        return name.lower() in self._row_by_name
 
     def by_name(self, name: str) -> Modification:
-        """The entry with that title, whatever its case.
+        """Return the entry with a title, in any case.
 
         Raises
         ------
-        ParameterError : there is none; the message lists near matches.
+        ParameterError
+            There is none; the message lists similar names.
         """
-        i = self._row_of_name.get(name.strip().lower())
+        i = self._row_by_name.get(name.strip().lower())
         if i is not None:
             return self._entry(i)
         raise ParameterError(
@@ -197,13 +211,14 @@ class UnimodCatalogue:
         )
 
     def by_id(self, record: int) -> Modification:
-        """The entry ``UNIMOD:record``.
+        """Return the entry ``UNIMOD:record``.
 
         Raises
         ------
-        ParameterError : there is none.
+        ParameterError
+            There is none.
         """
-        i = self._row_of_id.get(record)
+        i = self._row_by_id.get(record)
         if i is None:
             raise ParameterError(f"Unimod has no entry UNIMOD:{record}; its numbers go from {self._rows[0][0]} to {self._rows[-1][0]}")
         return self._entry(i)
@@ -216,24 +231,30 @@ class UnimodCatalogue:
         tolerance: Tolerance | float = 0.01,
         limit: int | None = None,
     ) -> list[Modification]:
-        """Entries that fit all that is asked, the likeliest first. What the modification picker shows.
+        """Return the entries that match all criteria, the most likely first, as the modification picker lists them.
 
-        Whole names come before beginnings, those before whole words, those before other pieces, titles before descriptions; among equals
-        the usual before the rare, by Unimod's classification and visibility; then the nearest in mass, then the oldest.
+        Matches are ranked: whole names, beginnings, whole words, other parts; titles before descriptions; usual before rare
+        modifications, by Unimod's classification and visibility; then by mass difference and by age.
 
         Parameters
         ----------
-        text : found in title, description or alternative names, whatever the case; several words in any order; also ``UNIMOD:35``.
-        site : as in `parse_modification`: ``M``, ``N-term``, ``Protein N-term``, ``N-term Q``.
-        mass : dalton, monoisotopic.
-        tolerance : of the mass; a bare number is in dalton. ppm are of the modification's own mass.
-        limit : as many at most.
+        text : str
+            Text in title, description or alternative names, in any case; several words in any order; or ``UNIMOD:35``.
+        site : str, optional
+            As in `parse_modification`: ``M``, ``N-term``, ``Protein N-term``, ``N-term Q``.
+        mass : float, optional
+            Dalton, monoisotopic.
+        tolerance : Tolerance or float
+            Tolerance of the mass; a number is in dalton. ppm refer to the modification's own mass.
+        limit : int, optional
+            Maximum number of entries.
 
         Raises
         ------
-        ParameterError : the site is not written as a site.
+        ParameterError
+            The site is not a valid site.
         """
-        wanted = [parse_site(site)] if site else []
+        sites = [parse_site(site)] if site else []
         window = tolerance if isinstance(tolerance, Tolerance) else Tolerance(tolerance, "Da")
         low, high = window.bounds(mass) if mass is not None else (float("-inf"), float("inf"))
         query = text.strip().lower()
@@ -246,7 +267,7 @@ class UnimodCatalogue:
             tier = _text_tier(query, words, title, others, self._rows[i][0]) if query else 0
             if tier is None:
                 continue
-            if any(not self._entry(i).sites_covering(residue, position) for residues, position in wanted for residue in residues or ("",)):
+            if any(not self._entry(i).sites_covering(residue, position) for residues, position in sites for residue in residues or ("",)):
                 continue
             distance = 0.0 if mass is None else round(abs(delta - mass), 3)
             ranked.append((tier, commonness, distance, self._rows[i][0], i))
@@ -254,14 +275,14 @@ class UnimodCatalogue:
         return [self._entry(i) for *_, i in ranked[:limit]]
 
     def _advice(self, name: str) -> str:
-        near = [self._rows[self._row_of_name[match]][1] for match in get_close_matches(name.lower(), self._row_of_name, n=2, cutoff=0.75)]
-        near = list(dict.fromkeys(near + [found.title for found in self.search(name, limit=2)]))[:3]
+        near = [self._rows[self._row_by_name[match]][1] for match in get_close_matches(name.lower(), self._row_by_name, n=2, cutoff=0.75)]
+        near = list(dict.fromkeys(near + [entry.title for entry in self.search(name, limit=2)]))[:3]
         if near:
             return f"did you mean {' or '.join(near)}?"
-        return "expected a title of Unimod, or a mass of your own as Name:+15.9949 (M)"
+        return "expected a title of Unimod, or a custom mass as Name:+15.9949 (M)"
 
     def _keys(self) -> list[tuple[str, tuple[str, ...], int]]:
-        # Lower-case title, other names, and a rank that is the smaller the commoner the modification.
+        # Lower-case title, other names, and a rank that is lower for more common modifications.
         if self._search_keys is None:
             class_rank = [_CLASS_RANK.get(name, _LAST_RANK) for name in self._classifications]
             rare = _LAST_RANK + 1
@@ -296,7 +317,7 @@ class UnimodCatalogue:
 
 
 def _text_tier(query: str, words: list[str], title: str, others: tuple[str, ...], record: int) -> int | None:
-    """How well an entry fits the text, 0 best; None: not at all."""
+    """Return the rank of the match of an entry to a text, 0 the best; None without a match."""
     if query in (title, str(record), f"unimod:{record}"):
         return 0
     if query in others:
@@ -319,24 +340,31 @@ def _text_tier(query: str, words: list[str], title: str, others: tuple[str, ...]
 
 @cache
 def unimod() -> UnimodCatalogue:
-    """The catalogue, read from the shipped file at the first call."""
+    """Return the catalogue; the first call reads the shipped file."""
     path = resources.path("modifications", "unimod.json.gz")
     return UnimodCatalogue(json.loads(gzip.decompress(path.read_bytes())))
 
 
 @dataclass(frozen=True)
 class SearchModification:
-    """A modification as a search uses it: one mass on one kind of place.
+    """A modification of a search: one mass at one type of site.
 
     Attributes
     ----------
-    name : Unimod's title, or a name of the user's (its mass as text where there is none).
-    unimod_id : record number in Unimod, None for one of the user's own.
-    mass : monoisotopic, dalton, added to the residue or terminus.
-    residues : the letters that it may sit on, in alphabetical order; "" for any.
-    position : where such a residue must stand.
-    is_on_top : the definition says that it comes on top of fixed modifications (``Methyl (K on top)``), in place of replacing them.
-    replaced_mass : dalton that the fixed modifications which it replaces would add (`replacing_fixed`).
+    name : str
+        Unimod's title, or a custom name (by default the mass as text).
+    unimod_id : int, optional
+        Record number in Unimod; None for a custom modification.
+    mass : float
+        Monoisotopic, dalton, added to the residue or terminus.
+    residues : str
+        Residues that may carry it, in alphabetical order; '' for any.
+    position : Position
+        Required position of the residue.
+    is_on_top : bool
+        True if it is defined as additional to fixed modifications (``Methyl (K on top)``) instead of replacing them.
+    replaced_mass : float
+        Mass of the fixed modifications that it replaces, dalton (`replacing_fixed`).
     """
 
     name: str
@@ -349,53 +377,53 @@ class SearchModification:
 
     @property
     def is_isotopic(self) -> bool:
-        """True for heavy residues, which no other modification replaces, and which replace none."""
+        """True for heavy residues, which neither replace other modifications nor are replaced."""
         return self.name == "Label" or self.name.startswith("Label:")
 
     @property
     def comes_on_top(self) -> bool:
-        """True if the residue or end carries its fixed modifications besides."""
+        """True if the residue or terminus also carries its fixed modifications."""
         return self.is_on_top or self.is_isotopic or self.name in _WITH_FREE_AMINE
 
     @property
     def takes_residue(self) -> bool:
-        """True if it replaces the fixed modifications of its residue, not those of the end of the peptide alone."""
-        return self.position == "anywhere" or self.name in _OF_RESIDUE_AND_END
+        """True if it replaces the fixed modifications of its residue, not only those of the terminus."""
+        return self.position == "anywhere" or self.name in _RESIDUE_AND_TERMINUS
 
     @property
     def end(self) -> str:
-        """``N-term`` or ``C-term`` where it must be at an end, else empty."""
+        """``N-term`` or ``C-term`` for modifications of termini, else ''."""
         return "" if self.position == "anywhere" else self.position[-6:]
 
     @property
     def added_mass(self) -> float:
-        """Dalton that it adds to a peptide which carries its fixed modifications everywhere."""
+        """Mass that it adds to a peptide with all fixed modifications, dalton."""
         return self.mass - self.replaced_mass
 
     def __str__(self) -> str:
-        """The text that `parse_modification` reads back to the same modification."""
+        """Return the text that `parse_modification` parses to the same modification."""
         if self.unimod_id is not None or self.name == write_mass(self.mass):
             return f"{self.name} ({self.site})"
         return f"{self.name}:{write_mass(self.mass)} ({self.site})"
 
     @property
     def site(self) -> str:
-        """Where it sits, as written: ``STY``, ``N-term``, ``Protein N-term M``, ``K on top``."""
+        """Site, as in ``STY``, ``N-term``, ``Protein N-term M``, ``K on top``."""
         return _write_site(self.residues, self.position) + " on top" * self.is_on_top
 
     @property
     def place(self) -> int:
-        """Where it must stand, by its place in `POSITIONS`."""
+        """Required position, as an index in `POSITIONS`."""
         return POSITIONS.index(self.position)
 
     @property
     def residue_mask(self) -> int:
-        """Bit k is set where it may sit on letter k of the alphabet; all 32 where it may on any."""
-        return sum(1 << ord(letter) - ord("A") for letter in self.residues) or 0xFFFFFFFF
+        """Residues as a mask: bit k for residue 'A' + k; all 32 bits for any residue."""
+        return sum(1 << ord(residue) - ord("A") for residue in self.residues) or 0xFFFFFFFF
 
 
 def write_mass(mass: float) -> str:
-    """A mass difference (dalton) with its sign, to the sixth decimal and without idle zeros: ``+15.9949``, ``-1``."""
+    """Return a mass difference (dalton) with its sign, to the sixth decimal, without trailing zeros: ``+15.9949``, ``-1``."""
     return f"{mass:+.6f}".rstrip("0").rstrip(".")
 
 
@@ -404,16 +432,19 @@ def _write_site(residues: str, position: Position) -> str:
 
 
 def parse_site(text: str) -> tuple[str, Position]:
-    """Residues and position of a site as a user writes it: letters (``STY``), ``N-term``, ``Protein C-term``, ``N-term Q``.
+    """Parse a site as users write it: residues (``STY``), ``N-term``, ``Protein C-term``, ``N-term Q``.
 
     Returns
     -------
-    residues : capitals in alphabetical order, each once; "" for any residue at that terminus.
-    position : one of `POSITIONS`.
+    residues : str
+        Distinct capitals in alphabetical order; '' for any residue at that terminus.
+    position : Position
+        One of `POSITIONS`.
 
     Raises
     ------
-    ParameterError : it is written in another way, or a letter is no residue.
+    ParameterError
+        The text is not a site, or has an unknown residue.
     """
     match = _SITE_TEXT.fullmatch(text.strip())
     if match is None or not text.strip():
@@ -422,10 +453,10 @@ def parse_site(text: str) -> tuple[str, Position]:
             "or both as N-term Q"
         )
     residues = "".join(sorted(set(match["residues"].upper())))
-    unknown = [letter for letter in residues if letter not in RESIDUE_COMPOSITION]
+    unknown = [residue for residue in residues if residue not in RESIDUE_COMPOSITION]
     if unknown:
         raise ParameterError(
-            f"{shortened(', '.join(unknown))} in the site {shortened(repr(text))} is no residue with a mass; expected letters as STY"
+            f"{shortened(', '.join(unknown))} in the site {shortened(repr(text))} is not a residue with a mass; expected residues as STY"
         )
     if match["end"] is None:
         return residues, "anywhere"
@@ -436,17 +467,17 @@ def parse_site(text: str) -> tuple[str, Position]:
 
 
 def parse_modification(text: str) -> SearchModification:
-    """A modification of a search from its text.
+    """Parse a modification of a search.
 
-    ``Name (SITE)``, where the name is a title of Unimod, whatever its case, or ``UNIMOD:35``, and SITE is residues (``STY``), ``N-term``,
-    ``C-term``, ``Protein N-term``, ``Protein C-term``, or residues at a terminus (``N-term Q``). One of the user's own is written
-    ``Name:+15.9949 (M)`` or ``+15.9949 (M)`` and may sit anywhere. ``on top`` behind the site, as in ``Methyl (K on top)``, keeps the fixed
-    modifications of the place.
+    The format is ``Name (SITE)``, where the name is a title of Unimod, in any case, or ``UNIMOD:35``, and SITE is residues (``STY``),
+    ``N-term``, ``C-term``, ``Protein N-term``, ``Protein C-term``, or residues at a terminus (``N-term Q``). Custom modifications are
+    written ``Name:+15.9949 (M)`` or ``+15.9949 (M)``, with any site. ``on top`` after the site, as in ``Methyl (K on top)``, retains the
+    fixed modifications of the site.
 
     Raises
     ------
-    ParameterError : it is written in another way, Unimod does not know the name, or does not list the site for it; the message tells what
-        was expected.
+    ParameterError
+        The format is another one, Unimod does not know the name, or does not list the site for it; the message gives what is expected.
 
     Examples
     --------
@@ -455,7 +486,7 @@ def parse_modification(text: str) -> SearchModification:
     >>> str(parse_modification("Phospho (YTS)"))
     'Phospho (STY)'
     """
-    match = _NAME_AND_SITE.fullmatch(text.strip()) if len(text) <= _MAXIMUM_LETTERS else None
+    match = _NAME_AND_SITE.fullmatch(text.strip()) if len(text) <= _MAXIMUM_CHARACTERS else None
     if match is None:
         raise ParameterError(f"{shortened(repr(text))} is not a modification; expected a name and a site, {_example(text.strip())}")
     site, n_on_top = _ON_TOP.subn("", match["site"])
@@ -470,7 +501,7 @@ def parse_modification(text: str) -> SearchModification:
             where = _write_site(residue, position)
             raise ParameterError(
                 f"Unimod does not list the site {where} for {entry.title}; expected {listed}, "
-                f"or a modification of your own as My {entry.title}:{write_mass(entry.mass)} ({where})"
+                f"or a custom modification as My {entry.title}:{write_mass(entry.mass)} ({where})"
             )
     return SearchModification(entry.title, entry.id, entry.mass, residues, position, is_on_top=n_on_top > 0)
 
@@ -478,7 +509,7 @@ def parse_modification(text: str) -> SearchModification:
 def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[SearchModification]) -> tuple[SearchModification, ...]:
     """Return variable modifications with the mass of the fixed ones that they replace.
 
-    One whose residues carry different fixed modifications becomes several. Those at an end replace what is fixed at the end.
+    A modification whose residues carry different fixed modifications is split. Modifications of a terminus replace those fixed at it.
 
     Parameters
     ----------
@@ -493,31 +524,33 @@ def replacing_fixed(variable: Sequence[SearchModification], fixed: Sequence[Sear
     Examples
     --------
     >>> fixed = [parse_modification("TMT6plex (K)"), parse_modification("Carbamidomethyl (C)")]
-    >>> [(str(one), round(one.replaced_mass, 3)) for one in replacing_fixed([parse_modification("Methyl (CKR)")], fixed)]
+    >>> split = replacing_fixed([parse_modification("Methyl (CKR)")], fixed)
+    >>> [(str(modification), round(modification.replaced_mass, 3)) for modification in split]
     [('Methyl (C)', 57.021), ('Methyl (K)', 229.163), ('Methyl (R)', 0.0)]
     """
-    found: list[SearchModification] = []
-    chemical = [one for one in fixed if not one.is_isotopic]
-    for one in variable:
-        if one.comes_on_top:
-            found.append(one)
+    result: list[SearchModification] = []
+    chemical = [modification for modification in fixed if not modification.is_isotopic]
+    for modification in variable:
+        if modification.comes_on_top:
+            result.append(modification)
             continue
-        at_end = sum((each.mass for each in chemical if one.end and each.position == f"peptide {one.end}"), 0.0)
+        end = modification.end
+        at_end = sum((other.mass for other in chemical if end and other.position == f"peptide {end}"), 0.0)
         groups: dict[float, str] = {}
-        for residue in one.residues or (" ",):
-            of_residue = sum((each.mass for each in chemical if each.position == "anywhere" and residue in each.residues), 0.0)
-            replaced = at_end + (of_residue if one.takes_residue else 0.0)
+        for residue in modification.residues or (" ",):
+            at_residue = sum((other.mass for other in chemical if other.position == "anywhere" and residue in other.residues), 0.0)
+            replaced = at_end + (at_residue if modification.takes_residue else 0.0)
             groups[replaced] = groups.get(replaced, "") + residue.strip()
-        found += [replace(one, residues=residues, replaced_mass=replaced) for replaced, residues in groups.items()]
-    return tuple(found)
+        result += [replace(modification, residues=residues, replaced_mass=replaced) for replaced, residues in groups.items()]
+    return tuple(result)
 
 
 def _custom_modification(text: str, name: str | None, mass_text: str, residues: str, position: Position) -> SearchModification:
-    # Six decimals, as the field writes masses, so that the text and the number say the same.
+    # Rounded to six decimals, as `write_mass` writes masses, so that text and number agree.
     mass = round(float(mass_text.replace(" ", "")), 6)
     if name is not None and name.strip() in unimod():
         raise ParameterError(
-            f"{shortened(repr(text))} gives a mass of its own to {name.strip()}, which is a title of Unimod; "
+            f"{shortened(repr(text))} gives another mass to {name.strip()}, which is a title of Unimod; "
             "leave the mass out or choose another name"
         )
     if not abs(mass) < 100_000 or mass == 0:

@@ -1,4 +1,4 @@
-"""Modified peptides and their text: ProForma 2.0 (LeDuc et al. 2022, J. Proteome Res. 21:1189), read and written."""
+"""Read and write modified peptides as ProForma 2.0 (LeDuc et al. 2022, J. Proteome Res. 21:1189)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _GLYCAN = re.compile(rf"(?:{_GLYCAN_UNIT.pattern})+")
 
 
 class PlacedModification(NamedTuple):
-    """A modification at a place: 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus; its name and its mass in dalton."""
+    """A modification with its position: 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus; name, and mass in dalton."""
 
     position: int
     name: str
@@ -52,7 +52,7 @@ class PlacedModification(NamedTuple):
 
 
 class FloatingModification(NamedTuple):
-    """A modification with no place: its name and its mass in dalton."""
+    """A modification without a position: name, and mass in dalton."""
 
     name: str
     mass: float
@@ -64,11 +64,16 @@ class Peptidoform:
 
     Attributes
     ----------
-    sequence : capitals A-Z, L of them, at least one.
-    modifications : ordered by position; a position may hold several.
-    charge : of the ion, None where the text names none.
-    unlocalised : modifications that sit somewhere unknown.
-    labile : modifications that the precursor carries and no fragment does.
+    sequence : str
+        Capitals A-Z, at least one.
+    modifications : tuple of PlacedModification
+        Ordered by position; a position may have several.
+    charge : int, optional
+        Charge of the ion, if given.
+    unlocalised : tuple of FloatingModification
+        Modifications of unknown position.
+    labile : tuple of FloatingModification
+        Modifications of the precursor that no fragment carries.
     """
 
     sequence: str
@@ -82,17 +87,17 @@ class Peptidoform:
 
     @property
     def mass(self) -> float:
-        """Neutral monoisotopic mass, dalton, all modifications included; NaN when the sequence holds B, X or Z."""
+        """Neutral monoisotopic mass, dalton, with all modifications; NaN with B, X or Z in the sequence."""
         placed = sum(modification.mass for modification in self.modifications)
-        return sequence_mass(self.sequence) + placed + sum(one.mass for one in (*self.unlocalised, *self.labile))
+        return sequence_mass(self.sequence) + placed + sum(floating.mass for floating in (*self.unlocalised, *self.labile))
 
     @property
     def mz(self) -> float | None:
-        """m/z (thomson) at its charge, None where it has none."""
+        """m/z (thomson) at its charge, or None."""
         return None if self.charge is None else self.mass / self.charge + PROTON_MASS
 
     def mass_deltas(self) -> dict[int, float]:
-        """Added mass (dalton) by position, what `fragments.fragment_ions` takes."""
+        """Return the added mass (dalton) by position, as `fragments.fragment_ions` takes it."""
         deltas: dict[int, float] = {}
         for position, _, mass in self.modifications:
             deltas[position] = deltas.get(position, 0.0) + mass
@@ -100,17 +105,19 @@ class Peptidoform:
 
 
 def parse(text: str) -> Peptidoform:
-    """The peptide that a ProForma text describes.
+    """Parse a ProForma text.
 
-    Read are names and numbers of Unimod (``[Oxidation]``, ``[U:Oxidation]``, ``[UNIMOD:35]``), masses (``[+15.9949]``), formulas and glycan
-    compositions (``[Formula:C2H3]``, ``[Glycan:Hex2]``), both termini, modifications fixed for residues (``<[Carbamidomethyl]@C>``, here
-    given a place each), labile (``{Glycan:Hex}``) and of unknown place (``[Phospho]?``), and a charge of protons (``/2``). Of several
-    descriptions of one modification (``[Oxidation|+15.995]``) the first counts.
+    Accepts names and numbers of Unimod (``[Oxidation]``, ``[U:Oxidation]``, ``[UNIMOD:35]``), masses (``[+15.9949]``), formulas and
+    glycan compositions (``[Formula:C2H3]``, ``[Glycan:Hex2]``), both termini, modifications fixed for residues
+    (``<[Carbamidomethyl]@C>``, which are assigned to positions), labile modifications (``{Glycan:Hex}``) and modifications of unknown
+    position (``[Phospho]?``), and a charge of protons (``/2``). Of several descriptions of one modification (``[Oxidation|+15.995]``) the
+    first is used.
 
     Raises
     ------
-    ParameterError : the text is no ProForma, or uses what no search here makes: ranges, ambiguous order, groups of places, isotopes,
-        cross-links, several chains, adducts other than protons, or other vocabularies than Unimod.
+    ParameterError
+        The text is not ProForma, or uses unsupported features: ranges, ambiguous order, groups of positions, isotopes, cross-links, several
+        chains, adducts other than protons, or vocabularies other than Unimod.
 
     Examples
     --------
@@ -124,7 +131,7 @@ def parse(text: str) -> Peptidoform:
 
 
 class _Reader:
-    """Reads one ProForma text from left to right; `at` is where it stands."""
+    """Parser of a ProForma text, from left to right; `at` is the current position."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -140,25 +147,25 @@ class _Reader:
             if self.next() == "{":
                 labile.append(self.resolve(self.enclosed()))
                 continue
-            found = self.tags(counted=True)
+            modifications = self.tags(counted=True)
             if self.next() == "-" and not start:
-                start = found
+                start = modifications
                 self.at += 1
                 break
             if self.next() != "?":
-                raise self.error("expected ? or - behind a modification that stands before the sequence")
-            unlocalised += found
+                raise self.error("expected ? or - after a modification before the sequence")
+            unlocalised += modifications
             self.at += 1
         sequence, placed = self.residues()
-        placed = [PlacedModification(0, *one) for one in start] + placed
+        placed = [PlacedModification(0, *modification) for modification in start] + placed
         if self.next() == "-":
             self.at += 1
-            placed += [PlacedModification(len(sequence) + 1, *one) for one in self.tags()]
+            placed += [PlacedModification(len(sequence) + 1, *modification) for modification in self.tags()]
         for modification, targets in rules:
             places = {place for target in targets for place in self.places(sequence, target)}
             placed += [PlacedModification(place, *modification) for place in places]
-        # By position alone, so that several on one residue keep their order.
-        placed.sort(key=lambda one: one.position)
+        # Sorted by position only: several modifications of one residue retain their order.
+        placed.sort(key=lambda modification: modification.position)
         return Peptidoform(sequence, tuple(placed), self.charge(), tuple(unlocalised), tuple(labile))
 
     def next(self) -> str:
@@ -170,7 +177,7 @@ class _Reader:
         )
 
     def enclosed(self) -> str:
-        """Text between the bracket here and its partner; names of Unimod may hold brackets of their own."""
+        """Return the text in the bracket that begins here; names of Unimod may contain brackets."""
         opening = self.next()
         closing = {"[": "]", "{": "}"}[opening]
         depth = 0
@@ -183,23 +190,23 @@ class _Reader:
         raise self.error(f"the {opening} has no {closing}")
 
     def tags(self, counted: bool = False) -> list[FloatingModification]:
-        """One or more ``[...]``, each repeated as a ``^2`` behind it says where that is allowed."""
-        found = []
+        """Return one or more ``[...]``; with `counted`, each is repeated as often as a ``^2`` after it requests."""
+        modifications = []
         while self.next() == "[":
             modification = self.resolve(self.enclosed())
             count = _COUNT.match(self.text, self.at) if counted else None
             if count is not None:
                 self.at = count.end()
-            found += [modification] * (int(count[1]) if count is not None else 1)
-        if not found:
+            modifications += [modification] * (int(count[1]) if count is not None else 1)
+        if not modifications:
             raise self.error("expected a modification in [ ]")
-        return found
+        return modifications
 
     def rule(self) -> tuple[FloatingModification, list[tuple[str, str]]]:
-        """A modification that is fixed for residues: ``<[Carbamidomethyl]@C>``; its targets as pairs of terminus and residue."""
+        """Return a modification fixed for residues, ``<[Carbamidomethyl]@C>``, and its targets as pairs of terminus and residue."""
         self.at += 1
         if self.next() != "[":
-            raise self.error("a global isotope is not read; expected <[modification]@residues>")
+            raise self.error("global isotopes are not supported; expected <[modification]@residues>")
         modification = self.resolve(self.enclosed())
         match = _RULE_TARGETS.match(self.text, self.at)
         if match is None:
@@ -215,21 +222,21 @@ class _Reader:
             return [0] if residue in ("", sequence[0]) else []
         if end == "C":
             return [len(sequence) + 1] if residue in ("", sequence[-1]) else []
-        return [i for i, letter in enumerate(sequence, 1) if letter == residue]
+        return [i for i, sequence_residue in enumerate(sequence, 1) if sequence_residue == residue]
 
     def residues(self) -> tuple[str, list[PlacedModification]]:
-        letters: list[str] = []
+        residue_list: list[str] = []
         placed: list[PlacedModification] = []
         while "A" <= self.next() <= "Z":
-            letters.append(self.next())
+            residue_list.append(self.next())
             self.at += 1
             if self.next() == "[":
-                placed += [PlacedModification(len(letters), *one) for one in self.tags()]
+                placed += [PlacedModification(len(residue_list), *modification) for modification in self.tags()]
         if self.next() == "(":
-            raise self.error("a range of residues is not read; give each modification one place")
-        if not letters:
-            raise self.error("expected residues as capital letters")
-        return "".join(letters), placed
+            raise self.error("ranges of residues are not supported; give each modification one position")
+        if not residue_list:
+            raise self.error("expected residues as capitals")
+        return "".join(residue_list), placed
 
     def charge(self) -> int | None:
         rest = self.text[self.at :]
@@ -238,19 +245,19 @@ class _Reader:
         match = _CHARGE.fullmatch(rest)
         if match is None:
             if rest.startswith(("//", "+")):
-                raise self.error("several chains are not read; expected one peptide")
-            expected = "a charge of protons, as /2" if rest.startswith("/") else "a capital letter, a modification in [ ] or the end"
+                raise self.error("several chains are not supported; expected one peptide")
+            expected = "a charge of protons, as /2" if rest.startswith("/") else "a residue in capitals, a modification in [ ] or the end"
             raise self.error(f"expected {expected}")
         return int(match[1])
 
     def resolve(self, content: str) -> FloatingModification:
-        """Name and mass of a tag: from Unimod, from the number itself, or from a composition."""
+        """Return name and mass of a tag: from Unimod, from a number, or from a composition."""
         described = [part.strip() for part in content.split("|") if not part.strip().lower().startswith("info:")]
         if not described or not described[0]:
-            raise self.error("the tag before here names no modification")
+            raise self.error("the tag before this position does not name a modification")
         name = described[0]
         if "#" in name:
-            raise self.error("a group of places or a cross-link is not read; give each modification one place")
+            raise self.error("groups of positions and cross-links are not supported; give each modification one position")
         prefix, colon, value = name.partition(":")
         kind = prefix.lower() if colon else ""
         if kind in _OTHER_VOCABULARIES:
@@ -268,7 +275,7 @@ class _Reader:
             name = value.strip()
         if _MASS.fullmatch(name):
             if not abs(float(name)) < _MAXIMUM_MASS:
-                raise self.error(f"a mass of {shortened(name)} is beyond that of any modification")
+                raise self.error(f"a mass of {shortened(name)} is larger than that of any modification")
             return FloatingModification(write_mass(float(name)), float(name))
         entry = unimod().by_name(name)
         return FloatingModification(entry.title, entry.mass)
@@ -280,18 +287,19 @@ class _Reader:
 
 
 def tag(name: str, mass: float) -> str:
-    """Text between the brackets: the name if Unimod has it (or it is a composition), else the mass, as ``+15.9949``."""
+    """Return the text of a modification in brackets: its name if Unimod has it (or it is a composition), else its mass, as ``+15.9949``."""
     if name in unimod() or name.startswith(("Formula:", "Glycan:")):
         return name
     return write_mass(mass)
 
 
 def write(peptidoform: Peptidoform) -> str:
-    """The peptide as ProForma text. Modifications that Unimod does not know are written by their mass, to the sixth decimal.
+    """Return the peptide as ProForma. Modifications that are not in Unimod are written by their mass, to the sixth decimal.
 
     Raises
     ------
-    ParameterError : a modification stands outside the peptide.
+    ParameterError
+        A modification lies outside the peptide.
 
     Examples
     --------
@@ -323,19 +331,25 @@ def write_many(
     names: Sequence[str],
     masses: Sequence[float] | NDArray[np.float64],
 ) -> list[str]:
-    """ProForma texts of n peptides whose modifications are columns; a peptide with none costs nothing but its place in the list.
+    """Return the ProForma texts of n peptides with modifications in columns; unmodified peptides take almost no time.
 
     Parameters
     ----------
-    sequences : n sequences.
-    offsets : (n + 1,) integers; the modifications of peptide i are `offsets[i]:offsets[i + 1]` of the next two.
-    positions : (m,) integers, 0 for the N-terminus, 1 to L, L + 1 for the C-terminus; ascending within a peptide.
-    modifications : (m,) integers, which of `names` and `masses`.
-    names, masses : the modifications; masses in dalton.
+    sequences : sequence of str, length n
+    offsets : ndarray of int, shape (n + 1,)
+        Modifications of peptide i are ``offsets[i]:offsets[i + 1]`` of the next two.
+    positions : ndarray of int, shape (m,)
+        0 for the N-terminus, 1 to L, L + 1 for the C-terminus; ascending within a peptide.
+    modifications : ndarray of int, shape (m,)
+        Indices in `names` and `masses`.
+    names : sequence of str
+    masses : sequence of float
+        Dalton.
 
     Raises
     ------
-    ParameterError : positions of a peptide do not ascend or lie outside it.
+    ParameterError
+        Positions of a peptide do not ascend or lie outside it.
     """
     texts = list(sequences)
     offsets = np.asarray(offsets)
@@ -344,30 +358,30 @@ def write_many(
         return texts
     _check_positions(sequences, offsets, np.asarray(positions), modified)
     tags = [f"[{tag(name, float(mass))}]" for name, mass in zip(names, masses, strict=True)]
-    place, which = np.asarray(positions).tolist(), np.asarray(modifications).tolist()
+    place, number = np.asarray(positions).tolist(), np.asarray(modifications).tolist()
     for row, first, last in zip(modified.tolist(), offsets[modified].tolist(), offsets[modified + 1].tolist(), strict=True):
         sequence = texts[row]
         length = len(sequence)
-        # The pieces of the sequence between the tags, joined once at the end.
-        pieces, done = [], 0
+        # Parts of the sequence between tags are joined once, at the end.
+        parts, done = [], 0
         for k in range(first, last):
             position = place[k]
             if position == 0:
-                pieces.append(tags[which[k]])
+                parts.append(tags[number[k]])
                 if k + 1 == last or place[k + 1] != 0:
-                    pieces.append("-")
+                    parts.append("-")
             elif position <= length:
-                pieces.append(sequence[done:position])
-                pieces.append(tags[which[k]])
+                parts.append(sequence[done:position])
+                parts.append(tags[number[k]])
                 done = position
             else:
                 if k == first or place[k - 1] <= length:
-                    pieces.append(sequence[done:])
-                    pieces.append("-")
+                    parts.append(sequence[done:])
+                    parts.append("-")
                     done = length
-                pieces.append(tags[which[k]])
-        pieces.append(sequence[done:])
-        texts[row] = "".join(pieces)
+                parts.append(tags[number[k]])
+        parts.append(sequence[done:])
+        texts[row] = "".join(parts)
     return texts
 
 

@@ -1,4 +1,4 @@
-"""Value of parameters by which ion series follow the activation of each spectrum; parameters are described without loading NumPy."""
+"""Parameter value that selects ion series by the activation of each spectrum; it can be imported without NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mass tolerance with its unit."""
+"""Mass tolerance with its unit."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _TEXT = re.compile(r"\s*(?P<value>(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0
 
 @dataclass(frozen=True)
 class Tolerance:
-    """A half-width around a mass or an m/z: parts per million of it, or dalton (thomson where it stands for an m/z).
+    """A half-width around a mass or an m/z: parts per million, or dalton (thomson for an m/z).
 
     Raises
     ------
-    ParameterError : the value is negative or not finite, or the unit is unknown.
+    ParameterError
+        The value is negative or not finite, or the unit is unknown.
     """
 
     value: float
@@ -38,11 +39,12 @@ class Tolerance:
 
     @classmethod
     def parse(cls, text: str) -> Tolerance:
-        """Read ``20 ppm`` or ``0.02 Da`` (``Th`` and ``m/z`` say the same as ``Da``; case and spaces do not matter).
+        """Read ``20 ppm`` or ``0.02 Da`` (``Th`` and ``m/z`` are synonyms of ``Da``; case and spaces are ignored).
 
         Raises
         ------
-        ParameterError : the text is something else.
+        ParameterError
+            The text is not a tolerance.
         """
         match = _TEXT.fullmatch(text)
         if match is None:
@@ -54,14 +56,14 @@ class Tolerance:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
-        """As a field of parameters it is made from its text, once; what is stored and shown is the text again."""
+        """Parse a field of parameters from its text; it is stored and shown as text."""
         from pydantic_core import core_schema  # slow to import: only models need it
 
         text = core_schema.plain_serializer_function_ser_schema(str)
-        return core_schema.no_info_plain_validator_function(cls._of_field, serialization=text)
+        return core_schema.no_info_plain_validator_function(cls._parse_field, serialization=text)
 
     @classmethod
-    def _of_field(cls, value: Any) -> Tolerance:
+    def _parse_field(cls, value: Any) -> Tolerance:
         if isinstance(value, cls):
             return value
         try:
@@ -74,8 +76,8 @@ class Tolerance:
     @overload
     def width(self, mz: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def width(self, mz: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
-        """Half-width at `mz` (thomson; dalton for a mass), of the shape of `mz`."""
-        import numpy as np  # here: parameters, which hold tolerances, are listed without it
+        """Return the half-width at `mz` (thomson; dalton for a mass), of the shape of `mz`."""
+        import numpy as np  # slow to import: parameters, which hold tolerances, are listed without it
 
         if self.unit == "ppm":
             return np.abs(mz) * (self.value * 1e-6)
@@ -86,6 +88,6 @@ class Tolerance:
     @overload
     def bounds(self, mz: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def bounds(self, mz: float | NDArray[np.float64]) -> tuple[float | NDArray[np.float64], float | NDArray[np.float64]]:
-        """Lowest and highest value within the tolerance of `mz` (thomson; dalton for a mass), each of the shape of `mz`."""
+        """Return the lowest and highest value within the tolerance of `mz` (thomson; dalton for a mass), each of the shape of `mz`."""
         width = self.width(mz)
         return mz - width, mz + width

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proteoscope.engine import clustering
-from proteoscope.engine.entry import Demo, Export, Input, Option, Search
+from proteoscope.engine.entry import IDENTIFICATION_INPUT, SPECTRA_INPUT, STRICT_OPTION, Demo, Export, Option, Search
 from proteoscope.engine.matches.exports import library_exports
 
 __all__ = ["CLUSTERING", "EXPLANATION"]
@@ -30,7 +30,7 @@ shuffled peptide instead, for equal and for different masses apart. Results go i
 CLUSTERING = Search(
     kind="cluster",
     name="clustering",
-    question="Which spectra are alike?",
+    question="Which spectra are similar?",
     manual="clustering",
     purpose="Group spectra that are alike",
     description="Group spectra that are alike, whatever they are of. Results go into a project folder: exports/clusters.tsv, run.json.",
@@ -39,13 +39,9 @@ CLUSTERING = Search(
     icon="cluster",
     parameters=lambda: clustering.parameters.ClusteringParameters,
     preset="high-resolution",
-    inputs=(Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),),
+    inputs=(SPECTRA_INPUT,),
     options=(
-        Option(
-            "strict",
-            "Refuse files with spectra that cannot be read",
-            "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
-        ),
+        STRICT_OPTION,
         Option(
             "consensus",
             "",
@@ -87,19 +83,7 @@ EXPLANATION = Search(
     icon="explain",
     parameters=lambda: clustering.parameters.ExplanationParameters,
     preset="standard",
-    inputs=(
-        Input(
-            "project",
-            "Project",
-            "project",
-            "PROJECT",
-            "the folder of a project with an identification",
-            several=False,
-            wanted="a project with an identification",
-            one="project",
-            hint="the folder of a project",
-        ),
-    ),
+    inputs=(IDENTIFICATION_INPUT,),
     shortcuts=("run", "precursor_tolerance", "minimum_similarity", "mass_difference"),
     writes="given project",
     run=lambda request, progress: clustering.explanation_search.explain(request, progress),

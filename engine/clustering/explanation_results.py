@@ -15,8 +15,10 @@ from proteoscope.engine.matches.identified_spectra import Identified
 from proteoscope.engine.matches.tables import Counted
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.arrow import or_null, taken
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import spectrum_columns
 
 __all__ = ["EXPLAINED_FILE", "report"]
 
@@ -51,23 +53,17 @@ def report(
 def _explained_table(reported: Explained, spectra: Spectra, identified: Identified) -> pa.Table:
     """Return the table of explained spectra."""
     rows, nearest = reported.spectrum, identified.spectrum[reported.identified]
-    names = pa.array(spectra.identifier, pa.string())
-    scan, mz, time = spectra.scan[rows], spectra.precursor_mz[rows], spectra.retention_time[rows]
     return EXPLAINED.arrow(
         {
-            "spectrum": pa.array(rows),
-            "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file[rows])),
-            "spectrum_id": names.take(pa.array(rows)),
-            "scan": pa.array(scan, mask=scan < 0),
-            "peptide": pa.array(identified.peptides, pa.string()).take(pa.array(identified.peptide[reported.identified])),
+            **spectrum_columns(spectra, rows, ("spectrum", "spectrum_file", "spectrum_id", "scan", "retention_time")),
+            "peptide": taken(identified.peptides, identified.peptide[reported.identified]),
             "charge": pa.array(reported.charge.astype(np.int32)),
             "similarity": pa.array(reported.similarity),
             "mass_difference": pa.array(reported.mass_difference),
             "q_value": pa.array(reported.q_value),
-            "nearest_spectrum": names.take(pa.array(nearest)),
+            "nearest_spectrum": taken(spectra.identifier, nearest),
             "nearest": pa.array(nearest),
-            "precursor_mz": pa.array(mz, mask=np.isnan(mz)),
-            "retention_time": pa.array(time, mask=np.isnan(time)),
+            "precursor_mz": or_null(spectra.precursor_mz[rows]),
             "kind": pa.array(np.where(reported.is_modified, "modified", "same"), pa.string()),
         }
     )
@@ -82,12 +78,9 @@ def _map(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Ta
     form[accepted.spectrum] = identified.peptide[accepted.identified]
     return MAP.arrow(
         {
-            "spectrum": pa.array(np.arange(len(spectra))),
-            "retention_time": pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time)),
-            "precursor_mz": pa.array(spectra.precursor_mz, mask=np.isnan(spectra.precursor_mz)),
+            **spectrum_columns(spectra, np.arange(len(spectra)), ("spectrum", "spectrum_file", "scan", "retention_time")),
+            "precursor_mz": or_null(spectra.precursor_mz),
             "status": pa.array(status),
-            "peptide": pa.array(identified.peptides, pa.string()).take(pa.array(form, mask=form < 0)),
-            "scan": pa.array(spectra.scan, mask=spectra.scan < 0),
-            "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file)),
+            "peptide": taken(identified.peptides, form),
         }
     )

@@ -13,7 +13,7 @@ from proteoscope.engine.clustering.results import write_consensus_file
 from proteoscope.engine.clustering.tables import CONSENSUS, EXPLAINED, MEMBERS
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.library_exporting import members_of_run, write_members
+from proteoscope.engine.matches.consensus_library import members_of_run, write_members
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.reader import read_stored, stored_table

@@ -19,9 +19,10 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
-from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.arrow import in_one, or_null
 from proteoscope.engine.results.separated import ROUNDED, write_lines, write_separated
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import spectrum_columns
 
 __all__ = ["CLUSTERS_FILE", "cluster_tables", "consensus_table", "signed_charges", "write_clusters", "write_consensus_file"]
 
@@ -46,20 +47,17 @@ def cluster_tables(
     `labels`: the names of labels, and of each cluster the most frequent one's number, -1 for none, and its share.
     """
     cluster, similarity = clusters.cluster, clusters.similarity
-    time = pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time))
-    charge, titles = signed_charges(spectra.charge_mask), pa.array(spectra.identifier, pa.string())
+    charge = signed_charges(spectra.charge_mask)
+    of_spectra = spectrum_columns(spectra, np.arange(len(spectra)), ("spectrum", "spectrum_file", "spectrum_id", "retention_time"))
     is_consensus = np.zeros(len(spectra), np.bool_)
     is_consensus[clusters.representative] = True
     members = MEMBERS.arrow(
         {
-            "spectrum": pa.array(np.arange(len(spectra))),
+            **of_spectra,
             "cluster": pa.array(cluster + 1),
-            "title": titles,
-            "spectrum_file": pa.DictionaryArray.from_arrays(pa.array(spectra.file), pa.array(spectra.file_names)).cast(pa.string()),
-            "spectrum_id": titles,
-            "precursor_mz": pa.array(spectra.precursor_mz, mask=np.isnan(spectra.precursor_mz)),
+            "title": of_spectra["spectrum_id"],
+            "precursor_mz": or_null(spectra.precursor_mz),
             "charge": charge,
-            "retention_time": time,
             "similarity_to_consensus": pa.array(similarity),
             "is_consensus": pa.array(is_consensus),
             "n_members": pa.array(clusters.sizes[cluster]),
@@ -78,8 +76,8 @@ def cluster_tables(
         "charge": charge.take(rows),
         "mean_similarity": pa.array(mean[groups]),
         "least_similarity": pa.array(least[groups]),
-        "retention_time": time.take(rows),
-        "title": titles.take(rows),
+        "retention_time": of_spectra["retention_time"].take(rows),
+        "title": of_spectra["spectrum_id"].take(rows),
         "consensus": pa.array(in_order),
         "label": pa.nulls(len(groups), pa.string()),
         "label_share": pa.nulls(len(groups), pa.float64()),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from proteoscope.engine import matches, spectra
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from proteoscope.engine.command_line.search import thread_count
-from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.command_line.terminal import say, terminal_progress
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.registry import formats_of, names_of
-from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
 
 __all__ = ["add_convert"]
@@ -68,13 +66,11 @@ def _convert(options: argparse.Namespace) -> None:
         q_value = 0.01 if options.q_value is None else options.q_value
         identified = matches.conversion.IdentifiedIn(Path(folder), options.identified is not None, options.run or "", q_value)
     files = tuple(map(Path, options.spectra))
-    with output_file(options.out) as out, TerminalProgress(None if options.quiet else sys.stderr) as terminal:
-        progress = Progress(terminal.handle)
-        with interruptible(progress):
-            request = matches.conversion.ConversionRequest(
-                files, out, options.format or "", selection, identified, options.strict, options.threads
-            )
-            done = matches.conversion.convert_spectra(request, progress)
+    with output_file(options.out) as out, terminal_progress(is_quiet=options.quiet) as progress:
+        request = matches.conversion.ConversionRequest(
+            files, out, options.format or "", selection, identified, options.strict, options.threads
+        )
+        done = matches.conversion.convert_spectra(request, progress)
     if not options.quiet and not is_printed:
         say(f"{done.n_written:,} of {counted(done.n_spectra, 'spectrum', 'spectra')} written: {options.out}")
 
@@ -87,7 +83,7 @@ def _selection(options: argparse.Namespace) -> spectra.selection.SpectrumSelecti
             raise ParameterError(f"--q-value {options.q_value:g} is no share; expected 0 to 1")
     charges = None
     if options.charge is not None:
-        charges = spectra.selection.charges_of(options.charge)
+        charges = spectra.selection.parse_charges(options.charge)
     return spectra.selection.SpectrumSelection(
         charges,
         None if options.precursor_mass is None else spectra.selection.number_range(options.precursor_mass, "masses"),

@@ -1,23 +1,34 @@
-"""``proteoscope devices``: what can compute on this machine, and how fast, once it is measured."""
+"""``proteoscope devices``, ``compile`` and ``cost-model``: what computes on this machine, how fast, and how well that is predicted."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proteoscope import engine
-from proteoscope.engine import execution
-from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope import engine, kernels
+from proteoscope.engine import execution, views
+from proteoscope.engine.command_line.terminal import say, terminal_progress
+from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution import cost
-from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
     from proteoscope.engine.execution.cost.parameters import DeviceParameters
 
-__all__ = ["add_devices"]
+__all__ = ["add_compile", "add_cost_model", "add_devices"]
+
+_COMPILING = """
+The first search of each kind compiles what it computes with for this machine's processor and GPUs, which takes up to a minute.
+This compiles for all searches, in several processes. What is compiled already is left as it is.
+"""
+_SIZES = tuple(1_000_000 * number for number in range(1, 11))
+_SIDES = (64, 128, 256, 384, 512, 768, 1024)
+_COMPARISON = """
+Vector addition, matrix multiplication, reduction and prefix scan run in several sizes on a GPU, or on the processor where none is
+usable, beside what the ATGPU cost function predicts. A device that was not measured is measured first.
+"""
 
 
 def add_devices(commands: Any) -> None:
@@ -36,11 +47,10 @@ def _devices(options: argparse.Namespace) -> None:
     execution.devices.gpus.cache_clear()  # who asks wants to know how it is now
     found = execution.devices.devices()
     if options.calibrate:
-        with TerminalProgress(None if options.json else sys.stderr) as terminal:
-            progress = Progress(terminal.handle)
-            with interruptible(progress):
-                engine.calibration.calibrate(found, progress)
-    known = {device.name: cost.kept.known_parameters(device, execution.threads.available_threads()) for device in found if device.usable}
+        with terminal_progress(is_quiet=options.json) as progress:
+            engine.calibration.calibrate(found, progress)
+    threads = execution.threads.available_threads()
+    known = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in found if device.usable}
     if options.json:
         every = [{**asdict(device), "measured": _json(known.get(device.name))} for device in found]
         print(json.dumps(every, indent=2))
@@ -59,10 +69,70 @@ def _json(measured: DeviceParameters | None) -> Any:
 
 def _print(measured: DeviceParameters) -> None:
     if not measured.is_processor:
-        pinned, pageable = measured.pinned, measured.pageable
-        for name, way in (("pinned", pinned), ("pageable", pageable)):
-            rates = " and ".join(f"{1e-9 / beta:.1f} GB/s" if beta else "?" for beta in (way.beta(True), way.beta(False)))
-            say(f"         {name:<9} {rates} to and from it, {1e6 * way.alpha(True):.1f} and {1e6 * way.alpha(False):.1f} us to begin")
+        moved = measured.transfers
+        rates = " and ".join(f"{1e-9 / beta:.1f} GB/s" if beta else "?" for beta in (moved.beta(True), moved.beta(False)))
+        say(f"         transfers {rates} to and from it, {1e6 * moved.alpha(True):.1f} and {1e6 * moved.alpha(False):.1f} us to begin")
     rates = ", ".join(f"{name} {rate:.2e}/s" for name, rate in measured.rates.items())
     say(f"         launch {1e6 * measured.sigma:.1f} us, memory {measured.memory_bandwidth / 1e9:,.0f} GB/s, {rates}")
     say(f"         measured for {', '.join(measured.kinds) or 'no kind of work'}")
+
+
+def add_compile(commands: Any) -> None:
+    """Add ``compile`` to the sub-commands, which are argparse's sub-parsers."""
+    parser = commands.add_parser("compile", help="compile what searches compute with, ahead of the first search", epilog=_COMPILING)
+    parser.add_argument("--processes", type=int, metavar="N", help="processes that compile, at most eight (default: one for each core)")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    parser.set_defaults(command=_compile)
+
+
+def _compile(options: argparse.Namespace) -> None:
+    if options.processes is not None and options.processes < 1:
+        raise ParameterError(f"--processes {options.processes}: there must be at least 1")
+    groups = kernels.cpu.signatures.kernel_groups()
+    with terminal_progress(is_quiet=options.quiet) as progress:
+        failures = execution.precompile.compile_kernels(groups, progress, options.processes)
+        failures += execution.precompile.compile_for_gpus(progress, options.processes)
+    for failure in failures:
+        say(failure)
+    if not options.quiet and not failures:
+        say("What searches compute with is compiled.")
+
+
+def add_cost_model(commands: Any) -> None:
+    """Add ``cost-model`` to the sub-commands, which are argparse's sub-parsers."""
+    parser = commands.add_parser("cost-model", help="show how well the cost model predicts on this machine", epilog=_COMPARISON)
+    parser.add_argument("what", choices=("report",), help="report: write a page")
+    parser.add_argument("--out", required=True, metavar="FILE.html")
+    parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N", help="default: %(default)s")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    parser.set_defaults(command=_report)
+
+
+def _report(options: argparse.Namespace) -> None:
+    path, threads, notes = Path(options.out), execution.threads.available_threads(), list[str]()
+    if not path.parent.is_dir():
+        raise ParameterError(f"--out {options.out}: there is no folder {path.parent}")
+    with terminal_progress(is_quiet=options.quiet) as progress:
+        device = execution.devices.chosen_device(options.device, progress)
+        cards = execution.cards.open_cards(device, progress)
+        if not cards:
+            device = execution.devices.processor()
+            notes.append("No GPU is used: these are the processor's times, which nothing is moved for.")
+        parameters = cost.calibration_store.stored_calibration(device, threads)
+        if parameters is None:
+            parameters = (
+                cost.calibration.calibrate_card(device.numbers[0], device.description, (), progress)
+                if cards
+                else cost.calibration.calibrate_processor(threads, (), progress)
+            )
+        used = cards[0] if cards else kernels.cpu.processor.Processor(threads)
+        progress.stage("Comparing", len(kernels.analyses_layouts.PROBLEMS))
+        found = {}
+        for problem in kernels.analyses_layouts.PROBLEMS:
+            progress.check()
+            found[problem] = cost.analyses.compared(used, parameters, problem, _SIDES if problem == "matrix multiplication" else _SIZES)
+            progress.advance(1)
+    with engine.files.atomic_file(path) as file:
+        file.write(views.predictions.report_page(parameters, found, notes).encode())
+    if not options.quiet:
+        say(f"Report: {path}")

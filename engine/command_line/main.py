@@ -26,10 +26,8 @@ from proteoscope import engine
 from proteoscope.engine import searches
 from proteoscope.engine.command_line.cache import add_cache
 from proteoscope.engine.command_line.compare import add_compare
-from proteoscope.engine.command_line.compile import add_compile
 from proteoscope.engine.command_line.convert import add_convert
-from proteoscope.engine.command_line.cost_model import add_cost_model
-from proteoscope.engine.command_line.devices import add_devices
+from proteoscope.engine.command_line.devices import add_compile, add_cost_model, add_devices
 from proteoscope.engine.command_line.estimate import add_estimate
 from proteoscope.engine.command_line.export import add_export
 from proteoscope.engine.command_line.interruption import INTERRUPTED_TEXT, end_on_interrupt, interrupted_status

@@ -12,9 +12,8 @@ from typing import Any
 from proteoscope import engine
 from proteoscope.engine import command_line
 from proteoscope.engine import project as project_package
-from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.command_line.terminal import say, terminal_progress
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["add_resume", "add_runs"]
 
@@ -62,12 +61,10 @@ def _resume(options: argparse.Namespace) -> None:
     request = stopped.request(search, options.device, options.threads)
     if request.device != "cpu":
         command_line.search.begin_gpus(request.device)
-    with TerminalProgress(None if options.quiet or options.json else sys.stderr) as terminal:
-        progress = Progress(terminal.handle)
+    with terminal_progress(is_quiet=options.quiet or options.json) as progress:
         if lost := stopped.lost_outputs(search):
             progress.message(lost)
-        with interruptible(progress):
-            summary = search.run(request, progress)
+        summary = search.run(request, progress)
     if options.json:
         print(json.dumps(summary.record(), indent=2))
     elif not options.quiet:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -15,10 +14,9 @@ from proteoscope import resources
 from proteoscope.engine import execution
 from proteoscope.engine import formats as formats_package
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
-from proteoscope.engine.command_line.terminal import TerminalProgress, interruptible, say
+from proteoscope.engine.command_line.terminal import say, terminal_progress
 from proteoscope.engine.entry import Input, Search, SearchRequest
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.summary import Summary
 
 if TYPE_CHECKING:
@@ -71,10 +69,8 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
 
 
 def _run_command(run: Any, options: argparse.Namespace) -> None:
-    with TerminalProgress(sys.stderr) as terminal:
-        progress = Progress(terminal.handle)
-        with interruptible(progress):
-            run(options, progress)
+    with terminal_progress() as progress:
+        run(options, progress)
 
 
 def _add_input(parser: argparse.ArgumentParser, one: Input, *, takes_several: bool) -> None:
@@ -209,14 +205,11 @@ def run_search(search: Search, options: argparse.Namespace) -> Summary:
     others = [getattr(options, option.name) for option in search.options if option.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
         raise ParameterError("standard output takes the results alone; give other files a name, and leave out --json with --out -")
-    shows_progress = not options.quiet and not options.json
     output = output_file(options.out) if writes_file else nullcontext()
-    with output as out, TerminalProgress(sys.stderr if shows_progress else None) as terminal:
-        progress = Progress(terminal.handle)
+    with output as out, terminal_progress(is_quiet=options.quiet or options.json) as progress:
         if not options.preset and preset != search.preset:
             progress.message(f"The preset {preset} suits these files, and is used; --preset {search.preset} is the usual one")
-        with interruptible(progress):
-            summary = search.run(_request(search, options, parameters, out), progress)
+        summary = search.run(_request(search, options, parameters, out), progress)
     if options.json:
         print(json.dumps(summary.record(), indent=2))
     elif not options.quiet and not (writes_file and options.out == STANDARD_OUTPUT):

@@ -19,7 +19,7 @@ from proteoscope.engine.command_line.interruption import cancel_on_interrupt, gi
 from proteoscope.engine.files import remove_leftovers
 from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 
-__all__ = ["TerminalProgress", "interruptible", "printable", "say"]
+__all__ = ["TerminalProgress", "interruptible", "printable", "say", "terminal_progress"]
 
 _BAR = 24
 _COMMANDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
@@ -114,3 +114,12 @@ def interruptible(progress: Progress) -> Iterator[None]:
     finally:
         if previous is not None:
             give_back_interrupt(previous)
+
+
+@contextmanager
+def terminal_progress(*, is_quiet: bool = False) -> Iterator[Progress]:
+    """Show the progress of the block on standard error, unless it is to be quiet; signals cancel it."""
+    with TerminalProgress(None if is_quiet else sys.stderr) as terminal:
+        progress = Progress(terminal.handle)
+        with interruptible(progress):
+            yield progress

@@ -1,7 +1,6 @@
 from . import expecting as expecting
 from . import exporting as exporting
 from . import methods_paragraph as methods_paragraph
-from . import named_structures as named_structures
 from . import parameters as parameters
 from . import search as search
 from . import tables as tables

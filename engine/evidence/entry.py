@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from proteoscope import engine
 from proteoscope.engine import evidence, sequence_search, structure_search
-from proteoscope.engine import project as project_package
-from proteoscope.engine.entry import Demo, Export, Input, Option, Search, SearchRequest
+from proteoscope.engine.entry import IDENTIFICATION_INPUT, IDENTIFICATION_TABLES, Demo, Export, Input, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -29,15 +28,14 @@ Exposure is that of the chain alone, by all of its atoms (Shrake & Rupley); file
 def _run(request: SearchRequest, progress: Progress) -> EvidenceSummary:
     folder = request.folder("report")
     summary = evidence.search.find_evidence(request, progress)
-    if folder is not None and summary.folder is not None and summary.run_id is not None:
-        EVIDENCE.write_pages(project_package.Project.open(summary.folder), summary.run_id, folder, progress)
+    EVIDENCE.write_report(summary, folder, {}, progress)
     return summary
 
 
 EVIDENCE = Search(
     kind="evidence",
     name="evidence on structures",
-    question="Where on the fold do my peptides lie?",
+    question="Where do my peptides lie on a structure?",
     manual="evidence",
     purpose="See identified peptides and modified residues on the structures of their proteins",
     description="Place the peptides of an identification on their proteins, and these on the nearest structures of a database.",
@@ -47,17 +45,7 @@ EVIDENCE = Search(
     parameters=lambda: evidence.parameters.EvidenceParameters,
     preset="standard",
     inputs=(
-        Input(
-            "project",
-            "Project",
-            "project",
-            "PROJECT",
-            "the folder of a project with an identification",
-            several=False,
-            wanted="a project with an identification",
-            one="project",
-            hint="the folder of a project",
-        ),
+        IDENTIFICATION_INPUT,
         Input(
             "structures",
             "Structures",
@@ -91,7 +79,7 @@ EVIDENCE = Search(
     # The views are above this package, and are imported when pages are written.
     pages=lambda: engine.views.evidence_pages.write_pages,
     shortcuts=("run", "proteins", "chains_per_protein", "maximum_e_value", "remote_chains"),
-    goes_on_from={"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))},
+    goes_on_from=IDENTIFICATION_TABLES,
     writes="given project",
     run=_run,
     modules=(lambda: evidence.search,),
@@ -105,7 +93,7 @@ EVIDENCE = Search(
             "structures",
             "Structures with their coverage, for PyMOL, ChimeraX and others",
             lambda: evidence.exporting.export_structures,
-            structure_folders=lambda project, run: evidence.named_structures.recorded_folders(project, run),
+            structure_folders=lambda project, run: evidence.exporting.recorded_folders(project, run),
         ),
     ),
     # An identification of so few spectra has no modified residue; the search of what it left has.

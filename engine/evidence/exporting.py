@@ -1,11 +1,16 @@
-"""Export evidence on structures: tables, GFF3 of peptides and sites, and structures with their coverage for other viewers."""
+"""Export evidence on structures: tables, GFF3 of peptides and sites, and structures with their coverage for other viewers.
+
+A project may come from somebody else, and its record of inputs with it. So the export of structures opens no path that the project
+holds: the user names files or folders, and of these the file with the recorded path or the recorded name is read.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -14,7 +19,6 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.evidence.named_structures import NamedStructures, recorded_folders
 from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
@@ -24,16 +28,18 @@ from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.reader import read_stored
 from proteoscope.engine.results.separated import DIGITS, write_separated
 from proteoscope.engine.row_numbers import ChainRow
+from proteoscope.engine.structures.building import structure_files
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import UNALIGNED, scale_colours
 from proteoscope.engine.structures.outputs import PictureChain, chain_atoms, write_picture
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.structures.scripts import ScriptedChain
+from proteoscope.engine.structures.sources import DATABASE_FILE
 
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["export_gff3", "export_structures", "export_tables"]
+__all__ = ["NamedStructures", "export_gff3", "export_structures", "export_tables", "recorded_folders"]
 
 _IN_NAMES, _IN_ATTRIBUTES = "!$*+-.:?@^_|~", " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MISSED = np.array((0xD5, 0x5E, 0x00), np.uint8)
@@ -248,3 +254,57 @@ def _residues_of(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float
     for residue in atoms[0][0]:
         places = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]
         yield residue, next((value_at[place] for place in places if place in value_at), _UNKNOWN_B)
+
+
+def recorded_folders(project: Project, run: str) -> list[str]:
+    """Return the folders of the structures that a run records, each once, as text that nothing has checked."""
+    paths = [str(given.path) for given in project.inputs(run) if given.kind == "structures"]
+    return list(dict.fromkeys(str(_pure(path).parent) for path in paths))
+
+
+class NamedStructures:
+    """The structure files that the user has named.
+
+    Parameters
+    ----------
+    named : sequence of Path
+        Files, folders, or lists of files.
+    progress : Progress
+        Shows what else the folders hold.
+
+    Raises
+    ------
+    InputError : one is missing, or is or holds no structure.
+    """
+
+    def __init__(self, named: Sequence[Path], progress: Progress) -> None:
+        for path in named:
+            if (path / DATABASE_FILE).is_file():
+                reason = "is a structure database, which holds no atoms to export"
+                raise InputError(path, reason, remedy="Name the files that it was made from")
+        self._of_name: dict[str, list[Path]] = defaultdict(list)
+        for path in structure_files(named, progress):
+            self._of_name[path.name].append(path.absolute())
+
+    def find(self, recorded: str) -> Path:
+        """Return the named file for a recorded path or name: the only one of its name, or the only one whose path ends with it.
+
+        The recorded path itself is never opened.
+
+        Raises
+        ------
+        InputError : no named file has this name, or several have it.
+        """
+        parts = _pure(recorded).parts
+        files = self._of_name.get(parts[-1] if parts else "", [])
+        ending = [file for file in files if file.parts[-len(parts) :] == parts]
+        if len(found := ending or files) == 1:
+            return found[0]
+        if files:
+            raise InputError(recorded, f"{len(files)} of the named files have this name", remedy="Name one of them")
+        raise InputError(recorded, "is not among the named files", remedy="Name it, or the folder that it is in")
+
+
+def _pure(path: str) -> PurePath:
+    """Return a path that may have been recorded on another system."""
+    return PureWindowsPath(path) if "\\" in path else PurePosixPath(path)

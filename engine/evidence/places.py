@@ -13,7 +13,7 @@ from proteoscope.engine.arrays import offsets_of, ranges
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, known_sums
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
-from proteoscope.engine.peptides.occurrences import occurrences_of
+from proteoscope.engine.peptides.occurrences import find_occurrences
 
 __all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "proven_proteins", "residue_evidence", "sites_of"]
 
@@ -92,7 +92,7 @@ def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], pr
     residues = "".join(one.sequence for one in proteins).replace("I", "L").encode()
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(one.replace("I", "L"), len(numbers)) for one in peptides.sequences], np.int64)
-    found = occurrences_of([one.encode() for one in numbers], residues, offsets_of(lengths), progress or Progress())
+    found = find_occurrences([one.encode() for one in numbers], residues, offsets_of(lengths), progress or Progress())
     # Peptidoforms of the same residues lie where these do.
     by_sequence = np.argsort(of_form, kind="stable")
     first, last = (np.searchsorted(of_form[by_sequence], found.peptide, side) for side in ("left", "right"))

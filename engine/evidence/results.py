@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
-from proteoscope.engine.results.arrow import taken
+from proteoscope.engine.results.arrow import finite_or_null, taken
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.results.separated import DIGITS, write_separated
 from proteoscope.engine.sequences.matrices import LETTERS
@@ -151,12 +150,6 @@ def evidence_tables(found: Evidence, surface: float) -> dict[str, pa.Table]:
     }
 
 
-def _known(values: Any) -> pa.Array:
-    """Return numbers, missing where they are none."""
-    values = np.asarray(values, np.float64)
-    return pa.array(values, mask=~np.isfinite(values))
-
-
 def _texts(values: Sequence[str]) -> pa.Array:
     """Return texts, missing where they are empty."""
     texts = pa.array(values, pa.string())
@@ -222,11 +215,11 @@ def _proteins(found: Evidence, columns: _Columns) -> pa.Table:
             "n_sites": np.bincount(np.unique(np.stack([found.sites.protein, found.sites.position]), axis=1)[0], minlength=n),
             "n_chains": np.bincount(np.array([one.near.protein for one in found.mapped], np.int64), minlength=n),
             "chain": taken(columns.chain, nearest),
-            "identity": _known(identities[nearest]),
+            "identity": finite_or_null(identities[nearest]),
             "mapped": n_mapped / np.maximum(1, lengths),
-            "mapped_coverage": _known(seen),
+            "mapped_coverage": finite_or_null(seen),
             "n_homologues": found.conservation.n_of_protein,
-            "q_value": _known([one.q_value for one in found.proteins]),
+            "q_value": finite_or_null([one.q_value for one in found.proteins]),
             "sequence": [one.sequence for one in found.proteins],
         }
     )
@@ -250,9 +243,9 @@ def _chains(found: Evidence, columns: _Columns) -> pa.Table:
             "first": [int(one.pairs[0, 0]) + 1 for one in near],
             "last": [int(one.pairs[-1, 0]) + 1 for one in near],
             "covered": np.diff(is_covered) / np.maximum(1, np.diff(found.rows.offsets)),
-            "e_value": _known([one.e_value for one in near]),
-            "bit_score": _known([one.bit_score for one in near]),
-            "tm_score": _known([one.tm_score for one in near]),
+            "e_value": finite_or_null([one.e_value for one in near]),
+            "bit_score": finite_or_null([one.bit_score for one in near]),
+            "tm_score": finite_or_null([one.tm_score for one in near]),
             "through": _texts([found.chain_names[one.through] if one.through >= 0 else "" for one in near]),
             "has_atoms": [one.atoms is not None and bool(one.atoms.is_whole.any()) for one in found.mapped],
             "description": [one.chains.descriptions[0] for one in found.mapped],
@@ -277,20 +270,20 @@ def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
             "n_psms": sites.n_psms,
             "n_covering": found.residues.n_psms[place],
             "n_peptides": sites.n_peptides,
-            "intensity": _known(sites.intensity),
-            "q_value": _known(sites.q_value),
-            "site_probability": _known(sites.probability),
-            "conservation": _known(found.conservation.of_residue[place]),
+            "intensity": finite_or_null(sites.intensity),
+            "q_value": finite_or_null(sites.q_value),
+            "site_probability": finite_or_null(sites.probability),
+            "conservation": finite_or_null(found.conservation.of_residue[place]),
             "chain": taken(columns.chain, chain),
             "chain_kind": taken(columns.kind, chain),
             "author_number": taken(columns.author, placed.row),
             "secondary_structure": taken(_letters(columns.secondary), placed.row),
-            "exposure": _known(exposure),
+            "exposure": finite_or_null(exposure),
             "place": places_told(exposure, surface),
             "nearest_site": pa.array(placed.nearest_site + 1, mask=placed.nearest_site < 0),
-            "site_distance": _known(placed.site_distance),
+            "site_distance": finite_or_null(placed.site_distance),
             "ligand": _texts(placed.ligand),
-            "ligand_distance": _known(placed.ligand_distance),
+            "ligand_distance": finite_or_null(placed.ligand_distance),
             "chain_row": pa.array(chain, mask=chain < 0),
         }
     )
@@ -310,7 +303,7 @@ def _missed(found: Evidence, columns: _Columns) -> pa.Table:
             "last": some.end,
             "length": some.end - some.start,
             "n_mapped": some.n_mapped,
-            "exposure": _known(some.exposure),
+            "exposure": finite_or_null(some.exposure),
             "enzymes": pa.ListArray.from_arrays(offsets_of(is_told.sum(axis=1)).astype(np.int32), told),
         }
     )
@@ -330,7 +323,7 @@ def _contacts(found: Evidence, columns: _Columns) -> pa.Table:
             "second_position": rows.position[some.second] + 1,
             "second_residue": _letters(letters[some.second]),
             "alpha_distance": some.alpha_distance,
-            "atom_distance": _known(some.atom_distance),
+            "atom_distance": finite_or_null(some.atom_distance),
             "is_modified": some.is_modified,
             "chain": taken(columns.chain, chain),
             "chain_row": chain,
@@ -366,8 +359,8 @@ def _peptide_places(found: Evidence, columns: _Columns) -> pa.Table:
             "first": places.start + 1,
             "last": places.end,
             "n_psms": peptides.n_psms[places.peptide],
-            "intensity": _known(peptides.intensity[places.peptide]),
-            "q_value": _known(peptides.q_value[places.peptide]),
+            "intensity": finite_or_null(peptides.intensity[places.peptide]),
+            "q_value": finite_or_null(peptides.q_value[places.peptide]),
             "n_places": n_places[places.peptide],
         }
     )
@@ -385,10 +378,10 @@ def _residues(found: Evidence) -> pa.Table:
             "residue": _letters(residues.letters),
             "n_peptides": residues.n_peptides.astype(np.int32),
             "n_psms": np.minimum(residues.n_psms, np.iinfo(np.int32).max).astype(np.int32),
-            "q_value": _known(residues.q_value),
+            "q_value": finite_or_null(residues.q_value),
             "modifications": pa.ListArray.from_arrays(offsets_of(n_carried).astype(np.int32), carried),
             "n_homologues": found.conservation.n_of_residue.astype(np.int32),
-            "conservation": _known(found.conservation.of_residue),
+            "conservation": finite_or_null(found.conservation.of_residue),
         }
     )
 
@@ -412,6 +405,6 @@ def _mapped_residues(found: Evidence, columns: _Columns) -> pa.Table:
             "chain_letter": taken(_letters(columns.letter), row),
             "is_identical": np.append(columns.is_identical, False)[row] & is_seen,
             "secondary_structure": taken(_letters(columns.secondary), row),
-            "exposure": _known(np.append(rows.exposure, np.nan)[row]),
+            "exposure": finite_or_null(np.append(rows.exposure, np.nan)[row]),
         }
     )

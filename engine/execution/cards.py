@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proteoscope.engine.execution.cost.kept import known_parameters
+from proteoscope.engine.execution.cost.calibration_store import stored_calibration
 from proteoscope.engine.execution.devices import Device, gpus
 from proteoscope.engine.execution.remembered_gpus import forget_gpus
 from proteoscope.engine.execution.scheduler import one_line
@@ -17,7 +17,7 @@ __all__ = ["open_cards"]
 def _rates(number: int) -> CardRates:
     """As they were measured on this machine, else the usual ones."""
     found = next((gpu for gpu in gpus() if gpu.numbers == (number,)), None)
-    known = None if found is None else known_parameters(found, 0)
+    known = None if found is None else stored_calibration(found, 0)
     if known is None or not {"integer", "float", "lookup"} <= set(known.rates):
         return USUAL_RATES
     rates = known.rates

@@ -1,9 +1,12 @@
-"""The device that the user wished, looked for while files are read: a driver takes seconds, and may hang."""
+"""Detection of the requested device while files are read: a driver takes seconds, and may hang."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
 
 from proteoscope.engine.execution.devices import Device, begin_contexts, chosen_device
 from proteoscope.engine.execution.libraries import find_linear_algebra
@@ -11,17 +14,26 @@ from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["DeviceLookup"]
 
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 
 class DeviceLookup:
-    """Looks for the device of a wish (see `proteoscope.engine.execution.devices.chosen_device`) on a thread of its own, from now on.
+    """Detects the requested device on a thread of its own, from now on.
 
-    `choose`: says what computes, of the device that is found; None: that.
+    Parameters
+    ----------
+    wish : str
+        As `proteoscope.engine.execution.devices.chosen_device` takes it.
+    choose : callable, optional
+        Returns the device; its argument returns the device for the wish. If that is not called, the wish becomes "cpu".
+
+    Attributes
+    ----------
+    wish : str
     """
 
-    def __init__(self, wish: str, choose: Callable[[Device], Device] | None = None) -> None:
-        self.wish, self._choose = wish, choose
+    def __init__(self, wish: str, choose: Callable[[Callable[[], Device]], Device] | None = None) -> None:
+        self.wish, self._choose, self._is_resolved = wish, choose, False
         self._device: Device | None = None
         self._error: Exception | None = None
         find_linear_algebra()  # this is the first thread of a search, and imports modules
@@ -31,30 +43,39 @@ class DeviceLookup:
 
     def _look(self) -> None:
         try:
-            found = chosen_device(self.wish)
-            self._device = device = found if self._choose is None else self._choose(found)
-        except Exception as error:  # it belongs to whoever asks for the device
+            device = self._resolve() if self._choose is None else self._choose(self._resolve)
+        except Exception as error:  # `device` raises it
             self._error = error
-        else:
-            begin_contexts(device)
+            return
+        if not self._is_resolved:
+            self.wish = "cpu"
+        self._device = device
+        begin_contexts(device)
+        if device.numbers and find_spec("cupy") is not None:
+            with suppress(Exception):  # opening the GPU reports it
+                import_module("cupy")  # takes a second, while files are read
+
+    def _resolve(self) -> Device:
+        self._is_resolved = True
+        return chosen_device(self.wish)
 
     def complain(self) -> None:
-        """Raise what is already known to be wrong with the wish, before more work is done for nothing; see `device`."""
+        """Raise a known error of the request before more work is done in vain; see `device`."""
         if self._error is not None:
             raise self._error
 
     def device(self, progress: Progress) -> Device:
-        """The device, when it is found.
+        """Wait for the device and return it.
 
         Raises
         ------
-        ParameterError : the wish names a device that is not there or not usable, and why. Cancelled : the user asked to stop.
+        ParameterError : the requested device is missing or not usable. Cancelled : the user cancelled.
         """
         if self._device is None and self._looking.is_alive():
             progress.stage("Looking for GPUs")
         while self._device is None and self._looking.is_alive():
             progress.check()
-            self._looking.join(_LOOK_SECONDS)
+            self._looking.join(_POLL_SECONDS)
         self.complain()
         assert self._device is not None
         return self._device

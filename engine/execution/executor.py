@@ -22,14 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.cost.first_guess import predicted_speed
 from proteoscope.engine.execution.elsewhere import Foreseeing
 from proteoscope.engine.execution.kept import Checkpoint
 from proteoscope.engine.execution.kinds import kind_of
 from proteoscope.engine.execution.remembered_gpus import forget_gpus
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import Account, Costs, Scheduler, Worker, one_line, unfinished
-from proteoscope.engine.execution.speeds import Speeds
+from proteoscope.engine.execution.speeds import measured_speed, store_speeds
 from proteoscope.engine.execution.work import Computation, Kind, Piece, Rows, Work
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import Device, DeviceError
@@ -110,7 +109,6 @@ class Session:
         self._processor = Processor(resources.threads - len(self._devices) if with_processor else resources.threads)
         if with_processor:
             self._devices.append(self._processor)
-        self._speeds = Speeds(work.kind, self._processor.threads)
         self._accounts: dict[str, Account] = {}
         self._opened: dict[int, Computation] = {}  # by the device's identity
         self._rounds: dict[int, int] = {}
@@ -311,7 +309,8 @@ class Session:
         if self._elsewhere is not None:  # whose names say nothing in another run
             return
         accounts = {name: one for name, one in self._accounts.items() if one.warm_seconds >= _MINIMUM_SECONDS_TO_TELL}
-        self._speeds.remember({name: one.speed for name, one in accounts.items() if one.speed is not None})
+        speeds = {name: one.speed for name, one in accounts.items() if one.speed is not None}
+        store_speeds(self._work.kind, speeds, self._processor.threads)
 
     def note(self) -> None:
         """Tell the clock how long each device was busy."""
@@ -340,7 +339,7 @@ class Session:
 
         speed = account.speed if knows_speed else None
         if knows_speed and not speed and self._elsewhere is None:
-            speed = self._speeds.of(device.name) or predicted_speed(self._work, state, device, self._processor.threads)
+            speed = measured_speed(self._work.kind, device.name, self._processor.threads)
         expect = following.append if self._elsewhere is not None and device is not self._processor else None
         return Worker(device.name, search, account, device.is_processor, speed, expect)
 

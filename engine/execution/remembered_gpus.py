@@ -1,21 +1,23 @@
-"""GPUs that were found usable a short while ago, kept in the user's cache: trying them takes a second, each time a program starts.
+"""GPUs that were found usable within the last hour: testing them takes a second whenever the program starts.
 
-They are believed for an hour, as long as nothing changed on which they depend: the start of the machine, the driver, its devices, CuPy,
-what the environment says to CUDA. Only a look that found nothing wrong is kept.
+The result of the test is used again as long as nothing changed on which it depends: the start of the machine, the driver, its devices,
+CuPy, and the CUDA variables of the environment. Only a test without errors is stored.
 """
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import importlib.util
 import json
 import os
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from proteoscope.engine.project.cache import cache_folder, remember
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from proteoscope.engine.execution.device_store import Facts
 from proteoscope.engine.version import VERSION
 
 __all__ = ["forget_gpus", "remember_gpus", "remembered_gpus"]
@@ -23,59 +25,68 @@ __all__ = ["forget_gpus", "remember_gpus", "remembered_gpus"]
 _SECONDS = 3600.0
 _DRIVER = Path("/proc/driver/nvidia/version"), Path("/sys/module/nvidia/version")  # not all are there in a container
 _START = Path("/proc/sys/kernel/random/boot_id")
-_KINDS = {"number": int, "name": str, "memory_bytes": int, "compute_capability": str, "usable": bool, "reason": str}
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class _Gpu(_Strict):
+    """A GPU that runs a test kernel."""
+
+    number: int
+    name: str
+    memory_bytes: int
+    compute_capability: str
+    usable: Literal[True]
+    reason: Literal[""]
+
+
+class _Probe(_Strict):
+    """The output of kernels/cuda/probe.py, without errors."""
+
+    driver: str
+    cuda: str
+    reason: Literal[""]
+    step: Literal["done"]
+    devices: list[_Gpu] = Field(min_length=1)
+
+
+_PROBES: Facts[_Probe] = Facts("gpus", _Probe, 1)
 
 
 def remembered_gpus() -> dict[str, Any] | None:
-    """What the probe found, as it was given to `remember_gpus`; None where that is not known or may not hold any more."""
+    """Return the output of the probe as `remember_gpus` stored it, or None if it may no longer hold."""
     state = _state()
-    if state is None:
-        return None
-    try:
-        path = _file()
-        if not 0.0 <= time.time() - path.stat().st_mtime <= _SECONDS:
-            return None
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        found: dict[str, Any] = kept["found"]
-        return found if kept["state"] == state and _is_sound(found) else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
+    found = None if state is None else _PROBES.get(state, maximum_age=_SECONDS)
+    return None if found is None or not _are_numbered(found) else found.model_dump()
 
 
 def remember_gpus(found: dict[str, Any]) -> None:
-    """Keep what the probe found, if all is well. A disk that refuses is no reason to complain."""
+    """Store the output of the probe, if it has no errors."""
     state = _state()
-    if state is None or not _is_sound(found):
-        return
-    remember(_file(), json.dumps({"state": state, "found": found}, indent=1).encode())
+    with suppress(ValidationError):
+        probe = _Probe.model_validate(found)
+        if state is not None and _are_numbered(probe):
+            _PROBES.store({state: probe})
 
 
 def forget_gpus() -> None:
-    """The next program tries them again."""
-    with contextlib.suppress(OSError):
-        _file().unlink()
+    """Let the next program test the GPUs again."""
+    _PROBES.clear()
 
 
-def _is_sound(found: dict[str, Any]) -> bool:
-    """Whether every GPU was found usable, and is described in full."""
-    devices = found["devices"]
-    return (
-        bool(devices)
-        and not found["reason"]
-        and all(isinstance(found[name], str) for name in ("driver", "cuda"))
-        and all(set(device) == set(_KINDS) and all(type(device[name]) is kind for name, kind in _KINDS.items()) for device in devices)
-        and [device["number"] for device in devices] == list(range(len(devices)))
-        and all(device["usable"] and not device["reason"] for device in devices)
-    )
+def _are_numbered(probe: _Probe) -> bool:
+    return [gpu.number for gpu in probe.devices] == list(range(len(probe.devices)))
 
 
-def _state() -> dict[str, Any] | None:
-    """All on which the answer depends; None where the system does not tell."""
+def _state() -> str | None:
+    """Return a digest of everything that the result depends on, or None if the system does not show it."""
     try:
         cupy = importlib.util.find_spec("cupy")
         if cupy is None or cupy.origin is None:
             return None
-        return {
+        state = {
             "version": VERSION,
             "python": sys.executable,
             "driver": next(path.read_text(encoding="utf-8") for path in _DRIVER if path.exists()),
@@ -86,7 +97,4 @@ def _state() -> dict[str, Any] | None:
         }
     except (OSError, ValueError, ImportError, StopIteration):
         return None
-
-
-def _file() -> Path:
-    return cache_folder() / "gpus.json"
+    return hashlib.sha256(json.dumps(state).encode()).hexdigest()

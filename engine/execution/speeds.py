@@ -1,72 +1,48 @@
-"""How fast devices were in earlier searches: cost in a second for each kind of work, kept in the user's cache."""
+"""Measured speeds of devices in earlier searches, in cost per second of each kind of work."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
+from typing import Annotated
 
+from pydantic import Field
+
+from proteoscope.engine.execution.device_store import Facts
 from proteoscope.engine.execution.devices import gpus, processor
-from proteoscope.engine.project.cache import cache_folder, remember
 
-__all__ = ["Speeds"]
+__all__ = ["measured_speed", "speeds_by_kind", "store_speeds"]
+
+_SPEEDS: Facts[float] = Facts("speeds", Annotated[float, Field(gt=0, allow_inf_nan=False)], 256)
 
 
-class Speeds:
-    """Of one kind of work, by the names of devices.
+def measured_speed(kind: str, device: str, threads: int) -> float | None:
+    """Return the speed of a device at a kind of work, or None if it has done none.
 
     Parameters
     ----------
-    kind : of `proteoscope.engine.execution.kinds.KINDS`. threads : of the processor.
+    kind : str
+        Name in `proteoscope.engine.execution.kinds.KINDS`.
+    device : str
+        Name of the device.
+    threads : int
+        Threads of the processor.
     """
-
-    def __init__(self, kind: str, threads: int) -> None:
-        self._kind, self._threads = kind, threads
-        self._known: dict[str, float] | None = None
-
-    def of(self, name: str) -> float | None:
-        """Cost in a second of a device; None where nobody knows it."""
-        return self._all().get(self._key(name))
-
-    @classmethod
-    def all_of(cls, name: str, threads: int) -> dict[str, float]:
-        """Cost in a second of a device, by the kinds of work that it has done."""
-        found = _remembered(_file())
-        keys = {key.partition(": ")[0]: key for key in found}
-        every = {kind: cls(kind, threads)._key(name) for kind in keys}
-        return {kind: found[key] for kind, key in every.items() if key in found}
-
-    @property
-    def are_of_several(self) -> bool:
-        """Whether more than one device has done such work."""
-        return sum(key.startswith(f"{self._kind}: ") for key in self._all()) > 1
-
-    def _all(self) -> dict[str, float]:
-        if self._known is None:
-            self._known = _remembered(_file())
-        return self._known
-
-    def remember(self, speeds: Mapping[str, float]) -> None:
-        """Keep speeds for later searches, beside those of other devices. A disk that refuses is no reason to complain."""
-        if speeds:
-            found = _remembered(_file()) | {self._key(name): speed for name, speed in speeds.items()}
-            remember(_file(), json.dumps(found, indent=1).encode())
-
-    def _key(self, name: str) -> str:
-        """What a device is remembered by: the card with its driver; the processor with its threads."""
-        if name == "cpu":
-            return f"{self._kind}: {processor().description}, {self._threads} used"
-        return f"{self._kind}: " + next((gpu.description for gpu in gpus() if gpu.name == name), name)
+    return _SPEEDS.get(f"{kind}: {_title(device, threads)}")
 
 
-def _file() -> Path:
-    return cache_folder() / "speeds.json"
+def speeds_by_kind(device: str, threads: int) -> dict[str, float]:
+    """Return the speeds of a device, by kind of work."""
+    parts = {key.partition(": ")[::2]: speed for key, speed in _SPEEDS.all().items()}
+    return {kind: speed for (kind, title), speed in parts.items() if title == _title(device, threads)}
 
 
-def _remembered(path: Path) -> dict[str, float]:
-    """Speeds as earlier searches left them; empty where nothing can be read."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return {str(name): float(speed) for name, speed in found.items() if float(speed) > 0}
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-        return {}
+def store_speeds(kind: str, speeds: Mapping[str, float], threads: int) -> None:
+    """Store the speeds of devices, by name, at a kind of work."""
+    _SPEEDS.store({f"{kind}: {_title(device, threads)}": speed for device, speed in speeds.items()})
+
+
+def _title(device: str, threads: int) -> str:
+    """Return the description of a GPU, which names its driver, or that of the processor with its threads."""
+    if device == "cpu":
+        return f"{processor().description}, {threads} used"
+    return next((gpu.description for gpu in gpus() if gpu.name == device), device)

@@ -1,4 +1,4 @@
-"""Peak arrays of mzML and mzXML: base64, zlib and MS-Numpress undone for all spectra of a block at once."""
+"""Peak arrays of mzML and mzXML: decode base64, zlib and MS-Numpress for all spectra of a block at once."""
 
 from __future__ import annotations
 
@@ -13,31 +13,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_PEAKS, FaultCode
+from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_PEAKS, IssueCode
 
-__all__ = ["LINEAR", "MAXIMUM_NUMBERS", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays", "room_for"]
+__all__ = ["LINEAR", "MAXIMUM_NUMBERS", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays", "limit_unpacking"]
 
-# Compressions that may lie under zlib.
+# Encodings of numbers, each with or without zlib.
 PLAIN, LINEAR, PIC, SLOF = range(4)
 UNSUPPORTED = 9
 
 MAXIMUM_NUMBERS = 4 * MAXIMUM_PEAKS
-"""Of one block, two for each peak: a megabyte of text of arrays that are packed well unpacks to a tenth of it."""
+"""Maximum of a block, two for each peak: a megabyte of well-packed arrays unpacks to a tenth of it."""
 _LARGE = MAXIMUM_NUMBERS // 8
 _MAXIMUM_NUMBERS_OF_BYTE = 1032  # zlib packs no better, and numpress puts two numbers into a byte
 
 
 @dataclass
 class Arrays:
-    """One array for each of n spectra, as the file has it.
+    """Encoded arrays of n spectra, one each.
 
     Attributes
     ----------
-    start, stop : (n,) int64, the bytes of the block where its base64 text is; start -1: there is no such array.
-    dtype : n NumPy dtypes as text (``<f4``), empty where the file does not say.
-    compression : (n,) int64, one of the constants above; is_zlib : (n,) bool, whether zlib comes on top.
-    length : (n,) int64, the number of peaks it should have, -1: unknown.
-    per_peak : numbers in the array for each peak: 2 where m/z and intensity come in turn.
+    start, stop : ndarray of int64, shape (n,)
+        Bytes of the block with the base64 text; start is -1 where there is no such array.
+    dtype : ndarray of str, shape (n,)
+        NumPy dtypes (``<f4``), '' where unknown.
+    compression : ndarray of int64, shape (n,)
+        `PLAIN`, `LINEAR`, `PIC`, `SLOF` or `UNSUPPORTED`.
+    is_zlib : ndarray of bool, shape (n,)
+        True where the encoded numbers are compressed with zlib.
+    length : ndarray of int64, shape (n,)
+        Declared number of peaks, -1 where unknown.
+    per_peak : int
+        Numbers per peak: 2 if m/z and intensity alternate.
     """
 
     start: NDArray[np.int64]
@@ -50,13 +57,13 @@ class Arrays:
 
     @property
     def n_numbers(self) -> int:
-        """How many numbers there may be to unpack: what the file says, as far as its bytes can hold so many."""
+        """Maximum number of numbers to unpack: the declared number, limited by what the bytes can hold."""
         most = (self.stop - self.start) * np.where(self.is_zlib, _MAXIMUM_NUMBERS_OF_BYTE, 2)
         counts = np.where((self.length > 0) & (self.length <= MAXIMUM_PEAKS), self.length * self.per_peak, 0)
         return int(np.minimum(counts, most).sum())
 
-    def of(self, rows: NDArray[np.int64]) -> Arrays:
-        """The arrays of some spectra."""
+    def take(self, rows: NDArray[np.int64]) -> Arrays:
+        """Return the arrays of some spectra."""
         return Arrays(
             self.start[rows],
             self.stop[rows],
@@ -69,16 +76,22 @@ class Arrays:
 
 
 @contextmanager
-def room_for(n_numbers: int) -> Iterator[None]:
-    """Unpack so many numbers: more than some hundred thousand in one thread at a time, since in all of them they would fill the memory."""
+def limit_unpacking(n_numbers: int) -> Iterator[None]:
+    """Unpack large blocks in one thread only: unpacked in all threads at once they would fill the memory.
+
+    Parameters
+    ----------
+    n_numbers : int
+        Numbers to unpack.
+    """
     if n_numbers > _LARGE:
-        with _ONE_AT_A_TIME:
+        with _UNPACKING_LOCK:
             yield
     else:
         yield
 
 
-_ONE_AT_A_TIME = threading.Lock()
+_UNPACKING_LOCK = threading.Lock()
 
 
 def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
@@ -86,59 +99,66 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
 
     Parameters
     ----------
-    text : (bytes,) uint8, the block.
-    arrays : where the arrays are and what they are.
+    text : ndarray of uint8, shape (bytes,)
+        The block.
+    arrays : Arrays
+        Places and encodings of the arrays.
 
     Returns
     -------
-    values : float64, end to end; offsets : (n + 1,) int64; a broken array has none. faults : (n,) int64, `FaultCode`.
+    values : ndarray of float64
+        Values of all arrays in order; a broken array has none.
+    offsets : ndarray of int64, shape (n + 1,)
+        Values of array i are ``offsets[i]:offsets[i + 1]``.
+    issues : ndarray of int64, shape (n,)
+        `IssueCode` of each array.
     """
     n = len(arrays.start)
-    faults = np.zeros(n, dtype=np.int64)
+    issues = np.zeros(n, dtype=np.int64)
     absent = arrays.start < 0
-    faults[absent & (arrays.length != 0)] = FaultCode.NO_ARRAY
+    issues[absent & (arrays.length != 0)] = IssueCode.NO_ARRAY
     is_known = (arrays.compression != UNSUPPORTED) & ((arrays.dtype != "") | (arrays.compression != PLAIN))
-    faults[~absent & ~is_known] = FaultCode.UNSUPPORTED
-    faults[(faults == 0) & (arrays.length < 0)] = FaultCode.LENGTHS
-    faults[(faults == 0) & (arrays.length > MAXIMUM_PEAKS)] = FaultCode.PEAKS
-    skipped = absent | (faults != 0)
+    issues[~absent & ~is_known] = IssueCode.UNSUPPORTED
+    issues[(issues == 0) & (arrays.length < 0)] = IssueCode.LENGTHS
+    issues[(issues == 0) & (arrays.length > MAXIMUM_PEAKS)] = IssueCode.PEAKS
+    skipped = absent | (issues != 0)
     starts, stops = np.where(skipped, 0, arrays.start), np.where(skipped, 0, arrays.stop)
     counts = np.where(skipped, 0, arrays.length) * arrays.per_peak
 
     data = np.empty(int(((stops - starts) * 3 // 4 + 3).sum()), dtype=np.uint8)
     ends = np.empty(n + 1, dtype=np.int64)
-    sound = kernels.cpu.text.decode_base64(text, starts, stops, data, ends)
-    faults[~sound] = FaultCode.BASE64
+    is_valid = kernels.cpu.text.decode_base64(text, starts, stops, data, ends)
+    issues[~is_valid] = IssueCode.BASE64
     width = np.array([4 if name.endswith("4") else 8 for name in arrays.dtype.tolist()], dtype=np.int64)
     if arrays.is_zlib.any():
-        # Numpress takes at most five bytes for a number and sixteen at the start; so no array may unpack to more than it should have.
-        most = np.where(arrays.compression == PLAIN, width * counts, 5 * counts + 32)
-        data, ends, sound = _inflate(data, ends, arrays.is_zlib, most)
-        faults[~sound & (faults == 0)] = FaultCode.ZLIB
+        # Numpress takes at most five bytes for a number and sixteen at the start; no array is unpacked beyond its declared length.
+        limits = np.where(arrays.compression == PLAIN, width * counts, 5 * counts + 32)
+        data, ends, is_valid = _inflate(data, ends, arrays.is_zlib, limits)
+        issues[~is_valid & (issues == 0)] = IssueCode.ZLIB
     n_bytes = np.diff(ends)
     fits = np.where(arrays.compression == PLAIN, n_bytes == width * counts, counts <= 2 * n_bytes)
-    faults[~fits & (faults == 0)] = FaultCode.LENGTHS
-    counts[faults != 0] = 0
+    issues[~fits & (issues == 0)] = IssueCode.LENGTHS
+    counts[issues != 0] = 0
     offsets = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
     values = np.empty(offsets[-1])
-    for run in _runs(arrays, faults, n_bytes):
-        _unpack_run(data, ends, arrays, run, values[offsets[run.start] : offsets[run.stop]], offsets, faults)
-    if (counts[faults != 0] > 0).any():
-        # An array of numpress showed itself broken while it was unpacked.
+    for run in _runs(arrays, issues, n_bytes):
+        _unpack_run(data, ends, arrays, run, values[offsets[run.start] : offsets[run.stop]], offsets, issues)
+    if (counts[issues != 0] > 0).any():
+        # Some numpress arrays turned out to be broken only while they were unpacked.
         owner = np.repeat(np.arange(n), counts)
-        values = values[faults[owner] == 0]
-        counts[faults != 0] = 0
+        values = values[issues[owner] == 0]
+        counts[issues != 0] = 0
         np.cumsum(counts, out=offsets[1:])
-    return values, offsets, faults
+    return values, offsets, issues
 
 
-def _runs(arrays: Arrays, faults: NDArray[np.int64], n_bytes: NDArray[np.int64]) -> list[slice]:
-    """Runs of spectra whose arrays can be unpacked at once: plain ones of one type end to end; each other array is a run."""
-    n = len(faults)
+def _runs(arrays: Arrays, issues: NDArray[np.int64], n_bytes: NDArray[np.int64]) -> list[slice]:
+    """Return runs of spectra that can be unpacked at once: consecutive plain arrays of one type; each other array is its own run."""
+    n = len(issues)
     if not n:
         return []
-    is_plain = (arrays.compression == PLAIN) & ((faults == 0) | (n_bytes == 0))
+    is_plain = (arrays.compression == PLAIN) & ((issues == 0) | (n_bytes == 0))
     joins = is_plain[1:] & is_plain[:-1] & (arrays.dtype[1:] == arrays.dtype[:-1])
     borders = [0, *(np.flatnonzero(~joins) + 1).tolist(), n]
     return [slice(a, b) for a, b in pairwise(borders)]
@@ -151,7 +171,7 @@ def _unpack_run(
     run: slice,
     out: NDArray[np.float64],
     offsets: NDArray[np.int64],
-    faults: NDArray[np.int64],
+    issues: NDArray[np.int64],
 ) -> None:
     """Unpack the arrays of a run into `out`."""
     if not len(out):
@@ -159,15 +179,15 @@ def _unpack_run(
     first, last = int(ends[run.start]), int(ends[run.stop])
     compression = arrays.compression[run.start]
     if compression == PLAIN:
-        with np.errstate(invalid="ignore"):  # bytes of all sorts are taken for numbers
+        with np.errstate(invalid="ignore"):  # any bytes may be read as numbers
             out[:] = np.frombuffer(data[first:last], dtype=str(arrays.dtype[run.start]))
         return
     if not _unpack_numpress(data[first:last], int(compression), out):
-        faults[run.start] = FaultCode.NUMPRESS
+        issues[run.start] = IssueCode.NUMPRESS
 
 
 def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.float64]) -> bool:
-    """Undo MS-Numpress; whether the bytes hold exactly the numbers for `out`."""
+    """Decode MS-Numpress into `out`; return True if the bytes hold exactly as many numbers."""
     if compression == PIC:
         counts = np.empty(len(out), dtype=np.int64)
         if kernels.cpu.peaks.unpack_integers(data, 0, len(data), counts) != len(out):
@@ -193,7 +213,7 @@ def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.
     if len(out) > 2:
         if kernels.cpu.peaks.unpack_integers(data, 16, len(data), fixed[2:]) != len(out) - 2:
             return False
-        # Each number is told by how far it lies from the line through the two before: sum the steps, then the numbers.
+        # Each number is stored as its distance from the line through the two before it: sum the steps, then the numbers.
         fixed[2] += fixed[1] - fixed[0]
         steps = np.cumsum(fixed[2:])
         fixed[2:] = fixed[1] + np.cumsum(steps)
@@ -205,26 +225,26 @@ def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.
 
 
 def _inflate(
-    data: NDArray[np.uint8], ends: NDArray[np.int64], is_zlib: NDArray[np.bool_], most: NDArray[np.int64]
+    data: NDArray[np.uint8], ends: NDArray[np.int64], is_zlib: NDArray[np.bool_], limits: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.bool_]]:
-    """Unpack the zlib arrays among those that lie end to end in `data`; more than `most` bytes of one (and one) are never made.
+    """Unpack the zlib arrays among consecutive arrays in `data`, each to at most one byte more than its limit.
 
-    zlib releases the interpreter lock, so that the threads of the reader unpack side by side.
+    zlib releases the interpreter lock, so that the reader's threads unpack in parallel.
     """
     view = data.data
     bounds = ends.tolist()
-    intact = np.ones(len(most), dtype=np.bool_)
-    pieces: list[bytes | memoryview] = []
-    for i, (is_packed, limit) in enumerate(zip(is_zlib.tolist(), most.tolist(), strict=True)):
-        piece: bytes | memoryview = view[bounds[i] : bounds[i + 1]]
-        if is_packed and len(piece):
+    intact = np.ones(len(limits), dtype=np.bool_)
+    arrays: list[bytes | memoryview] = []
+    for i, (is_packed, limit) in enumerate(zip(is_zlib.tolist(), limits.tolist(), strict=True)):
+        array: bytes | memoryview = view[bounds[i] : bounds[i + 1]]
+        if is_packed and len(array):
             unpacker = zlib.decompressobj()
             try:
-                piece = unpacker.decompress(piece, limit + 1)
-                intact[i] = unpacker.eof or len(piece) > limit
+                array = unpacker.decompress(array, limit + 1)
+                intact[i] = unpacker.eof or len(array) > limit
             except zlib.error:
-                intact[i], piece = False, b""
-        pieces.append(piece)
+                intact[i], array = False, b""
+        arrays.append(array)
     inflated_ends = np.zeros(len(ends), dtype=np.int64)
-    np.cumsum([len(piece) for piece in pieces], out=inflated_ends[1:])
-    return np.frombuffer(bytearray().join(pieces), dtype=np.uint8), inflated_ends, intact
+    np.cumsum([len(array) for array in arrays], out=inflated_ends[1:])
+    return np.frombuffer(bytearray().join(arrays), dtype=np.uint8), inflated_ends, intact

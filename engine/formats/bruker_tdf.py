@@ -1,7 +1,7 @@
-"""Read Bruker's timsTOF runs of DDA-PASEF (Meier et al. 2018, Mol. Cell. Proteomics 17:2534) through opentimspy, which is an extra.
+"""Read Bruker's timsTOF runs of DDA-PASEF (Meier et al. 2018, Mol. Cell. Proteomics 17:2534) with the optional package opentimspy.
 
-Experimental: m/z come from the range of the run by a line in their roots, as opentimspy approximates them without Bruker's library, and
-are some parts per million off. Each precursor is one spectrum: the peaks of all its frames and scans, added up by time of flight.
+Experimental: m/z are calibrated by a line in their square roots over the run's range, as opentimspy does without Bruker's library, and
+deviate by some parts per million. Each precursor becomes one spectrum: the peaks of all its frames and scans, summed by time of flight.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["read_tdf"]
 _TABLES = ("Frames", "GlobalMetadata", "PasefFrameMsMsInfo", "Precursors")
 _PASEF = 8
 _PRECURSORS = 250
-"""Read at a time, with all their frames."""
+"""Number of precursors read together, with all their frames."""
 _MAXIMUM_ROWS = 1 << 26
 _MAXIMUM_SCANS = 1 << 16
 _LARGEST_NUMBER = 1 << 31
@@ -43,11 +43,21 @@ _PRECURSORS_OF_RUN = (
 
 
 def read_tdf(folder: Path, progress: Progress) -> Spectra:
-    """The MS2 spectra of a run, one for each precursor, in the order of their numbers.
+    """Return the MS2 spectra of a run, one for each precursor, in the order of their numbers.
+
+    Parameters
+    ----------
+    folder : Path
+        The run's folder (``.d``).
+    progress : Progress
+        Receives messages; polled for cancellation.
 
     Raises
     ------
-    InputError : it is no sound run of DDA-PASEF. Cancelled : the user asked to stop.
+    InputError
+        The folder is not a valid run of DDA-PASEF.
+    Cancelled
+        The user cancelled.
     """
     from opentimspy.opentims import OpenTIMS  # optional: installed with the extra "vendor"
     from opentimspy.opentimspy_cpp import conversion_method  # optional: installed with the extra "vendor"
@@ -59,8 +69,8 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
     try:
         with OpenTIMS(folder, cm=conversion_method.OpenSource) as run:
             for first in range(0, len(precursors), _PRECURSORS):
-                some = slice(*np.searchsorted(places, (first, min(first + _PRECURSORS, len(precursors)))))
-                parts.append(_peaks(run, info[some], places[some]))
+                batch = slice(*np.searchsorted(places, (first, min(first + _PRECURSORS, len(precursors)))))
+                parts.append(_peaks(run, info[batch], places[batch]))
                 progress.advance(min(_PRECURSORS, len(precursors) - first))
     except (RuntimeError, ValueError, KeyError, MemoryError, sqlite3.Error) as error:
         raise InputError(folder, f"the Bruker run cannot be read ({error!s:.200})", remedy=_REMEDY) from None
@@ -88,14 +98,14 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
 
 
 def _charges(folder: Path, precursors: NDArray[np.float64], progress: Progress) -> NDArray[np.int64]:
-    """Return the charges of precursors, 0 where unknown, and warn of those that are none."""
+    """Return the charges of precursors, 0 where unknown; warn about invalid charges, which count as unknown."""
     charge = precursors[:, 2]
     is_odd = (charge < 0) | (charge > HIGHEST_CHARGE) | (charge != np.floor(charge))
     if is_odd.any():
         first = int(np.argmax(is_odd))
         progress.message(
             f"{folder}: the charge of {counted(int(is_odd.sum()), 'precursor')} is not a whole number from 1 to {HIGHEST_CHARGE}, and is "
-            f"taken as unknown; the first: precursor {precursors[first, 0]:.0f}, {charge[first]:g}. Correct the charge in the table "
+            f"treated as unknown; the first: precursor {precursors[first, 0]:.0f}, {charge[first]:g}. Correct the charge in the table "
             "Precursors of analysis.tdf to search it",
             "warning",
         )
@@ -103,17 +113,17 @@ def _charges(folder: Path, precursors: NDArray[np.float64], progress: Progress) 
 
 
 def _tables(folder: Path, progress: Progress) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Frames; precursor, frame and scans of what was isolated; and the precursors that were, each as the rows of its query.
+    """Read frames, isolations (precursor, frame and scans), and isolated precursors, each as the rows of its query.
 
-    The database may be a stranger's: only tables are read that are stored in the file, and what they say has to fit together. opentimspy,
-    which opens it once more, reads the same ones.
+    The database may come from untrusted sources: only tables that are stored in the file are read, and their contents have to be
+    consistent. opentimspy, which opens the file again, reads the same tables.
     """
     binary = folder / "analysis.tdf_bin"
     try:
         n_bytes = binary.stat().st_size
         with contextlib.closing(open_sqlite(folder / "analysis.tdf", is_cancelled=lambda: progress.is_cancelled)) as connection:
             if missing := computed_table(connection, _TABLES):
-                reason = f"the Bruker run has no table {missing}, or one that is computed: it is none of DDA-PASEF"
+                reason = f"the Bruker run has no table {missing}, or a computed one: it is not a run of DDA-PASEF"
                 raise InputError(folder, reason, remedy=_REMEDY)
             frames, info, precursors = (
                 np.array(list(_rows(connection, query, folder)), np.float64).reshape(-1, width)
@@ -126,17 +136,17 @@ def _tables(folder: Path, progress: Progress) -> tuple[NDArray[np.float64], NDAr
         raise InputError(folder, f"the Bruker run's analysis.tdf cannot be read ({error})", remedy="Copy it again") from None
     if not len(info):
         is_dia = bool((frames[:, 2] == _PASEF + 1).any())
-        found = "is data-independent (diaPASEF): its spectra hold many peptides each, and are not read" if is_dia else "has no MS2 spectra"
-        raise InputError(folder, f"the Bruker run {found}", remedy=_REMEDY)
+        reason = "is data-independent (diaPASEF): its spectra hold many peptides each, and are not read" if is_dia else "has no MS2 spectra"
+        raise InputError(folder, f"the Bruker run {reason}", remedy=_REMEDY)
     if not (np.isfinite(frames).all() and np.isfinite(info).all() and np.isfinite(precursors).all()):
         raise _damaged(folder)
-    # Identifiers and counts become whole numbers.
+    # Identifiers and counts are converted to integers.
     if any((np.abs(whole) >= _LARGEST_NUMBER).any() for whole in (frames[:, [0, 2, 4]], info, precursors[:, [0]])):
         raise _damaged(folder)
-    # Only precursors that were broken have spectra.
+    # Only isolated precursors have spectra.
     precursors = precursors[np.isin(precursors[:, 0], info[:, 0])]
     at = np.searchsorted(frames[:, 0], info[:, 1]).clip(max=len(frames) - 1)
-    is_sound = (
+    is_consistent = (
         (np.abs(info[:, :2]) < MAXIMUM_SCAN).all()
         and len(np.unique(precursors[:, 0])) == len(np.unique(info[:, 0])) == len(precursors)
         and len(np.unique(frames[:, 0])) == len(frames)
@@ -147,7 +157,7 @@ def _tables(folder: Path, progress: Progress) -> tuple[NDArray[np.float64], NDAr
         and (info[:, 2] < info[:, 3]).all()
         and (info[:, 3] <= _MAXIMUM_SCANS).all()
     )
-    if not is_sound:
+    if not is_consistent:
         raise _damaged(folder)
     RUN_PEAKS.check(folder, int(frames[:, 3].sum()), n_bytes)
     return frames, info.astype(np.int64), precursors
@@ -167,26 +177,32 @@ def _damaged(folder: Path) -> InputError:
 def _peaks(
     run: Any, info: NDArray[np.int64], place: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Peaks of some precursors: the place of the precursor of each, m/z and intensity, by precursor and m/z.
+    """Return the peaks of some precursors, sorted by precursor and m/z: place of the precursor, m/z and intensity.
 
-    `info`: (m, 4), what was isolated for them; `place`: (m,) int64, of the precursor.
+    Parameters
+    ----------
+    run : OpenTIMS
+    info : ndarray of int64, shape (m, 4)
+        Rows of the isolation table.
+    place : ndarray of int64, shape (m,)
+        Place of the precursor of each row.
     """
-    found = run.query(np.unique(info[:, 1]).astype(np.uint32), columns=("frame", "scan", "tof", "intensity", "mz"))
-    keys = found["frame"].astype(np.int64) * (2 * _MAXIMUM_SCANS) + found["scan"]
+    points = run.query(np.unique(info[:, 1]).astype(np.uint32), columns=("frame", "scan", "tof", "intensity", "mz"))
+    keys = points["frame"].astype(np.int64) * (2 * _MAXIMUM_SCANS) + points["scan"]
     order = np.lexsort((info[:, 2], info[:, 1]))
     begins = info[order, 1] * (2 * _MAXIMUM_SCANS) + info[order, 2]
     row = np.searchsorted(begins, keys, side="right") - 1
     isolated = order[row.clip(min=0)]
-    is_inside = (row >= 0) & (info[isolated, 1] == found["frame"]) & (found["scan"] < info[isolated, 3])
-    owner, tof, mz = place[isolated[is_inside]], found["tof"][is_inside].astype(np.int64), found["mz"][is_inside]
-    height = found["intensity"][is_inside].astype(np.float64)
+    is_inside = (row >= 0) & (info[isolated, 1] == points["frame"]) & (points["scan"] < info[isolated, 3])
+    owner, tof, mz = place[isolated[is_inside]], points["tof"][is_inside].astype(np.int64), points["mz"][is_inside]
+    height = points["intensity"][is_inside].astype(np.float64)
     if not len(owner):
         return owner, mz, height
     order = np.lexsort((tof, owner))
     owner, tof, mz, height = owner[order], tof[order], mz[order], height[order]
     first = np.flatnonzero(np.append(True, (np.diff(owner) != 0) | (np.diff(tof) != 0)))
     owner, tof, mz, height = owner[first], tof[first], mz[first], np.add.reduceat(height, first)
-    # An ion's peak is several times of flight wide: those that follow one another are one, up to a valley.
+    # An ion's peak covers several times of flight: consecutive ones form one peak, up to a valley.
     is_apart = np.append(True, (np.diff(owner) != 0) | (np.diff(tof) > 1))
     is_valley = np.zeros(len(height), np.bool_)
     is_valley[1:-1] = (height[1:-1] < height[:-2]) & (height[1:-1] <= height[2:]) & ~is_apart[1:-1] & ~is_apart[2:]

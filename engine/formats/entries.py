@@ -1,7 +1,7 @@
-"""Entries of databases that know more than sequences: cut from the file, parsed by Biopython, and made into columns.
+"""Annotated entries of protein databases: cut from the file, parsed by Biopython, and converted to columns.
 
-A format is an `EntryFormat`: where its entries end, and how a text of some becomes `Entry`. Sequences and headers are checked as those of
-FASTA are: entries become FASTA in memory, and that reader's columns.
+A format is an `EntryFormat`: it finds the ends of entries, and parses a text into `Entry` objects. Entries become FASTA in memory, so
+that sequences and headers are checked by that reader.
 """
 
 from __future__ import annotations
@@ -24,22 +24,35 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.unfolding import ANNOTATED, ANNOTATION_BYTES
 
-__all__ = ["PARSER_FAULTS", "Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
+__all__ = ["PARSER_ERRORS", "Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
 
-PARSER_FAULTS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
-"""What Biopython's parsers raise at texts that are not what they expect; it has no error of its own for that."""
+PARSER_ERRORS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
+"""Exceptions that Biopython's parsers raise for malformed texts; it has no exception class for that."""
 MAXIMUM_LINE_BYTES = 1 << 20
-"""Of formats with lines; theirs have 80 letters, some descriptions a few thousand."""
+"""Maximum of formats with lines, which usually have 80 characters; some descriptions have a few thousand."""
 MAXIMUM_ENTRY_BYTES = 64 << 20
-"""Of a protein: the longest of UniProt takes 3 MB as XML."""
-_LETTERS = (string.ascii_uppercase + "*").encode()
+"""Maximum of a protein: the longest of UniProt takes 3 MB as XML."""
+_RESIDUES = (string.ascii_uppercase + "*").encode()
 _DROPPED = b" \t\r\n0123456789-."
 _CAPITALS = bytes.maketrans(string.ascii_lowercase.encode(), string.ascii_uppercase.encode())
 
 
 class Entry(NamedTuple):
-    """An entry: its accession and description as FASTA has them, sequence, features, the line of the text where it begins, from 1, how many
-    features could not be read, and how many coding sequences have no protein sequence."""
+    """An entry of a database.
+
+    Attributes
+    ----------
+    accession, description : str
+        As in a FASTA header.
+    sequence : bytes
+    features : sequence of FeatureRow
+    line : int
+        Line of the text where the entry begins, from 1.
+    n_unread : int
+        Number of features that cannot be read.
+    n_untranslated : int
+        Number of coding sequences without a protein sequence.
+    """
 
     accession: str
     description: str
@@ -51,7 +64,7 @@ class Entry(NamedTuple):
 
 
 class EntryError(ValueError):
-    """An entry is broken: the line of the text where it begins, from 1, or where the fault is, and the reason."""
+    """A broken entry: the line of the text, from 1, where it begins or where the error is, and the reason."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -63,56 +76,75 @@ class EntryFormat(Protocol):
 
     Attributes
     ----------
-    name : as the registry has it. has_lines : whether its lines are short.
+    name : str
+        As in the registry.
+    has_lines : bool
+        True if its lines are short.
     """
 
     name: str
     has_lines: bool
 
     def cut(self, text: bytes) -> int:
-        """Behind which byte of a text an entry ends, the last such place; 0 where none does."""
+        """Return the end of the last complete entry of a text, in bytes, or 0."""
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """The entries of a part of the file that ends between two, or, the last, with the file.
+        """Yield the entries of a block, which ends between two entries or at the end of the file.
 
-        `with_chromosomes` : of records of nucleotides their own sequences, not those of the proteins that they code for.
+        Parameters
+        ----------
+        block : Block
+        with_chromosomes : bool
+            Read the sequences of records of nucleotides, instead of the proteins that they code for.
 
         Raises
         ------
-        EntryError : one of them is broken or cut off.
+        EntryError
+            An entry is broken or cut off.
         """
 
 
 def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress, *, with_chromosomes: bool) -> list[ProteinRecords]:
-    """The entries of a file as records, with their features.
+    """Return the entries of a file as records, with their features.
+
+    Parameters
+    ----------
+    source : ByteSource
+    written_as : EntryFormat
+    progress : Progress
+        Receives progress and messages; polled for cancellation.
+    with_chromosomes : bool
+        See `EntryFormat.entries`.
 
     Raises
     ------
-    InputError : an entry is broken, cut off, too long or has no name, or a sequence a character that is no residue. Cancelled : the user
-        asked to stop.
+    InputError
+        An entry is broken, cut off, too long or without a name, or a sequence has a character that is not a residue.
+    Cancelled
+        The user cancelled.
     """
     from Bio import BiopythonWarning  # slow to import: only annotated or translated sequences need it
 
     path, parts, n_lines, n_outside, n_unread, n_untranslated = source.path, [], 0, 0, 0, 0
-    most = MAXIMUM_CHROMOSOME_BYTES if with_chromosomes or written_as.has_lines else MAXIMUM_ENTRY_BYTES
+    limit = MAXIMUM_CHROMOSOME_BYTES if with_chromosomes or written_as.has_lines else MAXIMUM_ENTRY_BYTES
 
     def cut(text: bytes) -> int:
         if written_as.has_lines and len(text) - 1 - max(text.rfind(b"\n"), text.rfind(b"\r")) > MAXIMUM_LINE_BYTES:
             place = f"line {n_lines + _n_lines(text) + 1}"
             reason = f"the line is longer than {MAXIMUM_LINE_BYTES:,} bytes"
-            raise InputError(path, reason, place=place, remedy=f"Is it what its beginning looks like, {written_as.name}?")
+            raise InputError(path, reason, place=place, remedy=f"Check that it is a file of {written_as.name}, as its beginning suggests")
         end = written_as.cut(text)
-        if not end and len(text) > most:
-            reason = f"no entry ends within {most >> 20} MB"
+        if not end and len(text) > limit:
+            reason = f"no entry ends within {limit >> 20} MB"
             raise InputError(path, reason, place=f"line {n_lines + 1}", remedy="Download it again")
         return end
 
-    for block in blocks(source, cut, most=2 * most):
+    for block in blocks(source, cut, maximum_bytes=2 * limit):
         if source.is_gzip:
             source.unfolding.add(ANNOTATION_BYTES, len(block.text), place=f"line {n_lines + 1}")
         try:
             with warnings.catch_warnings():
-                # What Biopython finds odd, and reads all the same.
+                # Biopython warns about oddities of entries that it reads correctly.
                 warnings.simplefilter("ignore", BiopythonWarning)
                 entries = [
                     _checked(entry, path, n_lines, with_chromosomes)
@@ -146,7 +178,7 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
 
 
 def _counted(source: ByteSource, entries: Iterator[Entry]) -> Iterator[Entry]:
-    """Entries, counted where they are packed: those that are not cannot be smaller than they look."""
+    """Yield entries, and count those of gzipped files towards the limit of unpacked data."""
     for entry in entries:
         if source.is_gzip:
             source.unfolding.add(ANNOTATED, 1)
@@ -158,41 +190,41 @@ def _n_lines(text: bytes) -> int:
 
 
 def _checked(entry: Entry, path: Path, n_lines: int, with_chromosomes: bool) -> Entry:
-    """An entry whose sequence and name are what they must be."""
+    """Return an entry with a valid sequence and accession."""
     accession = "".join(entry.accession.split()[:1])
     if not accession:
         raise EntryError(entry.line, "the entry has no accession")
-    other = entry.sequence.translate(None, _LETTERS)
+    other = entry.sequence.translate(None, _RESIDUES)
     if other:
-        letter = other[:1].decode("latin-1")
-        shown = repr(letter) if letter.isprintable() else f"byte {other[0]}"
+        character = other[:1].decode("latin-1")
+        shown = repr(character) if character.isprintable() else f"byte {other[0]}"
         raise EntryError(entry.line, f"{shown} in the sequence of {shortened(accession)} is not a residue")
     if len(entry.sequence) > MAXIMUM_RESIDUES:
-        letters = np.frombuffer(entry.sequence, np.uint8)
-        if not (with_chromosomes and len(letters) <= MAXIMUM_NUCLEOTIDES and are_of_chromosome(letters)):
-            raise too_long(path, letters, n_lines + entry.line, with_chromosomes=with_chromosomes)
+        residues = np.frombuffer(entry.sequence, np.uint8)
+        if not (with_chromosomes and len(residues) <= MAXIMUM_NUCLEOTIDES and are_of_chromosome(residues)):
+            raise too_long(path, residues, n_lines + entry.line, with_chromosomes=with_chromosomes)
     return entry._replace(accession=accession)
 
 
 def _records(path: Path, entries: list[Entry], n_lines: int, with_chromosomes: bool) -> tuple[ProteinRecords, int]:
-    """Columns of some entries, and how many of their features lie outside."""
+    """Return the columns of some entries, and the number of their features that lie outside of the sequences."""
     text = b"".join(
         b">%b %b\n%b\n"
         % (entry.accession.encode("utf-8", "replace"), " ".join(entry.description.split()).encode("utf-8", "replace"), entry.sequence)
         for entry in entries
     )
     records, _ = parse_fasta(path, Block(text, 0, True, True, 0), n_lines, every_record=True, with_chromosomes=with_chromosomes)
-    inside = [[one for one in entry.features if 1 <= one.first <= one.last <= len(entry.sequence)] for entry in entries]
-    kept = [i for i, entry in enumerate(entries) if entry.sequence]
-    if len(kept) < len(entries):
+    inside = [[row for row in entry.features if 1 <= row.first <= row.last <= len(entry.sequence)] for entry in entries]
+    filled = [i for i, entry in enumerate(entries) if entry.sequence]
+    if len(filled) < len(entries):
         records, _ = parse_fasta(path, Block(text, 0, True, True, 0), n_lines, every_record=False, with_chromosomes=with_chromosomes)
     n_outside = sum(len(entry.features) for entry in entries) - sum(map(len, inside))
-    lines = n_lines + np.array([entries[i].line for i in kept], np.int64)
-    return replace(records, lines=lines, features=Features.of([inside[i] for i in kept])), n_outside
+    lines = n_lines + np.array([entries[i].line for i in filled], np.int64)
+    return replace(records, lines=lines, features=Features.from_rows([inside[i] for i in filled])), n_outside
 
 
 def clean_sequence(sequence: bytes) -> bytes:
-    """Capitals without blanks, digits and gaps, and without ``*`` at the end, as the reader of FASTA has them.
+    """Return a sequence in capitals without blanks, digits and gaps, and without ``*`` at the end, as the reader of FASTA does.
 
     >>> clean_sequence(b"mkv-l 10 *")
     b'MKVL'
@@ -201,7 +233,7 @@ def clean_sequence(sequence: bytes) -> bytes:
 
 
 def feature_row(kind: int, start: Any, end: Any, text: str) -> FeatureRow | None:
-    """A feature from positions of Biopython (from 0, the end behind the last), None where one of them is unknown."""
+    """Return a feature from Biopython's positions (from 0, end exclusive), or None if one of them is unknown."""
     try:
         return FeatureRow(kind, int(start) + 1, int(end), text)
     except (TypeError, ValueError):
@@ -209,7 +241,7 @@ def feature_row(kind: int, start: Any, end: Any, text: str) -> FeatureRow | None
 
 
 def flat_file_cut(text: bytes) -> int:
-    """Behind the last line ``//`` that ends with the text or before it."""
+    """Return the end of the last line ``//`` of a text, or 0."""
     for end in (b"\n//\n", b"\n//\r\n", b"\r//\r"):
         at = text.rfind(end)
         if at >= 0:

@@ -20,28 +20,37 @@ __all__ = ["MAXIMUM_CHROMOSOME_BYTES", "are_of_chromosome", "parse_fasta", "read
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAXIMUM_HEADER_BYTES = 1 << 20
-"""Of one record: databases that put the names of all organisms with one sequence behind each other come to a third of it."""
+"""Maximum of one record: databases that join the headers of identical sequences come to a third of it."""
 _MAXIMUM_RECORD_BYTES = 16 << 20
-"""A part of the file in which no record ends: a header, and a protein with blanks between its residues, are shorter."""
+"""Maximum part of a file without the end of a record: a header, and a protein with blanks between its residues, are shorter."""
 MAXIMUM_CHROMOSOME_BYTES = 400 << 20
 _MINIMUM_RECORD_BYTES = 8
 _NUCLEOTIDE_SHARE = 0.9
-"""Of the letters of a sequence that may be as long as a chromosome; the others may be IUPAC's for several bases."""
-"""Records that a file may hold for each of its bytes, gzipped or not: a name alone takes several."""
+"""Minimum share of bases in a sequence that may be as long as a chromosome; the others may be IUPAC's symbols of several bases."""
 
 
 def _cut(text: bytes) -> int:
-    """Before the last record."""
+    """Return the beginning of the last record of a text, or 0."""
     return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
 
 
 def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, with_chromosomes: bool) -> list[ProteinRecords]:
-    """The records of a FASTA file; `every_record` and `with_chromosomes` as `proteoscope.engine.formats.protein_files.read_proteins` has
-    them.
+    """Return the records of a FASTA file.
+
+    Parameters
+    ----------
+    source : ByteSource
+    progress : Progress
+        Receives the file bytes read; polled for cancellation.
+    every_record, with_chromosomes : bool
+        See `proteoscope.engine.formats.protein_files.read_proteins`.
 
     Raises
     ------
-    InputError : see there. Cancelled : the user asked to stop.
+    InputError
+        See `proteoscope.engine.formats.protein_files.read_proteins`.
+    Cancelled
+        The user cancelled.
     """
     path, parts = source.path, []
     n_lines = 0
@@ -56,7 +65,7 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
     def count(n: int) -> None:
         source.unfolding.add(RECORDS, n)
 
-    for block in blocks(source, cut, most=2 * maximum_bytes):
+    for block in blocks(source, cut, maximum_bytes=2 * maximum_bytes):
         records, lines = parse_fasta(path, block, n_lines, every_record=every_record, with_chromosomes=with_chromosomes, count=count)
         n_lines += lines
         parts.append(records)
@@ -65,20 +74,26 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
 
 
 def _begins_a_chromosome(text: bytes) -> bool:
-    """Whether a text that begins with a record goes on with nucleotides, as far as a protein would go."""
+    """Return True if a text that begins with a record continues with nucleotides for the length of a long protein."""
     rest = text[: _MAXIMUM_RECORD_BYTES >> 2].upper()
     header_end = max(rest.find(b"\n"), 0) or max(rest.find(b"\r"), 0)
     return bool(header_end) and are_of_chromosome(np.frombuffer(rest[header_end:], dtype=np.uint8))
 
 
-def are_of_chromosome(letters: NDArray[np.uint8]) -> bool:
-    """Whether nine of ten letters, of capitals and what else there may be, are A, C, G, T, U or N."""
-    counts = letter_counts(letters)
+def are_of_chromosome(sequence: NDArray[np.uint8]) -> bool:
+    """Return True if 90 % of the letters of a sequence are A, C, G, T, U or N.
+
+    Parameters
+    ----------
+    sequence : ndarray of uint8, shape (length,)
+        ASCII capitals; other characters are not counted.
+    """
+    counts = letter_counts(sequence)
     return bool(counts[list(b"ACGTUN")].sum() >= _NUCLEOTIDE_SHARE * counts[ord("A") : ord("Z") + 1].sum() > 0)
 
 
 def _endless(path: Path, text: bytes, n_lines: int, *, with_chromosomes: bool) -> InputError:
-    """What to say of a text that begins with a record and in which none ends."""
+    """Return the error for a text that begins with a record that does not end in it."""
     header, _, rest = text.partition(b"\n") if b"\n" in text else text.partition(b"\r")
     if len(header) > MAXIMUM_HEADER_BYTES:
         return _too_long_header(path, n_lines + 1)
@@ -87,48 +102,73 @@ def _endless(path: Path, text: bytes, n_lines: int, *, with_chromosomes: bool) -
 
 def _too_long_header(path: Path, line: int) -> InputError:
     reason = f"the header is longer than {MAXIMUM_HEADER_BYTES:,} bytes"
-    return InputError(path, reason, place=f"line {line}", remedy="Is it a FASTA file of proteins? Shorten the header")
+    return InputError(path, reason, place=f"line {line}", remedy="Check that it is a FASTA file of proteins, or shorten the header")
 
 
-def too_long(path: Path, letters: NDArray[np.uint8], line: int, *, with_chromosomes: bool = False) -> InputError:
-    """What to say of the sequence of a record, or its beginning: capitals, and what else there may be."""
-    if with_chromosomes and are_of_chromosome(letters):
+def too_long(path: Path, sequence: NDArray[np.uint8], line: int, *, with_chromosomes: bool = False) -> InputError:
+    """Return the error for a sequence that is too long.
+
+    Parameters
+    ----------
+    path : Path
+    sequence : ndarray of uint8, shape (length,)
+        The sequence or its beginning: ASCII capitals, and any other characters of the file.
+    line : int
+        Line of the record's header.
+    with_chromosomes : bool
+        True if nucleotides are expected.
+    """
+    if with_chromosomes and are_of_chromosome(sequence):
         reason = f"the sequence has more than {MAXIMUM_NUCLEOTIDES:,} nucleotides"
         return InputError(path, reason, place=f"line {line}", remedy="Split it")
-    counts = letter_counts(letters)
+    counts = letter_counts(sequence)
     counts[: ord("A")] = counts[ord("Z") + 1 :] = 0
     if counts.sum() > MAXIMUM_RESIDUES and are_nucleotides(counts):
         reason, remedy = "the sequence is a chromosome of nucleotides, not a protein", TRANSLATE
     elif counts.sum() > MAXIMUM_RESIDUES:
         reason, remedy = f"the sequence has more than {MAXIMUM_RESIDUES:,} residues, as no protein has", "Split or remove it"
     else:
-        reason, remedy = f"the record is longer than {_MAXIMUM_RECORD_BYTES >> 20} MB", "Is it a FASTA file of proteins?"
+        reason, remedy = f"the record is longer than {_MAXIMUM_RECORD_BYTES >> 20} MB", "Check that it is a FASTA file of proteins"
     return InputError(path, reason, place=f"line {line}", remedy=remedy)
 
 
 def parse_fasta(
     path: Path, block: Block, n_lines: int, *, every_record: bool, with_chromosomes: bool, count: Callable[[int], None] | None = None
 ) -> tuple[ProteinRecords, int]:
-    """The records of a block (those that have residues, or every one), and the number of its lines.
+    """Return the records of a block, and its number of lines.
 
-    `count` is told how many records there are before anything is made of them, and may raise.
+    Parameters
+    ----------
+    path : Path
+    block : Block
+    n_lines : int
+        Number of lines of the file before the block.
+    every_record : bool
+        Return records without residues too.
+    with_chromosomes : bool
+        Accept sequences of up to `MAXIMUM_NUCLEOTIDES` nucleotides.
+    count : callable, optional
+        Receives the number of records before they are processed; may raise.
     """
     data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
     text = np.frombuffer(data, dtype=np.uint8)
-    room = data.count(b">")
-    if room > len(data) // _MINIMUM_RECORD_BYTES:
-        # Most of them stand within headers; to count the others exactly takes longer.
-        room = data.count(b"\n>") + data.count(b"\r>") + data.startswith(b">")
-    headers = np.empty((room, 3), dtype=np.int64)
-    residues, offsets = np.empty(len(data), dtype=np.uint8), np.zeros(room + 1, dtype=np.int64)
-    digests = np.empty(room, dtype=np.uint64)
+    n_headers = data.count(b">")
+    if n_headers > len(data) // _MINIMUM_RECORD_BYTES:
+        # Most of them are within headers; counting the others exactly takes longer.
+        n_headers = data.count(b"\n>") + data.count(b"\r>") + data.startswith(b">")
+    headers = np.empty((n_headers, 3), dtype=np.int64)
+    residues, offsets = np.empty(len(data), dtype=np.uint8), np.zeros(n_headers + 1, dtype=np.int64)
+    digests = np.empty(n_headers, dtype=np.uint64)
     n, lines, refused, refused_line = kernels.cpu.text.scan_fasta(text, headers, residues, offsets, digests)
     if refused >= 0:
-        letter = data[refused : refused + 1].decode("latin-1")
-        shown = repr(letter) if letter.isprintable() else f"byte {data[refused]}"
+        character = data[refused : refused + 1].decode("latin-1")
+        shown = repr(character) if character.isprintable() else f"byte {data[refused]}"
         reason = f"{shown} is not a residue"
         raise InputError(
-            path, reason, place=f"line {n_lines + refused_line}", remedy="Residues are letters; is it a FASTA file of proteins?"
+            path,
+            reason,
+            place=f"line {n_lines + refused_line}",
+            remedy="Use A to Z for residues; check that it is a FASTA file of proteins",
         )
     if count is not None:
         count(n)
@@ -137,9 +177,9 @@ def parse_fasta(
         raise _too_long_header(path, n_lines + int(headers[long_headers[0], 2]))
     lengths = np.diff(offsets[: n + 1])
     for i in np.flatnonzero(lengths > MAXIMUM_RESIDUES).tolist():
-        letters = residues[offsets[i] : offsets[i + 1]]
-        if not (with_chromosomes and lengths[i] <= MAXIMUM_NUCLEOTIDES and are_of_chromosome(letters)):
-            raise too_long(path, letters, n_lines + int(headers[i, 2]), with_chromosomes=with_chromosomes)
+        sequence = residues[offsets[i] : offsets[i + 1]]
+        if not (with_chromosomes and lengths[i] <= MAXIMUM_NUCLEOTIDES and are_of_chromosome(sequence)):
+            raise too_long(path, sequence, n_lines + int(headers[i, 2]), with_chromosomes=with_chromosomes)
     accessions, descriptions = [], []
     for start, stop in headers[:n, :2].tolist():
         words = data[start:stop].split(None, 1)
@@ -147,22 +187,22 @@ def parse_fasta(
         descriptions.append(words[1].rstrip() if len(words) == 2 else b"")
     if not data.isascii():
         accessions, descriptions = [_utf8(a) for a in accessions], [_utf8(d) for d in descriptions]
-    kept = np.flatnonzero((lengths > 0) | every_record)
-    if len(kept) < n:
-        # An empty record has no residues to move: only its offset goes.
-        accessions, descriptions = [accessions[i] for i in kept.tolist()], [descriptions[i] for i in kept.tolist()]
-        offsets = np.append(offsets[kept], offsets[n])
+    selected = np.flatnonzero((lengths > 0) | every_record)
+    if len(selected) < n:
+        # Empty records have no residues: removing their offsets is enough.
+        accessions, descriptions = [accessions[i] for i in selected.tolist()], [descriptions[i] for i in selected.tolist()]
+        offsets = np.append(offsets[selected], offsets[n])
     else:
         offsets = offsets[: n + 1]
-    at = n_lines + headers[kept, 2]
+    at = n_lines + headers[selected, 2]
     if b"" in accessions:
         line = int(at[accessions.index(b"")])
         raise InputError(path, "the record has no name", place=f"line {line}", remedy="Put an accession right after the >")
-    return ProteinRecords(path, residues[: offsets[-1]].copy(), offsets, accessions, descriptions, at, digests[kept], n), lines
+    return ProteinRecords(path, residues[: offsets[-1]].copy(), offsets, accessions, descriptions, at, digests[selected], n), lines
 
 
 def _utf8(text: bytes) -> bytes:
-    """Header text as UTF-8; old files are in Latin-1."""
+    """Return header text as UTF-8; old files are in Latin-1."""
     try:
         text.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Features of proteins as columns of an index that is kept."""
+"""Features of proteins as columns of a stored index."""
 
 from __future__ import annotations
 
@@ -34,19 +34,22 @@ def write_features(folder: Path, features: Features) -> None:
 
 
 def open_features(folder: Path, offsets: NDArray[np.int64]) -> Features | None:
-    """The features that `write_features` wrote for n proteins, opened by memory map and looked at; None where there are none.
+    """Open the features that `write_features` wrote for n proteins by memory map, and check them; None if there are none.
 
     Parameters
     ----------
-    offsets : (n + 1,) int64, where the residues of the proteins begin and end.
+    folder : Path
+    offsets : ndarray of int64, shape (n + 1,)
+        Beginnings and ends of the proteins' residues.
 
     Raises
     ------
-    UnsoundIndexError : something in them is not as it was written, or they are of another version's kinds.
+    UnsoundIndexError
+        The columns are damaged, or were written with another version's kinds.
     """
     if not (folder / _FEATURE_KINDS).exists():
         return None
-    # Kinds are numbers in the columns: of another version's list they would be others.
+    # Kinds are stored as numbers, which mean other kinds in another version's list.
     require(read_numbers(folder / _FEATURE_KINDS, (), ("kinds",))["kinds"] == _KINDS, f"{folder}: features are of other kinds")
     of_protein, kind, first, last, letters, ends = (
         open_column(folder / f"feature_{name}.npy", dtype) for name, dtype in _FEATURE_COLUMNS.items()

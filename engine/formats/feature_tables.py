@@ -1,4 +1,4 @@
-"""Features of proteins as a table of a run, whichever search found the proteins."""
+"""Table of protein features in the results of a run, for all searches that find proteins."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ FEATURES = Table.of(
     ),
     rules=(Rule(("first", "last"), "has features that end before they begin", _are_ordered),),
 )
-"""Features of the proteins that were found, where the database says any."""
+"""Features of the proteins that were found, if the database has annotations."""
 
 
 def features_table(accessions: list[str], features: Features) -> pa.Table:
-    """Features of proteins as a table; `accessions` of the n proteins."""
+    """Return the features of proteins as a table; `accessions` are those of the n proteins."""
     owner = np.repeat(np.arange(len(accessions)), np.diff(features.offsets))
     kinds = pa.array([kind.name for kind in FEATURE_KINDS], pa.string())
     return FEATURES.arrow(

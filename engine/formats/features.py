@@ -1,4 +1,4 @@
-"""What databases know of a protein beyond its sequence: features from a first to a last residue, as columns, and their kinds."""
+"""Annotations of proteins in databases: features with a first and a last residue, as columns, and their kinds."""
 
 from __future__ import annotations
 
@@ -14,14 +14,20 @@ from proteoscope.engine.arrays import Texts, offsets_of, take_runs
 __all__ = ["FEATURE_GROUPS", "FEATURE_KINDS", "FeatureKind", "FeatureRow", "Features", "kind_code"]
 
 MAXIMUM_TEXT_BYTES = 300
-"""Of a feature's description; the longest that say more than references have some 200."""
+"""Maximum of a feature's description; the longest that contain more than references have some 200."""
 
 
 class FeatureKind(NamedTuple):
     """A kind of feature.
 
-    `name`: in tables. `group`: one of `FEATURE_GROUPS`. `names`: what formats call it: UniProt's key in text and type in XML, then the
-    feature keys of GenBank and EMBL.
+    Attributes
+    ----------
+    name : str
+        As in tables.
+    group : str
+        One of `FEATURE_GROUPS`.
+    names : tuple of str
+        Names in formats: UniProt's key in text and type in XML, then the feature keys of GenBank and EMBL.
     """
 
     name: str
@@ -30,7 +36,7 @@ class FeatureKind(NamedTuple):
 
 
 FEATURE_GROUPS = ("chain", "domain", "site", "modification", "disulfide bond", "variant", "secondary structure")
-"""Groups of kinds, by which pictures colour and filter, in the order of their rows."""
+"""Groups of kinds, which pictures use for colours and filters, in the order of their rows."""
 
 FEATURE_KINDS = (
     FeatureKind("signal peptide", "chain", ("SIGNAL", "sig_peptide")),
@@ -71,14 +77,14 @@ FEATURE_KINDS = (
     FeatureKind("strand", "secondary structure", ("STRAND",)),
     FeatureKind("turn", "secondary structure", ("TURN",)),
 )
-"""All kinds that are kept; ends of fragments and the sources of sequences are none."""
+"""All supported kinds; ends of fragments and sources of sequences are not among them."""
 _CODES = {name: code for code, kind in enumerate(FEATURE_KINDS) for name in (kind.name, *kind.names)}
 _STRUCTURES = {"helix": "helix", "sheet": "strand", "strand": "strand", "turn": "turn"}
-"""What GenBank's ``SecStr`` says in its qualifier."""
+"""Kinds by the qualifier of GenBank's ``SecStr``."""
 
 
 def kind_code(name: str, detail: str = "") -> int:
-    """Place in `FEATURE_KINDS` of the kind that a format calls so, -1 where it is none; `detail` is GenBank's for secondary structures.
+    """Return the index in `FEATURE_KINDS` of the kind with a name in some format, or -1; `detail`: GenBank's qualifier of ``SecStr``.
 
     >>> FEATURE_KINDS[kind_code("SIGNAL")].name, FEATURE_KINDS[kind_code("modified residue")].name, kind_code("source")
     ('signal peptide', 'modified residue', -1)
@@ -87,7 +93,7 @@ def kind_code(name: str, detail: str = "") -> int:
 
 
 class FeatureRow(NamedTuple):
-    """A feature as it is read: its place in `FEATURE_KINDS`, first and last residue from 1, description."""
+    """A feature as it is read: index in `FEATURE_KINDS`, first and last residue from 1, description."""
 
     kind: int
     first: int
@@ -97,12 +103,17 @@ class FeatureRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """Features of n proteins (CSR): those of protein i are rows `offsets[i]:offsets[i + 1]`.
+    """Features of n proteins, in compressed rows: those of protein i are rows `offsets[i]:offsets[i + 1]`.
 
     Attributes
     ----------
-    offsets : (n + 1,) int64. kind : (f,) uint8, places in `FEATURE_KINDS`. first, last : (f,) int32, residues from 1, the last included.
-    texts : f descriptions.
+    offsets : ndarray of int64, shape (n + 1,)
+    kind : ndarray of uint8, shape (f,)
+        Indices in `FEATURE_KINDS`.
+    first, last : ndarray of int32, shape (f,)
+        Residues from 1, the last included.
+    texts : Texts
+        Descriptions.
     """
 
     offsets: NDArray[np.int64]
@@ -113,21 +124,21 @@ class Features:
 
     @classmethod
     def none(cls, n: int) -> Features:
-        """No feature of n proteins."""
+        """Return columns without features of n proteins."""
         empty = np.zeros(0, np.int32)
         return cls(np.zeros(n + 1, np.int64), empty.astype(np.uint8), empty, empty, Texts.of(()))
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[FeatureRow]]) -> Features:
-        """Those of some proteins, as they were read."""
-        flat = [row for of_protein in rows for row in of_protein]
+    def from_rows(cls, rows: Sequence[Sequence[FeatureRow]]) -> Features:
+        """Return the features of some proteins as columns."""
+        flat = [row for protein_rows in rows for row in protein_rows]
         kind, first, last, texts = zip(*flat, strict=True) if flat else ((), (), (), ())
         offsets = offsets_of(np.fromiter(map(len, rows), np.int64, len(rows)))
         return cls(offsets, np.array(kind, np.uint8), np.array(first, np.int32), np.array(last, np.int32), Texts.of(map(_cut, texts)))
 
     @classmethod
     def joined(cls, parts: Sequence[Features]) -> Features:
-        """Those of several sets of proteins, one behind the other."""
+        """Join the features of consecutive sets of proteins."""
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         text_lengths = np.concatenate([np.diff(part.texts.offsets) for part in parts])
         kind, first, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("kind", "first", "last"))
@@ -139,11 +150,11 @@ class Features:
         return len(self.kind)
 
     def take(self, proteins: NDArray[np.int64]) -> Features:
-        """Those of some proteins, in that order."""
+        """Return the features of some proteins, in the order of `proteins`."""
         rows, offsets = take_runs(np.arange(len(self)), self.offsets, proteins)
         return Features(offsets, self.kind[rows], self.first[rows], self.last[rows], self.texts.take(rows))
 
 
 def _cut(text: str) -> str:
-    """A description on one line and of no more than `MAXIMUM_TEXT_BYTES` letters."""
+    """Return a description on one line, with at most `MAXIMUM_TEXT_BYTES` characters."""
     return " ".join(text[: 4 * MAXIMUM_TEXT_BYTES].split())[:MAXIMUM_TEXT_BYTES]

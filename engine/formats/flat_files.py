@@ -1,8 +1,8 @@
 """Records of GenBank and EMBL, of proteins or of nucleotides, and of PIR, parsed by Biopython.
 
-The formats: https://www.ncbi.nlm.nih.gov/genbank/samplerecord and https://www.insdc.org/submitting-standards/feature-table for both of the
-first; PIR is NBRF's. A record of nucleotides gives the proteins that its coding sequences spell out (``/translation``), named as NCBI's own
-FASTA files name them, or, where nucleotides are wanted, its sequence.
+The formats: https://www.ncbi.nlm.nih.gov/genbank/samplerecord and https://www.insdc.org/submitting-standards/feature-table; PIR is
+NBRF's. A record of nucleotides gives the proteins of its coding sequences (``/translation``), named as in NCBI's FASTA files, or, if
+nucleotides are requested, its sequence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from Bio.Seq import UndefinedSequenceError
 from Bio.SeqIO.PirIO import PirIterator
 
 from proteoscope.engine.errors import shortened
-from proteoscope.engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
+from proteoscope.engine.formats.entries import PARSER_ERRORS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
 from proteoscope.engine.formats.features import FeatureRow, kind_code
 from proteoscope.engine.formats.sources import Block
 
@@ -27,18 +27,18 @@ _RECORD_END = re.compile(rb"^//[ \t]*(?:\n|\Z)", re.MULTILINE)
 _GENBANK_LENGTH = re.compile(rb"^LOCUS +\S+ +(\d+) (?:bp|aa)", re.MULTILINE)
 _EMBL_LENGTH = re.compile(rb"^ID +[^\n]*?(\d+) (?:BP|AA)\.", re.MULTILINE)
 _TEXTS = ("note", "product", "region_name", "site_type", "bond_type", "sec_str_type", "gene")
-"""Qualifiers that say what a feature is, the best first."""
-_KINDS_OF_SITES = {
+"""Qualifiers that describe a feature, the best first."""
+_SITE_KINDS = {
     "phosphorylation": "modified residue",
     "glycosylation": "glycosylation",
     "active": "active site",
     "lipid-binding": "lipidation",
 }
-"""What GenBank's sites are called in their qualifier."""
+"""Kinds of GenBank's sites, by their qualifier."""
 
 
 _NOT_MISSED = {"translation", "pseudo", "pseudogene"}
-"""Qualifiers of coding sequences that have a protein sequence, or code for none."""
+"""Qualifiers of coding sequences that have a protein sequence, or that are not translated."""
 
 
 class _FlatFile:
@@ -51,7 +51,7 @@ class _FlatFile:
     _length: re.Pattern[bytes]
     _features: re.Pattern[bytes]
     _feature: re.Pattern[bytes]
-    _alone: tuple[bytes, bytes]
+    _feature_frame: tuple[bytes, bytes]
 
     def cut(self, text: bytes) -> int:
         """See `proteoscope.engine.formats.entries.EntryFormat`."""
@@ -63,13 +63,13 @@ class _FlatFile:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
         line = at = 0
         for end in _RECORD_END.finditer(text):
-            yield from self._of_record(text[at : end.end()], line + 1, with_chromosomes)
+            yield from self._parse_record(text[at : end.end()], line + 1, with_chromosomes)
             line += text.count(b"\n", at, end.end())
             at = end.end()
         if text[at:].strip():
             raise EntryError(line + 1, "the last record is cut off: it has no line // at its end")
 
-    def _of_record(self, text: bytes, line: int, with_chromosomes: bool) -> Iterator[Entry]:
+    def _parse_record(self, text: bytes, line: int, with_chromosomes: bool) -> Iterator[Entry]:
         begins = text.find(self._beginning)
         if begins < 0 or (begins and text[begins - 1 : begins] != b"\n"):
             raise EntryError(line, f"the record does not begin with {self._beginning.decode().strip()}")
@@ -79,11 +79,11 @@ class _FlatFile:
         n_broken = 0
         try:
             record = self._parsed(text[begins:])
-        except PARSER_FAULTS:
-            sound, n_broken = self._without_broken_features(text[begins:])
+        except PARSER_ERRORS:
+            cleaned, n_broken = self._without_broken_features(text[begins:])
             try:
-                record = self._parsed(sound)
-            except PARSER_FAULTS as error:
+                record = self._parsed(cleaned)
+            except PARSER_ERRORS as error:
                 raise EntryError(line, f"the record is broken ({shortened(str(error).strip())})") from None
         if record is None:
             raise EntryError(line, "the record is broken")
@@ -96,46 +96,46 @@ class _FlatFile:
         coding = [feature for feature in record.features if feature.type == "CDS" and feature.location is not None]
         n_untranslated = sum(not _NOT_MISSED & feature.qualifiers.keys() for feature in coding)
         if n_broken or n_untranslated:
-            # Counts of the record itself, of which no protein may be left; without a sequence it is none.
+            # An entry without a sequence carries the counts of the record, which may have no protein; it is not listed as one.
             yield Entry(_name(record), "", b"", (), line, n_broken, n_untranslated)
         for feature in coding:
             if "translation" in feature.qualifiers:
                 yield _coded(record, feature, line)
 
     def _parsed(self, text: bytes) -> Any:
-        """The first record of a text, None where there is none; raises `PARSER_FAULTS`."""
+        """Parse the first record of a text; None without one. Raises `PARSER_ERRORS`."""
         return next(SeqIO.parse(io.StringIO(text.decode("utf-8", "replace")), self._parser), None)
 
     def _without_broken_features(self, text: bytes) -> tuple[bytes, int]:
-        """A record without the features that cannot be parsed alone, below its first line, and how many these are."""
+        """Return a record without the features that cannot be parsed on their own, and the number of these."""
         first_line, n_broken = text[: text.find(b"\n") + 1], 0
 
-        def kept(feature: re.Match[bytes]) -> bytes:
+        def retain(feature: re.Match[bytes]) -> bytes:
             nonlocal n_broken
             try:
-                self._parsed(first_line + self._alone[0] + feature[0] + self._alone[1])
-            except PARSER_FAULTS:
+                self._parsed(first_line + self._feature_frame[0] + feature[0] + self._feature_frame[1])
+            except PARSER_ERRORS:
                 n_broken += 1
                 return b""
             return feature[0]
 
-        return self._features.sub(lambda table: table[1] + self._feature.sub(kept, table[2]), text, count=1), n_broken
+        return self._features.sub(lambda table: table[1] + self._feature.sub(retain, table[2]), text, count=1), n_broken
 
     def _checked_sequence(self, record: Any, text: bytes, line: int) -> bytes:
-        """The sequence of a record, as long as it says."""
+        """Return the sequence of a record after comparing its length with the declared one."""
         try:
             sequence = clean_sequence(bytes(record.seq))
         except UndefinedSequenceError:
-            raise EntryError(line, "the record has no sequence, only where it is to be found") from None
-        told = self._length.search(text)
-        if told is not None and int(told.group(1)) != len(sequence.rstrip(b"*")):
-            reason = f"the sequence has {len(sequence):,} letters, and the record says {int(told.group(1)):,}"
+            raise EntryError(line, "the record has no sequence, only a reference to it") from None
+        declared = self._length.search(text)
+        if declared is not None and int(declared.group(1)) != len(sequence.rstrip(b"*")):
+            reason = f"the sequence has {len(sequence):,} residues, and the record declares {int(declared.group(1)):,}"
             raise EntryError(line, f"{reason}: it is cut off or damaged")
         return sequence
 
 
 class GenBank(_FlatFile):
-    """GenBank, and GenPept for proteins."""
+    """Format GenBank, and GenPept for proteins."""
 
     name = "GenBank"
     _parser = "genbank"
@@ -143,11 +143,11 @@ class GenBank(_FlatFile):
     _length = _GENBANK_LENGTH
     _features = re.compile(rb"^(FEATURES [^\n]*\n)((?: [^\n]*\n|\n)*)", re.MULTILINE)
     _feature = re.compile(rb"^ {1,20}\S[^\n]*\n(?: {21}[^\n]*\n|\n)*", re.MULTILINE)
-    _alone = b"FEATURES             Location/Qualifiers\n", b"ORIGIN\n//\n"
+    _feature_frame = b"FEATURES             Location/Qualifiers\n", b"ORIGIN\n//\n"
 
 
 class Embl(_FlatFile):
-    """EMBL."""
+    """Format EMBL."""
 
     name = "EMBL"
     _parser = "embl"
@@ -155,41 +155,41 @@ class Embl(_FlatFile):
     _length = _EMBL_LENGTH
     _features = re.compile(rb"^(FH[^\n]*\n)((?:F[HT][^\n]*\n)*)", re.MULTILINE)
     _feature = re.compile(rb"^FT {1,18}\S[^\n]*\n(?:FT(?: {19}[^\n]*| *)\n)*", re.MULTILINE)
-    _alone = b"FH   Key             Location/Qualifiers\nFH\n", b"SQ   Sequence 0 BP;\n//\n"
+    _feature_frame = b"FH   Key             Location/Qualifiers\nFH\n", b"SQ   Sequence 0 BP;\n//\n"
 
 
 def _name(record: Any) -> str:
-    """The accession with its version, or the name of the locus where there is none."""
+    """Return the accession with its version, or the name of the locus without one."""
     return str(record.id if record.id.strip(". ") and record.id != "<unknown id>" else record.name)
 
 
 def _coded(record: Any, feature: Any, line: int) -> Entry:
-    """The protein of a coding sequence, named by its own accession, its locus or its place."""
-    told = feature.qualifiers
+    """Return the protein of a coding sequence, named by its accession, its locus or its place."""
+    qualifiers = feature.qualifiers
     start, end = int(feature.location.start) + 1, int(feature.location.end)
     place = f"{_name(record)}:{start}-{end}({'-' if feature.location.strand == -1 else '+'})"
-    accession = next((told[name][0] for name in ("protein_id", "locus_tag") if told.get(name)), place)
-    title = next((told[name][0] for name in ("product", "gene", "note") if told.get(name)), "")
+    accession = next((qualifiers[name][0] for name in ("protein_id", "locus_tag") if qualifiers.get(name)), place)
+    title = next((qualifiers[name][0] for name in ("product", "gene", "note") if qualifiers.get(name)), "")
     organism = record.annotations.get("organism", "")
     description = f"{title} [{organism}]" if organism else title
-    return Entry(accession, description, clean_sequence(told["translation"][0].encode("ascii", "replace")), (), line)
+    return Entry(accession, description, clean_sequence(qualifiers["translation"][0].encode("ascii", "replace")), (), line)
 
 
 def _protein_features(record: Any) -> list[FeatureRow]:
     rows = []
     for feature in record.features:
-        told = {name: values[0] for name, values in feature.qualifiers.items() if values}
-        detail = told.get("sec_str_type", "").split("-")[-1].split()[-1:]
-        kind = kind_code(_KINDS_OF_SITES.get(told.get("site_type", ""), feature.type), "".join(detail))
+        qualifiers = {name: values[0] for name, values in feature.qualifiers.items() if values}
+        detail = qualifiers.get("sec_str_type", "").split("-")[-1].split()[-1:]
+        kind = kind_code(_SITE_KINDS.get(qualifiers.get("site_type", ""), feature.type), "".join(detail))
         if kind >= 0 and feature.location is not None:
-            text = next((told[name] for name in _TEXTS if name in told), "")
+            text = next((qualifiers[name] for name in _TEXTS if name in qualifiers), "")
             row = feature_row(kind, feature.location.start, feature.location.end, text)
             rows += [row] if row is not None else []
     return rows
 
 
 class Pir:
-    """PIR: ``>P1;`` and a name, a line of description, and a sequence that ends with ``*``."""
+    """Format PIR: ``>P1;`` and a name, a line of description, and a sequence that ends with ``*``."""
 
     name = "PIR"
     has_lines = True
@@ -203,13 +203,13 @@ class Pir:
         del with_chromosomes
         text = block.text.removeprefix(b"\xef\xbb\xbf")
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
-        starts = [found.start() for found in re.finditer(rb"^>", text, re.MULTILINE)]
+        starts = [match.start() for match in re.finditer(rb"^>", text, re.MULTILINE)]
         line = 1 + text.count(b"\n", 0, starts[0]) if starts else 1
         for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
             body = text[start:end]
             try:
-                record = next(PirIterator(io.StringIO(_sequence_of_pir(body).decode("utf-8", "replace"))), None)
-            except PARSER_FAULTS as error:
+                record = next(PirIterator(io.StringIO(_strip_remarks(body).decode("utf-8", "replace"))), None)
+            except PARSER_ERRORS as error:
                 raise EntryError(line, f"the record is broken ({shortened(str(error).strip())})") from None
             if record is None:
                 raise EntryError(line, "the record has no description and no sequence")
@@ -217,8 +217,8 @@ class Pir:
             line += body.count(b"\n")
 
 
-def _sequence_of_pir(body: bytes) -> bytes:
-    """A record up to the end of its sequence, without the remarks behind it."""
+def _strip_remarks(body: bytes) -> bytes:
+    """Return a record up to the end of its sequence, without the remarks after it."""
     header, newline, rest = body.partition(b"\n")
     description, second, letters = rest.partition(b"\n")
     sequence, star, _ = letters.partition(b"*")

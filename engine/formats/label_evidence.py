@@ -1,9 +1,9 @@
-"""Isobaric labels of spectra, by their fragments: reporter ions, and the y1 ion of lysine with and without a label.
+"""Detect isobaric labels of spectra from fragments: reporter ions, and the y1 ion of lysine with and without a label.
 
-Reporter ions are counted at their exact masses; a spectrum counts with two channels or more, so that a single ion of another molecule does
-not. Where they were cut off or lie below the scan range, the y1 ion of lysine shows the label: 147.113 Th without it, heavier with it.
-Without exact fragments, only reporter ions that are present are evidence: ion traps lose the light third of the fragments of CID, and
-reporter ions may be measured only in MS3.
+Reporter ions are counted at their exact masses; a spectrum needs at least two channels, so that a single ion of another molecule does
+not count. If they were cut off or lie below the scan range, the y1 ion of lysine shows the label: 147.113 Th without it, heavier with
+it. Without exact fragment masses, only reporter ions that are present are evidence: ion traps lose the lower third of the m/z range in
+CID, and reporter ions may be measured only in MS3.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from proteoscope import resources
 __all__ = ["LABEL_MASSES", "LabelEvidence", "detect_label"]
 
 LabelEvidence = Literal["", "none", "TMT", "TMTpro", "iTRAQ 4-plex", "iTRAQ 8-plex"]
-"""The label that was found; ``none`` where there is evidence against each, empty where nothing can be told."""
+"""The detected label; ``none`` if there is evidence against each, '' if there is none for or against."""
 
 LABEL_MASSES: dict[LabelEvidence, float] = {"TMT": 229.162932, "TMTpro": 304.207146, "iTRAQ 4-plex": 144.102063, "iTRAQ 8-plex": 304.205360}
-"""Dalton."""
+"""Masses of the labels, dalton."""
 
 _WITHIN = 0.004  # thomson: a third of the distance of the nearest ions of amino acids
 _MINIMUM_HEIGHT = 0.01  # of the base peak
 _CHANNELS = 2
 _LABELLED, _UNLABELLED = 0.3, 0.02
-"""Shares of spectra with reporter ions: above, of labelled ones; below, of others. Files of the tests have 0.83 to 1, and at most 0.005."""
+"""Minimum share of spectra with reporter ions of labelled samples, and maximum of others. Test files have 0.83 to 1, and at most 0.005."""
 _MINIMUM_SPECTRA, _MINIMUM_LABELLED = 30, 3
 _LOWEST_MZ, _RECORDED = 132.0, 0.5
-"""A share of spectra with peaks below this m/z: the range of reporter ions was recorded."""
+"""Minimum share of spectra with peaks below this m/z if the range of reporter ions was recorded."""
 _LYSINE_Y1, _SEEN, _TIMES = 147.112804, 0.05, 3.0
-"""Thomson; share of spectra in which a y1 ion counts as seen, and by how much it must exceed that of the other."""
-_OF_FOUR = frozenset((114, 115, 116, 117))
+"""m/z, thomson; minimum share of spectra with a y1 ion, and minimum ratio to the share of the other ion."""
+_FOUR_PLEX = frozenset((114, 115, 116, 117))
 
 
 def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.int64]]], *, is_exact: bool) -> LabelEvidence:
@@ -46,7 +46,7 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
     peaks : sequence of (mz, intensity, offsets)
         Blocks of spectra: m/z and intensity of the peaks, and the (n + 1,) offsets of n spectra.
     is_exact : bool
-        True if fragments were measured exactly.
+        True if fragment masses are exact.
     """
     mz, intensity, owner, n = _columns(peaks)
     if n < _MINIMUM_LABELLED:
@@ -56,14 +56,14 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
     is_high = intensity >= _MINIMUM_HEIGHT * base[owner]
 
     def share_with(ions: NDArray[np.float64], channels: int) -> float:
-        """Return the share of spectra with so many nominal masses of these ions."""
-        found = np.zeros(n, np.int64)
+        """Return the share of spectra with at least `channels` nominal masses of these ions."""
+        n_channels = np.zeros(n, np.int64)
         for nominal in np.unique(np.floor(ions)):
             has = np.zeros(n, bool)
             for ion in ions[np.floor(ions) == nominal]:
                 has[owner[is_high & (np.abs(mz - ion) < _WITHIN)]] = True
-            found += has
-        return float(np.mean(found >= channels))
+            n_channels += has
+        return float(np.mean(n_channels >= channels))
 
     lysine = {name: share_with(np.array([_LYSINE_Y1 + mass]), 1) for name, mass in {"": 0.0, **LABEL_MASSES}.items()}
     tmt, itraq = (share_with(_reporters(kit), _CHANNELS) for kit in ("tmt-18", "itraq-8"))
@@ -71,7 +71,7 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
         if tmt >= itraq:
             return "TMTpro" if lysine["TMTpro"] >= _SEEN and lysine["TMTpro"] > _TIMES * lysine["TMT"] else "TMT"
         ions = _reporters("itraq-8")
-        others = ions[[int(ion) not in _OF_FOUR for ion in ions]]
+        others = ions[[int(ion) not in _FOUR_PLEX for ion in ions]]
         return "iTRAQ 8-plex" if share_with(others, _CHANNELS) >= _LABELLED else "iTRAQ 4-plex"
     if n < _MINIMUM_SPECTRA or not is_exact:
         return ""
@@ -91,10 +91,10 @@ def _columns(
 ) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.int64], int]:
     """Return m/z, intensity and spectrum of all peaks, and the number of spectra with peaks."""
     mz, intensity, owner, n = [np.empty(0)], [np.empty(0, np.float32)], [np.empty(0, np.int64)], 0
-    for of_block, heights, offsets in peaks:
+    for block_mz, heights, offsets in peaks:
         counts = np.diff(offsets)
         counts = counts[counts > 0]
-        mz.append(of_block)
+        mz.append(block_mz)
         intensity.append(heights)
         owner.append(np.repeat(np.arange(len(counts)) + n, counts))
         n += len(counts)

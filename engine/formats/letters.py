@@ -1,4 +1,4 @@
-"""Which sequences are proteins and which are nucleotides, by their letters: the one place where that is judged."""
+"""Classify sequences as proteins or nucleotides by their residues: the only place where this is decided."""
 
 from __future__ import annotations
 
@@ -34,111 +34,127 @@ __all__ = [
 
 _IS_NUCLEOTIDE = np.isin(np.arange(256), np.frombuffer(b"ACGTUN", dtype=np.uint8))
 _IS_BASE = np.isin(np.arange(256), np.frombuffer(b"ACGTUNRYSWKMBDHV", dtype=np.uint8))
-# Fewer letters than these may be short peptides of A, C, G, N and T by chance.
-_LETTERS_TO_JUDGE_ONE, _LETTERS_TO_JUDGE_ALL = 30, 1000
+# Shorter sequences may be peptides of A, C, G, N and T by chance.
+_MINIMUM_RESIDUES, _MINIMUM_OF_DATABASE = 30, 1000
 _NUCLEOTIDE_SHARE = 0.95
 _BASE_SHARE, _SHARE_AMONG_IUPAC, _MAXIMUM_PROTEIN_SHARE = 0.9, 0.75, 0.5
-"""Share of A, C, G, T, U and N in nucleotides, in those with IUPAC symbols only, and at most in proteins."""
+"""Minimum share of A, C, G, T, U and N in nucleotides; in nucleotides with IUPAC symbols only; maximum in proteins."""
 _MINIMUM_SHARE_OF_MANY = 0.01
-"""Of a database: among millions of proteins there are some of only A, C, G, N and T."""
+"""Minimum share for a warning about a database: among millions of proteins some consist of A, C, G, N and T only."""
 _MAXIMUM_COUNTED = 1 << 29
 _BLOCK = 1 << 20
-_MAXIMUM_JUDGED = 1 << 22
+_MAXIMUM_INSPECTED = 1 << 22
 _BEGINNING = 1 << 22
-"""Bytes of a file that say what sort of sequences it holds."""
+"""Number of bytes at the beginning of a file that are enough to classify its sequences."""
 _HEADERS, _REMARKS = re.compile(rb"^>.*", re.MULTILINE), re.compile(rb"^;.*", re.MULTILINE)
 _NOT_RESIDUES = b" \t\n0123456789-.*"
 
 
-def are_nucleotides(letters: NDArray[np.int64]) -> bool:
-    """Whether a whole database is of nucleotides: it has a thousand letters, each one of a base or of several (IUPAC), and at least 95 %
-    are A, C, G, T, U or N.
+def are_nucleotides(counts: NDArray[np.int64]) -> bool:
+    """Return True if a whole database consists of nucleotides.
+
+    It must have at least 1,000 residues, all of them IUPAC symbols of bases, and at least 95 % A, C, G, T, U or N.
 
     Parameters
     ----------
-    letters : (256,) int64, how often each ASCII capital occurs in it.
+    counts : ndarray of int64, shape (256,)
+        Number of each ASCII capital.
     """
-    total = int(letters.sum())
-    certain = int(letters[_IS_NUCLEOTIDE].sum())
-    return total >= _LETTERS_TO_JUDGE_ALL and certain >= _NUCLEOTIDE_SHARE * total and not letters[~_IS_BASE].any()
+    total = int(counts.sum())
+    certain = int(counts[_IS_NUCLEOTIDE].sum())
+    return total >= _MINIMUM_OF_DATABASE and certain >= _NUCLEOTIDE_SHARE * total and not counts[~_IS_BASE].any()
 
 
-def are_bases(letters: NDArray[np.int64]) -> bool:
-    """Return whether all letters of a file together are of nucleotides, however short its sequences are.
+def are_bases(counts: NDArray[np.int64]) -> bool:
+    """Return True if a file consists of nucleotides, however short its sequences are.
 
-    Nine of ten are A, C, G, T, U or N; three of four are enough where every letter is an IUPAC symbol of a nucleotide.
+    Of all residues together 90 % must be A, C, G, T, U or N, or 75 % if all are IUPAC symbols of bases.
 
     Parameters
     ----------
-    letters : ndarray of int64, shape (256,)
-        How often each ASCII capital occurs.
+    counts : ndarray of int64, shape (256,)
+        Number of each ASCII capital.
     """
-    total, certain = int(letters.sum()), int(letters[_IS_NUCLEOTIDE].sum())
-    return total > 0 and certain >= (_BASE_SHARE if letters[~_IS_BASE].any() else _SHARE_AMONG_IUPAC) * total
+    total, certain = int(counts.sum()), int(counts[_IS_NUCLEOTIDE].sum())
+    return total > 0 and certain >= (_BASE_SHARE if counts[~_IS_BASE].any() else _SHARE_AMONG_IUPAC) * total
 
 
-def letter_counts(letters: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """(256,) how often each character occurs; in pieces, since NumPy makes eight bytes of each."""
+def letter_counts(residues: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the number of each character, shape (256,), counted in chunks, since NumPy converts each character to eight bytes."""
     counts = np.zeros(256, np.int64)
-    for first in range(0, len(letters), _MAXIMUM_JUDGED):
-        counts += np.bincount(letters[first : first + _MAXIMUM_JUDGED], minlength=256)
+    for first in range(0, len(residues), _MAXIMUM_INSPECTED):
+        counts += np.bincount(residues[first : first + _MAXIMUM_INSPECTED], minlength=256)
     return counts
 
 
 def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which sequences look like DNA or RNA: at least 95 % of their letters are A, C, G, T, U or N.
+    """Return which sequences look like DNA or RNA: at least 95 % A, C, G, T, U or N.
 
-    Fewer than 30 letters may be a peptide of these by chance: sequences so short are judged as one, all of them together.
+    Fewer than 30 residues may be a peptide of these by chance: such short sequences are classified together.
 
     Parameters
     ----------
-    lengths, counts : (n,) int64, letters of each sequence, and those of `nucleotide_counts`.
+    lengths : ndarray of int64, shape (n,)
+    counts : ndarray of int64, shape (n,)
+        See `nucleotide_counts`.
 
     Returns
     -------
-    (n,) bool.
+    ndarray of bool, shape (n,)
     """
-    is_short = lengths < _LETTERS_TO_JUDGE_ONE
-    n_letters, n_found = np.where(is_short, lengths[is_short].sum(), lengths), np.where(is_short, counts[is_short].sum(), counts)
-    return (lengths > 0) & (n_letters >= _LETTERS_TO_JUDGE_ONE) & (n_found >= _NUCLEOTIDE_SHARE * n_letters)
+    is_short = lengths < _MINIMUM_RESIDUES
+    totals, bases = np.where(is_short, lengths[is_short].sum(), lengths), np.where(is_short, counts[is_short].sum(), counts)
+    return (lengths > 0) & (totals >= _MINIMUM_RESIDUES) & (bases >= _NUCLEOTIDE_SHARE * totals)
 
 
 def nucleotide_counts(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many letters of each sequence are A, C, G, T, U or N.
+    """Return the number of A, C, G, T, U and N in each sequence.
 
     Parameters
     ----------
-    residues : (total,) uint8, ASCII capitals. offsets : (n + 1,) int64, where each sequence begins in it.
+    residues : ndarray of uint8, shape (total,)
+        ASCII capitals.
+    offsets : ndarray of int64, shape (n + 1,)
 
     Returns
     -------
-    (n,) int64.
+    ndarray of int64, shape (n,)
     """
     counts = np.zeros(len(offsets) - 1, np.int64)
     filled = np.flatnonzero(np.diff(offsets))
-    for some in pieces(offsets[filled]):
-        first, last = filled[some.start], filled[some.stop - 1]
+    for batch in pieces(offsets[filled]):
+        first, last = filled[batch.start], filled[batch.stop - 1]
         is_nucleotide = _IS_NUCLEOTIDE[residues[offsets[first] : offsets[last + 1]]]
-        counts[filled[some]] = np.add.reduceat(is_nucleotide, offsets[filled[some]] - offsets[first], dtype=np.int64)
+        counts[filled[batch]] = np.add.reduceat(is_nucleotide, offsets[filled[batch]] - offsets[first], dtype=np.int64)
     return counts
 
 
 def worth_a_warning(n_nucleotides: int, n_sequences: int, *, is_each_meant: bool) -> bool:
-    """Whether so many sequences that look like nucleotides, among all of them, are worth a word.
+    """Return True if enough sequences look like nucleotides for a warning.
 
     Parameters
     ----------
-    is_each_meant : each sequence was chosen by somebody, as a query; among the many of a database some look so by chance.
+    n_nucleotides, n_sequences : int
+        Number of sequences that look like nucleotides, and of all.
+    is_each_meant : bool
+        True if each sequence was selected by the user, as queries are; in a database some look like nucleotides by chance.
     """
     return n_nucleotides > 0 and (is_each_meant or n_nucleotides >= _MINIMUM_SHARE_OF_MANY * n_sequences)
 
 
 @dataclass(frozen=True)
 class SequenceCount:
-    """Content of a FASTA or FASTQ file.
+    """Counts of a FASTA or FASTQ file.
 
-    `n_nucleotides`: sequences that look like DNA or RNA. `is_whole` is false where only its beginning was counted. `letters`: pairs of an
-    ASCII capital and how often it occurs.
+    Attributes
+    ----------
+    n_sequences, n_residues : int
+    n_nucleotides : int
+        Number of sequences that look like DNA or RNA.
+    is_whole : bool
+        False if only the beginning was counted.
+    letters : tuple of (int, int)
+        ASCII capitals and their numbers.
     """
 
     n_sequences: int
@@ -149,7 +165,7 @@ class SequenceCount:
 
     @property
     def letter_counts(self) -> NDArray[np.int64]:
-        """(256,) how often each ASCII capital occurs."""
+        """Number of each ASCII capital, shape (256,)."""
         counts = np.zeros(256, np.int64)
         for letter, count in self.letters:
             counts[letter] = count
@@ -157,24 +173,35 @@ class SequenceCount:
 
 
 def kind_of_sequences(counts: Iterable[SequenceCount]) -> str:
-    """Return ``nucleotides``, ``proteins``, or '' if the letters of all files together do not decide; see `are_bases`."""
-    letters = sum((count.letter_counts for count in counts), np.zeros(256, np.int64))
-    if are_bases(letters):
+    """Return ``nucleotides``, ``proteins``, or '' if the residues of all files together are inconclusive; see `are_bases`."""
+    total = sum((count.letter_counts for count in counts), np.zeros(256, np.int64))
+    if are_bases(total):
         return "nucleotides"
-    return "proteins" if letters[_IS_NUCLEOTIDE].sum() < _MAXIMUM_PROTEIN_SHARE * letters.sum() else ""
+    return "proteins" if total[_IS_NUCLEOTIDE].sum() < _MAXIMUM_PROTEIN_SHARE * total.sum() else ""
 
 
 def _occurring(counts: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
-    """Return pairs of a letter and its count."""
-    return tuple((letter, int(counts[letter])) for letter in np.flatnonzero(counts).tolist())
+    """Return pairs of a character that occurs and its count."""
+    return tuple((character, int(counts[character])) for character in np.flatnonzero(counts).tolist())
 
 
 def count_sequences(
     path: Path, maximum_bytes: int = _MAXIMUM_COUNTED, is_wanted: Callable[[], bool] = lambda: True
 ) -> SequenceCount | None:
-    """Count the sequences and residues of a FASTA or FASTQ file, up to so many bytes.
+    """Count the sequences and residues of a FASTA or FASTQ file.
 
-    None where it cannot be read or is not wanted any more, and of formats whose sequences are known only by parsing their entries.
+    Parameters
+    ----------
+    path : Path
+    maximum_bytes : int
+        Maximum number of bytes to read.
+    is_wanted : callable
+        Returns False to stop counting.
+
+    Returns
+    -------
+    SequenceCount or None
+        None if the file cannot be read, counting was stopped, or the format requires parsing entries to find sequences.
     """
     n_read = 0
     try:
@@ -197,33 +224,41 @@ def count_sequences(
 
 
 def _count_reads(source: ByteSource, maximum_bytes: int, is_wanted: Callable[[], bool]) -> SequenceCount | None:
-    """Count the reads of a FASTQ file as the reader finds them; see `count_sequences`."""
-    lengths, found, letters, n_bytes, is_whole = [], [], np.zeros(256, np.int64), 0, True
+    """Count the reads of a FASTQ file as its reader parses them; see `count_sequences`."""
+    lengths, bases, characters, n_bytes, is_whole = [], [], np.zeros(256, np.int64), 0, True
     for block in read_blocks(source, Progress(), _BLOCK):
         if not is_wanted():
             return None
         lengths.append(block.lengths)
-        found.append(nucleotide_counts(block.letters, offsets_of(block.lengths)))
-        letters += letter_counts(block.letters)
+        bases.append(nucleotide_counts(block.letters, offsets_of(block.lengths)))
+        characters += letter_counts(block.letters)
         n_bytes += block.n_bytes
         if n_bytes >= maximum_bytes and not block.is_last:
             is_whole = False
             break
     every = np.concatenate(lengths)
-    n_nucleotides = int(looks_like_nucleotides(every, np.concatenate(found)).sum())
-    return SequenceCount(len(every), int(every.sum()), n_nucleotides, is_whole, _occurring(letters))
+    n_nucleotides = int(looks_like_nucleotides(every, np.concatenate(bases)).sum())
+    return SequenceCount(len(every), int(every.sum()), n_nucleotides, is_whole, _occurring(characters))
 
 
 @dataclass(frozen=True)
 class InputContent:
-    """What is known of the sequences of an input before a search reads them: how many, maybe of a part, and whether they have qualities."""
+    """Properties of the sequences of an input before a search reads them.
+
+    Attributes
+    ----------
+    count : SequenceCount
+        Counts, possibly of the beginning of the first file only.
+    has_qualities : bool
+        True for FASTQ.
+    """
 
     count: SequenceCount
     has_qualities: bool
 
 
 def content_of(paths: Sequence[Path]) -> InputContent | None:
-    """The sequences of the first file, by its beginning; None where there is none, or it cannot be read, or be read twice."""
+    """Return the properties of the first file's sequences, from its beginning; None without a regular file, or if it cannot be read."""
     if not paths or not paths[0].is_file():
         return None
     count = count_sequences(paths[0], _BEGINNING)
@@ -234,48 +269,48 @@ def content_of(paths: Sequence[Path]) -> InputContent | None:
 
 
 def count_letters(fasta: bytes) -> SequenceCount:
-    """Count what a FASTA text holds."""
+    """Count the sequences and residues of a FASTA text."""
     counter = _Counter()
     counter.add(fasta)
     return counter.result()
 
 
 class _Counter:
-    """Counts what a FASTA text holds that comes in pieces of whole lines."""
+    """Counter of a FASTA text that is added in chunks of whole lines."""
 
     def __init__(self) -> None:
         self._n_sequences = self._n_residues = 0
         self._lengths, self._counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         self._unfinished = b""
-        self._letters = np.zeros(256, np.int64)
+        self._characters = np.zeros(256, np.int64)
 
     def add(self, text: bytes) -> None:
-        """Count a piece."""
+        """Count a chunk."""
         text = _REMARKS.sub(b"", text.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
         self._n_sequences += text.count(b"\n>") + text.startswith(b">")
-        letters = _HEADERS.sub(b">", text).translate(None, _NOT_RESIDUES)
-        counts = letter_counts(np.frombuffer(letters.upper(), np.uint8))
+        residues = _HEADERS.sub(b">", text).translate(None, _NOT_RESIDUES)
+        counts = letter_counts(np.frombuffer(residues.upper(), np.uint8))
         counts[ord(">")] = 0
-        self._letters += counts
+        self._characters += counts
         self._n_residues += int(counts.sum())
-        finished, mark, rest = (self._unfinished + letters).rpartition(b">")
+        finished, mark, rest = (self._unfinished + residues).rpartition(b">")
         self._count(finished)
-        # So many letters say what a sequence is, also a chromosome.
-        self._unfinished = (mark + rest)[:_MAXIMUM_JUDGED]
+        # The beginning is enough to classify a sequence, even a chromosome.
+        self._unfinished = (mark + rest)[:_MAXIMUM_INSPECTED]
 
     def result(self, *, is_whole: bool = True) -> SequenceCount:
-        """Counts."""
+        """Return the counts of all chunks."""
         self._count(self._unfinished)
         self._unfinished = b""
         n_nucleotides = int(looks_like_nucleotides(np.concatenate(self._lengths), np.concatenate(self._counts)).sum())
-        return SequenceCount(self._n_sequences, self._n_residues, n_nucleotides, is_whole, _occurring(self._letters))
+        return SequenceCount(self._n_sequences, self._n_residues, n_nucleotides, is_whole, _occurring(self._characters))
 
-    def _count(self, letters: bytes) -> None:
-        """Count the letters of finished sequences, each behind a ``>``."""
-        read = np.frombuffer(letters.upper(), np.uint8)
-        starts = np.flatnonzero(read == ord(">"))
-        # What is no letter is refused by the search, which says where it stands.
-        is_residue = (read >= ord("A")) & (read <= ord("Z"))
-        offsets = np.append(0, np.cumsum(is_residue))[np.append(starts, len(read))]
+    def _count(self, residues: bytes) -> None:
+        """Count the residues of complete sequences, each after a ``>``."""
+        characters = np.frombuffer(residues.upper(), np.uint8)
+        starts = np.flatnonzero(characters == ord(">"))
+        # Other characters are ignored here: the search reports them with their places.
+        is_residue = (characters >= ord("A")) & (characters <= ord("Z"))
+        offsets = np.append(0, np.cumsum(is_residue))[np.append(starts, len(characters))]
         self._lengths.append(np.diff(offsets))
-        self._counts.append(nucleotide_counts(read[is_residue], offsets))
+        self._counts.append(nucleotide_counts(characters[is_residue], offsets))

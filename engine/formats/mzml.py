@@ -1,6 +1,6 @@
 """mzML (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133), with or without an index.
 
-The index is not used: files are read from end to end, and a wrong index (a common fault) does no harm.
+The index is not used: files are read from end to end, so that a wrong index (a common error) does no harm.
 """
 
 from __future__ import annotations
@@ -11,9 +11,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.chemistry.activation import Activation, activation_of_filter, activations_of_terms, combine_activations
+from proteoscope.engine.chemistry.activation import Activation, activations_from_terms, combine_activations, parse_filter_activation
 from proteoscope.engine.errors import InputError, shortened
-from proteoscope.engine.formats.binary_arrays import LINEAR, MAXIMUM_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
+from proteoscope.engine.formats.binary_arrays import (
+    LINEAR,
+    MAXIMUM_NUMBERS,
+    PIC,
+    PLAIN,
+    SLOF,
+    UNSUPPORTED,
+    Arrays,
+    decode_arrays,
+    limit_unpacking,
+)
 from proteoscope.engine.formats.noise import NOISE_TERMS, noise_numbers, noise_samples
 from proteoscope.engine.formats.numbers import number_or_nan
 from proteoscope.engine.formats.sources import Block
@@ -21,12 +31,12 @@ from proteoscope.engine.formats.spectrum_blocks import (
     CUT_OFF,
     MAXIMUM_NAME_BYTES,
     NEGATIVE,
-    Fault,
-    FaultCode,
+    IssueCode,
     Mode,
     Origin,
     ParsedBlock,
     RemarkCode,
+    SpectrumIssue,
     SpectrumTable,
     charge_bits,
     finish,
@@ -36,7 +46,7 @@ from proteoscope.engine.formats.tags import Names, TagKind, TagTable, check_tags
 __all__ = ["MzmlParser", "collect_level", "read_charges"]
 
 _SPECTRUM = re.compile(rb"<spectrum(?:List)?[\s>/]")
-# ``scan=`` ends the native IDs of most vendors; ``spectrum=`` is what converters from mzData and mzXML write, with the scan number.
+# ``scan=`` ends the native IDs of most vendors; converters from mzData and mzXML write ``spectrum=`` with the scan number.
 _NATIVE_SCAN = re.compile(r"(?:^|\s)(?:scan|scanId|spectrum)=(\d{1,18})(?:\s|$)")
 _NAMES = Names(
     (
@@ -71,11 +81,11 @@ _MZ_ARRAY, _INTENSITY_ARRAY = 1000514, 1000515
 _NEGATIVE_SCAN = 1000129
 _FAIMS_VOLTAGE = 1001581
 _FILTER = 1000512
-_OF_PRECURSORS = (1000827, 1000744, 1000040, 1000041, 1000633)
+_PRECURSOR_TERMS = (1000827, 1000744, 1000040, 1000041, 1000633)
 """Target of the isolation window; m/z of a selected ion, in two notations; its charge, and its possible charges."""
 _ISOLATION_OFFSETS = (1000828, 1000829)
 _COMPLETED_BY_FILTER = (Activation.UNKNOWN, Activation.ETD, Activation.ECD)
-"""Activations that a filter string may add to: older converters name electron transfer alone where collisions follow."""
+"""Activations that a filter string may add to: older converters name only the electron transfer where collisions follow."""
 _PRECURSORS = (1000827, 1000744)
 """Target of the isolation window, and m/z of a selected ion."""
 # Drift time and inverse reduced mobility of a scan or an ion, and all arrays of mobilities.
@@ -89,7 +99,7 @@ class MzmlParser:
     """MS level of the spectra that are read: 2, 1 for `proteoscope.engine.formats.surveys`, or 3 for reporter ions."""
     has_decimal_commas = False
     reads_noise = False
-    """Whether blocks tell the noise of their spectra."""
+    """True if blocks include the noise of their spectra."""
 
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self._path, self.takes_negative = path, takes_negative
@@ -98,10 +108,10 @@ class MzmlParser:
         self._group_text = b""
 
     def begin(self, block: Block) -> None:
-        """Read the encoding and the referenceableParamGroups from what stands before the first spectrum."""
+        """Read the encoding and the referenceableParamGroups from the text before the first spectrum."""
         self._encoding = xml_encoding(block.text)
-        found = _SPECTRUM.search(block.text)
-        header = block.text[: found.start() if found else len(block.text)]
+        match = _SPECTRUM.search(block.text)
+        header = block.text[: match.start() if match else len(block.text)]
         tags = TagTable.scan(header, _NAMES, self._path)
         broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
         if len(broken):
@@ -116,7 +126,7 @@ class MzmlParser:
         self._group_text = header if self._groups else b""
 
     def cut(self, text: bytes) -> int:
-        """Behind the last spectrum, or where there is none, behind the last chromatogram, of which there may be many."""
+        """Return the end of the last spectrum, or of the last chromatogram without one (a file may have many), or 0."""
         for end in (b"</spectrum>", b"</chromatogram>"):
             at = text.rfind(end)
             if at >= 0:
@@ -124,10 +134,10 @@ class MzmlParser:
         return 0
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """The spectra of a block that are of the level."""
+        """Return the spectra of a block at the parser's level."""
         tags = TagTable.scan(block.text, _NAMES, self._path)
         is_start = tags.opening("spectrum")
-        is_end = tags.of("spectrum") & ((tags.kind == TagKind.END) | (tags.kind == TagKind.EMPTY))
+        is_end = tags.named("spectrum") & ((tags.kind == TagKind.END) | (tags.kind == TagKind.EMPTY))
         place = np.arange(len(tags))
         last_start = np.maximum.accumulate(np.where(is_start, place, -1))
         last_end = np.maximum.accumulate(np.where(is_end, place, -1))
@@ -136,14 +146,14 @@ class MzmlParser:
         starts = np.flatnonzero(is_start)
         table = SpectrumTable(len(starts))
         table.identifier = tags.names_at("id", starts, self._encoding, MAXIMUM_NAME_BYTES)
-        table.note(np.flatnonzero(tags.lengths("id", starts) > MAXIMUM_NAME_BYTES), FaultCode.NAME)
+        table.note(np.flatnonzero(tags.lengths("id", starts) > MAXIMUM_NAME_BYTES), IssueCode.NAME)
         for i, name in enumerate(table.identifier):
-            found = _NATIVE_SCAN.search(name)
-            if found:
-                table.scan[i] = int(found.group(1))
+            match = _NATIVE_SCAN.search(name)
+            if match:
+                table.scan[i] = int(match.group(1))
         broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
-        table.note(owner[broken[is_inside[broken]]], FaultCode.XML)
-        table.note(np.flatnonzero(is_inside[starts[1:] - 1]), FaultCode.UNCLOSED)
+        table.note(owner[broken[is_inside[broken]]], IssueCode.XML)
+        table.note(np.flatnonzero(is_inside[starts[1:] - 1]), IssueCode.UNCLOSED)
         lengths = tags.whole_numbers("defaultArrayLength", starts)
         outside = tags.begin[broken[~is_inside[broken]]]
         tags, owner = self._with_groups(tags, owner, table)
@@ -156,21 +166,21 @@ class MzmlParser:
         if self.level > 2:
             parsed.origins = _origins(tags, owner, parsed.index, self._encoding)
         if self.reads_noise:
-            of_noise = dict(zip(NOISE_TERMS, _arrays(tags, owner, lengths, NOISE_TERMS), strict=True))
-            parsed.n_noise_read = noise_numbers(of_noise, parsed.index)
+            noise_arrays = dict(zip(NOISE_TERMS, _arrays(tags, owner, lengths, NOISE_TERMS), strict=True))
+            parsed.n_noise_read = noise_numbers(noise_arrays, parsed.index)
             _check_numbers(self._path, parsed.n_noise_read, "arrays of noise", "numbers", len(tags.text), parsed.identifier)
-            with room_for(parsed.n_noise_read):
-                parsed.noise = noise_samples(tags.text, of_noise, parsed.index)
+            with limit_unpacking(parsed.n_noise_read):
+                parsed.noise = noise_samples(tags.text, noise_arrays, parsed.index)
 
         is_open = len(is_inside) > 0 and bool(is_inside[-1])
         if block.is_last and (is_open or b"</mzML" not in block.text):
-            parsed.faults.append(CUT_OFF)
+            parsed.issues.append(CUT_OFF)
         elif len(outside):
-            parsed.faults.append(Fault.of(FaultCode.XML, spectrum=f"byte {block.start + int(outside[0])}", is_fatal=True))
+            parsed.issues.append(SpectrumIssue.from_code(IssueCode.XML, spectrum=f"byte {block.start + int(outside[0])}", is_fatal=True))
         return parsed
 
     def _with_groups(self, tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) -> tuple[TagTable, NDArray[np.int64]]:
-        """The tags with the terms of a referenceableParamGroup in the place of each reference to it."""
+        """Replace references to referenceableParamGroups by the terms of the groups."""
         references = np.flatnonzero(tags.opening("referenceableParamGroupRef") & (owner >= 0))
         if not len(references):
             return tags, owner
@@ -182,9 +192,9 @@ class MzmlParser:
         targets = (np.cumsum(counts) - counts)[references].tolist()
         for reference, target, group in zip(references.tolist(), targets, groups, strict=True):
             if group is None:
-                table.note(owner[reference : reference + 1], FaultCode.XML)
+                table.note(owner[reference : reference + 1], IssueCode.XML)
             else:
-                # The group's text stands behind that of the block.
+                # The text of the groups is appended to that of the block.
                 rows[target : target + len(group)] = group
                 rows[target : target + len(group), 2:] += np.where(group[:, 2:] >= 0, len(tags.data), 0)
         data = tags.data + self._group_text
@@ -192,12 +202,12 @@ class MzmlParser:
 
 
 def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, level: int) -> NDArray[np.int64]:
-    """Fill the table with what the terms of the spectra and their first scan, precursor and selected ion say; returns the MS levels."""
+    """Fill the table from the terms of the spectra and of their first scan, precursor and selected ion; return the MS levels."""
     at = np.flatnonzero(tags.opening("cvParam") & (owner >= 0))
     terms, spectrum = tags.terms("accession", at), owner[at]
 
     def since_start(column: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A running count, from the beginning of the spectrum that each term belongs to."""
+        """Return a running count from the beginning of the spectrum of each term."""
         return column[at] - _at_starts(tags, column)[spectrum]
 
     is_first_scan = since_start(np.cumsum(tags.opening("scan"))) == 1
@@ -209,11 +219,11 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     def numbers(chosen: NDArray[np.int64], *, strict: bool) -> NDArray[np.float64]:
         values, broken = tags.numbers("value", at[chosen])
         if strict:
-            table.note(spectrum[chosen[broken]], FaultCode.NUMBER)
+            table.note(spectrum[chosen[broken]], IssueCode.NUMBER)
         return values
 
     def fill(column: NDArray, chosen: NDArray[np.int64], values: NDArray) -> None:
-        """Set a column from terms; of several for a spectrum the first counts."""
+        """Set a column from terms; the first of each spectrum is used."""
         column[spectrum[chosen[::-1]]] = values[::-1]
 
     levels = np.full(len(table), -1, dtype=np.int64)
@@ -232,11 +242,11 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     with np.errstate(over="ignore"):
         fill(table.retention_time, chosen, numbers(chosen, strict=True) * factors)
     has_ion = np.zeros(len(table), np.bool_)
-    # The isolation window stands in where no ion was selected within it; older files call the selected ion's term plain m/z.
+    # The target of the isolation window is used if no ion was selected within it; older files name the selected ion's term "m/z".
     for term, where in ((1000827, in_precursor), (1000040, in_ion), (1000744, in_ion)):
         chosen = np.flatnonzero((terms == term) & where)
         values = numbers(chosen, strict=term != 1000827)
-        is_given = values > 0  # a selected ion of m/z 0 is none, as conversions of timsTOF runs write it
+        is_given = values > 0  # conversions of timsTOF runs write m/z 0 for no selected ion
         fill(table.precursor_mz, chosen[is_given], values[is_given])
         if term == 1000827:
             targets = table.precursor_mz.copy()
@@ -254,7 +264,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     table.has_mobility[spectrum[np.isin(terms, _MOBILITIES)]] = True
     chosen = np.flatnonzero(terms == _FAIMS_VOLTAGE)
     fill(table.voltage, chosen, numbers(chosen, strict=False))
-    table.activation[:] = activations_of_terms(terms[in_precursor], spectrum[in_precursor], len(table))
+    table.activation[:] = activations_from_terms(terms[in_precursor], spectrum[in_precursor], len(table))
     chosen = np.flatnonzero((terms == _FILTER) & (levels == level)[spectrum])
     chosen = chosen[np.isin(table.activation[spectrum[chosen]], _COMPLETED_BY_FILTER)]
     _read_filters(tags.values("value", at[chosen]), spectrum[chosen], table)
@@ -269,7 +279,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     is_multiple[spectrum[is_within & ((precursor > 1) | (ion > 1))]] = True
     is_multiple &= levels == 2
     if is_multiple.any():
-        chosen = np.flatnonzero(is_multiple[spectrum] & is_within & np.isin(terms, _OF_PRECURSORS))
+        chosen = np.flatnonzero(is_multiple[spectrum] & is_within & np.isin(terms, _PRECURSOR_TERMS))
         places = zip(spectrum[chosen].tolist(), precursor[chosen].tolist(), np.where(is_ion, ion, 0)[chosen].tolist(), strict=True)
         _take_all_precursors(list(places), terms[chosen].tolist(), tags.values("value", at[chosen]), table)
     table.charges[spectrum[terms == _NEGATIVE_SCAN]] |= NEGATIVE
@@ -277,23 +287,23 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
 
 
 def _read_filters(texts: list[bytes], spectrum: NDArray[np.int64], table: SpectrumTable) -> None:
-    """Add the activations that filter strings name."""
+    """Add the activations named in filter strings."""
     for text, row in zip(texts, spectrum.tolist(), strict=True):
-        named = activation_of_filter(text.decode("latin-1"))
+        named = parse_filter_activation(text.decode("latin-1"))
         table.activation[row] = combine_activations((Activation(table.activation[row]), named))
 
 
 def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], values: list[bytes], table: SpectrumTable) -> None:
-    """Take the precursors of spectra that have several, or several selected ions.
+    """Set the precursors of spectra that have several, or several selected ions.
 
     Parameters
     ----------
-    places : list of tuple
-        Of each term: spectrum, number of the precursor, and of the selected ion, 0 outside of ions.
+    places : list of (int, int, int)
+        Spectrum of each term, number of the precursor, and number of the selected ion, 0 outside of ions.
     terms : list of int
-        Accessions; those of m/z and of charges.
+        Accessions of m/z and charges.
     values : list of bytes
-        Their values.
+        Values of the terms.
     """
     targets: dict[tuple[int, int], float] = {}
     ions: dict[tuple[int, int, int], tuple[float, int]] = {}
@@ -303,13 +313,13 @@ def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], v
             continue
         mz, charges = ions.get(place, (0.0, 0))
         if term in (1000041, 1000633):
-            bits, fault = charge_bits(value)
+            bits, issue = charge_bits(value)
             ions[place] = (mz, charges | bits)
-            if fault:
-                table.note(np.array(place[:1]), fault)
+            if issue:
+                table.note(np.array(place[:1]), issue)
         else:
             ions[place] = (number if (number := number_or_nan(value)) > 0 else mz, charges)
-    found: dict[int, list[tuple[float, int]]] = {}
+    precursors: dict[int, list[tuple[float, int]]] = {}
     for key, target in targets.items():
         if not any(place[:2] == key for place in ions if place[0] == key[0]):
             ions[(*key, 0)] = (target, 0)
@@ -317,13 +327,13 @@ def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], v
         mz, charges = ions[place]
         mz = mz if mz > 0 else targets.get(place[:2], 0.0)
         if mz > 0:
-            found.setdefault(place[0], []).append((mz, charges))
-    for spectrum, candidates in found.items():
-        table.take_precursors(spectrum, candidates)
+            precursors.setdefault(place[0], []).append((mz, charges))
+    for spectrum, of_spectrum in precursors.items():
+        table.take_precursors(spectrum, of_spectrum)
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], encoding: str) -> list[Origin]:
-    """What the precursors of some spectra of a block name, in their order; those of spectra of MS3 begin with what was fragmented last."""
+    """Return the precursor spectra and ions of some spectra of a block; in MS3 spectra the ion that was fragmented last comes first."""
     at = np.flatnonzero(tags.opening("precursor") & (owner >= 0))
     names: dict[int, list[str]] = {}
     for spectrum, name in zip(owner[at].tolist(), tags.names_at("spectrumRef", at, encoding, MAXIMUM_NAME_BYTES), strict=True):
@@ -338,15 +348,26 @@ def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], 
 
 
 def read_charges(texts: list[bytes], spectrum: NDArray[np.int64], column: NDArray[np.int64], table: SpectrumTable) -> None:
-    """Add the charges that texts name to the bits of their spectra."""
-    seen: dict[bytes, tuple[int, FaultCode]] = {}
+    """Add the charges named in texts to the charge masks of their spectra.
+
+    Parameters
+    ----------
+    texts : list of bytes, length k
+    spectrum : ndarray of int64, shape (k,)
+        Spectrum of each text.
+    column : ndarray of int64, shape (n,)
+        Charge masks, changed in place.
+    table : SpectrumTable
+        Receives issues.
+    """
+    seen: dict[bytes, tuple[int, IssueCode]] = {}
     for text, i in zip(texts, spectrum.tolist(), strict=True):
         if text not in seen:
             seen[text] = charge_bits(text)
-        bits, fault = seen[text]
+        bits, issue = seen[text]
         column[i] |= bits
-        if fault:
-            table.note(np.array([i]), fault)
+        if issue:
+            table.note(np.array([i]), issue)
 
 
 def _at_starts(tags: TagTable, column: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -354,7 +375,7 @@ def _at_starts(tags: TagTable, column: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64], terms_of_kinds: tuple[int, ...]) -> tuple[Arrays, ...]:
-    """Of each kind of array, told by its term, that of each spectrum (the first of each kind)."""
+    """Return the first array of each spectrum, for each type of array that a term in `terms_of_kinds` names."""
     is_array = tags.opening("binaryDataArray") & (owner >= 0)
     heads = np.flatnonzero(is_array)
     array = np.cumsum(is_array) - 1
@@ -364,25 +385,25 @@ def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]
     kind, compression = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     dtype, is_zlib = np.full(n, "", dtype="<U3"), np.zeros(n, dtype=np.bool_)
     at = np.flatnonzero(in_array & tags.opening("cvParam"))
-    terms, of = tags.terms("accession", at), array[at]
+    terms, term_array = tags.terms("accession", at), array[at]
     for term in terms_of_kinds:
-        kind[of[terms == term]] = term
+        kind[term_array[terms == term]] = term
     for term, name in _DTYPES.items():
-        dtype[of[terms == term]] = name
+        dtype[term_array[terms == term]] = name
     for term, (code, zipped) in _COMPRESSIONS.items():
-        chosen = of[terms == term]
+        chosen = term_array[terms == term]
         if code != PLAIN:
             compression[chosen] = code
         is_zlib[chosen] |= zipped
-    compression[of[np.isin(terms, _UNSUPPORTED)]] = UNSUPPORTED
-    own = tags.whole_numbers("arrayLength", heads)
-    length = np.where(own >= 0, own, lengths[owner[heads]])
+    compression[term_array[np.isin(terms, _UNSUPPORTED)]] = UNSUPPORTED
+    array_length = tags.whole_numbers("arrayLength", heads)
+    length = np.where(array_length >= 0, array_length, lengths[owner[heads]])
 
     start, stop = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     binaries = np.flatnonzero(in_array & tags.opening("binary"))
-    # Of the known tags none comes between a binary's beginning and its end.
+    # No tag of `_NAMES` comes between the beginning and the end of a binary.
     following = np.minimum(binaries + 1, len(tags) - 1)
-    is_whole = tags.of("binary")[following] & (tags.kind[following] == TagKind.END)
+    is_whole = tags.named("binary")[following] & (tags.kind[following] == TagKind.END)
     is_empty = tags.kind[binaries] == TagKind.EMPTY
     usable = is_whole | is_empty
     binaries, following, is_empty = binaries[usable], following[usable], is_empty[usable]
@@ -402,7 +423,7 @@ def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]
             np.append(is_zlib, False),
             np.append(length, -1),
         )
-        arrays = padded.of(which)
+        arrays = padded.take(which)
         arrays.length = np.where(which == n, lengths, arrays.length)
         chosen_arrays.append(arrays)
     return tuple(chosen_arrays)
@@ -417,35 +438,51 @@ def collect_level(
     centroid: bool | str,
     level: int = 2,
 ) -> ParsedBlock:
-    """Decode the sound spectra of a level of a block of XML, and count the others (also those whose MS level is lost).
+    """Decode the usable spectra of an MS level of a block of XML, and count the others, also those of unknown level.
 
-    `arrays` are those of m/z and of intensity, or one of both in pairs.
+    Parameters
+    ----------
+    path : Path
+    text : ndarray of uint8, shape (bytes,)
+        The block.
+    table : SpectrumTable
+    levels : ndarray of int64, shape (n,)
+        MS levels, not positive where unknown.
+    arrays : tuple of Arrays
+        Those of m/z and of intensity, or one in which both alternate.
+    centroid : bool or str
+        As in `proteoscope.engine.formats.read_spectra`.
+    level : int
 
     Raises
     ------
-    InputError : the arrays are out of all proportion to the text.
+    InputError
+        The arrays unpack to more than real data can.
     """
     is_wanted = (levels == level) | (levels <= 0)
     if level > 1:
-        table.note(np.flatnonzero((levels == level) & ~(table.precursor_mz > 0)), FaultCode.NO_PRECURSOR)
+        table.note(np.flatnonzero((levels == level) & ~(table.precursor_mz > 0)), IssueCode.NO_PRECURSOR)
     table.note_bounds()
-    rows = np.flatnonzero((levels == level) & (table.fault == FaultCode.NONE))
-    chosen = [each.of(rows) for each in arrays]
-    n_numbers = sum(each.n_numbers for each in chosen)
+    rows = np.flatnonzero((levels == level) & (table.issue == IssueCode.NONE))
+    selected = [array.take(rows) for array in arrays]
+    n_numbers = sum(array.n_numbers for array in selected)
     _check_numbers(path, n_numbers, "peak arrays", "peaks", len(text), [table.identifier[i] for i in rows[:1].tolist()])
-    with room_for(n_numbers):
-        parsed = _finish_ms2(text, table, rows, chosen, centroid)
-    table.tell_broken(parsed, is_wanted)
+    with limit_unpacking(n_numbers):
+        parsed = _finish_ms2(text, table, rows, selected, centroid)
+    table.report_broken(parsed, is_wanted)
     return parsed
 
 
 def _check_numbers(path: Path, n_numbers: int, arrays: str, things: str, n_bytes: int, identifiers: list[str]) -> None:
-    """Refuse arrays of a block that unpack to more than those of measured spectra can; `things`: what they hold, two numbers each peak."""
+    """Raise an `InputError` if arrays of a block unpack to more than real data can.
+
+    `things` names the content of the arrays; peaks have two numbers each.
+    """
     if n_numbers > MAXIMUM_NUMBERS:
-        most = MAXIMUM_NUMBERS // 2 if things == "peaks" else MAXIMUM_NUMBERS
+        limit = MAXIMUM_NUMBERS // 2 if things == "peaks" else MAXIMUM_NUMBERS
         raise InputError(
             path,
-            f"the {arrays} unpack to more than {most:,} {things} in {n_bytes:,} bytes",
+            f"the {arrays} unpack to more than {limit:,} {things} in {n_bytes:,} bytes",
             place=f"spectrum {shortened(identifiers[0]) or 'at the beginning'}",
             remedy="If you trust the file, convert it without zlib compression",
         )
@@ -454,23 +491,23 @@ def _check_numbers(path: Path, n_numbers: int, arrays: str, things: str, n_bytes
 def _finish_ms2(
     text: NDArray[np.uint8], table: SpectrumTable, rows: NDArray[np.int64], arrays: list[Arrays], centroid: bool | str
 ) -> ParsedBlock:
-    """Decode the arrays of some spectra, and make columns of those that are sound."""
+    """Decode the arrays of some spectra, and make columns of the usable spectra."""
     decoded = []
-    for each in arrays:
-        values, offsets, faults = decode_arrays(text, each)
+    for array in arrays:
+        values, offsets, issues = decode_arrays(text, array)
         decoded.append((values, offsets))
-        for code in np.unique(faults[faults != 0]).tolist():
-            table.note(rows[faults == code], FaultCode(code))
+        for code in np.unique(issues[issues != 0]).tolist():
+            table.note(rows[issues == code], IssueCode(code))
     if len(arrays) == 2:
-        table.note(rows[arrays[0].length != arrays[1].length], FaultCode.LENGTHS)
-    kept = table.fault[rows] == FaultCode.NONE
+        table.note(rows[arrays[0].length != arrays[1].length], IssueCode.LENGTHS)
+    usable = table.issue[rows] == IssueCode.NONE
     parts = []
     for values, offsets in decoded:
         lengths = np.diff(offsets)
-        parts.append(values if kept.all() else values[np.repeat(kept, lengths)])
-        counts = lengths[kept]
+        parts.append(values if usable.all() else values[np.repeat(usable, lengths)])
+        counts = lengths[usable]
     if len(arrays) == 1:
         counts = counts // 2
         parts = [parts[0][0::2], parts[0][1::2]]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return finish(table, rows[kept], parts[0], parts[1], offsets, centroid)
+    return finish(table, rows[usable], parts[0], parts[1], offsets, centroid)

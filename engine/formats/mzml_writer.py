@@ -1,7 +1,7 @@
 """Write mzML 1.1 (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133) with its index.
 
-m/z are 64-bit and intensities 32-bit floats, as the columns of spectra hold them, packed with zlib: what is read back is the same to the
-last bit.
+m/z are written as 64-bit and intensities as 32-bit floats, as in the columns of spectra, and compressed with zlib: reading them back
+gives identical values.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["MzmlWriter"]
 _NATIVE = re.compile(r"[^\s=]+=\S+(?: [^\s=]+=\S+)*")
 _ETD = ("MS:1000598", "electron transfer dissociation")
 _ACTIVATIONS = {
-    # The vocabulary's term for any way, where the way is unknown.
+    # The vocabulary's general term.
     Activation.UNKNOWN: (("MS:1000044", "dissociation method"),),
     Activation.CID: (("MS:1000133", "collision-induced dissociation"),),
     Activation.HCD: (("MS:1000422", "beam-type collision-induced dissociation"),),
@@ -50,15 +50,15 @@ _CHARGE, _POSSIBLE_CHARGE = ("MS:1000041", "charge state"), ("MS:1000633", "poss
 
 
 def _sha1() -> hashlib._Hash:
-    """The digest that the standard requires, against damage."""
+    """Return the digest that the standard requires; it protects against accidental damage only."""
     return hashlib.sha1(usedforsecurity=False)
 
 
 class MzmlWriter:
     """Writer of mzML.
 
-    A spectrum keeps its native identifier, where all have one and none is there twice; else it is called by its scan number, where all have
-    one of their own, or by its place in the new file. Its former name then is its title.
+    Spectra retain their native identifiers if all have one and these are unique. Otherwise they are named by their scan numbers, if all
+    have one and these are unique, or by their positions in the new file; their former names become titles.
     """
 
     def __init__(self, spectra: Spectra) -> None:
@@ -71,31 +71,31 @@ class MzmlWriter:
         self._offsets: list[int] = []
 
     def begin(self, rows: NDArray[np.int64]) -> bytes:
-        """What stands before the first spectrum."""
+        """Return the text before the first spectrum; `rows`: the spectra to write, in this order."""
         spectra = self._spectra
-        known, scan = [spectra.identifier[row] for row in rows.tolist()], spectra.scan[rows]
-        if all(map(_NATIVE.fullmatch, known)) and len(set(known)) == len(known):
-            self._names, written_as = known, native_format(known[0]) if known else NO_FORMAT
+        titles, scan = [spectra.identifier[row] for row in rows.tolist()], spectra.scan[rows]
+        if all(map(_NATIVE.fullmatch, titles)) and len(set(titles)) == len(titles):
+            self._names, written_as = titles, native_format(titles[0]) if titles else NO_FORMAT
         elif (scan >= 0).all() and len(np.unique(scan)) == len(scan):
             self._names, written_as = list(map("scan={}".format, scan.tolist())), SCAN_FORMAT
         else:
             self._names, written_as = list(map("index={}".format, range(len(rows)))), INDEX_FORMAT
-        self._has_titles = self._names is not known
+        self._has_titles = self._names is not titles
         self._place = np.zeros(len(spectra), np.int64)
         self._place[rows] = np.arange(len(rows))
         return self._counted("".join(_head(spectra.files, written_as, len(rows))).encode())
 
     def text(self, rows: NDArray[np.int64]) -> list[bytes]:
-        """Some spectra."""
+        """Return the elements of some spectra."""
         return ["".join(self._spectrum(row)).encode() for row in rows.tolist()]
 
     def written(self, texts: list[bytes]) -> bytes:
-        """What stands in the file for some spectra, whose places are noted for the index."""
+        """Return the bytes of some spectra, and record their positions for the index."""
         self._offsets += (self._n_bytes + np.cumsum([0, *map(len, texts)])[:-1]).tolist()
         return self._counted(b"".join(texts))
 
     def end(self) -> bytes:
-        """What stands behind the last spectrum: the index, and the SHA-1 of all before it."""
+        """Return the text after the last spectrum: the index, and the SHA-1 of all before it."""
         closing = b"</spectrumList>\n</run>\n</mzML>\n"
         start = self._n_bytes + len(closing)
         places = zip(self._names, self._offsets, strict=True)
@@ -156,9 +156,9 @@ def _head(files: tuple[str, ...], written_as: tuple[str, str], n_spectra: int) -
     for number, (file, shared) in enumerate(zip(files, distinct_names(files), strict=True), 1):
         path, folder = Path(file), quote(PurePosixPath(shared).parent.as_posix())
         yield f"<sourceFile{attributes(id=f'SF{number}', name=path.name, location=folder)}>\n{_term(*written_as)}"
-        known = format_of_name(path.name)
-        if known is not None and known.term is not None:
-            yield _term(*known.term)
+        source_format = format_of_name(path.name)
+        if source_format is not None and source_format.term is not None:
+            yield _term(*source_format.term)
         if path.is_file():
             with path.open("rb") as source:
                 yield _term("MS:1000569", "SHA-1", hashlib.file_digest(source, _sha1).hexdigest())
@@ -175,14 +175,14 @@ def _head(files: tuple[str, ...], written_as: tuple[str, str], n_spectra: int) -
 
 
 def _term(accession: str, name: str, value: object = "", unit: tuple[str, str, str] | None = None) -> str:
-    """A term of the vocabulary; `unit`: its vocabulary, accession and name. Numbers have all the digits that tell them apart."""
+    """Return a term of the vocabulary; `unit`: its vocabulary, accession and name. Numbers have all their significant digits."""
     measured = "" if unit is None else f' unitCvRef="{unit[0]}" unitAccession="{unit[1]}" unitName="{unit[2]}"'
     return f'<cvParam cvRef="MS" accession="{accession}" name="{name}" value="{attribute(str(value))}"{measured}/>\n'
 
 
-def _array(values: NDArray[np.floating], dtype: str, kind: tuple[str, str], what: str) -> str:
+def _array(values: NDArray[np.floating], dtype: str, kind: tuple[str, str], content: str) -> str:
     text = base64.b64encode(zlib.compress(values.astype(dtype).tobytes())).decode("ascii")
     return (
-        f'<binaryDataArray encodedLength="{len(text)}">\n{_term(*kind)}{_term("MS:1000574", "zlib compression")}{what}'
+        f'<binaryDataArray encodedLength="{len(text)}">\n{_term(*kind)}{_term("MS:1000574", "zlib compression")}{content}'
         f"<binary>{text}</binary>\n</binaryDataArray>\n"
     )

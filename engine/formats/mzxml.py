@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.chemistry.activation import activation_of_filter, activation_of_text
+from proteoscope.engine.chemistry.activation import parse_activation, parse_filter_activation
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
 from proteoscope.engine.formats.mzml import collect_level, read_charges
@@ -19,11 +19,11 @@ from proteoscope.engine.formats.spectrum_blocks import (
     CUT_OFF,
     MAXIMUM_NAME_BYTES,
     NEGATIVE,
-    Fault,
-    FaultCode,
+    IssueCode,
     Mode,
     Origin,
     ParsedBlock,
+    SpectrumIssue,
     SpectrumTable,
     charge_bits,
 )
@@ -61,7 +61,7 @@ _NAMES = Names(
 
 
 class MzxmlParser:
-    """Parser of mzXML files. A spectrum is named ``scan=`` and its number, the PSI's native ID for this format."""
+    """Parser of mzXML files. Spectra are named ``scan=`` and their number, the PSI's native ID for this format."""
 
     has_decimal_commas = False
     level = 2
@@ -72,17 +72,17 @@ class MzxmlParser:
         self._default_mode = Mode.UNKNOWN
 
     def begin(self, block: Block) -> None:
-        """See whether the file as a whole says that it was centroided."""
-        found = _SCAN.search(block.text)
-        header = block.text[: found.start() if found else len(block.text)]
+        """Read from the header if the whole file was centroided."""
+        match = _SCAN.search(block.text)
+        header = block.text[: match.start() if match else len(block.text)]
         if b"<!DOCTYPE" in header or b"<!ENTITY" in header:
             raise InputError(self._path, "the XML has a document type declaration", remedy="Convert the file again")
         tags = TagTable.scan(header, _NAMES, self._path)
-        said = tags.values("centroided", np.flatnonzero(tags.opening("dataProcessing")))
-        self._default_mode = Mode.CENTROID if {b"1", b"true"} & set(said) else Mode.UNKNOWN
+        centroided = tags.values("centroided", np.flatnonzero(tags.opening("dataProcessing")))
+        self._default_mode = Mode.CENTROID if {b"1", b"true"} & set(centroided) else Mode.UNKNOWN
 
     def cut(self, text: bytes) -> int:
-        """Before the last scan that is written as most are (a scan may hold others, but begins with its own peaks)."""
+        """Return the beginning of the last scan in the usual notation, or 0 (a scan may contain others, but begins with its peaks)."""
         for beginning in _BEGINNINGS:
             at = text.rfind(beginning)
             if at > 0:
@@ -90,13 +90,13 @@ class MzxmlParser:
         return 0
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """The spectra of a block that are of the level."""
+        """Return the spectra of a block at the parser's level."""
         tags = TagTable.scan(block.text, _NAMES, self._path)
         is_start = tags.opening("scan")
         starts, owner = np.flatnonzero(is_start), np.cumsum(is_start) - 1
         table = SpectrumTable(len(starts))
         table.identifier = [f"scan={name}" for name in tags.names_at("num", starts, "utf-8", MAXIMUM_NAME_BYTES)]
-        table.note(np.flatnonzero(tags.lengths("num", starts) > MAXIMUM_NAME_BYTES), FaultCode.NAME)
+        table.note(np.flatnonzero(tags.lengths("num", starts) > MAXIMUM_NAME_BYTES), IssueCode.NAME)
         table.scan[:] = tags.whole_numbers("num", starts)
         centroided = {b"1": Mode.CENTROID, b"true": Mode.CENTROID, b"0": Mode.PROFILE, b"false": Mode.PROFILE}
         table.mode[:] = [centroided.get(value, self._default_mode) for value in tags.values("centroided", starts)]
@@ -105,7 +105,7 @@ class MzxmlParser:
         levels = tags.whole_numbers("msLevel", starts)
         broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
         in_scan = owner[broken] >= 0
-        table.note(owner[broken[in_scan]], FaultCode.XML)
+        table.note(owner[broken[in_scan]], IssueCode.XML)
         _read_precursors(tags, owner, table, levels)
         _read_filters(tags, starts, table, levels == self.level)
         table.charges[[polarity == b"-" for polarity in tags.values("polarity", starts)]] |= NEGATIVE
@@ -117,39 +117,39 @@ class MzxmlParser:
         if self.level > 2:
             parsed.origins = _origins(tags, owner, parsed.index)
         if block.is_last and (is_open or (b"</msRun>" not in block.text and b"</mzXML>" not in block.text)):
-            parsed.faults.append(CUT_OFF)
+            parsed.issues.append(CUT_OFF)
         elif not in_scan.all():
             at = block.start + int(tags.begin[broken[~in_scan][0]])
-            parsed.faults.append(Fault.of(FaultCode.XML, spectrum=f"byte {at}", is_fatal=True))
+            parsed.issues.append(SpectrumIssue.from_code(IssueCode.XML, spectrum=f"byte {at}", is_fatal=True))
         return parsed
 
 
 def _seconds(duration: bytes) -> float:
-    """Seconds of an xsd:duration such as ``PT1M2.5S``; a bare number is seconds; NaN: neither."""
+    """Return the seconds of an xsd:duration such as ``PT1M2.5S`` or of a bare number, or NaN."""
     try:
         if not duration.startswith(b"P"):
             return float(duration)
-        found = _DURATION.fullmatch(duration)
-        if not found:
+        match = _DURATION.fullmatch(duration)
+        if not match:
             return np.nan
-        days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     except ValueError:
         return np.nan
 
 
 def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, levels: NDArray[np.int64]) -> None:
-    """Fill the table from the first precursor of each scan, and add the others of scans of MS2."""
+    """Fill the table from the first precursor of each scan, and add the others of MS2 scans."""
     every = _precursors(tags, owner)
     spectrum, first, count = np.unique(owner[every], return_index=True, return_counts=True)
     at = every[first]
     table.precursor_mz[spectrum], is_broken = _mz_between(tags, at)
-    table.note(spectrum[is_broken], FaultCode.NUMBER)
+    table.note(spectrum[is_broken], IssueCode.NUMBER)
     heights, _ = tags.numbers("precursorIntensity", at)
     table.precursor_intensity[spectrum] = np.where(heights > 0, heights, 0.0)
     table.isolation_width[spectrum] = tags.numbers("windowWideness", at)[0]
     texts = tags.values("activationMethod", at)
-    activations = {text: activation_of_text(text.decode("latin-1")) for text in set(texts)}
+    activations = {text: parse_activation(text.decode("latin-1")) for text in set(texts)}
     table.activation[spectrum] = [activations[text] for text in texts]
     possible = np.zeros(len(table), dtype=np.int64)
     read_charges(tags.values("precursorCharge", at), spectrum, table.charges, table)
@@ -161,33 +161,33 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
 
 
 def _read_filters(tags: TagTable, starts: NDArray[np.int64], table: SpectrumTable, is_wanted: NDArray[np.bool_]) -> None:
-    """Take the activation from the filter string of a scan where its precursor does not name it."""
+    """Take the activation from the filter string of a scan if its precursor does not name it."""
     rows = np.flatnonzero(is_wanted & (table.activation == 0))
     for row, text in zip(rows.tolist(), tags.values("filterLine", starts[rows]), strict=True):
-        table.activation[row] = activation_of_filter(text.decode("latin-1"))
+        table.activation[row] = parse_filter_activation(text.decode("latin-1"))
 
 
 def _take_all_precursors(tags: TagTable, owner: NDArray[np.int64], at: NDArray[np.int64], table: SpectrumTable) -> None:
-    """Take the precursors that begin at some tags, of scans that have several."""
-    found: dict[int, list[tuple[float, int]]] = {}
+    """Set all precursors of scans that have several; `at`: the tags where they begin."""
+    candidates: dict[int, list[tuple[float, int]]] = {}
     charges = zip(tags.values("precursorCharge", at), tags.values("possibleCharges", at), strict=True)
     for spectrum, mz, texts in zip(owner[at].tolist(), _mz_between(tags, at)[0].tolist(), charges, strict=True):
-        (bits, fault), (possible, _) = map(charge_bits, texts)
-        if fault:
-            table.note(np.array([spectrum]), fault)
+        (bits, issue), (possible, _) = map(charge_bits, texts)
+        if issue:
+            table.note(np.array([spectrum]), issue)
         if mz > 0:
-            found.setdefault(spectrum, []).append((mz, bits or possible))
-    for spectrum, candidates in found.items():
-        table.take_precursors(spectrum, candidates)
+            candidates.setdefault(spectrum, []).append((mz, bits or possible))
+    for spectrum, precursors in candidates.items():
+        table.take_precursors(spectrum, precursors)
 
 
 def _precursors(tags: TagTable, owner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The tags that begin a precursor of a scan."""
-    return np.flatnonzero(tags.of("precursorMz") & (tags.kind == TagKind.START) & (owner >= 0))
+    """Return the tags that begin a precursor of a scan."""
+    return np.flatnonzero(tags.named("precursorMz") & (tags.kind == TagKind.START) & (owner >= 0))
 
 
 def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The numbers between some tags and those that follow, and which are none."""
+    """Return the numbers between some tags and the next ones, and which texts are not a number."""
     following = np.minimum(at + 1, len(tags) - 1)
     stop = np.maximum(tags.begin[following], tags.after[at])
     start = kernels.cpu.text.after_blanks(tags.text, tags.after[at], stop)
@@ -198,27 +198,27 @@ def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64]) -> list[Origin]:
-    """What the precursors of some scans of a block tell of the scans that they were in, and their m/z."""
+    """Return the precursor scans and ions of some scans of a block."""
     at = _precursors(tags, owner)
     scans, mz = tags.whole_numbers("precursorScanNum", at), _mz_between(tags, at)[0]
     names: dict[int, list[str]] = {}
     ions: dict[int, list[float]] = {}
-    for spectrum, scan, one in zip(owner[at].tolist(), scans.tolist(), mz.tolist(), strict=True):
+    for spectrum, scan, ion_mz in zip(owner[at].tolist(), scans.tolist(), mz.tolist(), strict=True):
         if scan >= 0:
             names.setdefault(spectrum, []).append(f"scan={scan}")
-        ions.setdefault(spectrum, []).append(one)
+        ions.setdefault(spectrum, []).append(ion_mz)
     return [Origin(tuple(names.get(row, ())), tuple(ions.get(row, ()))) for row in rows.tolist()]
 
 
 def _pairs(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[Arrays, bool]:
-    """The array of pairs of each scan (the first), and whether the text ends within one."""
+    """Return the first array of m/z and intensity pairs of each scan, and True if the text ends within one."""
     n = len(lengths)
     openings = np.flatnonzero(tags.opening("peaks") & (owner >= 0))
     spectrum, first = np.unique(owner[openings], return_index=True)
     at = openings[first]
     following = np.minimum(at + 1, len(tags) - 1)
     is_empty = tags.kind[at] == TagKind.EMPTY
-    is_whole = is_empty | (tags.of("peaks")[following] & (tags.kind[following] == TagKind.END))
+    is_whole = is_empty | (tags.named("peaks")[following] & (tags.kind[following] == TagKind.END))
     arrays = Arrays(
         start=np.full(n, -1, dtype=np.int64),
         stop=np.full(n, -1, dtype=np.int64),
@@ -228,7 +228,7 @@ def _pairs(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64])
         length=lengths.copy(),
         per_peak=2,
     )
-    # A scan of no peaks holds one pair of zeros or nothing: it is not decoded.
+    # A scan without peaks holds one pair of zeros or nothing: it is not decoded.
     decoded = is_whole & (lengths[spectrum] != 0)
     arrays.start[spectrum[decoded]] = np.where(is_empty, tags.begin[at], tags.after[at])[decoded]
     arrays.stop[spectrum[decoded]] = tags.begin[np.where(is_empty, at, following)][decoded]

@@ -1,4 +1,4 @@
-"""Native identifiers, by which mzML and mzIdentML call spectra: how each maker's look, and what the PSI-MS vocabulary calls that."""
+"""Native identifiers of spectra in mzML and mzIdentML: patterns of the vendors, and their terms in the PSI-MS vocabulary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NATIVE_FORMATS = (
 
 
 def native_format(identifier: str) -> tuple[str, str]:
-    """The term of the vocabulary, accession and name, for identifiers that look like this one.
+    """Return the term of the vocabulary, accession and name, for identifiers of this form.
 
     >>> native_format("controllerType=0 controllerNumber=1 scan=12")
     ('MS:1000768', 'Thermo nativeID format')

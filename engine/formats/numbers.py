@@ -1,4 +1,4 @@
-"""The number reader of all text formats: the decimal numbers that `float` reads, whole words only, and which texts mean no value."""
+"""Number reader of all text formats: the decimal numbers that `float` reads, whole words only, and the texts that mean no value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMMA = re.compile(rb"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?|[+-]?[0-9]+,(?:[eE
 
 
 def read_number(text: str | bytes, decimal: int = POINT) -> float:
-    """Return the number that a text is, blanks around it allowed.
+    """Return the number in a text, blanks around it allowed.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def read_number(text: str | bytes, decimal: int = POINT) -> float:
     Raises
     ------
     ValueError
-        It is not a number, or more follows the number.
+        The text is not a number, or continues after the number.
 
     Examples
     --------
@@ -41,16 +41,16 @@ def read_number(text: str | bytes, decimal: int = POINT) -> float:
         return float(text)  # the usual case
     word = text.decode("latin-1") if isinstance(text, bytes) else text
     if decimal == COMMA:
-        # A point is none here, and must not become one.
+        # A point is not a decimal sign here.
         word = word.replace(".", "_").replace(",", ".")
-    # Python's own notations: 1_000, and digits of other scripts.
+    # Notations that only Python accepts: 1_000, and digits of other scripts.
     if "_" in word or not word.isascii():
         raise ValueError(f"'{word:.60}' is not a number")
     return float(word)
 
 
 def number_or_nan(text: str | bytes, decimal: int = POINT) -> float:
-    """Return the number that a text is, or NaN.
+    """Return the number in a text, or NaN.
 
     >>> number_or_nan("5.2 min"), number_or_nan("5.2")
     (nan, 5.2)
@@ -64,7 +64,7 @@ def number_or_nan(text: str | bytes, decimal: int = POINT) -> float:
 
 
 def whole_or(text: str | bytes, missing: int) -> int:
-    """Return the whole number from 0 to 10^15 that a text is, or `missing`.
+    """Return the whole number from 0 to 10^15 in a text, or `missing`.
 
     >>> whole_or("12", -1), whole_or("1.5", -1)
     (12, -1)
@@ -78,7 +78,7 @@ def whole_or(text: str | bytes, missing: int) -> int:
 
 
 def is_missing(text: bytes) -> bool:
-    """Return whether a text means no value.
+    """Return True if a text means no value.
 
     >>> is_missing(b"None"), is_missing(b"0")
     (True, False)
@@ -87,7 +87,7 @@ def is_missing(text: bytes) -> bool:
 
 
 def decimal_sign(words: Iterable[bytes]) -> int:
-    """Return the decimal sign of a file by its numbers: `COMMA` where some have a decimal comma and none has a point.
+    """Return the decimal sign of a file from its numbers: `COMMA` if some have a decimal comma and none has a point.
 
     >>> decimal_sign([b"612,345", b"12"]) == COMMA, decimal_sign([b"612,345", b"12.5"]) == COMMA
     (True, False)

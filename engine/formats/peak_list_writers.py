@@ -1,6 +1,6 @@
-"""Write peak lists as text: MGF (Matrix Science) and MS2 (McDonald et al. 2004), made without a line of Python for each spectrum or peak.
+"""Write peak lists as text: MGF (Matrix Science) and MS2 (McDonald et al. 2004), without a Python loop over spectra or peaks.
 
-Numbers have as many digits as it takes to read the same number back: m/z as float64, intensities as float32.
+Numbers have as many digits as needed to read the same number back: m/z as float64, intensities as float32.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from proteoscope.engine.version import VERSION
 __all__ = ["MgfWriter", "Ms2Writer", "charge_texts", "mgf_text", "on_one_line"]
 
 _CONTROLS = r"[\r\n]+|[\x00-\x1f\x7f]"
-"""Ends of lines, and what the tables of a changed project may hold besides."""
+"""Line ends, and other control characters that tables of a manipulated project may hold."""
 
 
 class MgfWriter:
-    """Writer of MGF: title, precursor m/z and intensity, charges, time and scan of each spectrum, as far as they are known."""
+    """Writer of MGF: title, precursor m/z and intensity, charges, time and scan of each spectrum, where known."""
 
     def __init__(self, spectra: Spectra) -> None:
         self._spectra = spectra
 
     def begin(self, rows: NDArray[np.int64]) -> bytes:
-        """MGF begins with its first spectrum."""
+        """Return no header."""
         return b""
 
     def text(self, rows: NDArray[np.int64]) -> bytes:
-        """The entries of some spectra."""
+        """Return the entries of some spectra."""
         spectra = self._spectra
         height = spectra.precursor_intensity[rows]
         mz = _number_texts(spectra.precursor_mz[rows])
@@ -52,23 +52,23 @@ class MgfWriter:
         return mgf_text(entries, *_peaks(spectra, rows))
 
     def written(self, text: bytes) -> bytes:
-        """What stands in the file for a text."""
+        """Return the text unchanged."""
         return text
 
     def end(self) -> bytes:
-        """MGF ends with its last spectrum."""
+        """Return no footer."""
         return b""
 
 
 class Ms2Writer(MgfWriter):
-    """Writer of MS2, which calls spectra by their scan numbers: where one is unknown or there twice, all are numbered from 1."""
+    """Writer of MS2. Spectra are named by their scan numbers, or numbered from 1 if some are unknown or not unique."""
 
     def __init__(self, spectra: Spectra) -> None:
         super().__init__(spectra)
         self._scan = spectra.scan
 
     def begin(self, rows: NDArray[np.int64]) -> bytes:
-        """The header."""
+        """Return the header."""
         scan = self._spectra.scan[rows]
         if (scan < 0).any() or len(np.unique(scan)) < len(scan):
             self._scan = np.zeros(len(self._spectra), np.int64)
@@ -76,7 +76,7 @@ class Ms2Writer(MgfWriter):
         return f"H\tExtractor\tProteoscope\nH\tExtractorVersion\t{VERSION}\n".encode()
 
     def text(self, rows: NDArray[np.int64]) -> bytes:
-        """The records of some spectra."""
+        """Return the records of some spectra."""
         spectra = self._spectra
         precursor, time, mask = spectra.precursor_mz[rows], spectra.retention_time[rows] / 60.0, spectra.charge_mask[rows]
         scan = pa.compute.cast(pa.array(self._scan[rows]), pa.string())
@@ -100,7 +100,7 @@ class Ms2Writer(MgfWriter):
 
 
 def _activations(spectra: Spectra, rows: NDArray[np.int64]) -> pa.Array:
-    """Return the names of the activations, null where they are unknown."""
+    """Return the names of the activations, null where unknown."""
     activation = spectra.activation[rows]
     return pa.array(activation_names(activation), pa.string(), mask=activation == 0)
 
@@ -108,33 +108,38 @@ def _activations(spectra: Spectra, rows: NDArray[np.int64]) -> pa.Array:
 def mgf_text(
     entries: Mapping[str, pa.Array], offsets: NDArray[np.int64], mz: NDArray[np.floating], intensity: NDArray[np.floating]
 ) -> bytes:
-    """Spectra as MGF.
+    """Return spectra as MGF.
 
     Parameters
     ----------
-    entries : by their keys, (n,) texts on one line each; null where a spectrum has no such entry.
-    offsets : (n + 1,) int64, of the peaks. mz : (peaks,) thomson. intensity : (peaks,).
+    entries : mapping of str to pyarrow.Array
+        Texts on one line by their keys, n each; null where a spectrum has no such entry.
+    offsets : ndarray of int64, shape (n + 1,)
+        Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
+    mz : ndarray, shape (peaks,)
+        Thomson.
+    intensity : ndarray, shape (peaks,)
     """
     lines = [_closed(pa.compute.binary_join_element_wise(key, values, "=")) for key, values in entries.items()]
     return _joined(["BEGIN IONS\n", *lines, _peak_lines(offsets, mz, intensity), "END IONS\n\n"])
 
 
 def charge_texts(mask: NDArray[np.uint32]) -> pa.Array:
-    """(n,) charges as MGF writes them, null where there is none.
+    """Return n charge masks as MGF writes them, null where unknown.
 
     >>> charge_texts(np.array([0b1100, 0b101, 0], np.uint32)).to_pylist()
     ['2+ and 3+', '2-', None]
     """
-    masks, of = np.unique(mask, return_inverse=True)
+    masks, codes = np.unique(mask, return_inverse=True)
     texts = []
     for bits in masks.tolist():
         sign = "-" if bits & NEGATIVE else "+"
         texts.append(" and ".join(f"{charge}{sign}" for charge in range(1, HIGHEST_CHARGE + 1) if bits >> charge & 1) or None)
-    return pa.array(texts, pa.string()).take(pa.array(of))
+    return pa.array(texts, pa.string()).take(pa.array(codes))
 
 
 def on_one_line(texts: pa.Array) -> pa.Array:
-    """Texts whose line ends and other control characters have become spaces."""
+    """Replace line ends and other control characters of texts by spaces."""
     return pa.compute.replace_substring_regex(texts, _CONTROLS, " ")
 
 
@@ -152,17 +157,17 @@ def _number_texts(values: NDArray[np.floating]) -> pa.Array:
 
 
 def _peak_lines(offsets: NDArray[np.int64], mz: NDArray[np.floating], intensity: NDArray[np.floating]) -> pa.Array:
-    """The peaks of each spectrum, a line each; an empty text where there is none."""
+    """Return the peaks of each spectrum, a line each; '' without peaks."""
     peaks = pa.compute.binary_join_element_wise(_number_texts(mz), _number_texts(intensity), " ")
     texts = pa.compute.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), peaks), "\n")
     return pa.compute.if_else(pa.array(np.diff(offsets) > 0), pa.compute.binary_join_element_wise(texts, "\n", ""), "")
 
 
 def _closed(lines: pa.Array) -> pa.Array:
-    """Lines with their end; an empty text for each that is null."""
+    """Return lines with their ends; '' for null."""
     return pa.compute.fill_null(pa.compute.binary_join_element_wise(lines, "\n", ""), "")
 
 
 def _joined(parts: list[pa.Array | str]) -> bytes:
-    """Texts one behind the other, spectrum by spectrum."""
+    """Join texts spectrum by spectrum."""
     return letters_of(pa.compute.binary_join_element_wise(*parts, ""))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.chemistry.activation import Activation, activation_of_filter, activation_of_text, combine_activations
+from proteoscope.engine.chemistry.activation import Activation, combine_activations, parse_activation, parse_filter_activation
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.numbers import COMMA, POINT, decimal_sign, is_missing, read_number
 from proteoscope.engine.formats.sources import Block
@@ -21,15 +21,15 @@ from proteoscope.engine.formats.spectrum_blocks import (
     MAXIMUM_PEAKS,
     MAXIMUM_SCAN,
     NEGATIVE,
-    SHOWN_FAULTS,
-    Fault,
-    FaultCode,
+    SHOWN_ISSUES,
+    IssueCode,
     ParsedBlock,
     RemarkCode,
+    SpectrumIssue,
     SpectrumTable,
     charge_bits,
     finish,
-    polarity_of,
+    parse_polarity,
 )
 
 __all__ = ["DtaParser", "MgfParser", "Ms2Parser", "PklParser"]
@@ -51,28 +51,28 @@ _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
 _ACTIVATION_KEYS = (b"ACTIVATION", b"ACTIVATIONMETHOD", b"ACTIVATION_METHOD", b"FRAGMENTATION", b"FRAGMENTATION_METHOD", b"DISSOCIATION")
 _HINTS = (b"@", b"ctivation", b"ragmentation", b"issociation")
-"""Titles name the activation in a filter string, or after a word for it; the name of a file proves nothing."""
+"""Titles name the activation in a filter string, or after a word for it; the name of a file does not identify it."""
 _AFTER_WORD = re.compile(r"(?:activation|fragmentation|dissociation)[ _]?(?:method|type)?[ ]?[=:][ \"']{0,2}([a-z+]{2,12})", re.IGNORECASE)
 _SAME_MZ, _ISOLATED = 1e-6, 5.0
-"""Thomson: what two notations of the same m/z differ by, and what no isolation window of one peptide reaches."""
+"""Thomson: maximum difference of two notations of the same m/z, and a distance that no isolation window of one peptide reaches."""
 MAXIMUM_LINES = 1 << 20
-"""Of one block that are no peaks: an ordinary one has some thousand, and one that is longer is a spectrum of many peaks."""
+"""Maximum number of lines of a block that are not peaks: usually some thousand; a longer block is one spectrum with many peaks."""
 _LINES_AT_FIRST = 1 << 14
 _Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-"""Spectra, the line of the table where each begins and ends, and the numbers of the lines that belong to none."""
+"""Spectra, the first and the end of the lines of each in the table of lines, and the numbers of the lines outside of spectra."""
 _MS2_ACTIVATIONS = {
-    b"ActivationType": activation_of_text,
-    b"ActivationMethod": activation_of_text,
-    b"Filter": activation_of_filter,
-    b"FilterLine": activation_of_filter,
+    b"ActivationType": parse_activation,
+    b"ActivationMethod": parse_activation,
+    b"Filter": parse_filter_activation,
+    b"FilterLine": parse_filter_activation,
 }
-"""Lines of information of MS2 files that name the activation, and what reads their values."""
-_LINE_FAULTS = {1: FaultCode.NUMBER, 2: FaultCode.NO_INTENSITY}
+"""Keys of I lines in MS2 files that name the activation, and the parsers of their values."""
+_LINE_ISSUES = {1: IssueCode.NUMBER, 2: IssueCode.NO_INTENSITY}
 
 
 @dataclass(frozen=True)
 class _Lines:
-    """The lines of a block that are no peaks, as columns (see `proteoscope.kernels.cpu.text.scan_peak_lines`), and its peaks."""
+    """Lines of a block that are not peaks, as columns (see `proteoscope.kernels.cpu.text.scan_peak_lines`), and its peaks."""
 
     data: bytes
     text: NDArray[np.uint8]
@@ -89,19 +89,19 @@ class _Lines:
         return len(self.start)
 
     def content(self, i: int) -> bytes:
-        """The text of line `i` of the table."""
+        """Return the text of line `i` of the table."""
         return self.data[self.start[i] : self.stop[i]]
 
     def beginning_with(self, word: bytes) -> NDArray[np.int64]:
-        """Which lines begin with a word in capitals, in whatever case it is."""
+        """Return the lines that begin with a word, in either case; `word` is in capitals."""
         lines = np.flatnonzero((self.stop - self.start >= len(word)) & (self.code == 0))
-        for k, letter in enumerate(word):
-            found = self.text[self.start[lines] + k]
-            lines = lines[(found == letter) | ((found == letter + 32) if 65 <= letter <= 90 else False)]
+        for k, expected in enumerate(word):
+            characters = self.text[self.start[lines] + k]
+            lines = lines[(characters == expected) | ((characters == expected + 32) if 65 <= expected <= 90 else False)]
         return lines
 
     def values(self, key: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Lines ``KEY=VALUE`` of a key, blanks around the sign allowed: which, and where the values begin."""
+        """Return the lines ``KEY=VALUE`` of a key, blanks around the sign allowed, and where their values begin."""
         lines = self.beginning_with(key)
         at = self.after_blanks(self.start[lines] + len(key), self.stop[lines])
         has_sign = at < self.stop[lines]
@@ -110,21 +110,21 @@ class _Lines:
         return lines, self.after_blanks(at, self.stop[lines])
 
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The first places from `at` on that hold no blank, or `stop`."""
+        """Return the first positions from `at` on without a blank, at most `stop`."""
         return kernels.cpu.text.after_blanks(self.text, at, stop)
 
-    def hold(self, lines: NDArray[np.int64], letter: bytes) -> NDArray[np.bool_]:
-        """Which of some lines of the table hold a letter."""
-        places = np.append(np.flatnonzero(self.text == ord(letter)), len(self.text))
+    def contain(self, lines: NDArray[np.int64], character: bytes) -> NDArray[np.bool_]:
+        """Return which lines contain a character."""
+        places = np.append(np.flatnonzero(self.text == ord(character)), len(self.text))
         return places[np.searchsorted(places, self.start[lines])] < self.stop[lines]
 
 
 class _PeakListParser(ABC):
-    """What the parsers of all peak lists share. `is_headed`: a spectrum begins with a line of numbers, and not with words."""
+    """Base of the parsers of peak lists; `is_headed`: a spectrum begins with a line of numbers, not of words."""
 
     is_headed = False
     numbers: re.Pattern[bytes]
-    """Matches lines with numbers that may have decimals; its group is these numbers."""
+    """Pattern of lines with numbers that may have decimals; its group holds these numbers."""
 
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self.takes_negative = takes_negative
@@ -138,7 +138,7 @@ class _PeakListParser(ABC):
         return self._decimal == COMMA
 
     def begin(self, block: Block) -> None:
-        """Find the decimal sign of the file: a comma only where that makes numbers of what is none otherwise."""
+        """Detect the decimal sign of the file: a comma only if more spectra can be read with it."""
         text = block.text.removeprefix(_BYTE_ORDER_MARK)
         if b"," not in text or not _DECIMAL_COMMA.search(text):
             return
@@ -159,20 +159,20 @@ class _PeakListParser(ABC):
 
     @abstractmethod
     def cut(self, text: bytes) -> int:
-        """Behind which byte a record ends for the last time; 0: nowhere."""
+        """Return the end of the last complete record of a text, in bytes, or 0."""
 
     @abstractmethod
     def _read(self, lines: _Lines) -> _Read:
-        """The spectra of a block."""
+        """Read the spectra of a block from its lines."""
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """The spectra of a block."""
+        """Return the spectra of a block; `centroid` as in `proteoscope.engine.formats.read_spectra`."""
         data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
         lines = _scan(data, self._path, self._decimal, is_headed=self.is_headed)
         table, firsts, ends, stray = self._read(lines)
         _note_broken_peaks(table, lines, firsts, ends)
-        at_fault = np.flatnonzero(~(table.precursor_mz > 0))
-        table.note(at_fault, FaultCode.NO_PRECURSOR, lines.number[firsts[at_fault]])
+        lacking = np.flatnonzero(~(table.precursor_mz > 0))
+        table.note(lacking, IssueCode.NO_PRECURSOR, lines.number[firsts[lacking]])
         table.note_bounds(lines.number[firsts])
         if self._default_charges:
             has_none = (table.charges & ~NEGATIVE) == 0
@@ -180,21 +180,21 @@ class _PeakListParser(ABC):
         if not self.takes_negative:
             table.note_negative(lines.number[firsts])
         for i in np.flatnonzero(table.scan < 0).tolist():
-            table.scan[i] = _scan_of_title(table.identifier[i])
+            table.scan[i] = _parse_title_scan(table.identifier[i])
         after = np.append(lines.n_peaks_before, len(lines.mz))
         starts, stops = lines.n_peaks_before[firsts], after[ends]
         too_many = np.flatnonzero(stops - starts > MAXIMUM_PEAKS)
-        table.note(too_many, FaultCode.PEAKS, lines.number[firsts[too_many]])
-        rows = np.flatnonzero((table.fault == FaultCode.NONE) & ~table.is_survey)
-        parsed = finish(table, rows, *_peaks_of(lines, starts[rows], stops[rows]), centroid)
+        table.note(too_many, IssueCode.PEAKS, lines.number[firsts[too_many]])
+        rows = np.flatnonzero((table.issue == IssueCode.NONE) & ~table.is_ms1)
+        parsed = finish(table, rows, *_select_peaks(lines, starts[rows], stops[rows]), centroid)
         parsed.n_lines, parsed.n_entries = lines.n_lines, len(lines)
-        table.tell_broken(parsed, ~table.is_survey, lines.number[firsts])
+        table.report_broken(parsed, ~table.is_ms1, lines.number[firsts])
         if len(stray):
-            # Lines that belong to no spectrum are what is left of one.
+            # Lines outside of spectra are the remains of a damaged spectrum.
             parsed.n_broken += len(stray)
-            parsed.faults += [Fault.of(FaultCode.LINE, line=line) for line in stray[:SHOWN_FAULTS].tolist()]
-            parsed.faults.sort(key=lambda fault: fault.line)
-            del parsed.faults[SHOWN_FAULTS:]
+            parsed.issues += [SpectrumIssue.from_code(IssueCode.LINE, line=line) for line in stray[:SHOWN_ISSUES].tolist()]
+            parsed.issues.sort(key=lambda issue: issue.line)
+            del parsed.issues[SHOWN_ISSUES:]
         return parsed
 
 
@@ -204,12 +204,12 @@ class MgfParser(_PeakListParser):
     numbers = _MGF_NUMBERS
 
     def begin(self, block: Block) -> None:
-        """Read the global CHARGE that the file may have before its first spectrum, and its decimal sign."""
+        """Detect the decimal sign, and read the global CHARGE that may precede the first spectrum."""
         super().begin(block)
         header = block.text.removeprefix(_BYTE_ORDER_MARK).partition(b"BEGIN IONS")[0].replace(b"\r", b"\n")
         for match in _GLOBAL_CHARGE.finditer(header):
-            self._default_charges, fault = charge_bits(match.group(1))
-            if fault:
+            self._default_charges, issue = charge_bits(match.group(1))
+            if issue:
                 line = header.count(b"\n", 0, match.start()) + 1
                 raise InputError(
                     self._path,
@@ -219,7 +219,7 @@ class MgfParser(_PeakListParser):
                 )
 
     def cut(self, text: bytes) -> int:
-        """Before the last beginning of a spectrum."""
+        """Return the beginning of the last spectrum, or 0."""
         return max(text.rfind(b"\nBEGIN IONS"), text.rfind(b"\rBEGIN IONS")) + 1
 
     def _read(self, lines: _Lines) -> _Read:
@@ -232,7 +232,7 @@ class Ms2Parser(_PeakListParser):
     numbers = _MS2_NUMBERS
 
     def cut(self, text: bytes) -> int:
-        """Before the last beginning of a spectrum."""
+        """Return the beginning of the last spectrum, or 0."""
         return max(text.rfind(b"\nS\t"), text.rfind(b"\nS "), text.rfind(b"\rS\t"), text.rfind(b"\rS ")) + 1
 
     def _read(self, lines: _Lines) -> _Read:
@@ -240,15 +240,15 @@ class Ms2Parser(_PeakListParser):
 
 
 class DtaParser(_PeakListParser):
-    """Parser of DTA files, whose spectra are parted by blank lines and begin with [M+H]+ and the charge."""
+    """Parser of DTA files: spectra are separated by blank lines and begin with [M+H]+ and charge."""
 
     is_headed = True
     numbers = _HEADED_NUMBERS
 
     def cut(self, text: bytes) -> int:
-        """Behind the last blank line."""
+        """Return the end of the last blank line, or 0."""
         # The last bytes may be half of a line end, so the blank line has to lie before them.
-        ends = [text.rfind(blank, 0, len(text) - 2) + behind for blank, behind in ((b"\n\n", 1), (b"\n\r\n", 1), (b"\r\r", 1))]
+        ends = [text.rfind(blank, 0, len(text) - 2) + 1 for blank in (b"\n\n", b"\n\r\n", b"\r\r")]
         return max(ends) if max(ends) > 1 else 0
 
     def _read(self, lines: _Lines) -> _Read:
@@ -256,16 +256,19 @@ class DtaParser(_PeakListParser):
 
 
 class PklParser(DtaParser):
-    """Parser of PKL files, which are parted likewise; their spectra begin with m/z, intensity and charge."""
+    """Parser of PKL files: spectra are separated by blank lines and begin with m/z, intensity and charge."""
 
     def _read(self, lines: _Lines) -> _Read:
         return _read_headed(lines, self._decimal, with_intensity=True)
 
 
-def _scan_of_title(title: str) -> int:
-    """The scan number that a title carries, -1: none. Numbers are compared here, since an expression would try every split of zeros."""
-    for found in _TITLE_SCAN.finditer(title):
-        named, first, second = found.groups()
+def _parse_title_scan(title: str) -> int:
+    """Return the scan number in a title, or -1.
+
+    The two numbers of a SEQUEST title are compared here, since a pattern would try every split of zeros.
+    """
+    for match in _TITLE_SCAN.finditer(title):
+        named, first, second = match.groups()
         if named or int(first) == int(second) < MAXIMUM_SCAN:
             return int(named or first)
     return -1
@@ -273,19 +276,19 @@ def _scan_of_title(title: str) -> int:
 
 def _scan(data: bytes, path: Path, decimal: int, *, is_headed: bool) -> _Lines:
     text = np.frombuffer(data, dtype=np.uint8)
-    n_most = min(len(data) // 4, data.count(b"\n") + data.count(b"\r")) + 1
-    mz, intensity = np.empty(n_most), np.empty(n_most)
+    maximum_peaks = min(len(data) // 4, data.count(b"\n") + data.count(b"\r")) + 1
+    mz, intensity = np.empty(maximum_peaks), np.empty(maximum_peaks)
     state = np.zeros(kernels.cpu.text.N_STATES, dtype=np.int64)
     parts: list[NDArray[np.int64]] = []
-    room = _LINES_AT_FIRST
+    n_rows = _LINES_AT_FIRST
     while not parts or state[0] < len(text):
-        table = np.empty((room, 5), dtype=np.int64)
+        table = np.empty((n_rows, 5), dtype=np.int64)
         parts.append(table[: kernels.cpu.text.scan_peak_lines(text, is_headed, decimal, state, mz, intensity, table)])
-        room *= 2
+        n_rows *= 2
         if sum(map(len, parts)) > MAXIMUM_LINES:
             raise InputError(
                 path,
-                f"more than {MAXIMUM_LINES:,} lines that are no peaks belong to one part of the file",
+                f"more than {MAXIMUM_LINES:,} lines between two spectra are not peaks",
                 remedy="Is it a file of spectra?",
             )
     start, stop, number, n_before, code = (np.concatenate([part[:, k] for part in parts]) for k in range(5))
@@ -293,10 +296,10 @@ def _scan(data: bytes, path: Path, decimal: int, *, is_headed: bool) -> _Lines:
     return _Lines(data, text, start, stop, number, n_before, code, mz[:n_peaks], intensity[:n_peaks], n_lines)
 
 
-def _peaks_of(
+def _select_peaks(
     lines: _Lines, starts: NDArray[np.int64], stops: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """The peaks of some spectra end to end, and their offsets."""
+    """Return the peaks of some spectra, joined, and their offsets."""
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
     np.cumsum(stops - starts, out=offsets[1:])
     if offsets[-1] == len(lines.mz):
@@ -306,21 +309,21 @@ def _peaks_of(
 
 
 def _note_broken_peaks(table: SpectrumTable, lines: _Lines, firsts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
-    """Note lines of numbers that are broken in the spectra whose lines run from `firsts` to `ends`."""
+    """Record issues of spectra with broken lines of numbers; their lines run from `firsts` to `ends`."""
     broken = np.flatnonzero(lines.code != 0)
     if len(broken) and len(firsts):
         spectrum = np.searchsorted(firsts, broken, side="right") - 1
         within = (spectrum >= 0) & (broken < ends[spectrum])
         broken, spectrum = broken[within], spectrum[within]
-        # The first of each spectrum counts, of whichever kind it is.
+        # The first broken line of each spectrum is reported.
         spectrum, first = np.unique(spectrum, return_index=True)
         broken = broken[first]
-        for code, fault in _LINE_FAULTS.items():
+        for code, issue in _LINE_ISSUES.items():
             chosen = lines.code[broken] == code
             with_comma = [bool(_DECIMAL_COMMA.search(lines.content(line))) for line in broken[chosen].tolist()]
             for has_comma in (True, False):
                 some = np.flatnonzero(chosen)[np.equal(with_comma, has_comma)]
-                table.note(spectrum[some], FaultCode.DECIMAL_COMMA if has_comma else fault, lines.number[broken[some]])
+                table.note(spectrum[some], IssueCode.DECIMAL_COMMA if has_comma else issue, lines.number[broken[some]])
 
 
 def _text(content: bytes) -> str:
@@ -338,15 +341,15 @@ def _name(
     start: NDArray[np.int64],
     stop: NDArray[np.int64],
 ) -> None:
-    """Name spectra by what lines hold from `start` to `stop`."""
+    """Name spectra by the text of their lines from `start` to `stop`."""
     too_long = stop - start > MAXIMUM_NAME_BYTES
-    table.note(spectra[too_long], FaultCode.NAME, lines.number[at[too_long]])
+    table.note(spectra[too_long], IssueCode.NAME, lines.number[at[too_long]])
     for spectrum, a, b in zip(spectra.tolist(), start.tolist(), np.minimum(stop, start + MAXIMUM_NAME_BYTES).tolist(), strict=True):
         table.identifier[spectrum] = _text(_with_controls(lines.data, a, b))
 
 
 def _with_controls(data: bytes, start: int, stop: int) -> bytes:
-    """Return the text from `start` to `stop` with the control characters at its ends, which are blanks to `_Lines`."""
+    """Return the text from `start` to `stop` with adjacent control characters, which `_Lines` treats as blanks."""
     while data[start - 1 : start] <= b" " and data[start - 1 : start] not in (b"", b"\n", b"\r"):
         start -= 1
     while data[stop : stop + 1] <= b" " and data[stop : stop + 1] not in (b"", b"\n", b"\r"):
@@ -355,7 +358,7 @@ def _with_controls(data: bytes, start: int, stop: int) -> bytes:
 
 
 class _MgfRecords:
-    """The spectra of an MGF block, from the lines that are no peaks."""
+    """Reader of the spectra of an MGF block, from the lines that are not peaks."""
 
     def __init__(self, lines: _Lines, decimal: int) -> None:
         self._lines, self._decimal = lines, decimal
@@ -365,7 +368,7 @@ class _MgfRecords:
         nearest = np.append(closings, len(lines))[np.searchsorted(closings, firsts)]
         self._ends = np.minimum(nearest, following)
         unclosed = np.flatnonzero((nearest > following) | (nearest == len(lines)))
-        self.table.note(unclosed, FaultCode.UNCLOSED, lines.number[firsts[unclosed]])
+        self.table.note(unclosed, IssueCode.UNCLOSED, lines.number[firsts[unclosed]])
         self._spectrum = np.searchsorted(firsts, np.arange(len(lines)), side="right") - 1
         self._inside = self._spectrum >= 0
         self._inside[self._inside] = np.flatnonzero(self._inside) < self._ends[self._spectrum[self._inside]]
@@ -375,15 +378,15 @@ class _MgfRecords:
         self._known[filled] = _COMMENTS[lines.text[lines.start[filled]]]
 
     def _whole(self, words: bytes) -> NDArray[np.int64]:
-        """The lines that are these words."""
+        """Return the lines that consist of these words only."""
         at = self._lines.beginning_with(words)
         return at[self._lines.stop[at] - self._lines.start[at] == len(words)]
 
     def read(self) -> _Read:
-        """The spectra, and what belongs to none."""
+        """Read all entries of the spectra."""
         at, owners, start, stop = self._field(b"TITLE")
         _name(self.table, self._lines, at, owners, start, stop)
-        # What stands with the mass overrides the line of charges (Mascot's format).
+        # A charge after the mass overrides the CHARGE line (Mascot's format).
         at_charge, owners, start, stop = self._field(b"CHARGE")
         self._take_charges(at_charge, owners, [self._lines.data[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)])
         self._take_precursors()
@@ -395,7 +398,10 @@ class _MgfRecords:
         return self.table, self._firsts, self._ends, self._stray()
 
     def _field(self, key: bytes, *, is_single: bool = True) -> tuple[NDArray[np.int64], ...]:
-        """Lines of a key within spectra, their spectra, and where the values begin and stop; `is_single`: two that differ are a fault."""
+        """Return the lines of a key within spectra, their spectra, and where the values begin and stop.
+
+        With `is_single`, different values in one spectrum are an issue.
+        """
         lines = self._lines
         at, start = lines.values(key)
         self._known[at] = True
@@ -404,40 +410,43 @@ class _MgfRecords:
         if is_single and key != b"TITLE":
             for row in np.flatnonzero(owners[1:] == owners[:-1]).tolist():
                 if lines.data[start[row] : stop[row]] != lines.data[start[row + 1] : stop[row + 1]]:
-                    self.table.note(owners[row : row + 1], FaultCode.CONTRADICTION, int(lines.number[at[row + 1]]))
+                    self.table.note(owners[row : row + 1], IssueCode.CONTRADICTION, int(lines.number[at[row + 1]]))
         return at, owners, start, stop
 
-    def _note(self, owner: int, line: int, text: bytes, fault: FaultCode = FaultCode.NUMBER) -> None:
-        """Note that a text of a line cannot be read."""
-        if fault == FaultCode.NUMBER and _DECIMAL_COMMA.search(text):
-            fault = FaultCode.DECIMAL_COMMA
-        self.table.note(np.array([owner]), fault, int(self._lines.number[line]))
+    def _note(self, owner: int, line: int, text: bytes, issue: IssueCode = IssueCode.NUMBER) -> None:
+        """Record that a text of a line cannot be read."""
+        if issue == IssueCode.NUMBER and _DECIMAL_COMMA.search(text):
+            issue = IssueCode.DECIMAL_COMMA
+        self.table.note(np.array([owner]), issue, int(self._lines.number[line]))
 
     def _numbers(
         self, start: NDArray[np.int64], stop: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Numbers that texts begin with, where they end, and whether a blank or the end of the text follows; no text is no number."""
+        """Parse the numbers at the beginning of texts.
+
+        Returns numbers, their ends, and a mask: True if a blank or the end of the text follows, or if the text is empty.
+        """
         ends = np.empty(len(start), dtype=np.int64)
         numbers = kernels.cpu.text.parse_numbers(self._lines.text, start, stop, ends, self._decimal)
         follows = self._lines.text[np.minimum(ends, len(self._lines.text) - 1)]
         return numbers, ends, ((ends > start) & ((ends == stop) | (follows <= 32))) | (start >= stop)
 
     def _take_charges(self, at: NDArray[np.int64], owners: NDArray[np.int64], texts: list[bytes]) -> None:
-        seen: dict[bytes, tuple[int, FaultCode]] = {}
+        seen: dict[bytes, tuple[int, IssueCode]] = {}
         for line, owner, text in zip(at.tolist(), owners.tolist(), texts, strict=True):
             if text not in seen:
                 seen[text] = charge_bits(text)
-            charges, fault = seen[text]
+            charges, issue = seen[text]
             before = self.table.charges[owner]
             if charges:
                 self.table.charges[owner] = charges
             if before and charges and charges & before != charges:
                 self.table.remark(RemarkCode.CHARGES_DIFFER, owner, int(self._lines.number[line]))
-            if fault:
-                self._note(owner, line, text, fault)
+            if issue:
+                self._note(owner, line, text, issue)
 
     def _take_precursors(self) -> None:
-        """Read ``PEPMASS``: m/z, intensity and charge, of which the last two may be missing."""
+        """Read ``PEPMASS``: m/z, and optionally intensity and charge."""
         lines, table = self._lines, self.table
         at, owners, start, stop = self._field(b"PEPMASS")
         mz, ends, is_sound = self._numbers(start, stop)
@@ -467,11 +476,11 @@ class _MgfRecords:
         for key in (b"IONMODE", b"ION_MODE", b"POLARITY"):
             _, owners, start, stop = self._field(key)
             for owner, a, b in zip(owners.tolist(), start.tolist(), stop.tolist(), strict=True):
-                if polarity_of(self._lines.data[a:b]) < 0:
+                if parse_polarity(self._lines.data[a:b]) < 0:
                     self.table.charges[owner] |= NEGATIVE
 
     def _take_times(self) -> None:
-        """Read ``RTINSECONDS``: a number, of a range the first."""
+        """Read ``RTINSECONDS``: a number, or the first of a range."""
         lines = self._lines
         at, owners, start, stop = self._field(b"RTINSECONDS")
         times, ends, _ = self._numbers(start, stop)
@@ -486,7 +495,7 @@ class _MgfRecords:
                 self._note(int(owners[row]), int(at[row]), text)
 
     def _take_scans(self) -> None:
-        """Read ``SCANS``: a number, of a range or a list the first; other names of scans are counted."""
+        """Read ``SCANS``: a number, or the first of a range or list; spectra with other texts get a remark."""
         lines = self._lines
         at, owners, start, stop = self._field(b"SCANS")
         scans, ends, _ = self._numbers(start, stop)
@@ -494,9 +503,9 @@ class _MgfRecords:
         self.table.scan[owners[is_whole]] = scans[is_whole].astype(np.int64)
         for row in np.flatnonzero(~is_whole & (start < stop)).tolist():
             text = lines.data[start[row] : stop[row]]
-            found = _SCANS.fullmatch(text)
-            if found and int(found[1]) < MAXIMUM_SCAN:
-                self.table.scan[owners[row]] = int(found[1])
+            match = _SCANS.fullmatch(text)
+            if match and int(match[1]) < MAXIMUM_SCAN:
+                self.table.scan[owners[row]] = int(match[1])
             elif text[:1] in b"0123456789+.,":
                 self._note(int(owners[row]), int(at[row]), text)
             elif not is_missing(text) and text != b"-1":
@@ -506,32 +515,32 @@ class _MgfRecords:
         at, owners, start, stop = self._field(b"MSLEVEL")
         for line, owner, a, b in zip(at.tolist(), owners.tolist(), start.tolist(), stop.tolist(), strict=True):
             if self._lines.data[a:b].strip() == b"1":
-                self.table.is_survey[owner] = True
-                self.table.remark(RemarkCode.SURVEY, owner, int(self._lines.number[line]))
+                self.table.is_ms1[owner] = True
+                self.table.remark(RemarkCode.MS1, owner, int(self._lines.number[line]))
 
     def _take_activations(self) -> None:
-        """Read the entries that name the activation, and where there are none the titles."""
+        """Read the activation from its entries, or from the title of a spectrum without one."""
         activation, data = self.table.activation, self._lines.data
         for key in _ACTIVATION_KEYS:
             _, owners, start, stop = self._field(key)
             for owner, a, b in zip(owners.tolist(), start.tolist(), stop.tolist(), strict=True):
-                named = activation_of_text(data[a:b].decode("latin-1"))
+                named = parse_activation(data[a:b].decode("latin-1"))
                 activation[owner] = combine_activations((Activation(activation[owner]), named))
         if not any(hint in data for hint in _HINTS):
             return
         for row in np.flatnonzero(activation == 0).tolist():
             title = self.table.identifier[row]
-            activation[row] = activation_of_filter(title) or activation_of_text(" ".join(_AFTER_WORD.findall(title)))
+            activation[row] = parse_filter_activation(title) or parse_activation(" ".join(_AFTER_WORD.findall(title)))
 
     def _stray(self) -> NDArray[np.int64]:
-        """Note lines that are no entries; return the numbers of those that belong to no spectrum."""
+        """Record issues of lines that are not entries; return the numbers of those outside of spectra."""
         lines, inside = self._lines, self._inside
         unknown = np.flatnonzero(~self._known)
-        unknown = unknown[~lines.hold(unknown, b"=")]
+        unknown = unknown[~lines.contain(unknown, b"=")]
         misplaced = unknown[inside[unknown]]
-        self.table.note(self._spectrum[misplaced], FaultCode.LINE, lines.number[misplaced])
+        self.table.note(self._spectrum[misplaced], IssueCode.LINE, lines.number[misplaced])
         outside = lines.number[unknown[~inside[unknown]]]
-        # Peaks after a line that is in no spectrum, or before any line.
+        # Peaks after a line outside of spectra, or before any line.
         after = np.append(lines.n_peaks_before, len(lines.mz))
         loose = np.flatnonzero(after[1:] > after[:-1])
         loose = lines.number[loose[~inside[loose]]] + 1 if len(lines) else loose
@@ -540,12 +549,12 @@ class _MgfRecords:
 
 
 def _first_time(text: bytes, decimal: int) -> float:
-    """Return the first of the times of a text, ``12.5``, ``12.5-13``, ``12.5,13.5`` or ``12.5 s``.
+    """Return the first time of a text such as ``12.5``, ``12.5-13``, ``12.5,13.5`` or ``12.5 s``.
 
     Raises
     ------
     ValueError
-        A time cannot be read, or a comma may be a decimal one.
+        A time cannot be read, or a comma may be a decimal sign.
     """
     text = _SECONDS_UNIT.sub(b"", text)
     parts = text.split(b",") if decimal != COMMA else [text]
@@ -558,37 +567,37 @@ def _first_time(text: bytes, decimal: int) -> float:
 
 
 def _read_ms2(lines: _Lines, decimal: int) -> _Read:
-    """Spectra of an MS2 block."""
-    letters = np.zeros(len(lines), dtype=np.uint8)
+    """Read the spectra of an MS2 block."""
+    first_characters = np.zeros(len(lines), dtype=np.uint8)
     filled = np.flatnonzero((lines.stop > lines.start) & (lines.code == 0))
-    letters[filled] = lines.text[lines.start[filled]]
-    firsts = np.flatnonzero(letters == ord("S"))
+    first_characters[filled] = lines.text[lines.start[filled]]
+    firsts = np.flatnonzero(first_characters == ord("S"))
     ends = np.append(firsts[1:], len(lines))[: len(firsts)]
     table = SpectrumTable(len(firsts))
     spectra = np.searchsorted(firsts, np.arange(len(lines)), side="right") - 1
-    # Of the many lines of information those that may be of the time begin with an R, those of the activation with an A or an F.
-    remarks = np.flatnonzero(letters == ord("I"))
+    # Among many I lines, keys of the time begin with an R, and keys of the activation with an A or an F.
+    remarks = np.flatnonzero(first_characters == ord("I"))
     at = lines.after_blanks(lines.start[remarks] + 1, lines.stop[remarks])
     remarks = remarks[np.isin(lines.text[np.minimum(at, len(lines.text) - 1)], np.frombuffer(b"RAF", np.uint8))]
-    telling = np.sort(np.concatenate([np.flatnonzero((letters == ord("S")) | (letters == ord("Z"))), remarks]))
-    telling = telling[spectra[telling] >= 0]
+    relevant = np.sort(np.concatenate([np.flatnonzero((first_characters == ord("S")) | (first_characters == ord("Z"))), remarks]))
+    relevant = relevant[spectra[relevant] >= 0]
     masses: list[tuple[int, int, int, bytes]] = []
-    words_of: dict[int, bytes] = {}
-    seen: dict[bytes, tuple[int, FaultCode]] = {}
-    for line, letter, spectrum in zip(telling.tolist(), letters[telling].tolist(), spectra[telling].tolist(), strict=True):
+    selected_texts: dict[int, bytes] = {}
+    seen: dict[bytes, tuple[int, IssueCode]] = {}
+    for line, line_type, spectrum in zip(relevant.tolist(), first_characters[relevant].tolist(), spectra[relevant].tolist(), strict=True):
         words = lines.content(line).split()
-        fault = FaultCode.NONE
+        issue = IssueCode.NONE
         try:
-            if letter == ord("S"):
+            if line_type == ord("S"):
                 table.scan[spectrum] = scan = _scan_number(words[1])
                 table.identifier[spectrum] = f"scan={scan}"
                 if len(words) > 3:
                     table.precursor_mz[spectrum] = read_number(words[3], decimal)
-                    words_of[spectrum] = words[3]
-            elif letter == ord("Z"):
+                    selected_texts[spectrum] = words[3]
+            elif line_type == ord("Z"):
                 if words[1] not in seen:
                     seen[words[1]] = charge_bits(words[1])
-                charges, fault = seen[words[1]]
+                charges, issue = seen[words[1]]
                 table.charges[spectrum] |= charges
                 if charges:
                     masses.append((spectrum, line, charges, words[2] if len(words) > 2 else b""))
@@ -598,27 +607,34 @@ def _read_ms2(lines: _Lines, decimal: int) -> _Read:
                 named = _MS2_ACTIVATIONS[words[1]](b" ".join(words[2:]).decode("latin-1"))
                 table.activation[spectrum] = combine_activations((Activation(table.activation[spectrum]), named))
         except (ValueError, IndexError):
-            if letter == ord("I") and is_missing(words[2]):
+            if line_type == ord("I") and is_missing(words[2]):
                 continue
-            fault = FaultCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(lines.content(line)) else FaultCode.NUMBER
-        if fault:
-            table.note(np.array([spectrum]), fault, int(lines.number[line]))
-    _take_masses(table, lines, masses, words_of, decimal)
-    strange = filled[~np.isin(letters[filled], np.frombuffer(b"SHIDZ", dtype=np.uint8))]
+            issue = IssueCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(lines.content(line)) else IssueCode.NUMBER
+        if issue:
+            table.note(np.array([spectrum]), issue, int(lines.number[line]))
+    _take_masses(table, lines, masses, selected_texts, decimal)
+    strange = filled[~np.isin(first_characters[filled], np.frombuffer(b"SHIDZ", dtype=np.uint8))]
     misplaced = strange[spectra[strange] >= 0]
-    table.note(spectra[misplaced], FaultCode.LINE, lines.number[misplaced])
+    table.note(spectra[misplaced], IssueCode.LINE, lines.number[misplaced])
     return table, firsts, ends, lines.number[strange[spectra[strange] < 0]]
 
 
 def _take_masses(
-    table: SpectrumTable, lines: _Lines, masses: list[tuple[int, int, int, bytes]], words_of: dict[int, bytes], decimal: int
+    table: SpectrumTable, lines: _Lines, masses: list[tuple[int, int, int, bytes]], selected_texts: dict[int, bytes], decimal: int
 ) -> None:
-    """Take the [M+H]+ of ``Z`` lines (spectrum, line, charge bits, text) before the m/z of ``S`` lines, whose texts `words_of` has.
+    """Prefer the [M+H]+ of ``Z`` lines to the m/z of ``S`` lines.
 
-    Many programs write the centre of the isolation window in the S line, and the mass of the peptide in Z lines. Where both agree, the one
-    with more decimals counts. A mass far outside of any isolation window does not replace the S line: it is tried besides.
+    Many programs write the centre of the isolation window into the S line, and the mass of the peptide into Z lines. Where both agree,
+    the value with more decimals is used. A mass far outside of any isolation window does not replace the S line: both are tried.
+
+    Parameters
+    ----------
+    masses : list of (int, int, int, bytes)
+        Spectrum, line, charge bits and text of the mass.
+    selected_texts : dict of int to bytes
+        Text of the m/z in the S line of each spectrum.
     """
-    selected_of, sign = table.precursor_mz.tolist(), chr(decimal).encode()
+    selected_mz, sign = table.precursor_mz.tolist(), chr(decimal).encode()
     candidates: dict[int, list[tuple[float, int]]] = {}
     is_other = set()
     for spectrum, line, charges, word in masses:
@@ -627,19 +643,19 @@ def _take_masses(
         except ValueError:
             mass = 0.0
             if not is_missing(word):
-                fault = FaultCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(word) else FaultCode.NUMBER
-                table.note(np.array([spectrum]), fault, int(lines.number[line]))
-        charge, selected = (charges & ~NEGATIVE).bit_length() - 1, selected_of[spectrum]
+                issue = IssueCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(word) else IssueCode.NUMBER
+                table.note(np.array([spectrum]), issue, int(lines.number[line]))
+        charge, selected = (charges & ~NEGATIVE).bit_length() - 1, selected_mz[spectrum]
         mz = (mass + (-(charge + 1) if charges & NEGATIVE else charge - 1) * PROTON_MASS) / charge
         if not (mass > 0 and mz > 0) or abs(mz - selected) <= _SAME_MZ:
             mz = selected
         elif selected > 0:
-            decimals, of_mass = len(words_of[spectrum].partition(sign)[2]), len(word.partition(sign)[2])
-            rounding = 0.5 * 10.0**-decimals + 0.5 * 10.0**-of_mass / charge + _SAME_MZ
+            decimals, mass_decimals = len(selected_texts[spectrum].partition(sign)[2]), len(word.partition(sign)[2])
+            rounding = 0.5 * 10.0**-decimals + 0.5 * 10.0**-mass_decimals / charge + _SAME_MZ
             is_far = abs(mz - selected) > _ISOLATED
             if abs(mz - selected) > rounding:
                 table.remark(RemarkCode.FAR_MASS if is_far else RemarkCode.WINDOW_CENTRE, spectrum, int(lines.number[line]))
-            elif decimals >= of_mass:
+            elif decimals >= mass_decimals:
                 mz = selected
             if is_far:
                 candidates.setdefault(spectrum, []).append((selected, charges))
@@ -652,25 +668,25 @@ def _take_masses(
 
 
 def _scan_number(word: bytes) -> int:
-    """A scan number; a `ValueError` where it is none."""
+    """Return a scan number, or raise a `ValueError`."""
     if not word.isdigit() or len(word) > 18 or int(word) >= MAXIMUM_SCAN:
         raise ValueError(word)
     return int(word)
 
 
 def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
-    """Spectra of a block whose spectra begin with [M+H]+ and charge, or, `with_intensity`, with m/z, intensity and charge."""
+    """Read spectra that begin with [M+H]+ and charge, or, `with_intensity`, with m/z, intensity and charge."""
     is_text = lines.stop > lines.start
-    letters = np.zeros(len(lines), dtype=np.uint8)
-    letters[is_text] = lines.text[lines.start[is_text]]
-    is_words = is_text & (lines.code == 0) & (letters != ord("="))
-    is_parted = np.append(True, ~is_text[:-1] | (letters[:-1] == ord("="))) if len(lines) else is_text
+    first_characters = np.zeros(len(lines), dtype=np.uint8)
+    first_characters[is_text] = lines.text[lines.start[is_text]]
+    is_words = is_text & (lines.code == 0) & (first_characters != ord("="))
+    is_parted = np.append(True, ~is_text[:-1] | (first_characters[:-1] == ord("="))) if len(lines) else is_text
     is_parted[1:] &= lines.n_peaks_before[1:] == lines.n_peaks_before[:-1]
-    is_head = is_words & (is_parted | np.isin(letters, np.frombuffer(b"0123456789.,+-", dtype=np.uint8)))
+    is_head = is_words & (is_parted | np.isin(first_characters, np.frombuffer(b"0123456789.,+-", dtype=np.uint8)))
     firsts = np.flatnonzero(is_head)
     table = SpectrumTable(len(firsts))
     # A spectrum ends at the next blank line, name or head.
-    parting = np.append(np.flatnonzero(~is_text | (letters == ord("=")) | is_head), len(lines))
+    parting = np.append(np.flatnonzero(~is_text | (first_characters == ord("=")) | is_head), len(lines))
     ends = parting[np.searchsorted(parting, firsts, side="right")]
     stray: list[int] = []
     title = ""
@@ -681,30 +697,30 @@ def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
             spectrum += 1
             here = np.array([spectrum])
             if len(title) > MAXIMUM_NAME_BYTES:
-                table.note(here, FaultCode.NAME, number)
+                table.note(here, IssueCode.NAME, number)
             table.identifier[spectrum], title = title, ""
             words = content.split()
             try:
                 numbers = [read_number(words[0], decimal)]
                 if with_intensity:
                     numbers.append(0.0 if is_missing(words[1]) else read_number(words[1], decimal))
-                charges, fault = charge_bits(words[len(numbers)])
+                charges, issue = charge_bits(words[len(numbers)])
                 if with_intensity and len(words) > 3:
                     raise ValueError(content)
             except (ValueError, IndexError):
-                table.note(here, FaultCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(content) else FaultCode.NUMBER, number)
+                table.note(here, IssueCode.DECIMAL_COMMA if _DECIMAL_COMMA.search(content) else IssueCode.NUMBER, number)
                 continue
-            if fault or (not charges and not with_intensity):
-                table.note(here, fault or FaultCode.CHARGE, number)
+            if issue or (not charges and not with_intensity):
+                table.note(here, issue or IssueCode.CHARGE, number)
                 continue
             table.charges[spectrum] = charges
             charge = charges.bit_length() - 1
             table.precursor_mz[spectrum] = (numbers[0] + (charge - 1) * PROTON_MASS) / charge if not with_intensity else numbers[0]
             table.precursor_intensity[spectrum] = max(numbers[1], 0.0) if with_intensity else 0.0
-        elif letters[line] == ord("="):
+        elif first_characters[line] == ord("="):
             title = _text(content[: 2 * MAXIMUM_NAME_BYTES].strip(b'= "'))  # merged DTA files name each spectrum in a line of equals signs
         elif spectrum >= 0 and line < ends[spectrum]:
-            table.note(np.array([spectrum]), FaultCode.LINE, number)
+            table.note(np.array([spectrum]), IssueCode.LINE, number)
         else:
             stray.append(number)
     return table, firsts, ends, np.array(stray, np.int64)

@@ -1,4 +1,4 @@
-"""Spectra in profile mode: recognised by their samples, and made centroids."""
+"""Spectra in profile mode: recognised by their samples, and centroided."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from proteoscope import kernels
 
 __all__ = ["centroid_profiles", "looks_sampled"]
 
-# Two points of one peak lie closer than this in the profile of every kind of instrument (ion traps sample each 1/15 to 1/8 thomson).
+# Maximum distance of two points of one peak in the profiles of all instruments (ion traps sample every 1/15 to 1/8 thomson).
 _WIDEST_STEP = 0.15
-# The points beside a summit that make it a sampled one have at least this part of its height.
+# Minimum height of the points next to a sampled summit, as a fraction of its height.
 _LOWEST_PART = 0.05
 
 
 def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which spectra are samples of a profile: most of their summits (weighed by height) fall off over two near points on each side.
+    """Return which spectra are samples of a profile: most of their summits, weighted by height, fall off over two near points on each side.
 
-    A summit is a point that no near neighbour overtops. Centroids have no such neighbours, isobaric reporter ions in threes and fours
-    included.
+    A summit is a point without a higher near neighbour. Centroids have no such neighbours, including isobaric reporter ions in threes and
+    fours.
 
     Parameters
     ----------
-    mz, intensity : (peaks,) float64, ascending m/z within a spectrum.
-    offsets : (n + 1,) int64.
+    mz, intensity : ndarray of float64, shape (peaks,)
+        Ascending m/z within a spectrum.
+    offsets : ndarray of int64, shape (n + 1,)
 
     Returns
     -------
-    (n,) bool.
+    ndarray of bool, shape (n,)
     """
     n = len(offsets) - 1
     owner = np.repeat(np.arange(n), np.diff(offsets))
-    # Two points of no height at both ends, far away, so that every point has its neighbours.
+    # Two distant points of zero height at both ends give every point its neighbours.
     height = np.pad(np.where((intensity > 0) & (intensity < np.inf), intensity, 0.0), 2)
     is_near = np.zeros(len(mz) + 3, dtype=np.bool_)
     is_near[2:-2] = (np.diff(mz) <= _WIDEST_STEP) & (owner[1:] == owner[:-1])
@@ -48,21 +49,25 @@ def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offse
 def centroid_profiles(
     mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64], profiles: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Replace the samples of some spectra by the peaks that they show.
+    """Replace the samples of some spectra by their peaks.
 
-    A peak stands where the signal rises above the valleys on its sides by a third (`proteoscope.kernels.cpu.peaks.find_summits`). Its place
-    and height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian peak;
-    a point without two near neighbours stays as it is.
+    A peak is where the signal rises above the valleys on its sides by a third (`proteoscope.kernels.cpu.peaks.find_summits`). Its m/z and
+    height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian peak; a
+    point without two near neighbours is retained as it is.
 
     Parameters
     ----------
-    mz, intensity : (peaks,) float64, ascending m/z within a spectrum.
-    offsets : (n + 1,) int64.
-    profiles : (n,) bool, the spectra to change.
+    mz, intensity : ndarray of float64, shape (peaks,)
+        Ascending m/z within a spectrum.
+    offsets : ndarray of int64, shape (n + 1,)
+    profiles : ndarray of bool, shape (n,)
+        Spectra to centroid.
 
     Returns
     -------
-    mz, intensity : the peaks, float64; owner : the spectrum of each, int64, ascending.
+    mz, intensity : ndarray of float64, shape (new peaks,)
+    owner : ndarray of int64, shape (new peaks,)
+        Spectrum of each peak, ascending.
     """
     height = np.where((intensity > 0) & (intensity < np.inf), intensity, 0.0)
     lengths = np.diff(offsets)
@@ -84,7 +89,7 @@ def centroid_profiles(
 def _vertices(
     mz: NDArray[np.float64], height: NDArray[np.float64], at: NDArray[np.int64], first: NDArray[np.int64], stop: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Place and height of the parabola through each summit and its neighbours, which have to be near, lower and within the spectrum."""
+    """Return position and height of the parabola through each summit and its neighbours, if these are near, lower and in the spectrum."""
     places, tops = mz[at], height[at]
     inside = np.flatnonzero((at > first) & (at + 1 < stop))
     middle = at[inside]
@@ -100,7 +105,7 @@ def _vertices(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         offset = np.clip(-0.5 * slope / bend, left, right)
         tall = np.exp(top + (slope + bend * offset) * offset)
-    # Points that are no profile may have a parabola without a top, or one beyond all numbers: there the highest point stays.
+    # A parabola of points that are not a profile may have no maximum, or an infinite one: the highest point is retained there.
     fits = np.isfinite(offset) & np.isfinite(tall)
     places[inside[fits]] += offset[fits]
     tops[inside[fits]] = tall[fits]

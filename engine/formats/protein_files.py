@@ -1,4 +1,4 @@
-"""Read protein databases, in whichever format they are written."""
+"""Read protein databases in all supported formats."""
 
 from __future__ import annotations
 
@@ -31,32 +31,35 @@ _BEGIN_WITH_A_NAME = "Give a FASTA file: begin each sequence with a line > and a
 def read_proteins(
     paths: Sequence[str | Path], *, progress: Progress | None = None, every_record: bool = False, with_chromosomes: bool = False
 ) -> Proteins:
-    """Read the proteins of files, in the order given: FASTA, or a format that knows more of them (see
-    `proteoscope.engine.formats.registry`).
+    """Read the proteins of files, in the given order, from FASTA or an annotated format (see `proteoscope.engine.formats.registry`).
 
-    Characters of accessions that cannot be printed are escaped (`proteoscope.engine.escaped_names`).
-    Of a record of nucleotides in GenBank or EMBL the proteins are those that its coding sequences spell out. Letters become capitals;
-    blanks, digits and gaps (``-``, ``.``) within a sequence are dropped, ``*`` at its end too. Lines of FASTA that begin with ``;`` are
-    comments. Records without residues are left out. A record whose accession and sequence both stood before is left out;
-    the same accession with another sequence is an error, because results are reported by
-    accession and nobody could tell which of the two was found.
+    Characters of accessions that cannot be printed are escaped (`proteoscope.engine.escaped_names`). From records of nucleotides in GenBank
+    or EMBL the proteins of their coding sequences are read. Residues become capitals; blanks, digits and gaps (``-``, ``.``) within a
+    sequence are dropped, and ``*`` at its end. FASTA lines that begin with ``;`` are comments. Records without residues are left out, and
+    so are repeated records with the same accession and sequence. The same accession with another sequence is an error: results are
+    reported by accession, which has to be unambiguous.
 
     Parameters
     ----------
-    every_record : keep each record of the files, in their order, those without residues and those of a name that stood before too, and
-        take nucleotides for what they look like to the caller: for searches that tell records apart by their place. They read no spectra,
-        so that remedies speak of FASTA alone.
-    with_chromosomes : nucleotides are wanted: their sequences may have up to `MAXIMUM_NUCLEOTIDES` letters, and of GenBank and EMBL the
-        sequences themselves are taken, not what they code for.
+    paths : sequence of str or Path
+        At least one file.
+    progress : Progress, optional
+        Receives progress and messages; polled for cancellation.
+    every_record : bool
+        Return each record of the files, in their order, including empty and repeated ones, and accept nucleotides: for searches that
+        identify records by position. These read no spectra, so that remedies mention FASTA only.
+    with_chromosomes : bool
+        Read nucleotides: sequences may have up to `MAXIMUM_NUCLEOTIDES` bases, and records of GenBank and EMBL give their own sequences,
+        not the proteins that they code for.
 
     Raises
     ------
     InputError
-        Naming the file, the line, the reason and the remedy: a file that is missing, unreadable, empty, cut off or in another format, a
-        character that is no residue, a record without a name, two sequences of one name, nucleotides instead of proteins, no sequence at
-        all, a sequence of more than `MAXIMUM_RESIDUES`, or `MAXIMUM_NUCLEOTIDES`.
+        A file is missing, unreadable, empty, cut off or in another format, a sequence is invalid or too long, a record has no name, two
+        sequences have one name, there are nucleotides instead of proteins, or no sequence at all. Names the file, the line, the reason and
+        the remedy.
     Cancelled
-        When the user asked to stop.
+        The user cancelled.
     """
     progress = progress or Progress()
     files = [Path(path) for path in paths]
@@ -69,17 +72,17 @@ def read_proteins(
             total += source.size
     progress.stage("Reading sequences" if with_chromosomes else "Reading proteins", total)
     parts: list[ProteinRecords] = []
-    letters = np.zeros(256, dtype=np.int64)
+    total_counts = np.zeros(256, dtype=np.int64)
     for path in files:
-        of_file = _read_file(path, progress, every_record=every_record, with_chromosomes=with_chromosomes)
-        warn_escaped_names(progress, path, sum(map(ProteinRecords.escape_accessions, of_file)))
-        parts += of_file
+        file_records = _read_file(path, progress, every_record=every_record, with_chromosomes=with_chromosomes)
+        warn_escaped_names(progress, path, sum(map(ProteinRecords.escape_accessions, file_records)))
+        parts += file_records
         if every_record or with_chromosomes:
             continue
-        # A genome beside proteins is told too, and small files of nucleotides all together.
-        of_this = sum((letter_counts(part.residues) for part in of_file), np.zeros(256, dtype=np.int64))
-        letters += of_this
-        if are_nucleotides(of_this) or are_nucleotides(letters):
+        # Each file is checked, to find a genome among proteins, and all files together, to find small files of nucleotides.
+        file_counts = sum((letter_counts(part.residues) for part in file_records), np.zeros(256, dtype=np.int64))
+        total_counts += file_counts
+        if are_nucleotides(file_counts) or are_nucleotides(total_counts):
             raise InputError(path, "the sequences are nucleotides, not proteins", remedy=TRANSLATE)
     return join_records(parts, every_record=every_record)
 
@@ -88,7 +91,7 @@ def _read_file(path: Path, progress: Progress, *, every_record: bool, with_chrom
     with ByteSource(path) as source:
         written_as = _check_kind(source, every_record)
         if written_as.reader is not None:
-            # Loaded here, and not on top: Biopython is for those who read such files.
+            # Imported here: only such files need Biopython.
             entry_format: EntryFormat = written_as.reader()()
             parts = read_entries(source, entry_format, progress, with_chromosomes=with_chromosomes)
         else:

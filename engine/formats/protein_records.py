@@ -1,4 +1,4 @@
-"""Protein records as they are read, block by block, and how they become one set of columns."""
+"""Protein records as they are read, block by block, and their conversion to one set of columns."""
 
 from __future__ import annotations
 
@@ -24,18 +24,33 @@ __all__ = [
 ]
 
 TRANSLATE = "Give a protein database; identify and align translate nucleotides with translation=six-frame"
-"""What to do with nucleotides where proteins are wanted."""
+"""Remedy for nucleotides in place of proteins."""
 MAXIMUM_ACCESSION_BYTES = 1_000
-"""Length of a name at most: tables repeat it in each of their rows."""
+"""Maximum length of a name: tables repeat it in each of their rows."""
 MAXIMUM_RESIDUES = 1_000_000
-"""Of one protein; the largest known have 45,000. What is longer is a chromosome."""
+"""Maximum of one protein; the largest known have 45,000. Longer sequences are chromosomes."""
 MAXIMUM_NUCLEOTIDES = 300_000_000
-"""Of one sequence of nucleotides, where these are wanted; the longest human chromosome has 249,000,000."""
+"""Maximum of one sequence where nucleotides are expected; the longest human chromosome has 249,000,000."""
 
 
 @dataclass
 class ProteinRecords:
-    """Records of a block: residues and header texts end to end with their offsets, line of each header, digest of each sequence."""
+    """Records of a block.
+
+    Attributes
+    ----------
+    path : Path
+    residues, offsets : ndarray
+        As in `Proteins`.
+    accessions, descriptions : list of bytes
+    lines : ndarray of int64, shape (n,)
+        Line of each header.
+    digests : ndarray of uint64, shape (n,)
+        Digest of each sequence.
+    n_read : int
+        Number of records of the block, including those without residues.
+    features : Features, optional
+    """
 
     path: Path
     residues: NDArray[np.uint8]
@@ -45,16 +60,15 @@ class ProteinRecords:
     lines: NDArray[np.int64]
     digests: NDArray[np.uint64]
     n_read: int
-    """Records of the block, those without residues too."""
     features: Features | None = None
-    """What the file knows of them, where it is of a format that says such things."""
 
     def escape_accessions(self) -> int:
-        """Escape characters of accessions that cannot be printed, and return how many accessions changed.
+        """Escape characters of accessions that cannot be printed; return the number of changed accessions.
 
         Raises
         ------
-        InputError : an accession is too long.
+        InputError
+            An accession is longer than `MAXIMUM_ACCESSION_BYTES`.
         """
         lengths = list(map(len, self.accessions))
         if (longest := max(lengths, default=0)) > MAXIMUM_ACCESSION_BYTES:
@@ -70,34 +84,34 @@ class ProteinRecords:
 def too_long_name(path: Path, line: int) -> InputError:
     """Return the error for a sequence whose name is too long."""
     reason = f"the name is longer than {MAXIMUM_ACCESSION_BYTES:,} bytes"
-    return InputError(path, reason, place=f"line {line}", remedy="Put a blank behind the name, which ends there")
+    return InputError(path, reason, place=f"line {line}", remedy="Put a blank after the name: the name ends there")
 
 
 def join_records(parts: list[ProteinRecords], *, every_record: bool) -> Proteins:
-    """One set of columns, with every record or without those that stood before."""
+    """Join records to one set of columns, with every record or without repeated ones."""
     bases = np.cumsum([0] + [int(part.offsets[-1]) for part in parts])
     residues = np.concatenate([part.residues for part in parts])
     offsets = np.concatenate([*(part.offsets[:-1] + base for part, base in zip(parts, bases, strict=False)), bases[-1:]]).astype(np.int64)
     accessions = [accession for part in parts for accession in part.accessions]
     descriptions = [description for part in parts for description in part.descriptions]
     if not every_record and len(set(accessions)) < len(accessions):
-        kept = _without_duplicates(parts, residues, offsets, accessions)
+        selected = _without_duplicates(parts, residues, offsets, accessions)
     else:
-        kept = np.arange(len(accessions))
+        selected = np.arange(len(accessions))
     features = _features(parts)
-    if len(kept) < len(accessions):
+    if len(selected) < len(accessions):
         mask = np.zeros(len(accessions), dtype=np.bool_)
-        mask[kept] = True
+        mask[selected] = True
         lengths = np.diff(offsets)
         residues = residues[np.repeat(mask, lengths)]
         offsets = np.concatenate([[0], np.cumsum(lengths[mask])]).astype(np.int64)
-        accessions, descriptions = [accessions[i] for i in kept.tolist()], [descriptions[i] for i in kept.tolist()]
-        features = None if features is None else features.take(kept)
+        accessions, descriptions = [accessions[i] for i in selected.tolist()], [descriptions[i] for i in selected.tolist()]
+        features = None if features is None else features.take(selected)
     return Proteins(residues, offsets, *_column(accessions), *_column(descriptions), features)
 
 
 def _features(parts: list[ProteinRecords]) -> Features | None:
-    """The features of all records, None where no file says any."""
+    """Return the features of all records, or None if no file has any."""
     if all(part.features is None for part in parts):
         return None
     return Features.joined([Features.none(len(part.accessions)) if part.features is None else part.features for part in parts])
@@ -106,31 +120,34 @@ def _features(parts: list[ProteinRecords]) -> Features | None:
 def _without_duplicates(
     parts: list[ProteinRecords], residues: NDArray[np.uint8], offsets: NDArray[np.int64], accessions: list[bytes]
 ) -> NDArray[np.int64]:
-    """Which records to keep. Digests decide where they differ; where they agree, the residues are compared."""
+    """Return the records without repetitions of an accession with the same sequence; raise an `InputError` for another sequence.
+
+    Digests decide where they differ; where they agree, the residues are compared.
+    """
     digests = np.concatenate([part.digests for part in parts])
     lines = np.concatenate([part.lines for part in parts])
     paths = [part.path for part in parts for _ in part.accessions]
     first: dict[bytes, int] = {}
-    kept = []
+    selected = []
     for i, accession in enumerate(accessions):
         before = first.setdefault(accession, i)
         if before == i:
-            kept.append(i)
+            selected.append(i)
             continue
-        one, other = (residues[offsets[k] : offsets[k + 1]] for k in (before, i))
-        if digests[before] != digests[i] or not np.array_equal(one, other):
+        former, sequence = (residues[offsets[k] : offsets[k + 1]] for k in (before, i))
+        if digests[before] != digests[i] or not np.array_equal(former, sequence):
             where = f"line {lines[before]}" if paths[before] == paths[i] else f"{paths[before]}, line {lines[before]}"
             raise InputError(
                 paths[i],
                 f"the accession {shortened(accession.decode())} has another sequence here than in {where}",
                 place=f"line {lines[i]}",
-                remedy="Rename or remove one of the two, so that results can be told apart",
+                remedy="Rename or remove one of them, so that results are unambiguous",
             )
-    return np.array(kept, dtype=np.int64)
+    return np.array(selected, dtype=np.int64)
 
 
 def _column(texts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Texts end to end, and their offsets."""
+    """Return texts joined, and their offsets."""
     offsets = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)), out=offsets[1:])
     return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets

@@ -1,4 +1,4 @@
-"""Protein sequences as columns: what the readers of databases make and every index takes."""
+"""Protein sequences as columns, made by the readers of databases and used by all indexes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ __all__ = ["Proteins"]
 
 @dataclass(frozen=True)
 class Proteins:
-    """n protein sequences, residues and header texts in flat byte arrays (CSR).
+    """n protein sequences; residues and header texts are in flat byte arrays.
 
     Attributes
     ----------
-    residues : (total,) uint8, ASCII capitals A-Z and ``*``; other characters of the file are dropped or refused by the reader.
-    offsets : (n + 1,) int64; sequence i is `residues[offsets[i]:offsets[i + 1]]`.
-    accession_bytes, accession_offsets : (a,) uint8 and (n + 1,) int64, UTF-8: the first word of each header.
-    description_bytes, description_offsets : (d,) uint8 and (n + 1,) int64, UTF-8: the rest of each header.
-    features : what the database knows of them; None where no file of it says such things, as FASTA does not.
+    residues : ndarray of uint8, shape (total,)
+        ASCII capitals A-Z and ``*``; the readers drop or refuse other characters.
+    offsets : ndarray of int64, shape (n + 1,)
+        Sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
+    accession_bytes, accession_offsets : ndarray of uint8, shape (a,), and of int64, shape (n + 1,)
+        First word of each header, UTF-8.
+    description_bytes, description_offsets : ndarray of uint8, shape (d,), and of int64, shape (n + 1,)
+        Rest of each header, UTF-8.
+    features : Features, optional
+        Annotations of the database; None if no file has any.
     """
 
     residues: NDArray[np.uint8]
@@ -39,7 +44,7 @@ class Proteins:
         return len(self.offsets) - 1
 
     def take(self, order: NDArray[np.int64]) -> Proteins:
-        """Return some of the proteins, in the order of their numbers given."""
+        """Return some of the proteins, in the order of `order`."""
         return Proteins(
             *take_runs(self.residues, self.offsets, order),
             *take_runs(self.accession_bytes, self.accession_offsets, order),
@@ -48,11 +53,13 @@ class Proteins:
         )
 
     def followed_by(self, other: Proteins) -> Proteins:
-        """Return these proteins and others behind them, without features."""
+        """Append other proteins; the result has no features."""
 
         def joined(values: str, offsets: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-            (one, one_offsets), (two, two_offsets) = ((getattr(some, values), getattr(some, offsets)) for some in (self, other))
-            return np.concatenate((one, two)), np.concatenate((one_offsets, two_offsets[1:] + one_offsets[-1]))
+            (first, first_offsets), (second, second_offsets) = (
+                (getattr(proteins, values), getattr(proteins, offsets)) for proteins in (self, other)
+            )
+            return np.concatenate((first, second)), np.concatenate((first_offsets, second_offsets[1:] + first_offsets[-1]))
 
         return Proteins(
             *joined("residues", "offsets"),
@@ -61,13 +68,13 @@ class Proteins:
         )
 
     def accession(self, i: ProteinRow) -> str:
-        """Accession of protein `i`."""
+        """Return the accession of protein `i`."""
         return bytes(self.accession_bytes[self.accession_offsets[i] : self.accession_offsets[i + 1]]).decode()
 
     def description(self, i: ProteinRow) -> str:
-        """Description of protein `i`, empty where the header has none."""
+        """Return the description of protein `i`, '' without one."""
         return bytes(self.description_bytes[self.description_offsets[i] : self.description_offsets[i + 1]]).decode()
 
     def sequence(self, i: ProteinRow) -> str:
-        """Sequence of protein `i`."""
+        """Return the sequence of protein `i`."""
         return bytes(self.residues[self.offsets[i] : self.offsets[i + 1]]).decode("ascii")

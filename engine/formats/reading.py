@@ -22,10 +22,10 @@ from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import Block, ByteSource, blocks
 from proteoscope.engine.formats.spectrum_blocks import (
     QUIET_REMARKS,
-    SHOWN_FAULTS,
-    Fault,
+    SHOWN_ISSUES,
     ParsedBlock,
     RemarkCode,
+    SpectrumIssue,
     SpectrumParser,
     remark_text,
 )
@@ -36,26 +36,26 @@ from proteoscope.engine.spectra.columns import OtherPrecursors, Spectra
 from proteoscope.engine.spectra.spooling import GrowingColumn
 from proteoscope.engine.unfolding import LINES, NOISE, PEAKS, SPECTRA
 
-__all__ = ["FileState", "check_proportions", "mapped_blocks", "n_processors", "parse_blocks", "parser_of", "read_spectra"]
+__all__ = ["FileState", "check_proportions", "create_parser", "mapped_blocks", "n_processors", "parse_blocks", "read_spectra"]
 
 T = TypeVar("T")
 
 _WAIT_SECONDS = 0.1
 
 _WIDE_WINDOW = 5.0
-"""Thomson. What is isolated to break one peptide is narrower, but for runs that also do what is told here: repeat the same windows."""
+"""Thomson. Isolation windows of single peptides are narrower; runs with wider ones that repeat the same windows are DIA."""
 _REPEATS = 3
 
 
 @dataclass
 class FileState:
-    """State of a file while its blocks come in."""
+    """Counts and parsed blocks of a file while it is read."""
 
     path: Path
     uses_all_precursors: bool = False
     n_spectra: int = 0
     n_lines: int = 0
-    n_kept: int = 0
+    n_usable: int = 0
     n_skipped: int = 0
     n_profiles: int = 0
     n_entries: int = 0
@@ -64,8 +64,11 @@ class FileState:
     n_with_mobility: int = 0
     n_negative: int = 0
     n_escaped: int = 0
-    first_skipped: list[Fault] = field(default_factory=list)
-    """The first spectra that were left out, with their places in the file."""
+    n_ignored_peaks: int = 0
+    n_with_ignored_peaks: int = 0
+    first_with_ignored_peaks: str = ""
+    first_skipped: list[SpectrumIssue] = field(default_factory=list)
+    """Issues of the first spectra that were left out, with their places in the file."""
     remarks: dict[RemarkCode, tuple[int, str]] = field(default_factory=dict)
     last_spectrum: str = ""
     parsed: list[ParsedBlock] = field(default_factory=list)
@@ -82,44 +85,52 @@ def read_spectra(
     uses_all_precursors: bool = False,
     spool: Path | None = None,
 ) -> Spectra:
-    """Read the MS2 spectra of files, in the order given, into one set of columns.
+    """Read the MS2 spectra of files, in the given order, into one set of columns.
 
-    The format (one of `proteoscope.engine.formats.registry`, gzipped or not) is seen from the content. Files and folders of instrument
-    makers are converted where a program for that is installed (`proteoscope.engine.formats.vendor`). Peaks are sorted by m/z; those without
-    a positive finite intensity are left out. An MGF spectrum without a SCANS entry gets its scan number from a title that holds ``scan=12``
-    or ``.12.12.2``.
+    The format (one of `proteoscope.engine.formats.registry`, gzipped or not) is detected from the content. Files and folders of instrument
+    vendors are converted if a converter is installed (`proteoscope.engine.formats.vendor`). Peaks are sorted by m/z; peaks without a
+    positive finite m/z and intensity are left out, and a message counts those whose values are negative or missing. An MGF spectrum
+    without a SCANS entry gets its scan number from a title with ``scan=12`` or ``.12.12.2``.
 
     Parameters
     ----------
-    paths : the files; at least one.
-    progress : told of the file bytes read, of spectra left out and of profiles centroided; asked for a cancel several times a second.
-    strict : raise at the first spectrum that cannot be used, instead of leaving those spectra out, which are counted in `Spectra.n_skipped`
-        and in a message that names the first three.
-    threads : how many blocks are parsed at a time; all processors (four at most) by default.
-    centroid : what to do with MS2 spectra in profile mode. ``"auto"``: centroid those that the file does not call centroids and whose
-        signal looks sampled (`proteoscope.engine.formats.profiles`); True: also those that the file calls centroids; False: refuse them.
-
-    takes_negative : read spectra of negative ions, with bit 0 of `Spectra.charge_mask`; otherwise they are left out and counted.
-    uses_all_precursors : the caller uses `Spectra.others`; otherwise a message has the number of precursors that are not used.
-    spool : a folder; peaks that take more than some hundred megabytes are mapped from a nameless file there, instead of being held in
-        memory.
+    paths : sequence of str or Path
+        At least one file.
+    progress : Progress, optional
+        Receives the file bytes read and all messages; polled for cancellation several times a second.
+    strict : bool
+        Raise at the first spectrum that cannot be used. By default such spectra are left out, counted in `Spectra.n_skipped`, and a
+        message names the first three.
+    threads : int, optional
+        Number of blocks that are parsed at once; by default the number of CPU cores, but at most four.
+    centroid : bool or "auto"
+        Treatment of MS2 spectra in profile mode. ``"auto"``: centroid spectra that the file does not label as centroids and whose signal
+        looks sampled (`proteoscope.engine.formats.profiles`); True: also those that the file labels as centroids; False: refuse them.
+    takes_negative : bool
+        Read spectra of negative ions, with bit 0 of `Spectra.charge_mask`; otherwise they are left out and counted.
+    uses_all_precursors : bool
+        True if the caller uses `Spectra.others`; otherwise a message counts the precursors that are not used.
+    spool : Path, optional
+        Folder. Peaks that take more than some hundred megabytes are mapped from a nameless file there instead of being held in memory.
 
     Raises
     ------
     InputError
-        Naming the file, the spectrum or line, the reason and the remedy: a file that is missing, unreadable, empty, cut off, of another or
-        an unknown kind, or without a MS2 spectrum that can be used; if `strict` also the first that cannot.
+        A file is missing, unreadable, empty, cut off, of an unknown format, or has no usable MS2 spectrum; with `strict`, a spectrum
+        cannot be used. Names the file, the spectrum or line, the reason and the remedy.
     StorageError
-        The disk of `spool` refused.
+        The disk of `spool` is full or not writable.
     Cancelled
-        When the user asked to stop.
+        The user cancelled.
     """
     progress = progress or Progress()
     files = [Path(path) for path in paths]
     if not files:
         raise ValueError("no spectrum files were given")
     with ExitStack() as stack:
-        read = [path if (found := vendor_format(path)) is None else stack.enter_context(converted(path, found, progress)) for path in files]
+        read = [
+            path if (vendor := vendor_format(path)) is None else stack.enter_context(converted(path, vendor, progress)) for path in files
+        ]
         states = [FileState(path, uses_all_precursors=uses_all_precursors) for path in files]
         return _read_files(states, read, progress, strict, threads, centroid, takes_negative=takes_negative, spool=spool)
 
@@ -135,12 +146,12 @@ def _read_files(
     takes_negative: bool,
     spool: Path | None,
 ) -> Spectra:
-    """Read files, each from where its spectra lie: there, or in what it was converted to."""
+    """Read files from `read`: the paths of `states`, or the files that these were converted to."""
     total = 0
     for state, there in zip(states, read, strict=True):
         with ByteSource(there) as source:
-            source.path = state.path  # of which the user is told
-            parser_of(source, takes_negative=takes_negative)
+            source.path = state.path  # messages name the original file
+            create_parser(source, takes_negative=takes_negative)
             total += source.size
     progress.stage("Reading spectra", total)
     n_threads = threads or min(4, n_processors())
@@ -153,27 +164,28 @@ def _read_files(
                 intensity.append(parsed.intensity)
                 parsed.mz, parsed.intensity = parsed.mz[:0].copy(), parsed.intensity[:0].copy()
     finally:
-        # A block in work ends by itself within milliseconds; nobody waits for it after a cancel.
+        # Blocks being parsed end within milliseconds: cancellation does not wait for them.
         pool.shutdown(wait=False, cancel_futures=True)
     return _assemble([state.path for state in states], states, mz.finish(), intensity.finish())
 
 
 def n_processors() -> int:
-    """Processors that this process may use."""
+    """Return the number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def parser_of(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
-    """The parser for a file's format.
+def create_parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
+    """Return the parser for the format of a file.
 
     Raises
     ------
-    InputError : it holds no spectra.
+    InputError
+        The file is not a file of spectra.
     """
-    found = recognise_as(source, "spectra")
-    assert found.reader is not None
-    # Loaded here, and not on top: the parsers' kernels need Numba, whose import takes longer than the rest of the program.
-    parser: SpectrumParser = found.reader()(source.path, takes_negative=takes_negative)
+    file_kind = recognise_as(source, "spectra")
+    assert file_kind.reader is not None
+    # Imported here: the parsers' kernels need Numba, whose import takes longer than the rest of the program.
+    parser: SpectrumParser = file_kind.reader()(source.path, takes_negative=takes_negative)
     return parser
 
 
@@ -188,23 +200,23 @@ def _read_file(
     *,
     takes_negative: bool,
 ) -> Iterator[ParsedBlock]:
-    """The blocks of a file, in order, from where it lies; they stay in `state` too."""
+    """Yield the parsed blocks of a file, in order, from the file `there`; `state` stores them too."""
     path = state.path
     with ByteSource(there) as source:
         source.path = path
-        parser = parser_of(source, takes_negative=takes_negative)
+        parser = create_parser(source, takes_negative=takes_negative)
         for parsed, consumed in parse_blocks(source, parser, pool, n_threads, progress, centroid):
             _take(state, parsed, strict, centroid)
             check_proportions(state, source.size)
             yield parsed
             progress.advance(consumed)
-    if state.n_kept == 0:
+    if state.n_usable == 0:
         if state.n_skipped:
             reason = f"none of its MS2 spectra ({state.n_skipped:,}) can be used; {_first_skipped(state)}"
             raise InputError(path, reason, remedy=state.first_skipped[0].remedy)
-        found = f"there are no MS2 spectra among its {state.n_spectra:,} spectra" if state.n_spectra else "there are no spectra in it"
-        raise InputError(path, found, remedy="Give a file with tandem mass spectra")
-    _tell_what_was_read(state, progress, has_decimal_commas=parser.has_decimal_commas)
+        reason = f"there are no MS2 spectra among its {state.n_spectra:,} spectra" if state.n_spectra else "there are no spectra in it"
+        raise InputError(path, reason, remedy="Give a file with tandem mass spectra")
+    _report_file(state, progress, has_decimal_commas=parser.has_decimal_commas)
     warn_escaped_names(progress, path, state.n_escaped)
     if state.n_profiles:
         progress.message(f"{path}: {state.n_profiles:,} spectra in profile mode were centroided")
@@ -220,15 +232,22 @@ def _read_file(
         )
 
 
-def _tell_what_was_read(state: FileState, progress: Progress, *, has_decimal_commas: bool) -> None:
-    """Tell which spectra of a file were left out, and which were read otherwise than might be expected."""
+def _report_file(state: FileState, progress: Progress, *, has_decimal_commas: bool) -> None:
+    """Report spectra, peaks and precursors of a file that were left out or read in an unusual way."""
     if has_decimal_commas:
         progress.message(COMMA_WARNING.format(state.path), "warning")
     if state.n_skipped:
-        n, total = state.n_skipped, counted(state.n_kept + state.n_skipped, "MS2 spectrum", "MS2 spectra")
+        n, total = state.n_skipped, counted(state.n_usable + state.n_skipped, "MS2 spectrum", "MS2 spectra")
         negative = f" ({state.n_negative:,} of negative ions)" if state.n_negative else ""
         progress.message(
             f"{state.path}: {n:,} of {total} left out{negative}; {_first_skipped(state)}. {state.first_skipped[0].remedy}", "warning"
+        )
+    if n := state.n_ignored_peaks:
+        verb, pronoun = ("has", "it is") if n == 1 else ("have", "they are")
+        progress.message(
+            f"{state.path}: {counted(n, 'peak')} in {counted(state.n_with_ignored_peaks, 'spectrum', 'spectra')} {verb} a negative or"
+            f" missing m/z or intensity (first: {state.first_with_ignored_peaks}); {pronoun} ignored",
+            "warning",
         )
     for code, (n, place) in sorted(state.remarks.items()):
         text = remark_text(code, n, place)
@@ -238,27 +257,28 @@ def _tell_what_was_read(state: FileState, progress: Progress, *, has_decimal_com
 
 
 def _unused_precursors(n_spectra: int, n_precursors: int, place: str) -> str:
-    """Return the remark on precursors that are not used, the first of them at a place of the file."""
+    """Return the message about precursors that are not used; `place`: that of the first spectrum with some."""
     verb = "precursor is" if n_precursors == 1 else "precursors are"
     spectra = counted(n_spectra, "spectrum", "spectra")
     return (
-        f"{n_precursors:,} further {verb} not used, in {spectra} with several precursors, of which the first is used; the first: {place}."
+        f"{n_precursors:,} further {verb} not used, in {spectra} with several precursors, where the first is used; the first: {place}."
         " Write a spectrum for each precursor to use all"
     )
 
 
 def _first_skipped(state: FileState) -> str:
-    """The first spectra that were left out, and why."""
+    """Return a text with places and reasons of the first spectra that were left out."""
     reasons: dict[str, list[str]] = {}
-    for fault in state.first_skipped:
-        reasons.setdefault(fault.reason, []).append(fault.spectrum)
+    for issue in state.first_skipped:
+        reasons.setdefault(issue.reason, []).append(issue.spectrum)
     return "the first: " + "; ".join(f"{', '.join(places)}: {reason}" for reason, places in reasons.items())
 
 
 def _repeated_width(blocks: list[ParsedBlock]) -> float:
-    """Width of the windows (thomson) of a data-independent run, 0 where it is none.
+    """Return the width of the isolation windows of a data-independent run, in thomson, or 0 for other runs.
 
-    Such a run repeats few windows, each far wider than what holds one peptide; others choose precursors, which hardly come again.
+    A data-independent run repeats a few windows, each far wider than needed to isolate one peptide; precursors that an instrument selects
+    hardly ever repeat.
     """
     width = np.concatenate([block.isolation_width for block in blocks])
     is_wide = width > _WIDE_WINDOW
@@ -271,7 +291,7 @@ def _repeated_width(blocks: list[ParsedBlock]) -> float:
 def parse_blocks(
     source: ByteSource, parser: SpectrumParser, pool: ThreadPoolExecutor, n_threads: int, progress: Progress, centroid: bool | str
 ) -> Iterator[tuple[ParsedBlock, int]]:
-    """Parsed blocks in the order of the file, with the file bytes that each took; a few more than there are threads are under way."""
+    """Yield the parsed blocks of a file in order, each with the number of file bytes that it took; see `mapped_blocks`."""
     return mapped_blocks(source, parser.cut, parser.begin, lambda block: parser.parse(block, centroid), pool, n_threads, progress)
 
 
@@ -284,9 +304,25 @@ def mapped_blocks(
     n_threads: int,
     progress: Progress,
 ) -> Iterator[tuple[T, int]]:
-    """What becomes of the blocks of a file (`proteoscope.engine.formats.sources.blocks`), in its order, with the file bytes that each took:
-    `begin` looks at the first, `parse` at each, in the threads of the pool; a few more than there are threads are under way, but only one
-    as long as nobody has seen what the first of a packed file becomes: it may be far more than is measured."""
+    """Apply a function to the blocks of a file in the threads of a pool; yield results in file order with the file bytes of each block.
+
+    Slightly more blocks than `n_threads` are pending. Of a gzipped file only the first block is, until the caller has seen its result:
+    it may unpack to far more than any measured data.
+
+    Parameters
+    ----------
+    source : ByteSource
+    cut : callable
+        Returns the end of the last complete record of a text; see `proteoscope.engine.formats.sources.blocks`.
+    begin : callable
+        Receives the first block before any is parsed.
+    parse : callable
+        Returns the result of a block.
+    pool : ThreadPoolExecutor
+    n_threads : int
+    progress : Progress
+        Polled for cancellation.
+    """
     waiting: deque[tuple[Future[T], int]] = deque()
     for block in blocks(source, cut):
         if block.is_first:
@@ -309,21 +345,21 @@ def _next_result(waiting: deque[tuple[Future[T], int]], progress: Progress) -> t
 
 
 def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | str) -> None:
-    """Add a block to its file; raise where it is at fault."""
+    """Add a block to the state of its file; raise an `InputError` for issues that cannot be skipped."""
     if centroid is False and parsed.n_profiles:
         raise InputError(
             state.path,
             "the spectrum is in profile mode, and peaks are needed",
             place=f"spectrum {shortened(parsed.first_profile)}",
-            remedy="Convert it with peak picking (msconvert: vendor peakPicking), or let it be centroided here",
+            remedy="Convert it with peak picking (msconvert: vendor peakPicking), or allow centroiding",
         )
-    for fault in parsed.faults:
-        place = _place(state, parsed, fault)
-        if fault.is_fatal or strict:
-            remedy = fault.remedy if fault.is_fatal else f"{fault.remedy}; without --strict it is left out"
-            raise InputError(state.path, fault.reason, place=place, remedy=remedy)
-        if len(state.first_skipped) < SHOWN_FAULTS:
-            state.first_skipped.append(replace(fault, spectrum=place))
+    for issue in parsed.issues:
+        place = _place(state, parsed, issue)
+        if issue.is_fatal or strict:
+            remedy = issue.remedy if issue.is_fatal else f"{issue.remedy}; without --strict it is left out"
+            raise InputError(state.path, issue.reason, place=place, remedy=remedy)
+        if len(state.first_skipped) < SHOWN_ISSUES:
+            state.first_skipped.append(replace(issue, spectrum=place))
     for code, (n, name, line) in parsed.remarks.items():
         before, place = state.remarks.get(code, (0, f"line {state.n_lines + line}" if line else f"spectrum {shortened(name)}"))
         state.remarks[code] = (before + n, place)
@@ -334,9 +370,13 @@ def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | 
     parsed.identifier, state.n_escaped = list(names), state.n_escaped + n_escaped
     if not all(parsed.identifier):
         parsed.identifier = [name or f"index={i}" for name, i in zip(parsed.identifier, parsed.index.tolist(), strict=True)]
+    if parsed.ignored.n_peaks:
+        state.first_with_ignored_peaks = state.first_with_ignored_peaks or shortened(parsed.identifier[parsed.ignored.first])
+        state.n_ignored_peaks += parsed.ignored.n_peaks
+        state.n_with_ignored_peaks += parsed.ignored.n_spectra
     state.n_spectra += parsed.n_spectra
     state.n_lines += parsed.n_lines
-    state.n_kept += len(parsed.precursor_mz)
+    state.n_usable += len(parsed.precursor_mz)
     state.n_profiles += parsed.n_profiles
     state.n_entries += parsed.n_entries
     state.n_peaks_read += parsed.n_peaks_read
@@ -347,51 +387,51 @@ def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | 
 
 
 def check_proportions(state: FileState, n_bytes: int) -> None:
-    """Refuse a file of `n_bytes` bytes that holds more than it may."""
+    """Raise an `InputError` if a file of `n_bytes` bytes unpacks to more than real data can."""
     counts = ((SPECTRA, state.n_spectra), (LINES, state.n_entries), (PEAKS, state.n_peaks_read), (NOISE, state.n_noise_read))
     for bound, n in counts:
         bound.check(state.path, n, n_bytes)
 
 
-def _place(state: FileState, parsed: ParsedBlock, fault: Fault) -> str:
-    if fault.line:
-        return f"line {state.n_lines + fault.line}"
-    if fault.spectrum:
-        return fault.spectrum
+def _place(state: FileState, parsed: ParsedBlock, issue: SpectrumIssue) -> str:
+    if issue.line:
+        return f"line {state.n_lines + issue.line}"
+    if issue.spectrum:
+        return issue.spectrum
     last = parsed.identifier[-1] if parsed.identifier else state.last_spectrum
     return f"after spectrum {shortened(last)}" if last else "before the first spectrum"
 
 
 def _assemble(files: list[Path], states: list[FileState], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> Spectra:
-    """Join the blocks of all files, whose peaks are joined already."""
+    """Join the blocks of all files with their peaks, which are joined already."""
     parsed = [block for state in states for block in state.parsed]
     ends = np.cumsum([0] + [int(block.offsets[-1]) for block in parsed])
     starts = [block.offsets[:-1] + start for block, start in zip(parsed, ends.tolist(), strict=False)]
 
-    def joined(name: str, dtype: type) -> NDArray:
+    def join(name: str, dtype: type) -> NDArray:
         return np.concatenate([getattr(block, name) for block in parsed]).astype(dtype, copy=False)
 
     return Spectra(
         files=tuple(str(path) for path in files),
-        file=np.repeat(np.arange(len(files), dtype=np.int32), [state.n_kept for state in states]),
+        file=np.repeat(np.arange(len(files), dtype=np.int32), [state.n_usable for state in states]),
         identifier=[name for block in parsed for name in block.identifier],
-        scan=joined("scan", np.int64),
-        index=joined("index", np.int64),
-        retention_time=joined("retention_time", np.float64),
-        precursor_mz=joined("precursor_mz", np.float64),
-        precursor_intensity=joined("precursor_intensity", np.float32),
-        charge_mask=joined("charge_mask", np.uint32),
+        scan=join("scan", np.int64),
+        index=join("index", np.int64),
+        retention_time=join("retention_time", np.float64),
+        precursor_mz=join("precursor_mz", np.float64),
+        precursor_intensity=join("precursor_intensity", np.float32),
+        charge_mask=join("charge_mask", np.uint32),
         offsets=np.concatenate([*starts, ends[-1:]]).astype(np.int64, copy=False),
         mz=mz,
         intensity=intensity,
         n_skipped=sum(state.n_skipped for state in states),
         others=_joined_others(parsed),
-        activation=joined("activation", np.uint8),
+        activation=join("activation", np.uint8),
     )
 
 
 def _joined_others(blocks: list[ParsedBlock]) -> OtherPrecursors:
-    """The further precursors of all spectra, by their numbers."""
+    """Return the further precursors of all spectra, with spectra numbered across blocks."""
     starts = np.cumsum([0, *(len(block.precursor_mz) for block in blocks)]).tolist()
     moved = [block.others._replace(spectrum=block.others.spectrum + start) for block, start in zip(blocks, starts, strict=False)]
     return OtherPrecursors(*(np.concatenate(columns) for columns in zip(*moved, strict=True)))

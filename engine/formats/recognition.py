@@ -1,4 +1,4 @@
-"""The kind of a file, from its first bytes."""
+"""Recognise the format of a file from its first bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["HEAD_BYTES", "every_format", "has_entries", "recognise", "recognise_
 HEAD_BYTES = 1 << 17
 
 _SHOWN = 50
-"""Letters of a file's own words that a message repeats."""
+"""Maximum number of characters of a file's own text in a message."""
 
 _CONVERT = "Convert it to mzML with msconvert (ProteoWizard)"
 _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
@@ -31,29 +31,32 @@ _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"\xfe\xff", "text in UTF-16", "Save it as UTF-8"),
     (b"%PDF", "a PDF document", ""),
 )
-"""How files that nobody reads begin, what they are, and what to do; without the last, another file must be given."""
+"""First bytes of files that are not supported, descriptions, and remedies; without a remedy, another file must be given."""
 _OTHER_ROOTS: dict[bytes, str] = {
     b"mzData": "mzData, which is no longer in use",
     b"html": "a web page",
 }
 _ROOT = re.compile(rb"<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)[\s>/]")
-_BEHIND_NOISE = ((b"<!--", b"-->"), (b"<?", b"?>"))
+_NOISE_ENDS = ((b"<!--", b"-->"), (b"<?", b"?>"))
 
 
 def recognise(source: ByteSource) -> FileFormat:
-    """The format of a file of spectra, proteins, or results of search engines.
+    """Return the format of a file of spectra, proteins, libraries or results of search engines.
 
-    Anything else is an `InputError` that says what it seems to be and what to do.
+    Raises
+    ------
+    InputError
+        The file is in none of these formats; names the apparent format and the remedy.
     """
     head = source.peek(HEAD_BYTES)
-    for one in registry.FORMATS:
-        # SQLite keeps texts, and names with them, in one of three encodings.
-        marks = (one.mark.decode().encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
-        if one.magic and head.startswith(one.magic) and any(mark in head for mark in marks):
-            return one
-    for signature, what, remedy in _SIGNATURES:
+    for file_format in registry.FORMATS:
+        # SQLite stores texts, including names of tables, in one of three encodings.
+        marks = (file_format.mark.decode().encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
+        if file_format.magic and head.startswith(file_format.magic) and any(mark in head for mark in marks):
+            return file_format
+    for signature, description, remedy in _SIGNATURES:
         if head.startswith(signature):
-            raise InputError(source.path, f"is {what}, which cannot be read", remedy=remedy or every_format())
+            raise InputError(source.path, f"is {description}, which cannot be read", remedy=remedy or every_format())
     head = head.removeprefix(b"\xef\xbb\xbf")
     if b"\0" in head:
         raise InputError(
@@ -68,9 +71,9 @@ def recognise(source: ByteSource) -> FileFormat:
     if text.startswith(b"<"):
         return _recognise_xml(source, text)
     beginning = Beginning(text)
-    for one in registry.FORMATS:
-        if one.is_like is not None and one.is_like(beginning):
-            return one
+    for file_format in registry.FORMATS:
+        if file_format.is_like is not None and file_format.is_like(beginning):
+            return file_format
     raise InputError(
         source.path,
         "is in no known format",
@@ -92,35 +95,36 @@ _MISPLACED: dict[tuple[str, str], tuple[str, str]] = {
     ("libraries", "spectra"): ("is {}, where a spectral library belongs", "Give it as SPECTRA"),
     ("identifications", "spectra"): ("is {}, where results of a search engine belong", "Give it with --spectra"),
 }
-"""What is said of a file of the second sort where one of the first is wanted."""
+"""Reason and remedy for a file of the second sort where one of the first is expected."""
 
 
 def recognise_as(source: ByteSource, sort: str) -> FileFormat:
-    """The format of a file that is to be of a sort: spectra, proteins, or results of search engines (identifications).
+    """Return the format of a file that has to be of a sort: ``spectra``, ``proteins``, ``libraries`` or ``identifications``.
 
     Raises
     ------
-    InputError : it is in no known format, or of another sort, and what to do with it.
+    InputError
+        The file is in no supported format, or of another sort.
     """
-    found = recognise(source)
-    if found.sort != sort and not (sort == "libraries" and found.library_reader):
+    file_format = recognise(source)
+    if file_format.sort != sort and not (sort == "libraries" and file_format.library_reader):
         usual = "is {}, where results of a search engine belong", f"Give {names_of('identifications')}"
-        reason, remedy = _MISPLACED.get((sort, found.sort), usual)
-        raise InputError(source.path, reason.format(found.name), remedy=remedy)
-    return found
+        reason, remedy = _MISPLACED.get((sort, file_format.sort), usual)
+        raise InputError(source.path, reason.format(file_format.name), remedy=remedy)
+    return file_format
 
 
 def has_entries(source: ByteSource) -> bool:
-    """Whether a file is of a format of proteins that knows more than sequences (see `proteoscope.engine.formats.entries`)."""
+    """Return True if a file is in an annotated format of proteins (see `proteoscope.engine.formats.entries`)."""
     try:
-        found = recognise(source)
+        file_format = recognise(source)
     except InputError:
         return False
-    return found.sort == "proteins" and bool(found.reader)
+    return file_format.sort == "proteins" and bool(file_format.reader)
 
 
 def every_format() -> str:
-    """Return the remedy that names every format of spectra, proteins, results and libraries."""
+    """Return a remedy that names every format of spectra, proteins, results and libraries."""
     names = {sort: names_of(sort) for sort in ("spectra", "proteins", "identifications", "libraries")}
     return (
         f"Spectra may be {names['spectra']}, proteins {names['proteins']}, results of search engines {names['identifications']},"
@@ -135,27 +139,27 @@ def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:
         )
     root = _ROOT.search(_without_noise(text))
     name = root.group(2) if root else b""
-    for one in registry.FORMATS:
-        if root is not None and name.decode() in one.roots:
+    for file_format in registry.FORMATS:
+        if root is not None and name.decode() in file_format.roots:
             if root.group(1):
-                remedy = _CONVERT if one.sort == "spectra" else "Write the file again without one"
-                raise InputError(source.path, "the XML elements carry a namespace prefix", remedy=remedy)
-            return one
-    what = _OTHER_ROOTS.get(name, f"XML of another kind (<{name[:_SHOWN].decode('utf-8', 'replace')}>)" if name else "broken XML")
-    raise InputError(source.path, f"is {what}", remedy=every_format())
+                remedy = _CONVERT if file_format.sort == "spectra" else "Write the file again without one"
+                raise InputError(source.path, "the XML elements have a namespace prefix", remedy=remedy)
+            return file_format
+    description = _OTHER_ROOTS.get(name, f"XML of another kind (<{name[:_SHOWN].decode('utf-8', 'replace')}>)" if name else "broken XML")
+    raise InputError(source.path, f"is {description}", remedy=every_format())
 
 
 def _without_noise(text: bytes) -> bytes:
-    """What is left without comments and processing instructions, up to one that has no end."""
-    kept: list[bytes] = []
+    """Return the text without comments and processing instructions, up to one without an end."""
+    parts: list[bytes] = []
     at = 0
     while (start := text.find(b"<", at)) >= 0:
-        closing = next((closing for opening, closing in _BEHIND_NOISE if text.startswith(opening, start)), b"")
+        closing = next((closing for opening, closing in _NOISE_ENDS if text.startswith(opening, start)), b"")
         if not closing:
-            return b"".join(kept) + text[start:]
+            return b"".join(parts) + text[start:]
         stop = text.find(closing, start + 2 * len(closing) - 2)
         if stop < 0:
-            return b"".join(kept)
-        kept.append(text[at:start])
+            return b"".join(parts)
+        parts.append(text[at:start])
         at = stop + len(closing)
-    return b"".join(kept)
+    return b"".join(parts)

@@ -1,7 +1,7 @@
-"""The registry of file formats, one line for each.
+"""Registry of file formats, one entry for each.
 
-A line says how a file is recognised and read, which suffixes it has, what dialogs and help texts list, and its term in the PSI-MS
-vocabulary. This module loads no reader. docs/developers/extending.md explains how to add a format.
+An entry defines recognition, reader, suffixes, the name in dialogs and help texts, and the term in the PSI-MS vocabulary. This module
+imports no reader. docs/developers/extending.md explains how to add a format.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ __all__ = [
 ]
 
 Sort = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries"]
-"""Content of a file, in whichever format."""
+"""Content of a file, in any format."""
 
 
 class Beginning:
-    """The beginning of a text file, as its format is told by.
+    r"""Beginning of a text file, for the recognition of its format.
 
     Attributes
     ----------
-    text : without byte order mark and leading blanks; its lines end with ``\\n``. lines : the first that are not blank, without blanks
-        around them; at least one.
+    text : bytes
+        Without byte order mark and leading blanks; lines end with ``\n``.
+    lines : list of bytes
+        First lines that are not blank, stripped; at least one.
     """
 
     def __init__(self, head: bytes) -> None:
@@ -46,28 +48,43 @@ class Beginning:
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A format of files.
+    """A file format.
 
     Attributes
     ----------
-    name : as its users write it. sort : what such files hold. suffixes : of their names, lower case, the usual one first; a gzipped file
-        has ``.gz`` behind.
-    reader : imports and returns what reads the format, as ``lambda: formats.mzml.MzmlParser``: the
-        `proteoscope.engine.formats.spectrum_blocks.SpectrumParser` of a format of spectra, called with the path and ``takes_negative``; the
-        `proteoscope.engine.formats.entries.EntryFormat` of a format of proteins; the function that reads libraries, called with a
-        `proteoscope.engine.formats.sources.ByteSource`, the `proteoscope.engine.formats.libraries.entries.LibraryCollector` and a progress.
-        FASTA has none, and what reads other sorts knows its formats itself (`proteoscope.engine.imported.reading`, of results of search
-        engines).
-    library_reader : the same function of a format of spectra whose files may name what their spectra are of.
-    writer : imports and returns the `proteoscope.engine.formats.writing.SpectrumWriter`, called with the spectra, where they can be written
-        in it; of libraries the `proteoscope.engine.formats.libraries.writing.LibraryTextWriter`, or the function that writes a file that is
-        no text.
-    roots : the elements that XML of this format begins with, or text in angle brackets. is_like : whether text that is no XML is of this
-        format; asked in the order of `FORMATS`. magic : what binary files of this format begin with; mark : what then stands in their
-        beginning too. Without any of them, a format is told by whoever reads its sort.
-    term : accession and name in the PSI-MS vocabulary.
-    spectra_called_by : what mzIdentML calls its spectra by: the native identifier that the file gives, the scan number, or the place in the
-        file. has_titles : whether the name of a spectrum is a title that somebody gave it.
+    name : str
+        As users write it.
+    sort : Sort
+        Content of the files.
+    suffixes : tuple of str
+        Suffixes in lower case, the usual one first; gzipped files add ``.gz``.
+    reader : callable, optional
+        Imports and returns the reader, as ``lambda: formats.mzml.MzmlParser``. For spectra it is a
+        `proteoscope.engine.formats.spectrum_blocks.SpectrumParser`, called with the path and ``takes_negative``; for proteins a
+        `proteoscope.engine.formats.entries.EntryFormat`; for libraries a function, called with a
+        `proteoscope.engine.formats.sources.ByteSource`, a `proteoscope.engine.formats.libraries.entries.LibraryCollector` and a progress.
+        FASTA has none; the readers of other sorts have tables of their formats (such as `proteoscope.engine.imported.reading` for results
+        of search engines).
+    library_reader : callable, optional
+        Reader of libraries for a format of spectra whose files may name the peptides of their spectra.
+    writer : callable, optional
+        Imports and returns the writer. For spectra it is a `proteoscope.engine.formats.writing.SpectrumWriter`, called with the spectra;
+        for libraries a `proteoscope.engine.formats.libraries.writing.LibraryTextWriter`, or a function that writes a binary file.
+    roots : tuple of str
+        Root elements of XML files, or first texts in angle brackets.
+    is_like : callable, optional
+        Returns True for text, other than XML, in this format; called in the order of `FORMATS`.
+    magic : bytes
+        First bytes of binary files.
+    mark : bytes
+        Text that the beginning of such files contains too. Formats without `roots`, `is_like` and `magic` are recognised by the readers of
+        their sort.
+    term : (str, str), optional
+        Accession and name in the PSI-MS vocabulary.
+    spectra_called_by : str
+        Identification of spectra in mzIdentML: the native identifier in the file, the scan number, or the position in the file.
+    has_titles : bool
+        True if names of spectra are free titles.
     """
 
     name: str
@@ -92,7 +109,7 @@ _MS2_LINE = re.compile(rb"^(?:H[ \t]|S[ \t]+\d+[ \t]+\d+)", re.MULTILINE)
 _PIR = re.compile(rb">(?:P1|F1|D1|DL|DC|RL|RC|N1|N3|XX);[^\n]*\n[^\n]*\n[^>;]*\*")
 _SWISS_PROT = re.compile(rb"ID   \S+ +(?:Reviewed|Unreviewed|STANDARD|PRELIMINARY);[^\n]* AA\.[ \t]*\n")
 _GENBANK = re.compile(rb"\A(?:[^\n]*\n){0,12}?LOCUS {3,}\S+ +\d+ (?:bp|aa)\b")
-"""The releases of NCBI begin with ten lines about themselves."""
+"""Releases of NCBI begin with ten lines about the release."""
 _EMBL = re.compile(rb"ID   [^\n;]+;[^\n]*\d+ (?:BP|AA)\.[ \t]*\n")
 _NUMBERS = re.compile(rb"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?")
 _MSP_KEY = re.compile(rb"[A-Za-z][\w /#().-]{0,60}:")
@@ -135,7 +152,7 @@ def _is_ms2(beginning: Beginning) -> bool:
 
 
 def _n_numbers(beginning: Beginning) -> int:
-    """How many numbers the first line that is no name begins with."""
+    """Return the number of numbers at the beginning of the first line that is not a name."""
     words = next((line for line in beginning.lines if line[:1] != b"="), b"").split()
     return next((n for n, word in enumerate(words) if not _NUMBERS.fullmatch(word.rstrip(b"+"))), len(words))
 
@@ -149,7 +166,7 @@ def _is_pkl(beginning: Beginning) -> bool:
 
 
 def _is_msp(beginning: Beginning) -> bool:
-    """Whether an entry begins with its name, or with other keys before its number of peaks."""
+    """Return True if an entry begins with its name, or with other keys before its number of peaks."""
     first = next((line for line in beginning.lines if line[:1] != b"#"), b"")
     return first[:5].lower() == b"name:" or (_MSP_KEY.match(first) is not None and any(map(_MSP_PEAKS.match, beginning.lines)))
 
@@ -170,12 +187,12 @@ def _is_comet(beginning: Beginning) -> bool:
     return beginning.text.startswith(b"CometVersion") and b"\nscan\tnum\t" in beginning.text
 
 
-def _has_columns(*some: tuple[str, ...]) -> Callable[[Beginning], bool]:
-    """Whether the first line of a text names all columns of one of the tuples, in lower case."""
+def _has_columns(*alternatives: tuple[str, ...]) -> Callable[[Beginning], bool]:
+    """Return a function that checks if the first line of a text names all columns of one of the tuples, in lower case."""
 
     def is_like(beginning: Beginning) -> bool:
         named = {name.strip(b' "').decode("utf-8", "replace").lower() for name in beginning.lines[0].split(b"\t")}
-        return any(named.issuperset(names) for names in some)
+        return any(named.issuperset(names) for names in alternatives)
 
     return is_like
 
@@ -365,53 +382,53 @@ FORMATS: tuple[FileFormat, ...] = (
     FileFormat("mmCIF", "structures", (".cif", ".mmcif", ".pdbx")),
     FileFormat("BinaryCIF", "structures", (".bcif",)),
 )
-"""All formats that are read, each also gzipped, in the order in which a text's beginning is compared with them."""
+"""All supported formats, each also gzipped, in the order in which `is_like` is called."""
 
 
 def formats_of(sort: str) -> tuple[FileFormat, ...]:
-    """The formats of a sort."""
-    return tuple(one for one in FORMATS if one.sort == sort)
+    """Return the formats of a sort."""
+    return tuple(file_format for file_format in FORMATS if file_format.sort == sort)
 
 
 def suffixes_of(sort: str) -> tuple[str, ...]:
-    """The suffixes that files of a sort may have, without ``.gz``."""
-    return tuple(suffix for one in formats_of(sort) for suffix in one.suffixes)
+    """Return the suffixes of files of a sort, without ``.gz``."""
+    return tuple(suffix for file_format in formats_of(sort) for suffix in file_format.suffixes)
 
 
 def library_suffixes() -> tuple[str, ...]:
-    """The suffixes of files of spectra that may be libraries too, where their spectra say what they are of.
+    """Return the suffixes of files of spectra that may be libraries too, if their spectra name peptides.
 
     >>> library_suffixes()
     ('.mgf',)
     """
-    return tuple(suffix for one in formats_of("spectra") if one.library_reader for suffix in one.suffixes)
+    return tuple(suffix for file_format in formats_of("spectra") if file_format.library_reader for suffix in file_format.suffixes)
 
 
 def names_of(sort: str) -> str:
-    """The formats of a sort as a sentence lists them.
+    """Return the names of the formats of a sort as a list in a sentence.
 
     >>> names_of("structures")
     'PDB, mmCIF or BinaryCIF'
     """
-    *others, last = [one.name for one in formats_of(sort)]
+    *others, last = [file_format.name for file_format in formats_of(sort)]
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def bare_name(name: str) -> str:
-    """The name of a file in lower case and without ``.gz``."""
+    """Return the name of a file in lower case and without ``.gz``."""
     return name.lower().removesuffix(".gz")
 
 
 def has_suffix_of(name: str, sort: str) -> bool:
-    """Whether the name of a file, gzipped or not, ends as those of a sort do."""
+    """Return True if the name of a file, gzipped or not, has a suffix of a sort."""
     return bare_name(name).endswith(suffixes_of(sort))
 
 
 def format_of_name(name: str) -> FileFormat | None:
-    """The format that the name of a file tells, None where it tells none.
+    """Return the format with the suffix of a file name, or None.
 
     >>> format_of_name("run 1.mzML.gz").name
     'mzML'
     """
     name = bare_name(name)
-    return next((one for one in FORMATS if name.endswith(one.suffixes)), None)
+    return next((file_format for file_format in FORMATS if name.endswith(file_format.suffixes)), None)

@@ -1,4 +1,4 @@
-"""Read a narrow region of m/z of all spectra of MS2 or MS3 of a file, where reporter ions of labels lie, with what was isolated."""
+"""Read a narrow m/z region of all MS2 or MS3 spectra of a file, for reporter ions of labels, with precursors and isolation windows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,32 @@ __all__ = ["ReporterRegions", "read_reporter_regions"]
 
 @dataclass(frozen=True)
 class ReporterRegions:
-    """n fragment spectra of a file, each with its peaks between two m/z (CSR).
+    """n fragment spectra of a file, each with its peaks between two m/z, in compressed rows.
 
     Attributes
     ----------
-    index : (n,) int64, place in the file, ascending, counted over spectra of all levels. retention_time : (n,) float64, s, NaN unknown.
-    precursor_mz, isolation_width : (n,) float64, thomson, the width NaN where unknown.
-    offsets : (n + 1,) int64. mz : (peaks,) float64, ascending within a spectrum. intensity : (peaks,) float32, positive.
-    signal_to_noise : (peaks,) float64, NaN where the file tells no noise.
-    identifier : names of the spectra. origins : of spectra of MS3, of what they were made, where the format tells it; else empty.
-    n_profiles : spectra that were profiles, and made centroids. n_deeper : spectra of MS3 in the file, where the format tells them.
+    index : ndarray of int64, shape (n,)
+        Position in the file, ascending, counted over spectra of all levels.
+    retention_time : ndarray of float64, shape (n,)
+        Seconds, NaN where unknown.
+    precursor_mz, isolation_width : ndarray of float64, shape (n,)
+        Thomson; the width is NaN where unknown.
+    offsets : ndarray of int64, shape (n + 1,)
+        Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
+    mz : ndarray of float64, shape (peaks,)
+        Thomson, ascending within a spectrum.
+    intensity : ndarray of float32, shape (peaks,)
+        Positive.
+    signal_to_noise : ndarray of float64, shape (peaks,)
+        NaN where the file has no noise.
+    identifier : list of str
+        Names of the spectra.
+    origins : list of Origin
+        Precursor spectra of MS3 spectra, if the format has them; otherwise empty.
+    n_profiles : int
+        Number of spectra that were profiles and have been centroided.
+    n_deeper : int
+        Number of MS3 spectra in the file, if the format records levels.
     """
 
     index: NDArray[np.int64]
@@ -50,12 +66,24 @@ class ReporterRegions:
 
 
 def read_reporter_regions(path: str | Path, low: float, high: float, progress: Progress | None = None, level: int = 2) -> ReporterRegions:
-    """Read the peaks from `low` to `high` thomson of each fragment spectrum of a level of MS, 2 or 3; memory holds these, however large the
-    file is.
+    """Read the peaks in an m/z range from each fragment spectrum of an MS level; only these are held in memory.
+
+    Parameters
+    ----------
+    path : str or Path
+    low, high : float
+        m/z range, thomson.
+    progress : Progress, optional
+        Polled for cancellation.
+    level : int
+        2 or 3.
 
     Raises
     ------
-    InputError : the file is missing, damaged or of another kind, or has no fragment spectra. Cancelled : the user asked to stop.
+    InputError
+        The file is missing, damaged or in another format, or has no fragment spectra.
+    Cancelled
+        The user cancelled.
     """
     path, parts = Path(path), list[tuple[NDArray, ...]]()
     identifier, origins = list[str](), list[Origin]()

@@ -1,4 +1,4 @@
-"""Tables of tab-separated texts as columns: what other programs write, read block by block without a line of Python for each row."""
+"""Tables of tab-separated text as columns, read block by block without a Python loop over rows."""
 
 from __future__ import annotations
 
@@ -23,21 +23,29 @@ __all__ = ["Cells", "read_cells"]
 _MAXIMUM_COLUMNS = 2000
 _MAXIMUM_LINE_BYTES = 16 << 20
 _LARGEST_NUMBER = 1e100
-_LEFT_OUT = 0.12
-"""Of the columns, as many may be left out of a row at its end: FragPipe's last four are often empty."""
+_MAXIMUM_MISSING = 0.12
+"""Maximum share of the columns that may be missing at the end of a row: FragPipe's last four are often empty."""
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|(?i)^[+-]?inf(inity)?$"
 _COMMA_NUMBER = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
 
 
 class Cells:
-    """The cells of a table, as texts in columns of their names.
+    """Cells of a table, as columns of text.
 
     Attributes
     ----------
-    path : of the file. line : (n,) int64, the line of each row, from 1. names : of the columns, in their order. is_ended : whether the last
-        line has an end, without which the file may be cut off in it.
-    broken_reason, broken_value : (n,) object, why the row or a number of it cannot be read, and the number's text; empty if all can.
-    place_name : what `line` numbers, ``line`` or ``row``.
+    path : Path
+        File.
+    line : ndarray of int64, shape (n,)
+        Line of each row, from 1.
+    names : list of str
+        Names of the columns, in order.
+    is_ended : bool
+        False if the last line has no line end: the file may be cut off in it.
+    broken_reason, broken_value : ndarray of object, shape (n,)
+        Reason for which the row or a number of it cannot be read, and the number's text; '' for valid rows.
+    place_name : str
+        Unit of `line`: ``line`` or ``row``.
     """
 
     def __init__(
@@ -55,7 +63,7 @@ class Cells:
         self.place_name = place_name
         self.broken_reason, self.broken_value = (np.full(len(line), "", np.object_) for _ in range(2))
         self._progress, self._has_decimal_commas = progress or Progress(), False
-        # A column without a name, as the numbers of rows that pandas writes, is nobody's.
+        # Columns without a name, such as the row numbers of pandas, are ignored.
         self._columns = {name.strip().lower(): column for name, column in zip(names, columns, strict=True) if name.strip()}
 
     def __len__(self) -> int:
@@ -63,26 +71,27 @@ class Cells:
 
     @property
     def is_broken(self) -> NDArray[np.bool_]:
-        """Rows that cannot be read: with too few or too many cells, or a number that was wanted and is none, (n,)."""
+        """True for rows with too few or too many cells, or with a text where a number is expected, shape (n,)."""
         return np.asarray(self.broken_reason != "", np.bool_)
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of the name, whatever its case."""
+        """Return True if there is a column of this name, in any case."""
         return name.lower() in self._columns
 
     def text(self, *names: str) -> pa.StringArray:
-        """The first column that there is of these names; empty texts where there is none."""
+        """Return the first existing column of these names, or empty texts."""
         for name in names:
             if self.has(name):
                 return self._columns[name.lower()]
         return pa.array([""], pa.string()).take(pa.array(np.zeros(len(self), np.int64)))
 
     def required(self, *names: str) -> pa.StringArray:
-        """The first column that there is of these names.
+        """Return the first existing column of these names.
 
         Raises
         ------
-        InputError : there is none.
+        InputError
+            None of the columns exists.
         """
         if not any(map(self.has, names)):
             raise InputError(
@@ -91,20 +100,26 @@ class Cells:
         return self.text(*names)
 
     def numbers(self, *names: str, skip_texts: bool = False) -> NDArray[np.float64]:
-        """The first column that there is of these names as numbers, NaN where a cell is empty; NaN everywhere where there is none.
+        """Return the first existing column of these names as numbers: NaN for empty cells, and for a missing column.
 
-        Rows whose cell is neither empty nor a number are noted in `is_broken`. `skip_texts`: a column of which more cells are texts than
-        numbers is NaN everywhere.
+        Rows with other texts are marked in `is_broken`.
+
+        Parameters
+        ----------
+        names : str
+        skip_texts : bool
+            Return NaN for a column with more texts than numbers.
 
         Raises
         ------
-        InputError : the cell of no row is a number.
+        InputError
+            No cell of the column is a number.
         """
         name = next((name for name in names if self.has(name)), "")
-        return self.numbers_of(self.text(name), name, skip_texts=skip_texts) if name else np.full(len(self), np.nan)
+        return self.parse_numbers(self.text(name), name, skip_texts=skip_texts) if name else np.full(len(self), np.nan)
 
-    def numbers_of(self, texts: pa.StringArray, name: str, *, skip_texts: bool = False) -> NDArray[np.float64]:
-        """Texts made of the column `name` as numbers; see `numbers`."""
+    def parse_numbers(self, texts: pa.StringArray, name: str, *, skip_texts: bool = False) -> NDArray[np.float64]:
+        """Return texts derived from the column `name` as numbers; see `numbers`."""
         texts = pa.compute.utf8_trim_whitespace(texts)
         try:
             return _bounded(texts.cast(pa.float64()))
@@ -133,11 +148,11 @@ class Cells:
         return _bounded(pa.compute.cast(pa.compute.utf8_ltrim(texts, "+"), pa.float64()))
 
     def _is_comma_column(self, texts: pa.StringArray) -> bool:
-        """Whether numbers have decimal commas: some of a column do, none has a point, and no other column has numbers with points."""
+        """Return True for decimal commas: the column has some and no points, and no other column has numbers with points."""
 
         def are_like(column: pa.StringArray, pattern: str, *, every: bool) -> bool:
-            found = pa.compute.match_substring_regex(column, pattern)
-            return bool((pa.compute.all if every else pa.compute.any)(found, min_count=0).as_py())
+            matches = pa.compute.match_substring_regex(column, pattern)
+            return bool((pa.compute.all if every else pa.compute.any)(matches, min_count=0).as_py())
 
         if not are_like(texts, _COMMA_NUMBER, every=False) or are_like(texts, r"\.", every=False):
             return False
@@ -150,66 +165,96 @@ class Cells:
         return True
 
     def whole(self, *names: str, missing: int) -> NDArray[np.int64]:
-        """As `numbers`, as whole numbers; `missing` where a cell is empty. Rows with another number are noted in `is_broken`."""
-        found = self.numbers(*names)
-        usable = np.isfinite(found) & (np.abs(found) < 2**53) & (found == np.round(found))
-        other = np.flatnonzero(np.isfinite(found) & ~usable)
+        """Return a column as whole numbers, `missing` for empty cells; rows with other numbers are marked in `is_broken`. See `numbers`."""
+        numbers = self.numbers(*names)
+        usable = np.isfinite(numbers) & (np.abs(numbers) < 2**53) & (numbers == np.round(numbers))
+        other = np.flatnonzero(np.isfinite(numbers) & ~usable)
         if len(other):
             name = next(name for name in names if self.has(name))
             self._note(other, f"column {name} is not a whole number", self.text(name))
-        return np.where(usable, np.where(usable, found, 0), missing).astype(np.int64)
+        return np.where(usable, np.where(usable, numbers, 0), missing).astype(np.int64)
 
     def note_lines(self, lines: NDArray[np.int64], reasons: NDArray[np.object_]) -> None:
-        """Note why the rows of some lines cannot be read."""
+        """Record the reasons for which the rows of some lines cannot be read."""
         self.broken_reason[np.searchsorted(self.line, lines)] = reasons
 
     def _note(self, rows: NDArray[np.int64], reason: str, texts: pa.StringArray) -> None:
-        """Note why rows cannot be read, and their texts, those that have no reason yet."""
+        """Record a reason and the texts of rows that cannot be read, unless they have one."""
         rows = rows[~self.is_broken[rows]]
         self.broken_reason[rows] = reason
         self.broken_value[rows] = [shortened(text, 60) for text in texts.take(pa.array(rows)).to_pylist()]
 
     def lists(self, separator: str, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-        """A column of lists, CSR: offsets, numbers of the items, and the items, each once; empty items are left out. `separator` is a
-        regular expression."""
-        n_most = len(self) + (pa.compute.sum(pa.compute.count_substring_regex(self.text(*names), separator)).as_py() or 0)
-        REFERENCES.check(self.path, n_most, self.path.stat().st_size)
+        """Split a column of lists.
+
+        Parameters
+        ----------
+        separator : str
+            Regular expression.
+        names : str
+            The first existing column of these names is used.
+
+        Returns
+        -------
+        offsets : ndarray of int64, shape (n + 1,)
+        codes : ndarray of int64, shape (items,)
+            Indices of the items, without empty ones.
+        items : tuple of str
+            Distinct items.
+        """
+        maximum = len(self) + (pa.compute.sum(pa.compute.count_substring_regex(self.text(*names), separator)).as_py() or 0)
+        REFERENCES.check(self.path, maximum, self.path.stat().st_size)
         parts = pa.compute.split_pattern_regex(self.text(*names), separator)
         items = pa.compute.utf8_trim_whitespace(parts.flatten())
         owner = np.repeat(np.arange(len(self)), pa.compute.list_value_length(parts).to_numpy(zero_copy_only=False))
-        kept = pa.compute.not_equal(items, "").to_numpy(zero_copy_only=False)
+        is_filled = pa.compute.not_equal(items, "").to_numpy(zero_copy_only=False)
         coded = items.dictionary_encode()
-        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)[kept]
-        return offsets_of(np.bincount(owner[kept], minlength=len(self))), codes, tuple(coded.dictionary.to_pylist())
+        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)[is_filled]
+        return offsets_of(np.bincount(owner[is_filled], minlength=len(self))), codes, tuple(coded.dictionary.to_pylist())
 
     def peptides(
         self, parse: Callable[[str], NotedPeptide], texts: pa.StringArray
     ) -> tuple[NDArray[np.int64], tuple[NotedPeptide, ...], pa.StringArray]:
-        """Peptides from texts, each form read once: numbers of the rows, -1 where a text is none; the peptides; and why a row has none,
-        empty where it has one."""
+        """Parse peptides, each distinct text once.
+
+        Parameters
+        ----------
+        parse : callable
+            Raises `ValueError` for texts that are not peptides.
+        texts : pyarrow.StringArray, length n
+
+        Returns
+        -------
+        numbers : ndarray of int64, shape (n,)
+            Indices of the peptides, -1 where the text is not a peptide.
+        peptides : tuple of NotedPeptide
+            Distinct peptides.
+        reasons : pyarrow.StringArray, length n
+            Reasons for missing peptides, '' otherwise.
+        """
         coded = texts.dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        found: dict[NotedPeptide, int] = {}
+        peptides: dict[NotedPeptide, int] = {}
         number = np.full(len(coded.dictionary) + 1, -1, np.int64)
         reasons = [""] * (len(coded.dictionary) + 1)
         for code, text in enumerate(coded.dictionary.to_pylist()):
             try:
-                number[code] = found.setdefault(parse(text), len(found))
+                number[code] = peptides.setdefault(parse(text), len(peptides))
             except ValueError as error:
                 reasons[code] = f"no peptide can be read from its text: {error}"
-        return number[codes], tuple(found), pa.array(reasons, pa.string()).take(pa.array(codes))
+        return number[codes], tuple(peptides), pa.array(reasons, pa.string()).take(pa.array(codes))
 
 
 def _wrong_numbers(texts: pa.StringArray) -> NDArray[np.int64]:
-    """The rows of texts that are no numbers; null ones are."""
+    """Return the rows whose texts are not numbers; null counts as a number."""
     is_number = pa.compute.fill_null(pa.compute.match_substring_regex(texts, _NUMBER), True)
     return np.flatnonzero(~is_number.to_numpy(zero_copy_only=False))
 
 
 def _bounded(numbers: pa.Array) -> NDArray[np.float64]:
-    """Numbers, NaN where one is missing, infinite or so large that nobody can compute with it."""
-    found = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
-    return np.where(np.abs(found) < _LARGEST_NUMBER, found, np.nan)
+    """Return numbers, NaN for missing, infinite and extremely large ones."""
+    values = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.abs(values) < _LARGEST_NUMBER, values, np.nan)
 
 
 def read_cells(
@@ -221,33 +266,41 @@ def read_cells(
     joins_last: bool = False,
     columns: Sequence[str] | None = None,
 ) -> Cells:
-    """The cells of a table of tab-separated values with a line of names.
+    """Read a table of tab-separated values with a header line.
 
     Parameters
     ----------
-    begins : whether a line is that of the names, among the first of the file; lines before it are passed over. The first line when None.
-    strip : of the rows only those that begin with this text, and a tab, are read (mzTab).
-    joins_last : fields behind the last column belong to it, as proteins of Percolator do.
-    columns : the names of those that are kept, in any case, besides the last; all when None.
+    source : ByteSource
+    progress : Progress
+        Receives the file bytes read; polled for cancellation.
+    begins : callable, optional
+        Returns True for the header, among the first lines of the file; lines before it are skipped. By default the first line.
+    strip : str
+        Read only rows that begin with this text and a tab (mzTab).
+    joins_last : bool
+        True if additional fields of a row belong to the last column, as proteins in Percolator's tables do.
+    columns : sequence of str, optional
+        Names of the columns to read, in any case, in addition to the last; by default all.
 
     Raises
     ------
-    InputError : it is no such table: no names, not UTF-8, or cut off in its last row.
+    InputError
+        The file is not such a table: it has no header, is not UTF-8, or is cut off in its last row.
     """
     names: list[str] = []
     wanted = None if columns is None else {name.lower() for name in columns}
-    kept_columns: list[int] = []
-    parts_of: list[list[Any]] = []
+    selected: list[int] = []
+    column_parts: list[list[Any]] = []
     lines: list[NDArray[np.int64]] = []
     uneven: list[tuple[NDArray[np.int64], NDArray[np.object_]]] = []
     n_lines, is_ended = 0, True
-    for block in blocks(source, lambda text: text.rfind(b"\n") + 1, most=_MAXIMUM_LINE_BYTES):
+    for block in blocks(source, lambda text: text.rfind(b"\n") + 1, maximum_bytes=_MAXIMUM_LINE_BYTES):
         progress.check()
         is_ended = block.text.endswith((b"\n", b"\r")) if block.text else is_ended
         text = _decoded(source.path, block.text, n_lines)
         rows = pa.compute.split_pattern(pa.array([text], pa.large_string()), "\n").flatten().cast(pa.string())
         if rows[-1].as_py() == "":
-            rows = rows[:-1]  # behind the last line break, or an empty block
+            rows = rows[:-1]  # after the last line break, or an empty block
         number = np.arange(n_lines + 1, n_lines + len(rows) + 1)
         n_lines += len(rows)
         progress.advance(block.consumed)
@@ -259,43 +312,42 @@ def read_cells(
                 continue
             names = [name.strip().strip('"') for name in rows[at].as_py().split("\t")]
             _check_names(source.path, names, at + 1)
-            # The last one tells whether the file is cut off.
-            kept_columns = [i for i, name in enumerate(names) if wanted is None or name.lower() in wanted or i == len(names) - 1]
-            parts_of = [[] for _ in kept_columns]
+            # The last column shows if the file is cut off.
+            selected = [i for i, name in enumerate(names) if wanted is None or name.lower() in wanted or i == len(names) - 1]
+            column_parts = [[] for _ in selected]
             rows, number = rows[at + 1 :], number[at + 1 :]
         is_row = pa.compute.starts_with(rows, f"{strip}\t") if strip else pa.compute.not_equal(pa.compute.utf8_trim_whitespace(rows), "")
-        kept = is_row.to_numpy(zero_copy_only=False)
-        rows, number = rows.filter(is_row), number[kept]
+        rows, number = rows.filter(is_row), number[is_row.to_numpy(zero_copy_only=False)]
         if not len(rows):
             continue
         n = len(names)
         parts = pa.compute.split_pattern(rows, "\t", max_splits=n - 1 if joins_last else n)
         lengths = pa.compute.list_value_length(parts).to_numpy(zero_copy_only=False)
-        # Empty last cells are left out by some programs, and some add one.
+        # Some programs leave out empty last cells, and some add one.
         if (lengths != n).any():
             parts, other_lines, reasons = _evened(source.path, rows, lengths, n, number, is_ended=not block.is_last or is_ended)
             uneven.append((other_lines, reasons))
         cells = parts.flatten()
-        source.unfolding.add(CELLS, len(rows) * len(kept_columns), place=f"line {n_lines}")
-        for i, into in zip(kept_columns, parts_of, strict=True):
-            into.append(_unquoted(pa.compute.utf8_trim(cells.take(pa.array(np.arange(i, len(cells), n))), " ")))
+        source.unfolding.add(CELLS, len(rows) * len(selected), place=f"line {n_lines}")
+        for i, parts_of_column in zip(selected, column_parts, strict=True):
+            parts_of_column.append(_unquoted(pa.compute.utf8_trim(cells.take(pa.array(np.arange(i, len(cells), n))), " ")))
         lines.append(number)
     if not names:
         raise InputError(source.path, "has no line with the names of its columns", remedy="Give the table as its program wrote it")
-    whole = [pa.concat_arrays(parts) if parts else pa.array([], pa.string()) for parts in parts_of]
-    kept_names = [names[i] for i in kept_columns]
-    found = Cells(
-        source.path, kept_names, whole, np.concatenate(lines) if lines else np.empty(0, np.int64), is_ended=is_ended, progress=progress
+    whole = [pa.concat_arrays(parts) if parts else pa.array([], pa.string()) for parts in column_parts]
+    selected_names = [names[i] for i in selected]
+    table = Cells(
+        source.path, selected_names, whole, np.concatenate(lines) if lines else np.empty(0, np.int64), is_ended=is_ended, progress=progress
     )
     for other_lines, reasons in uneven:
-        found.note_lines(other_lines, reasons)
-    if kept_columns and kept_columns[-1] == len(names) - 1:
-        _tell_cut_off(found, whole[-1], progress)
-    return found
+        table.note_lines(other_lines, reasons)
+    if selected and selected[-1] == len(names) - 1:
+        _warn_cut_off(table, whole[-1], progress)
+    return table
 
 
 def _unquoted(cells: pa.Array) -> pa.Array:
-    """Return cells without the quotes around them, those within undoubled (RFC 4180); a quote at one end belongs to the text."""
+    """Remove quotes around cells, and double quotes within them (RFC 4180); a quote at one end only belongs to the text."""
     if not pa.compute.any(pa.compute.match_substring(cells, '"')).as_py():
         return cells
     is_quoted = pa.compute.match_substring_regex(cells, '(?s)^".*"$')
@@ -303,24 +355,26 @@ def _unquoted(cells: pa.Array) -> pa.Array:
     return pa.compute.if_else(is_quoted, pa.compute.utf8_trim(texts, " "), cells)
 
 
-def _tell_cut_off(cells: Cells, last: pa.StringArray, progress: Progress) -> None:
-    """Warn where the last line has no end, and nothing in the last column, as no other row: many programs write none behind the last row,
-    and some leave out empty cells, but then not of one row alone."""
+def _warn_cut_off(cells: Cells, last: pa.StringArray, progress: Progress) -> None:
+    """Warn if the last line has no line end, and is the only one with an empty last column.
+
+    Many programs write no line end after the last row. Some leave out empty cells, but then not in one row only.
+    """
     if cells.is_ended or not len(cells):
         return
     is_empty = pa.compute.equal(last, "").to_numpy(zero_copy_only=False)
     if is_empty[-1] and not is_empty[:-1].any():
-        reason = f"has nothing in column {shortened(cells.names[-1])}, as no other, and no end: the file may be cut off"
-        progress.message(f"{cells.path}: line {cells.line[-1]}, the last, {reason}", "warning")
+        reason = f"is the only one without a value in column {shortened(cells.names[-1])}, and has no line end: the file may be cut off"
+        progress.message(f"{cells.path}: the last line, {cells.line[-1]}, {reason}", "warning")
 
 
 def _decoded(path: Path, text: bytes, n_lines: int) -> str:
     try:
-        found = text.removeprefix(b"\xef\xbb\xbf").decode() if n_lines == 0 else text.decode()
+        decoded = text.removeprefix(b"\xef\xbb\xbf").decode() if n_lines == 0 else text.decode()
     except UnicodeDecodeError as error:
         line = n_lines + text.count(b"\n", 0, error.start) + 1
         raise InputError(path, "the text is not UTF-8", place=f"line {line}", remedy="Save it as UTF-8") from None
-    return found.replace("\r\n", "\n").replace("\r", "\n") if "\r" in found else found
+    return decoded.replace("\r\n", "\n").replace("\r", "\n") if "\r" in decoded else decoded
 
 
 def _check_names(path: Path, names: list[str], line: int) -> None:
@@ -335,21 +389,29 @@ def _check_names(path: Path, names: list[str], line: int) -> None:
 def _evened(
     path: Path, rows: pa.StringArray, lengths: NDArray[np.int64], n: int, number: NDArray[np.int64], *, is_ended: bool
 ) -> tuple[Any, NDArray[np.int64], NDArray[np.object_]]:
-    """The cells of rows, with empty ones where some end before the last column; lines of rows with too few or too many, and the reasons.
+    """Return the cells of rows with empty ones added at their ends, and the lines with too few or too many, with the reasons.
 
-    `is_ended`: whether the last row has an end; of one that has none it is likelier that the file was cut off in it.
+    Parameters
+    ----------
+    n : int
+        Number of columns.
+    number : ndarray of int64
+        Line of each row.
+    is_ended : bool
+        True if the last row has a line end; without one, the file was probably cut off in it.
 
     Raises
     ------
-    InputError : the file is cut off in its last row.
+    InputError
+        The file is cut off in its last row.
     """
     split = [line.split("\t") for line in rows.filter(pa.array(lengths != n)).to_pylist()]
     reasons = {k: f"has {k} cells where there are {n} columns" for k in set(map(len, split))}
-    least = n - max(1, int(n * _LEFT_OUT))
+    minimum = n - max(1, int(n * _MAXIMUM_MISSING))
     lines = number[lengths != n]
     if not is_ended and len(lines) and lines[-1] == number[-1] and len(split[-1]) < n - 1:
-        raise InputError(path, reasons[len(split[-1])], place=f"line {lines[-1]}", remedy="Is the file cut off? Copy it again")
-    is_uneven = [len(cells) < least or any(cells[n:]) for cells in split]
-    found = np.array([reasons[len(cells)] for cells in split], np.object_)[is_uneven]
+        raise InputError(path, reasons[len(split[-1])], place=f"line {lines[-1]}", remedy="Copy it again: the file may be cut off")
+    is_uneven = [len(cells) < minimum or any(cells[n:]) for cells in split]
+    uneven_reasons = np.array([reasons[len(cells)] for cells in split], np.object_)[is_uneven]
     evened = pa.array([line.split("\t")[:n] + [""] * (n - len(line.split("\t"))) for line in rows.to_pylist()], pa.list_(pa.string()))
-    return pa.compute.list_slice(evened, 0, n), lines[is_uneven], found
+    return pa.compute.list_slice(evened, 0, n), lines[is_uneven], uneven_reasons

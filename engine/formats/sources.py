@@ -1,4 +1,4 @@
-"""Bytes of a file, plain or gzipped, in blocks that end between two records."""
+"""Read a file, plain or gzipped, in blocks that end between two records."""
 
 from __future__ import annotations
 
@@ -15,27 +15,32 @@ from proteoscope.engine.unfolding import PACKED_BYTES, Unfolding
 __all__ = ["BLOCK_BYTES", "DATA_FOLDERS", "Block", "ByteSource", "blocks"]
 
 BLOCK_BYTES = 2 << 20
-"""What a reader makes of a block takes many times its room, in each of its threads."""
+"""Readers need many times this much memory, in each of their threads."""
 MAXIMUM_RECORD_BYTES = 64 << 20
-"""A spectrum of two million points, as base64 of doubles that are not packed, takes 43 MB."""
+"""A spectrum of two million points takes 43 MB as base64 of uncompressed doubles."""
 _COMPRESSED_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 DATA_FOLDERS = {
     ".d": ("a Bruker or Agilent run", "Convert it to mzML with msconvert (ProteoWizard)"),
     ".raw": ("a Waters run", "Convert it to mzML with msconvert (ProteoWizard)"),
 }
-"""Folders that hold one measurement, by their suffixes: what they are, and what to do."""
+"""Suffixes of folders that hold one measurement, with descriptions and remedies."""
 
 
 class ByteSource:
-    """A file opened for reading, unpacked on the way where its content (not its name) is gzip.
+    """A file opened for reading, decompressed on the fly if its content (not its name) is gzip.
 
-    Raises `InputError` where the file is missing, unreadable, a folder, a pipe or a device, or empty, and, while reading, where gzip data
-    are damaged, cut off or unpack to more than `proteoscope.engine.unfolding.PACKED_BYTES` allows.
+    Raises `InputError` if the file is missing, unreadable, a folder, a pipe or a device, or empty, and, while reading, if gzip data are
+    damaged, cut off or unpack to more than `proteoscope.engine.unfolding.PACKED_BYTES` allows.
 
     Attributes
     ----------
-    size : bytes of the file on the disk. unfolding : counts of what its reader makes of it.
+    size : int
+        Size of the file on disk, bytes.
+    unfolding : Unfolding
+        Counts of the items that the reader makes of the file.
+    consumed : int
+        Bytes of the file itself (not decompressed) read so far.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -43,22 +48,21 @@ class ByteSource:
         try:
             facts = self.path.stat()
             if stat.S_ISDIR(facts.st_mode):
-                what, remedy = DATA_FOLDERS.get(self.path.suffix.lower(), ("not a file", "Give the files in it, one by one"))
-                raise InputError(path, f"is a folder: {what}", remedy=remedy)
+                description, remedy = DATA_FOLDERS.get(self.path.suffix.lower(), ("not a file", "Give the files in it, one by one"))
+                raise InputError(path, f"is a folder: {description}", remedy=remedy)
             if not stat.S_ISREG(facts.st_mode):
-                # Opening a pipe waits for somebody who writes to it.
+                # Opening a pipe blocks until another process writes to it.
                 raise InputError(path, "is a pipe or a device, which cannot be read twice", remedy="Give a file")
             self._file = self.path.open("rb", buffering=0)
             self.size = facts.st_size
         except ValueError:
-            raise InputError(path, "is no name of a file", remedy="Check the name and the folder") from None
+            raise InputError(path, "is not a valid file name", remedy="Check the name and the folder") from None
         except FileNotFoundError:
             raise InputError(path, "there is no such file", remedy="Check the name and the folder") from None
         except OSError as error:
             raise InputError(path, f"cannot be opened ({error.strerror or error})", remedy="Check that you may read it") from None
         self.unfolding = Unfolding(path, self.size)
         self.consumed = 0
-        """Bytes of the file itself (not unpacked) taken so far."""
         self._unpacked = bytearray()
         self._finished = False
         start = self._file_bytes(2)
@@ -82,41 +86,41 @@ class ByteSource:
         self._file.close()
 
     def peek(self, n: int) -> bytes:
-        """The next `n` bytes (fewer at the end), which stay to be read."""
+        """Return the next `n` bytes (fewer at the end) without consuming them."""
         self._fill(n)
         return bytes(self._unpacked[:n])
 
     def read(self, n: int) -> bytes:
-        """The next `n` bytes, fewer at the end, none after it."""
+        """Return the next `n` bytes, fewer at the end, none after it."""
         if self._unpacker is None and not self._unpacked:
             return self._plain_bytes(n)
         self._fill(n)
-        taken = bytes(memoryview(self._unpacked)[:n])
+        data = bytes(memoryview(self._unpacked)[:n])
         del self._unpacked[:n]
-        return taken
+        return data
 
     def _plain_bytes(self, n: int) -> bytes:
-        """The next bytes of a file that is not packed, without a copy of them."""
-        piece = b"" if self._finished else self._file_bytes(n)
-        while len(piece) < n and not self._finished:
-            more = self._file_bytes(n - len(piece))
+        """Return the next bytes of an uncompressed file, without a copy."""
+        chunk = b"" if self._finished else self._file_bytes(n)
+        while len(chunk) < n and not self._finished:
+            more = self._file_bytes(n - len(chunk))
             self._finished = not more
-            piece += more
-        return piece
+            chunk += more
+        return chunk
 
     def _fill(self, n: int) -> None:
         while len(self._unpacked) < n and not self._finished:
             missing = n - len(self._unpacked)
             if self._unpacker is None:
-                piece = self._file_bytes(missing)
-                self._finished = not piece
-                self._unpacked += piece
+                chunk = self._file_bytes(missing)
+                self._finished = not chunk
+                self._unpacked += chunk
             else:
                 self._unpacked += self._inflated(missing)
 
     def _file_bytes(self, n: int) -> bytes:
         try:
-            piece = self._file.read(n) or b""
+            chunk = self._file.read(n) or b""
         except OSError as error:
             raise InputError(
                 self.path,
@@ -124,11 +128,11 @@ class ByteSource:
                 place=f"byte {self.consumed}",
                 remedy="Check the disk, copy it again",
             ) from None
-        self.consumed += len(piece)
-        return piece
+        self.consumed += len(chunk)
+        return chunk
 
-    def _inflated(self, most: int) -> bytes:
-        """The next unpacked bytes, `most` at most; a gzip file may consist of several members one after the other, and end in zeros."""
+    def _inflated(self, limit: int) -> bytes:
+        """Return the next decompressed bytes, at most `limit`; a gzip file may have several members, and end in zeros."""
         assert self._unpacker is not None
         packed = self._packed or self._file_bytes(_COMPRESSED_BYTES)
         is_end = self._finished = not packed
@@ -139,25 +143,32 @@ class ByteSource:
                 return b""
             self._unpacker = zlib.decompressobj(31)
         try:
-            piece = self._unpacker.decompress(packed, most)
+            chunk = self._unpacker.decompress(packed, limit)
         except zlib.error:
             raise InputError(
                 self.path, "the gzip data are damaged", place=f"before byte {self.consumed}", remedy="Copy or download it again"
             ) from None
         self._packed = self._unpacker.unused_data if self._unpacker.eof else self._unpacker.unconsumed_tail
         if is_end:
-            if not piece and not self._unpacker.eof:
+            if not chunk and not self._unpacker.eof:
                 raise InputError(self.path, "the gzip file is cut off", place=f"byte {self.consumed}", remedy="Copy or download it again")
-            self._finished = not piece  # the unpacker may hold more back
-        self.unfolding.add(PACKED_BYTES, len(piece), place=f"before byte {self.consumed}")
-        return piece
+            self._finished = not chunk  # the decompressor may have more output
+        self.unfolding.add(PACKED_BYTES, len(chunk), place=f"before byte {self.consumed}")
+        return chunk
 
 
 @dataclass(frozen=True)
 class Block:
     """A part of a file that begins and ends between records.
 
-    `start`: the byte of the (unpacked) file where it begins; `consumed`: the bytes of the file taken for it.
+    Attributes
+    ----------
+    text : bytes
+    start : int
+        Offset in the decompressed file.
+    is_first, is_last : bool
+    consumed : int
+        Bytes of the file read for the block.
     """
 
     text: bytes
@@ -168,32 +179,44 @@ class Block:
 
 
 def blocks(
-    source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BYTES, *, most: int = MAXIMUM_RECORD_BYTES
+    source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BYTES, *, maximum_bytes: int = MAXIMUM_RECORD_BYTES
 ) -> Iterator[Block]:
     """Cut a file into blocks of about `size` bytes.
 
-    `cut` says behind which byte of a text a record ends (the last such place, 0: nowhere); a block grows until there is one, or until it
-    is longer than `most` bytes, which is an `InputError`.
+    Parameters
+    ----------
+    source : ByteSource
+    cut : callable
+        Returns the end of the last complete record of a text, or 0. A block grows until there is one.
+    size : int
+        Block size, bytes.
+    maximum_bytes : int
+        Maximum size of a block, bytes.
+
+    Raises
+    ------
+    InputError
+        A record is longer than `maximum_bytes` bytes.
     """
-    carried, start, taken, is_first = b"", 0, 0, True
+    carried, start, consumed_before, is_first = b"", 0, 0, True
     while True:
-        piece = source.read(max(size, len(carried)))
-        consumed, taken = source.consumed - taken, source.consumed
-        if not piece:
+        chunk = source.read(max(size, len(carried)))
+        consumed, consumed_before = source.consumed - consumed_before, source.consumed
+        if not chunk:
             yield Block(carried, start, is_first, True, consumed)
             return
-        text = carried + piece if carried else piece
+        text = carried + chunk if carried else chunk
         end = cut(text)
         carried = text[end:]
         if end:
             yield Block(text[:end], start, is_first, False, consumed)
             start, is_first = start + end, False
-        elif len(text) > most:
+        elif len(text) > maximum_bytes:
             raise InputError(
                 source.path,
-                f"no record ends within {most >> 20} MB",
+                f"no record ends within {maximum_bytes >> 20} MB",
                 place=f"after byte {start}",
-                remedy="Is it what its beginning looks like? Convert or download it again",
+                remedy="Check its format, and convert or download it again",
             )
         else:
-            taken -= consumed  # told with the block that these bytes end up in
+            consumed_before -= consumed  # counted with the block that these bytes end up in

@@ -1,10 +1,10 @@
-"""What a file of spectra is of, by its beginning: analysers, fragmentation, and whether masses are exact or those of an ion trap.
+"""Properties of a file of spectra from its beginning: analysers, fragmentation, and mass accuracy (exact or ion trap).
 
-What a file says of its instrument is told, and is not always so: converters name the analyser of the survey scans alone. So fragments
-are judged by the scan's own description where there is one (``FTMS``, ``ITMS``), and else by the peaks. Two peaks of an ion trap stand
-no nearer to each other than it can tell apart, and isotope peaks scatter about 1.00336 Th by what it errs; those of an exact analyser
-stand anywhere, and isotope peaks at that distance. Precursors are judged by their masses: those of peptides lie near multiples of
-1.000495 Da (Mann 1995), which masses that err by half a dalton do not.
+A file's description of its instrument is not always reliable: converters name the analyser of the MS1 scans only. Fragments are
+therefore classified by the scan's own description, if there is one (``FTMS``, ``ITMS``), and otherwise by the peaks. In ion traps, two
+peaks are never closer than the resolution, and distances of isotope peaks scatter around 1.00336 Th by the mass error; in exact
+analysers peaks have any distance, and isotope peaks exactly that one. Precursors are classified by their masses: those of peptides lie
+near multiples of 1.000495 Da (Mann 1995), unless they are wrong by half a dalton.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.label_evidence import LabelEvidence, detect_label
-from proteoscope.engine.formats.reading import parser_of
+from proteoscope.engine.formats.reading import create_parser
 from proteoscope.engine.formats.sources import ByteSource, blocks
 from proteoscope.engine.formats.spectrum_blocks import ParsedBlock
 
 __all__ = ["Exactness", "SpectraContent", "fragment_exactness", "precursor_exactness", "spectra_content"]
 
 Exactness = Literal["", "exact", "ion trap"]
-"""How masses are measured; empty where it cannot be told."""
+"""Type of mass measurement, '' if unknown."""
 
 _MAXIMUM_SPECTRA, _MAXIMUM_BYTES, _BLOCK = 300, 1 << 24, 1 << 20
 _ANALYSERS = {
@@ -51,25 +51,36 @@ _COUNT = re.compile(rb'<spectrumList[^>]{0,400}?count="(\d{1,12})"|<msRun[^>]{0,
 _ISOTOPE, _NEAR, _TIGHT, _APART = 1.00336, 0.1, 0.006, 0.25
 _ENOUGH_GAPS, _ENOUGH_PRECURSORS = 100, 30
 _EXACT_SHARE, _TRAP_SHARE = 0.18, 0.12
-"""Of gaps within `_NEAR` of an isotope's, those within `_TIGHT`: .06 in ion traps, which is chance, .27 to .48 elsewhere."""
+"""Share of the gaps within `_NEAR` of an isotope's that are within `_TIGHT`: .06 in ion traps, as by chance; .27 to .48 elsewhere."""
 _EXACT_APART, _TRAP_APART = 0.01, 0.003
-"""Of all gaps, those below `_APART`: none in ion traps, .05 to .13 elsewhere."""
+"""Share of all gaps below `_APART`: none in ion traps, .05 to .13 elsewhere."""
 _CLUSTER, _PROTON = 1.000495, 1.00727646688
 _EXACT_SPREAD, _TRAP_SPREAD = 0.15, 0.23
-"""Standard deviation of precursors about the multiples, in units of one: .29 is that of masses that lie anywhere."""
+"""Standard deviation of precursors from the multiples, in multiples: .29 for random masses."""
 
 
 @dataclass(frozen=True)
 class SpectraContent:
-    """What a file of spectra is of.
+    """Properties of a file of spectra.
 
     Attributes
     ----------
-    analysers, fragmentation : that the file names, in its order. is_maldi : whether it says so.
-    fragments, precursors : how their masses are measured.
-    n_spectra : in the file, where it says so, else 0. n_looked_at, n_ms2 : spectra of its beginning, and those of level 2 among them.
-    singly_charged : share of singly charged ones of the precursors whose charge is known; 0 where none is.
-    label : isobaric label, by reporter ions and y1 ions. name : of the file.
+    analysers, fragmentation : tuple of str
+        Named in the file, in its order.
+    is_maldi : bool
+        True if the file names MALDI.
+    fragments, precursors : Exactness
+        Type of their mass measurement.
+    n_spectra : int
+        Number declared in the file, or 0.
+    n_looked_at, n_ms2 : int
+        Number of inspected spectra, and of those of level 2.
+    singly_charged : float
+        Share of singly charged precursors among those of known charge, or 0.
+    label : LabelEvidence
+        Isobaric label, from reporter ions and y1 ions.
+    name : str
+        Name of the file.
     """
 
     analysers: tuple[str, ...] = ()
@@ -86,7 +97,7 @@ class SpectraContent:
 
     @property
     def text(self) -> str:
-        """As ``orbitrap; HCD; exact fragments; MS1 and MS2, 1,684 spectra``."""
+        """Summary such as ``orbitrap; HCD; exact fragments; MS1 and MS2, 1,684 spectra``."""
         levels = "MS2 only" if self.n_ms2 == self.n_looked_at else "MS1 and MS2"
         fragments = {"exact": "exact fragments", "ion trap": "ion-trap fragments"}.get(self.fragments, "")
         count = f"{self.n_spectra:,} spectra" if self.n_spectra else ""
@@ -96,18 +107,19 @@ class SpectraContent:
 
 
 def spectra_content(path: Path) -> SpectraContent | None:
-    """What a file of spectra is of, by its first spectra; None where it cannot be read, or is a vendor's, to be converted first."""
+    """Return the properties of a file of spectra from its first spectra; None if it cannot be read, or has to be converted first."""
     try:
         with ByteSource(path) as source:
-            parser = parser_of(source, takes_negative=True)
+            parser = create_parser(source, takes_negative=True)
             parsed: list[ParsedBlock] = []
             texts: list[bytes] = []
-            for block in blocks(source, parser.cut, _BLOCK, most=_MAXIMUM_BYTES):
+            for block in blocks(source, parser.cut, _BLOCK, maximum_bytes=_MAXIMUM_BYTES):
                 if block.is_first:
                     parser.begin(block)
                 parsed.append(parser.parse(block, "auto"))
                 texts.append(block.text)
-                if sum(len(one.offsets) - 1 for one in parsed) >= _MAXIMUM_SPECTRA or block.start + len(block.text) >= _MAXIMUM_BYTES:
+                n_parsed = sum(len(parsed_block.offsets) - 1 for parsed_block in parsed)
+                if n_parsed >= _MAXIMUM_SPECTRA or block.start + len(block.text) >= _MAXIMUM_BYTES:
                     break
     except (ProteoscopeError, OSError):
         return None
@@ -116,59 +128,60 @@ def spectra_content(path: Path) -> SpectraContent | None:
 
 def _content(parsed: list[ParsedBlock], text: bytes, name: str) -> SpectraContent:
     terms = dict.fromkeys(_TERM.findall(text))
-    analysers = list(dict.fromkeys(_ANALYSERS[one] for one in terms if one in _ANALYSERS))
-    fragmentation = filter(None, dict.fromkeys(activation_names(np.concatenate([one.activation for one in parsed]))))
+    analysers = list(dict.fromkeys(_ANALYSERS[term] for term in terms if term in _ANALYSERS))
+    fragmentation = filter(None, dict.fromkeys(activation_names(np.concatenate([block.activation for block in parsed]))))
     is_maldi = _MALDI in text
     for analyser, ionisation in dict.fromkeys(_MZXML.findall(text)):
         if analyser:
             analysers.append(_plain(analyser))
         is_maldi = is_maldi or b"maldi" in ionisation.lower() or b"matrix" in ionisation.lower()
     filters = _FILTER.findall(text)
-    of_fragments = {kind for kind, level in filters if level not in (b"", b"1")}
-    of_precursors = {kind for kind, level in filters if level in (b"", b"1")}
-    fragments = _by_filter(of_fragments) or fragment_exactness([(one.mz, one.offsets) for one in parsed])
-    charges = np.concatenate([one.charge_mask for one in parsed])
-    precursors = precursor_exactness(np.concatenate([one.precursor_mz for one in parsed]), charges)
-    known = charges[charges > 1]
-    count = next((int(one or other) for one, other in _COUNT.findall(text)), 0)
-    label = detect_label([(one.mz, one.intensity, one.offsets) for one in parsed], is_exact=fragments == "exact")
+    fragment_scans = {kind for kind, level in filters if level not in (b"", b"1")}
+    precursor_scans = {kind for kind, level in filters if level in (b"", b"1")}
+    fragments = _by_filter(fragment_scans) or fragment_exactness([(block.mz, block.offsets) for block in parsed])
+    charges = np.concatenate([block.charge_mask for block in parsed])
+    precursors = precursor_exactness(np.concatenate([block.precursor_mz for block in parsed]), charges)
+    charged = charges[charges > 1]
+    count = next((int(mzml_count or mzxml_count) for mzml_count, mzxml_count in _COUNT.findall(text)), 0)
+    label = detect_label([(block.mz, block.intensity, block.offsets) for block in parsed], is_exact=fragments == "exact")
     return SpectraContent(
         tuple(dict.fromkeys(analysers)),
         tuple(fragmentation),
         is_maldi,
         fragments,
-        precursors or _by_filter(of_precursors) or _by_name(analysers),
+        precursors or _by_filter(precursor_scans) or _by_name(analysers),
         count,
-        sum(one.n_spectra for one in parsed),
+        sum(block.n_spectra for block in parsed),
         len(charges),
-        float((known == 2).mean()) if len(known) else 0.0,
+        float((charged == 2).mean()) if len(charged) else 0.0,
         label,
         name,
     )
 
 
 def _plain(text: bytes) -> str:
-    return "".join(letter for letter in text.decode("utf-8", "replace") if letter.isprintable())
+    return "".join(character for character in text.decode("utf-8", "replace") if character.isprintable())
 
 
 def _by_filter(kinds: set[bytes]) -> Exactness:
-    """What the descriptions of scans say, where all of them say the same."""
+    """Return the type of mass measurement if the descriptions of all scans agree."""
     return "" if not kinds else "ion trap" if kinds == {b"ITMS"} else "" if b"ITMS" in kinds else "exact"
 
 
 def _by_name(analysers: list[str]) -> Exactness:
     named = {name.lower() for name in analysers}
-    if named & {one.lower() for one in _EXACT_ANALYSERS}:
+    if named & {name.lower() for name in _EXACT_ANALYSERS}:
         return "exact"
-    return "ion trap" if named and all("trap" in one and "orbi" not in one for one in named) else ""
+    return "ion trap" if named and all("trap" in name and "orbi" not in name for name in named) else ""
 
 
 def fragment_exactness(peaks: list[tuple[NDArray[np.float64], NDArray[np.int64]]]) -> Exactness:
-    """How fragments were measured, by the distances of neighbouring peaks.
+    """Classify the mass measurement of fragments by the distances of neighbouring peaks.
 
     Parameters
     ----------
-    peaks : of some blocks, m/z ascending in each spectrum, and the (n + 1,) offsets of its n spectra.
+    peaks : list of (ndarray, ndarray)
+        Blocks of spectra: m/z, ascending in each spectrum, and the (n + 1,) offsets of n spectra.
     """
     gaps = [np.empty(0)]
     for mz, offsets in peaks:
@@ -186,11 +199,14 @@ def fragment_exactness(peaks: list[tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def precursor_exactness(precursor_mz: NDArray[np.float64], charge_mask: NDArray[np.uint32]) -> Exactness:
-    """How precursors were measured, by how near their masses lie to where those of peptides do.
+    """Classify the mass measurement of precursors by their distances from the usual masses of peptides.
 
     Parameters
     ----------
-    precursor_mz : (n,) thomson. charge_mask : (n,) uint32, bits of the charges that each may have; those with one count.
+    precursor_mz : ndarray of float64, shape (n,)
+        Thomson.
+    charge_mask : ndarray of uint32, shape (n,)
+        Bits of the possible charges; only precursors with one charge are used.
     """
     charge = np.log2(np.maximum(charge_mask & ~np.uint32(1), 1))
     is_known = (charge >= 1) & (charge == np.floor(charge)) & np.isfinite(precursor_mz)

@@ -1,4 +1,4 @@
-"""Spectra of one block of a file: what each format's parser makes, and the steps that all of them share."""
+"""Parsed spectra of a block of a file, and the steps that the parsers of all formats share."""
 
 from __future__ import annotations
 
@@ -27,55 +27,56 @@ __all__ = [
     "MAXIMUM_SCAN",
     "NEGATIVE",
     "QUIET_REMARKS",
-    "SHOWN_FAULTS",
-    "Fault",
-    "FaultCode",
+    "SHOWN_ISSUES",
+    "IgnoredPeaks",
+    "IssueCode",
     "Mode",
     "NoiseSamples",
     "Origin",
     "ParsedBlock",
     "RemarkCode",
+    "SpectrumIssue",
     "SpectrumParser",
     "SpectrumTable",
     "charge_bits",
     "finish",
-    "polarity_of",
+    "parse_polarity",
     "remark_text",
 ]
 
-# Bounds of what a spectrum can be: far beyond every instrument, and well within what the searches can count with.
+# Bounds of valid spectra: far beyond every instrument, and well within the numbers that the searches can represent.
 HIGHEST_CHARGE = 31
 MAXIMUM_MZ = 1e5
-"""Thomson. Whole viruses are measured at a third of it."""
+"""Maximum m/z, thomson. Whole viruses are measured at a third of it."""
 MINIMUM_MZ = 1e-3
-"""Thomson. What lies below is no ion: it fills up an array, as zeros do, and is left out."""
+"""Minimum m/z, thomson. Smaller values are not ions: they fill up arrays, as zeros do, and are left out."""
 MAXIMUM_INTENSITY = 1e30
 MAXIMUM_SECONDS = 1e7
-"""A run of four months."""
+"""Maximum retention time: four months."""
 MAXIMUM_PEAKS = 1 << 21
-"""Of one spectrum; a profile of a time-of-flight instrument has some hundred thousand points."""
+"""Maximum number of peaks of a spectrum; a profile of a time-of-flight instrument has some hundred thousand points."""
 MAXIMUM_NAME_BYTES = 1 << 14
-"""Of a spectrum's name, which stands in every line of the results."""
+"""Maximum length of a spectrum's name, which each row of the results contains."""
 MAXIMUM_SCAN = 10**15
 _SAME_PRECURSOR = 1e-4
-"""Thomson: precursors of a spectrum nearer to each other are the same ion."""
+"""Precursors of a spectrum closer than this, thomson, are the same ion."""
 NEGATIVE = 1
-"""Bit 0 among those of charges: the ions are negative."""
+"""Bit 0 of a charge mask: the ions are negative."""
 _MAXIMUM_CHARGE_BYTES = 1000
 _CHARGE = re.compile(rb"([-+]?)(\d+)(?:\.0*)?([-+]?)")
 _CHARGE_SEPARATOR = re.compile(rb"\s*(?:[,;/&]|\band\b|\bor\b|\s)\s*", re.IGNORECASE)
 
 
 class Mode(IntEnum):
-    """Values of a spectrum's peaks."""
+    """Type of a spectrum's peaks."""
 
     UNKNOWN = 0
     CENTROID = 1
     PROFILE = 2
 
 
-class FaultCode(IntEnum):
-    """Faults of one spectrum."""
+class IssueCode(IntEnum):
+    """Reasons for which a spectrum cannot be used."""
 
     NONE = 0
     NUMBER = 1
@@ -102,40 +103,40 @@ class FaultCode(IntEnum):
 
 
 _AGAIN = "Correct it there, or convert the raw data again"
-_REASONS: dict[FaultCode, tuple[str, str]] = {
-    FaultCode.NUMBER: ("a number cannot be read", _AGAIN),
-    FaultCode.NO_PRECURSOR: ("the precursor m/z is missing or not positive", "Convert the raw data with their precursors to search it"),
-    FaultCode.CHARGE: (f"the charge is not a whole number from 1 to {HIGHEST_CHARGE}", "Correct the charge in the file to search it"),
-    FaultCode.NEGATIVE: ("its ions are negative, and only positive ions are searched for peptides", "Compare it with a spectral library"),
-    FaultCode.UNCLOSED: ("the spectrum has no end", "Copy or convert the file again"),
-    FaultCode.LINE: ("the line is neither a peak nor a known entry", _AGAIN),
-    FaultCode.NO_INTENSITY: ("a peak has no intensity", _AGAIN),
-    FaultCode.XML: ("the XML is broken", _AGAIN),
-    FaultCode.BASE64: ("the base64 text of a peak array is broken", _AGAIN),
-    FaultCode.ZLIB: ("the zlib data of a peak array are broken", _AGAIN),
-    FaultCode.NUMPRESS: ("the numpress data of a peak array are broken", _AGAIN),
-    FaultCode.LENGTHS: ("a peak array does not have as many values as the spectrum says", _AGAIN),
-    FaultCode.UNSUPPORTED: ("a peak array is in an unknown encoding", "Convert the file with 32 or 64 bit floats and zlib"),
-    FaultCode.NO_ARRAY: ("the m/z or the intensity array is missing", _AGAIN),
-    FaultCode.MZ: (f"the precursor m/z is larger than {MAXIMUM_MZ:,.0f}", _AGAIN),
-    FaultCode.PEAK: (f"a peak has an m/z larger than {MAXIMUM_MZ:,.0f} or an intensity larger than {MAXIMUM_INTENSITY:g}", _AGAIN),
-    FaultCode.TIME: (f"the retention time is beyond {MAXIMUM_SECONDS:,.0f} seconds", _AGAIN),
-    FaultCode.PEAKS: (f"the spectrum has more than {MAXIMUM_PEAKS:,} peaks", "Centroid it, or leave it out"),
-    FaultCode.NAME: (f"the spectrum's name is longer than {MAXIMUM_NAME_BYTES:,} bytes", "Shorten its title"),
-    FaultCode.DECIMAL_COMMA: (
+_REASONS: dict[IssueCode, tuple[str, str]] = {
+    IssueCode.NUMBER: ("a number cannot be read", _AGAIN),
+    IssueCode.NO_PRECURSOR: ("the precursor m/z is missing or not positive", "Convert the raw data with their precursors to search it"),
+    IssueCode.CHARGE: (f"the charge is not a whole number from 1 to {HIGHEST_CHARGE}", "Correct the charge in the file to search it"),
+    IssueCode.NEGATIVE: ("its ions are negative; peptides are searched with positive ions only", "Compare it with a spectral library"),
+    IssueCode.UNCLOSED: ("the spectrum has no end", "Copy or convert the file again"),
+    IssueCode.LINE: ("the line is neither a peak nor a known entry", _AGAIN),
+    IssueCode.NO_INTENSITY: ("a peak has no intensity", _AGAIN),
+    IssueCode.XML: ("the XML is broken", _AGAIN),
+    IssueCode.BASE64: ("the base64 text of a peak array is broken", _AGAIN),
+    IssueCode.ZLIB: ("the zlib data of a peak array are broken", _AGAIN),
+    IssueCode.NUMPRESS: ("the numpress data of a peak array are broken", _AGAIN),
+    IssueCode.LENGTHS: ("a peak array does not have as many values as the spectrum says", _AGAIN),
+    IssueCode.UNSUPPORTED: ("a peak array is in an unknown encoding", "Convert the file with 32 or 64 bit floats and zlib"),
+    IssueCode.NO_ARRAY: ("the m/z or the intensity array is missing", _AGAIN),
+    IssueCode.MZ: (f"the precursor m/z is larger than {MAXIMUM_MZ:,.0f}", _AGAIN),
+    IssueCode.PEAK: (f"a peak has an m/z larger than {MAXIMUM_MZ:,.0f} or an intensity larger than {MAXIMUM_INTENSITY:g}", _AGAIN),
+    IssueCode.TIME: (f"the retention time is beyond {MAXIMUM_SECONDS:,.0f} seconds", _AGAIN),
+    IssueCode.PEAKS: (f"the spectrum has more than {MAXIMUM_PEAKS:,} peaks", "Centroid it, or leave it out"),
+    IssueCode.NAME: (f"the spectrum's name is longer than {MAXIMUM_NAME_BYTES:,} bytes", "Shorten its title"),
+    IssueCode.DECIMAL_COMMA: (
         "a number has a comma, and other numbers of the file have decimal points",
         "Write all numbers with decimal points",
     ),
-    FaultCode.CONTRADICTION: ("two lines give different values of the same entry", "Delete the wrong line"),
+    IssueCode.CONTRADICTION: ("two lines give different values of the same entry", "Delete the wrong line"),
 }
 
 
 class RemarkCode(IntEnum):
-    """Messages about spectra that are read."""
+    """Messages about spectra that are read in an unusual way."""
 
     CHARGES_DIFFER = 0
     SCAN_UNKNOWN = 1
-    SURVEY = 2
+    MS1 = 2
     WINDOW_CENTRE = 3
     FAR_MASS = 4
     WINDOW_TARGET = 5
@@ -146,7 +147,7 @@ class RemarkCode(IntEnum):
 _REMARKS: dict[RemarkCode, str] = {
     RemarkCode.CHARGES_DIFFER: "{n} with another charge after PEPMASS than in CHARGE, where that after PEPMASS is used",
     RemarkCode.SCAN_UNKNOWN: "{n} whose SCANS is not a number, so that their scan numbers are unknown",
-    RemarkCode.SURVEY: "{n} of MSLEVEL=1 left out, since only spectra of fragments are read",
+    RemarkCode.MS1: "{n} of MSLEVEL=1 left out, since only spectra of fragments are read",
     RemarkCode.WINDOW_CENTRE: "{n} whose S line differs from their Z lines, where the masses of the Z lines are used",
     RemarkCode.FAR_MASS: (
         "{n} whose Z line gives an m/z more than 5 Th from their S line, where the S line is used, and searches for peptides try both;"
@@ -158,24 +159,44 @@ _REMARKS: dict[RemarkCode, str] = {
 }
 
 
-QUIET_REMARKS = frozenset({RemarkCode.SURVEY, RemarkCode.WINDOW_TARGET})
-"""Remarks on what files of that kind usually have."""
+QUIET_REMARKS = frozenset({RemarkCode.MS1, RemarkCode.WINDOW_TARGET})
+"""Remarks on usual properties of files, logged as information."""
 
 
 def remark_text(code: RemarkCode, n: int, place: str) -> str:
-    """Return a remark on `n` spectra, the first of them at a place of the file, as a message has it."""
+    """Return the message for a remark on `n` spectra.
+
+    Parameters
+    ----------
+    code : RemarkCode
+    n : int
+        Number of spectra.
+    place : str
+        Place of the first of them in the file.
+    """
     return f"{_REMARKS[code].format(n=counted(n, 'spectrum', 'spectra'))}; the first: {place}"
 
 
-SHOWN_FAULTS = 3
-"""Spectra that were left out and are named in a message; the others are counted."""
+SHOWN_ISSUES = 3
+"""Maximum number of skipped spectra that a message names; all are counted."""
 
 
 @dataclass(frozen=True)
-class Fault:
-    """A fault in a block: where (a spectrum's name, or a line counted in the block), what, and what to do.
+class SpectrumIssue:
+    """Reason for which a spectrum or a file cannot be used.
 
-    `is_fatal`: the file as a whole is in doubt; else one spectrum can be left out.
+    Attributes
+    ----------
+    reason : str
+        Problem.
+    spectrum : str
+        Name of the spectrum, or another place in the file; '' if `line` gives the place.
+    line : int
+        Line, counted from the block's beginning, from 1; 0 if unknown.
+    remedy : str
+        What the user can do.
+    is_fatal : bool
+        True if the file as a whole is damaged; otherwise one spectrum can be left out.
     """
 
     reason: str
@@ -185,28 +206,52 @@ class Fault:
     is_fatal: bool = False
 
     @classmethod
-    def of(cls, code: int, *, spectrum: str = "", line: int = 0, is_fatal: bool = False) -> Fault:
-        """The fault of a code."""
-        reason, remedy = _REASONS[FaultCode(code)]
+    def from_code(cls, code: int, *, spectrum: str = "", line: int = 0, is_fatal: bool = False) -> SpectrumIssue:
+        """Return the issue with the reason and the remedy of a code."""
+        reason, remedy = _REASONS[IssueCode(code)]
         return cls(reason, shortened(spectrum), line, remedy, is_fatal)
 
 
-CUT_OFF = Fault("the file is cut off", remedy="Copy or convert it again", is_fatal=True)
+CUT_OFF = SpectrumIssue("the file is cut off", remedy="Copy or convert it again", is_fatal=True)
 
 
 class SpectrumTable:
-    """Columns of the n spectra of a block while it is parsed, those of every MS level and the broken ones among them.
+    """Columns of the n spectra of a block while it is parsed: all MS levels, broken spectra included.
 
     Attributes
     ----------
-    identifier : n names, empty where there is none.
-    scan : (n,) int64, -1 unknown. retention_time, precursor_mz : (n,) float64, NaN unknown. precursor_intensity : (n,) float64.
-    charges : (n,) int64, bits. mode : (n,) int64, `Mode`. isolation_width : (n,) float64, thomson, NaN unknown.
-    is_survey : (n,) bool, whether they are no spectra of fragments. other_precursors : of spectra with several, those besides the first:
-    spectrum, m/z and charge bits. remarks : of each code the spectra, each with its line in the block.
-    has_mobility : (n,) bool, whether the ion mobility is known, of the spectrum or of its peaks.
-    voltage : (n,) float64, FAIMS compensation voltage, NaN without one. activation : (n,) uint8, as of `Spectra`.
-    fault : (n,) int64, `FaultCode`, the first found. fault_line : (n,) int64, its line in the block, 0 where lines mean nothing.
+    identifier : list of str
+        Names, '' where unknown.
+    scan : ndarray of int64, shape (n,)
+        Scan numbers, -1 where unknown.
+    retention_time : ndarray of float64, shape (n,)
+        Seconds, NaN where unknown.
+    precursor_mz : ndarray of float64, shape (n,)
+        Thomson, NaN where unknown.
+    precursor_intensity : ndarray of float64, shape (n,)
+        0 where unknown.
+    charges : ndarray of int64, shape (n,)
+        Bit z for charge z; bit 0 (`NEGATIVE`) for negative ions.
+    mode : ndarray of int64, shape (n,)
+        Values of `Mode`.
+    isolation_width : ndarray of float64, shape (n,)
+        Thomson, NaN where unknown.
+    is_ms1 : ndarray of bool, shape (n,)
+        True for MS1 spectra in formats of fragment spectra.
+    other_precursors : list of (int, float, int)
+        Spectrum, m/z and charge bits of each precursor after the first.
+    remarks : dict of RemarkCode to dict of int to int
+        For each code the line in the block of each spectrum, 0 without lines.
+    has_mobility : ndarray of bool, shape (n,)
+        True where the spectrum or its peaks have an ion mobility.
+    voltage : ndarray of float64, shape (n,)
+        FAIMS compensation voltage, NaN without.
+    activation : ndarray of uint8, shape (n,)
+        Values of `proteoscope.engine.chemistry.activation.Activation`.
+    issue : ndarray of int64, shape (n,)
+        The first `IssueCode` of each spectrum.
+    issue_line : ndarray of int64, shape (n,)
+        Line of the issue in the block, 0 in formats without lines.
     """
 
     def __init__(self, n: int) -> None:
@@ -218,45 +263,67 @@ class SpectrumTable:
         self.charges = np.zeros(n, dtype=np.int64)
         self.mode = np.zeros(n, dtype=np.int64)
         self.isolation_width = np.full(n, np.nan)
-        self.is_survey = np.zeros(n, dtype=np.bool_)
+        self.is_ms1 = np.zeros(n, dtype=np.bool_)
         self.other_precursors: list[tuple[int, float, int]] = []
         self.remarks: dict[RemarkCode, dict[int, int]] = {}
         self.has_mobility = np.zeros(n, dtype=np.bool_)
         self.voltage = np.full(n, np.nan)
         self.activation = np.zeros(n, dtype=np.uint8)
-        self.fault = np.zeros(n, dtype=np.int64)
-        self.fault_line = np.zeros(n, dtype=np.int64)
+        self.issue = np.zeros(n, dtype=np.int64)
+        self.issue_line = np.zeros(n, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.scan)
 
-    def note(self, spectra: NDArray[np.int64], code: FaultCode, lines: NDArray[np.int64] | int = 0) -> None:
-        """Note a fault of some spectra, unless they have one already; of several `lines` for a spectrum the first counts."""
+    def note(self, spectra: NDArray[np.int64], code: IssueCode, lines: NDArray[np.int64] | int = 0) -> None:
+        """Record an issue of spectra that have none yet.
+
+        Parameters
+        ----------
+        spectra : ndarray of int64, shape (k,)
+            May repeat a spectrum: then its first line is recorded.
+        code : IssueCode
+        lines : ndarray of int64, shape (k,), or int
+            Lines in the block.
+        """
         at = np.broadcast_to(np.asarray(lines, dtype=np.int64), spectra.shape)
-        is_new = self.fault[spectra] == FaultCode.NONE
-        sound, at = spectra[is_new][::-1], at[is_new][::-1]
-        self.fault[sound], self.fault_line[sound] = code, at
+        is_new = self.issue[spectra] == IssueCode.NONE
+        rows, at = spectra[is_new][::-1], at[is_new][::-1]
+        self.issue[rows], self.issue_line[rows] = code, at
 
     def note_bounds(self, lines: NDArray[np.int64] | int = 0) -> None:
-        """Note spectra whose precursor or time is beyond all bounds; `lines`: that of each spectrum."""
+        """Record an issue of spectra whose precursor m/z or retention time is out of bounds.
+
+        Parameters
+        ----------
+        lines : ndarray of int64, shape (n,), or int
+            Line of each spectrum.
+        """
         at = np.broadcast_to(np.asarray(lines, dtype=np.int64), self.scan.shape)
         for is_absurd, code in (
-            (self.precursor_mz > MAXIMUM_MZ, FaultCode.MZ),
-            (np.abs(self.retention_time) > MAXIMUM_SECONDS, FaultCode.TIME),
+            (self.precursor_mz > MAXIMUM_MZ, IssueCode.MZ),
+            (np.abs(self.retention_time) > MAXIMUM_SECONDS, IssueCode.TIME),
         ):
             rows = np.flatnonzero(is_absurd)
             self.note(rows, code, at[rows])
-        # Nothing is searched by it, and what no number can hold is as good as unknown.
+        # No search uses the intensity; one that is out of bounds is as good as unknown.
         self.precursor_intensity[~(self.precursor_intensity <= MAXIMUM_INTENSITY)] = 0.0
 
     def remark(self, code: RemarkCode, spectrum: int, line: int = 0) -> None:
-        """Remember a remark on a spectrum; of several with the same code the first counts."""
+        """Record a remark on a spectrum, the first of each code."""
         self.remarks.setdefault(code, {}).setdefault(spectrum, line)
 
-    def take_precursors(self, spectrum: int, found: list[tuple[float, int]]) -> None:
-        """Set the precursor of a spectrum from candidates, m/z and charge bits each: the first; the others stay besides."""
+    def take_precursors(self, spectrum: int, candidates: list[tuple[float, int]]) -> None:
+        """Set the precursors of a spectrum: the first candidate becomes its precursor, the others go to `other_precursors`.
+
+        Parameters
+        ----------
+        spectrum : int
+        candidates : list of (float, int)
+            m/z and charge bits; the charges of equal m/z are merged.
+        """
         merged: list[tuple[float, int]] = []
-        for mz, charges in found:
+        for mz, charges in candidates:
             at = next((i for i, (other, _) in enumerate(merged) if abs(other - mz) < _SAME_PRECURSOR), None)
             if at is None:
                 merged.append((mz, charges))
@@ -265,32 +332,58 @@ class SpectrumTable:
         self.precursor_mz[spectrum], self.charges[spectrum] = merged[0]
         self.other_precursors += [(spectrum, mz, charges) for mz, charges in merged[1:]]
 
-    def tell_broken(self, parsed: ParsedBlock, rows: NDArray[np.bool_], lines: NDArray[np.int64] | None = None) -> None:
-        """Tell a parsed block which of the spectra that `rows` chooses are left out; `lines`: where each begins, where lines count."""
+    def report_broken(self, parsed: ParsedBlock, rows: NDArray[np.bool_], lines: NDArray[np.int64] | None = None) -> None:
+        """Add the issues of the spectra that are left out to a parsed block.
+
+        Parameters
+        ----------
+        parsed : ParsedBlock
+        rows : ndarray of bool, shape (n,)
+            Spectra to report on.
+        lines : ndarray of int64, shape (n,), optional
+            First line of each spectrum, in formats with lines.
+        """
         broken = self.broken(rows)
-        parsed.n_broken, parsed.n_negative = len(broken), int((self.fault[broken] == FaultCode.NEGATIVE).sum())
-        for spectrum in broken[:SHOWN_FAULTS].tolist():
+        parsed.n_broken, parsed.n_negative = len(broken), int((self.issue[broken] == IssueCode.NEGATIVE).sum())
+        for spectrum in broken[:SHOWN_ISSUES].tolist():
             if lines is None:
                 place, line = f"spectrum {self.identifier[spectrum] or spectrum}", 0
             else:
-                place, line = "", int(self.fault_line[spectrum]) or int(lines[spectrum])
-            parsed.faults.append(Fault.of(self.fault[spectrum], spectrum=place, line=line))
+                place, line = "", int(self.issue_line[spectrum]) or int(lines[spectrum])
+            parsed.issues.append(SpectrumIssue.from_code(self.issue[spectrum], spectrum=place, line=line))
 
     def broken(self, rows: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the spectra that are left out, of those that `rows` chooses, ascending."""
-        found = self.fault != FaultCode.NONE
-        return np.flatnonzero(found if rows is None else found & rows)
+        """Return the spectra with an issue, ascending, optionally only those in the mask `rows`."""
+        has_issue = self.issue != IssueCode.NONE
+        return np.flatnonzero(has_issue if rows is None else has_issue & rows)
 
     def note_negative(self, lines: NDArray[np.int64] | int = 0) -> None:
-        """Note spectra of negative ions; `lines`: that of each spectrum."""
+        """Record an issue of spectra of negative ions.
+
+        Parameters
+        ----------
+        lines : ndarray of int64, shape (n,), or int
+            Line of each spectrum.
+        """
         at = np.broadcast_to(np.asarray(lines, dtype=np.int64), self.scan.shape)
         rows = np.flatnonzero(self.charges & NEGATIVE)
-        self.note(rows, FaultCode.NEGATIVE, at[rows])
+        self.note(rows, IssueCode.NEGATIVE, at[rows])
 
 
 class NoiseSamples(NamedTuple):
-    """Noise of n spectra (CSR): ``offsets`` (n + 1,) int64; of the samples float64 each: ``mz``, ascending within a spectrum, ``noise``,
-    positive, and ``baseline``, from which the height of a peak counts."""
+    """Noise of n spectra, in compressed rows.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+        Samples of spectrum i are ``offsets[i]:offsets[i + 1]``.
+    mz : ndarray of float64, shape (samples,)
+        Thomson, ascending within a spectrum.
+    noise : ndarray of float64, shape (samples,)
+        Positive.
+    baseline : ndarray of float64, shape (samples,)
+        Level from which the height of a peak is measured.
+    """
 
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]
@@ -298,8 +391,24 @@ class NoiseSamples(NamedTuple):
     baseline: NDArray[np.float64]
 
 
+class IgnoredPeaks(NamedTuple):
+    """Peaks without a usable m/z or intensity: their number, that of their spectra, and the row of the first such spectrum."""
+
+    n_peaks: int = 0
+    n_spectra: int = 0
+    first: int = -1
+
+
 class Origin(NamedTuple):
-    """What a spectrum says of the spectra that it was made from: their names, the nearest first, and the m/z of all precursors, thomson."""
+    """Precursor spectra of a spectrum.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the spectra that it was made from, the nearest first.
+    precursors : tuple of float
+        m/z of all precursors, thomson.
+    """
 
     names: tuple[str, ...]
     precursors: tuple[float, ...]
@@ -307,15 +416,46 @@ class Origin(NamedTuple):
 
 @dataclass
 class ParsedBlock:
-    """The sound MS2 spectra of a block as columns (see `Spectra`), and what was found besides.
+    """Usable spectra of one MS level of a block as columns (see `Spectra`), with counts and issues.
 
-    `index` counts from the block's beginning; `isolation_width` is in thomson, `voltage` that of FAIMS, both NaN
-    where unknown. `n_spectra` counts the spectra of every
-    level, broken ones too; `n_profiles` those MS2 spectra that were profiles, `n_with_mobility` those with ion mobilities; `n_peaks_read`
-    the peaks before any were left out. `faults` holds those of the first of `n_broken` spectra (`SHOWN_FAULTS` at most) and what is wrong
-    with the file as a whole; `n_negative` counts those of the broken whose ions are negative; `n_entries` the lines that are no peaks.
-    `noise`: that of the spectra, where the parser was asked for it, made from `n_noise_read` numbers. `origins`: those of spectra of MS3,
-    and `n_deeper` how many of these the block has, where the format tells.
+    Attributes
+    ----------
+    index : ndarray of int64
+        Position in the block of each spectrum, all levels counted.
+    isolation_width : ndarray of float64
+        Thomson, NaN where unknown.
+    voltage : ndarray of float64
+        FAIMS compensation voltage, NaN where unknown.
+    n_spectra : int
+        Number of spectra of every level, broken ones included.
+    n_profiles : int
+        Number of usable spectra that were profiles.
+    first_profile : str
+        Name of the first profile.
+    n_with_mobility : int
+        Number of usable spectra with ion mobilities.
+    n_peaks_read : int
+        Number of peaks before any were left out.
+    ignored : IgnoredPeaks
+        Peaks with a negative or missing m/z or intensity.
+    n_lines, n_entries : int
+        Number of lines, and of lines that are not peaks.
+    n_broken, n_negative : int
+        Number of spectra left out, and of those that were left out as negative ions.
+    issues : list of SpectrumIssue
+        Those of the first `SHOWN_ISSUES` broken spectra, and of the file as a whole.
+    noise : NoiseSamples, optional
+        Noise of the spectra, if the parser reads it.
+    n_noise_read : int
+        Number of numbers that the noise was made from.
+    origins : list of Origin, optional
+        Precursor spectra, for spectra of level 3.
+    n_deeper : int
+        Number of spectra of level 3 in the block, if the format records levels.
+    others : OtherPrecursors
+        Further precursors of the spectra.
+    remarks : dict
+        For each `RemarkCode` the number of spectra, and name and line in the block of the first.
     """
 
     identifier: list[str]
@@ -336,72 +476,79 @@ class ParsedBlock:
     first_profile: str
     n_with_mobility: int
     n_peaks_read: int = 0
+    ignored: IgnoredPeaks = field(default_factory=IgnoredPeaks)
     n_lines: int = 0
     n_entries: int = 0
     n_broken: int = 0
     n_negative: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    issues: list[SpectrumIssue] = field(default_factory=list)
     noise: NoiseSamples | None = None
     n_noise_read: int = 0
     origins: list[Origin] | None = None
     n_deeper: int = 0
     others: OtherPrecursors = field(default_factory=OtherPrecursors.none)
     remarks: dict[RemarkCode, tuple[int, str, int]] = field(default_factory=dict)
-    """Of each code: how many spectra, and name and line in the block of the first."""
 
 
 class SpectrumParser(Protocol):
-    """A format: where its files may be cut, and how a block becomes columns. `parse` runs in several threads at once, after `begin`.
+    """Parser of a format.
 
-    `takes_negative`: negative ions are no fault. `has_decimal_commas`: the numbers of the file have decimal commas, after `begin`.
+    `parse` runs in several threads at once, after `begin`.
+
+    Attributes
+    ----------
+    takes_negative : bool
+        True if spectra of negative ions are read.
+    has_decimal_commas : bool
+        True if the numbers of the file have decimal commas; valid after `begin`.
     """
 
     takes_negative: bool
     has_decimal_commas: bool
 
     def begin(self, block: Block) -> None:
-        """Look at the first block for what concerns the whole file."""
+        """Read the properties of the whole file from its first block."""
 
     def cut(self, text: bytes) -> int:
-        """Behind which byte a record ends for the last time; 0: nowhere."""
+        """Return the end of the last complete record of a text, in bytes, or 0."""
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """The spectra of a block."""
+        """Return the spectra of a block; `centroid` as in `proteoscope.engine.formats.read_spectra`."""
 
 
-def charge_bits(text: bytes) -> tuple[int, FaultCode]:
-    """Return the bits of the charges in ``2+ and 3+``, ``+2``, ``2,3``, with `NEGATIVE` for those of negative ions, and what is wrong.
+def charge_bits(text: bytes) -> tuple[int, IssueCode]:
+    """Return the charge mask of a text such as ``2+ and 3+``, ``+2`` or ``2,3``, and the issue of a text that cannot be read.
 
-    Nothing, 0 and texts such as ``NA`` are no charge.
+    Bit z means charge z, and bit 0 (`NEGATIVE`) for negative ions. An empty text, 0, and texts such as ``NA`` give no charge.
 
     >>> [charge_bits(text)[0] for text in (b"2+ and 3+", b"-2", b"0", b"NA", b"2.5")]
     [12, 5, 0, 0, 0]
     """
     if len(text) > _MAXIMUM_CHARGE_BYTES:
-        return 0, FaultCode.CHARGE
+        return 0, IssueCode.CHARGE
     text = text.strip()
     if is_missing(text):
-        return 0, FaultCode.NONE
-    mask, signs, fault = 0, set(), FaultCode.NONE
+        return 0, IssueCode.NONE
+    mask, signs, issue = 0, set(), IssueCode.NONE
     for word in _CHARGE_SEPARATOR.split(text):
-        found = _CHARGE.fullmatch(word)
-        if not found or (found[1] and found[3] and found[1] != found[3]):
-            return 0, FaultCode.CHARGE
-        charge = int(found[2]) if len(found[2]) < 10 else HIGHEST_CHARGE + 1
+        match = _CHARGE.fullmatch(word)
+        if not match or (match[1] and match[3] and match[1] != match[3]):
+            return 0, IssueCode.CHARGE
+        charge = int(match[2]) if len(match[2]) < 10 else HIGHEST_CHARGE + 1
         if charge > HIGHEST_CHARGE:
-            fault = FaultCode.CHARGE
+            issue = IssueCode.CHARGE
         elif charge:
             mask |= 1 << charge
-            signs.add(b"-" in (found[1], found[3]))
+            signs.add(b"-" in (match[1], match[3]))
     if len(signs) > 1:
-        return 0, FaultCode.CHARGE
-    return mask | (NEGATIVE if True in signs else 0), fault
+        return 0, IssueCode.CHARGE
+    return mask | (NEGATIVE if True in signs else 0), issue
 
 
-def polarity_of(text: bytes) -> int:
-    """Return 1 for a text that means positive ions, -1 for negative ones, 0 for any other.
+def parse_polarity(text: bytes) -> int:
+    """Return 1 for a text that means positive ions, -1 for negative ions, 0 for any other.
 
-    >>> polarity_of(b"Negative"), polarity_of(b" + "), polarity_of(b"N/A")
+    >>> parse_polarity(b"Negative"), parse_polarity(b" + "), parse_polarity(b"N/A")
     (-1, 1, 0)
     """
     word = text.strip().lower()
@@ -418,27 +565,36 @@ def finish(
     offsets: NDArray[np.int64],
     centroid: bool | str,
 ) -> ParsedBlock:
-    """Columns of the sound MS2 spectra of a block, their peaks in order: ascending m/z, positive and finite, profiles made centroids.
+    """Return usable spectra of a block as columns.
+
+    Peaks are sorted by m/z; those without a positive finite m/z and intensity are left out, and profiles are centroided.
 
     Parameters
     ----------
-    table : all spectra of the block; those with absurd peaks are noted in it and left out.
-    rows : (n,) int64, the spectra to keep.
-    mz, intensity : float64, their peaks as read, those of the i-th at ``offsets[i]:offsets[i + 1]``; offsets : (n + 1,) int64.
-    centroid : as `read_spectra` takes it.
+    table : SpectrumTable
+        All spectra of the block; spectra with peaks out of bounds get an issue there, and are left out.
+    rows : ndarray of int64, shape (n,)
+        Spectra to return.
+    mz, intensity : ndarray of float64, shape (peaks,)
+        Peaks as read; those of the i-th spectrum are at ``offsets[i]:offsets[i + 1]``.
+    offsets : ndarray of int64, shape (n + 1,)
+    centroid : bool or str
+        As in `proteoscope.engine.formats.read_spectra`.
     """
     n_peaks_read = len(mz)
     owner = np.repeat(np.arange(len(rows)), np.diff(offsets))
-    is_absurd = (mz > MAXIMUM_MZ) | (intensity > MAXIMUM_INTENSITY)
-    if is_absurd.any():
-        table.note(rows[owner[is_absurd]], FaultCode.PEAK)
-        is_kept = table.fault[rows] == FaultCode.NONE
-        sound = is_kept[owner]
-        rows = rows[is_kept]
-        mz, intensity, owner = mz[sound], intensity[sound], (np.cumsum(is_kept) - 1)[owner[sound]]
-    sound = (mz > MINIMUM_MZ) & (mz < np.inf)
-    if not sound.all():
-        mz, intensity, owner = mz[sound], intensity[sound], owner[sound]
+    is_out_of_bounds = (mz > MAXIMUM_MZ) | (intensity > MAXIMUM_INTENSITY)
+    if is_out_of_bounds.any():
+        table.note(rows[owner[is_out_of_bounds]], IssueCode.PEAK)
+        is_valid = table.issue[rows] == IssueCode.NONE
+        of_valid = is_valid[owner]
+        rows = rows[is_valid]
+        mz, intensity, owner = mz[of_valid], intensity[of_valid], (np.cumsum(is_valid) - 1)[owner[of_valid]]
+    invalid = owner[:0]
+    is_usable = (mz > MINIMUM_MZ) & (mz < np.inf)
+    if not is_usable.all():
+        invalid = owner[_is_negative_or_nan(mz)]
+        mz, intensity, owner = mz[is_usable], intensity[is_usable], owner[is_usable]
     if ((mz[1:] < mz[:-1]) & (owner[1:] == owner[:-1])).any():
         order = np.lexsort((mz, owner))
         mz, intensity = mz[order], intensity[order]
@@ -454,9 +610,9 @@ def finish(
         small_precursors = table.precursor_intensity[rows].astype(np.float32)
     positive = (small > 0) & (small < np.inf)
     if not positive.all():
+        invalid = np.concatenate([invalid, owner[_is_negative_or_nan(small)]])
         mz, small, owner = mz[positive], small[positive], owner[positive]
-    kept = rows.tolist()
-    names = table.identifier if len(kept) == len(table) else [table.identifier[i] for i in kept]
+    names = table.identifier if len(rows) == len(table) else [table.identifier[i] for i in rows.tolist()]
     return ParsedBlock(
         identifier=names,
         scan=table.scan[rows],
@@ -476,41 +632,55 @@ def finish(
         first_profile=names[int(np.argmax(profiles))] if profiles.any() else "",
         n_with_mobility=int(table.has_mobility[rows].sum()),
         n_peaks_read=n_peaks_read,
+        ignored=_ignored_peaks(invalid),
         others=_other_precursors(table, rows),
-        remarks=_remarks_of(table, rows),
+        remarks=_collect_remarks(table, rows),
     )
 
 
+def _is_negative_or_nan(values: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Return which values are neither zero nor positive."""
+    return ~(values >= 0)
+
+
+def _ignored_peaks(owner: NDArray[np.int64]) -> IgnoredPeaks:
+    """Count ignored peaks from the spectrum of each."""
+    if not len(owner):
+        return IgnoredPeaks()
+    spectra = np.unique(owner)
+    return IgnoredPeaks(len(owner), len(spectra), int(spectra[0]))
+
+
 def _other_precursors(table: SpectrumTable, rows: NDArray[np.int64]) -> OtherPrecursors:
-    """The further precursors of some spectra of a table, by their numbers among these."""
+    """Return the further precursors of the spectra in `rows`, whose positions in `rows` become their spectrum numbers."""
     if not table.other_precursors:
         return OtherPrecursors.none()
     place = {row: i for i, row in enumerate(rows.tolist())}
-    kept = [(place[row], mz, charges) for row, mz, charges in table.other_precursors if row in place and 0 < mz <= MAXIMUM_MZ]
-    spectrum, mz, charges = zip(*kept, strict=True) if kept else ((), (), ())
+    precursors = [(place[row], mz, charges) for row, mz, charges in table.other_precursors if row in place and 0 < mz <= MAXIMUM_MZ]
+    spectrum, mz, charges = zip(*precursors, strict=True) if precursors else ((), (), ())
     return OtherPrecursors(np.array(spectrum, np.int64), np.array(mz, np.float64), np.array(charges, np.uint32))
 
 
-def _remarks_of(table: SpectrumTable, rows: NDArray[np.int64]) -> dict[RemarkCode, tuple[int, str, int]]:
-    """The remarks on some spectra of a table, and on those that are no spectra of fragments."""
+def _collect_remarks(table: SpectrumTable, rows: NDArray[np.int64]) -> dict[RemarkCode, tuple[int, str, int]]:
+    """Count the remarks on the spectra in `rows` and on MS1 spectra."""
     if not table.remarks and not table.other_precursors:
         return {}
-    is_taken = table.is_survey.copy()
+    is_taken = table.is_ms1.copy()
     is_taken[rows] = True
     if table.other_precursors:
         for spectrum, _, _ in table.other_precursors:
             table.remark(RemarkCode.SEVERAL, spectrum)
     counted = {}
-    for code, found in table.remarks.items():
-        sound = {spectrum: line for spectrum, line in found.items() if is_taken[spectrum]}
-        if sound:
-            first = min(sound)
-            counted[code] = (len(sound), table.identifier[first], sound[first])
+    for code, line_of in table.remarks.items():
+        lines = {spectrum: line for spectrum, line in line_of.items() if is_taken[spectrum]}
+        if lines:
+            first = min(lines)
+            counted[code] = (len(lines), table.identifier[first], lines[first])
     return counted
 
 
 def _offsets(owner: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """CSR offsets of n spectra from the (ascending) spectrum of each peak."""
+    """Return the CSR offsets of n spectra from the (ascending) spectrum of each peak."""
     offsets = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=n), out=offsets[1:])
     return offsets

@@ -1,4 +1,4 @@
-"""Read survey spectra (MS1): what came off the column, between the spectra that searches read."""
+"""Read MS1 spectra."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.reading import FileState, check_proportions, parse_blocks, parser_of
+from proteoscope.engine.formats.reading import FileState, check_proportions, create_parser, parse_blocks
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.formats.spectrum_blocks import ParsedBlock
 from proteoscope.engine.jobs.progress import Progress
@@ -21,20 +21,29 @@ __all__ = ["Surveys", "level_blocks", "read_surveys"]
 
 _MAXIMUM_VOLTAGES = 32
 _THREADS = 2
-"""One processor at least is left to whoever waits for it."""
+"""Leaves at least one CPU core to the caller."""
 
 
 @dataclass(frozen=True)
 class Surveys:
-    """n survey spectra of a file, in the order of their times, with their peaks in one flat array (CSR).
+    """n MS1 spectra of a file, sorted by retention time, with their peaks in compressed rows.
 
     Attributes
     ----------
-    retention_time : (n,) float64, seconds, ascending. scan : (n,) int64, -1 where the file gives none.
-    offsets : (n + 1,) int64; the peaks of spectrum i are `offsets[i]:offsets[i + 1]`.
-    mz : (peaks,) float64, thomson, ascending within a spectrum. intensity : (peaks,) float32, positive.
-    n_profiles : spectra that were profiles, and made centroids.
-    voltage : (n,) float64, FAIMS compensation voltage, NaN without one; empty where no spectrum has one.
+    retention_time : ndarray of float64, shape (n,)
+        Seconds, ascending.
+    scan : ndarray of int64, shape (n,)
+        -1 where unknown.
+    offsets : ndarray of int64, shape (n + 1,)
+        Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
+    mz : ndarray of float64, shape (peaks,)
+        Thomson, ascending within a spectrum.
+    intensity : ndarray of float32, shape (peaks,)
+        Positive.
+    n_profiles : int
+        Number of spectra that were profiles and have been centroided.
+    voltage : ndarray of float64, shape (n,) or (0,)
+        FAIMS compensation voltage, NaN without one; empty if no spectrum has one.
     """
 
     retention_time: NDArray[np.float64]
@@ -50,35 +59,41 @@ class Surveys:
 
     @property
     def voltages(self) -> list[float]:
-        """FAIMS compensation voltages, ascending; NaN last, or alone, for spectra without one."""
+        """FAIMS compensation voltages, ascending; NaN, last, for spectra without one."""
         return np.unique(self.voltage).tolist() if len(self.voltage) else [float("nan")]
 
     def at_voltage(self, voltage: float) -> NDArray[np.bool_]:
-        """Return which spectra were measured at a voltage, of NaN those without one, (n,) bool."""
+        """Return which spectra were measured at a voltage, shape (n,); NaN selects those without one."""
         if not len(self.voltage):
             return np.full(len(self), np.isnan(voltage))
         return (self.voltage == voltage) | (np.isnan(self.voltage) & np.isnan(voltage))
 
     def voltage_of(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the voltage of the last survey spectrum at or before each time, s, NaN without one; the first before all of them."""
+        """Return the voltage of the last MS1 spectrum at or before each time (s), or of the first; NaN without one."""
         if not len(self.voltage):
             return np.full(len(times), np.nan)
         return self.voltage[np.maximum(np.searchsorted(self.retention_time, times, side="right") - 1, 0)]
 
 
 def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: Path | None = None) -> Surveys:
-    """Read the survey spectra of a file of a format that may have some: mzML and mzXML. Profiles are made centroids; broken spectra, and
-    those without a time, are left out.
+    """Read the MS1 spectra of an mzML or mzXML file.
+
+    Profiles are centroided; broken spectra and those without a retention time are left out.
 
     Parameters
     ----------
-    progress : told of the file bytes read; asked for a cancel several times a second.
-    spool : a folder; peaks that take more than some hundred megabytes are mapped from a nameless file there.
+    path : str or Path
+    progress : Progress, optional
+        Receives the file bytes read; polled for cancellation several times a second.
+    spool : Path, optional
+        Folder: peaks that take more than some hundred megabytes are mapped from a nameless file there.
 
     Raises
     ------
-    InputError : the file is missing, damaged or of another kind, or has no survey spectra.
-    Cancelled : the user asked to stop.
+    InputError
+        The file is missing, damaged or in another format, or has no MS1 spectra.
+    Cancelled
+        The user cancelled.
     """
     progress, path = progress or Progress(), Path(path)
     mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
@@ -87,7 +102,7 @@ def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: P
     counts: list[NDArray] = []
     voltages: list[NDArray] = []
     n_profiles = 0
-    for parsed in level_blocks(path, 1, progress, "Reading survey spectra"):
+    for parsed in level_blocks(path, 1, progress, "Reading MS1 spectra"):
         mz.append(parsed.mz)
         intensity.append(parsed.intensity)
         times.append(parsed.retention_time)
@@ -97,30 +112,42 @@ def read_surveys(path: str | Path, *, progress: Progress | None = None, spool: P
         n_profiles += parsed.n_profiles
     if not times:
         raise InputError(path, "is empty", remedy="Copy or convert it again")
-    time, scan, count, voltage = (np.concatenate(one) for one in (times, scans, counts, voltages))
+    time, scan, count, voltage = (np.concatenate(parts) for parts in (times, scans, counts, voltages))
     _check_voltages(path, voltage)
-    found = _in_order(time, scan, count, mz.finish(), intensity.finish(), voltage)
-    if not len(found):
-        raise InputError(path, "has no survey spectra (MS1) with times", remedy="Convert the run again with its survey spectra")
-    return replace(found, n_profiles=n_profiles)
+    spectra = _in_order(time, scan, count, mz.finish(), intensity.finish(), voltage)
+    if not len(spectra):
+        raise InputError(path, "has no MS1 spectra with retention times", remedy="Convert the run again with its MS1 spectra")
+    return replace(spectra, n_profiles=n_profiles)
 
 
 def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with_noise: bool = False) -> Iterator[ParsedBlock]:
-    """The spectra of one level of MS of a file, block by block; `index` counts from the beginning of the file.
+    """Yield the spectra of one MS level of a file, block by block; their `index` counts from the beginning of the file.
 
-    `with_noise`: also the noise that they tell, of formats that can (mzML).
+    Parameters
+    ----------
+    path : Path
+    level : int
+        1, 2 or 3.
+    progress : Progress
+        Polled for cancellation.
+    stage : str
+        Title of the progress stage.
+    with_noise : bool
+        Read the noise of the spectra too, if the format has it (mzML).
 
     Raises
     ------
-    InputError : the file is missing, damaged or of another kind, or a format that has no such spectra. Cancelled : the user asked to stop.
+    InputError
+        The file is missing, damaged, in another format, or in a format without such spectra.
+    Cancelled
+        The user cancelled.
     """
     with ByteSource(path) as source:
-        parser = parser_of(source, takes_negative=True)
+        parser = create_parser(source, takes_negative=True)
         if hasattr(parser, "level"):
             parser.level = level
         elif level != 2:
-            lacking = "survey spectra (MS1)" if level == 1 else "spectra of fragments of fragments (MS3)"
-            raise InputError(path, f"is a list of peaks of single spectra, without {lacking}", remedy="Give the run as mzML")
+            raise InputError(path, f"is a list of peaks of single spectra, without MS{level} spectra", remedy="Give the run as mzML")
         if hasattr(parser, "reads_noise"):
             parser.reads_noise = with_noise
         progress.stage(stage, source.size)
@@ -128,9 +155,9 @@ def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with
         pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="survey-reader")
         try:
             for parsed, consumed in parse_blocks(source, parser, pool, _THREADS, progress, "auto"):
-                fault = next((one for one in parsed.faults if one.is_fatal), None)
-                if fault is not None:
-                    raise InputError(path, fault.reason, place=fault.spectrum, remedy=fault.remedy)
+                issue = next((issue for issue in parsed.issues if issue.is_fatal), None)
+                if issue is not None:
+                    raise InputError(path, issue.reason, place=issue.spectrum, remedy=issue.remedy)
                 parsed.index += state.n_spectra
                 state.n_spectra += parsed.n_spectra
                 state.n_peaks_read += parsed.n_peaks_read
@@ -150,7 +177,7 @@ def _in_order(
     intensity: NDArray[np.float32],
     voltage: NDArray[np.float64],
 ) -> Surveys:
-    """Those with times; a file has them in their order, and one that has not is put into it."""
+    """Return the spectra with retention times, sorted by these."""
     offsets = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
     order = np.argsort(time, kind="stable")
     order = order[np.isfinite(time[order])]
@@ -163,11 +190,11 @@ def _in_order(
 
 
 def _check_voltages(path: Path, voltage: NDArray[np.float64]) -> None:
-    """Refuse a file with more FAIMS voltages than an instrument cycles through."""
+    """Raise an `InputError` if a file has more FAIMS voltages than an instrument cycles through."""
     n_voltages = len(np.unique(voltage[np.isfinite(voltage)]))
     if n_voltages > _MAXIMUM_VOLTAGES:
         raise InputError(
             path,
-            f"has survey spectra at {n_voltages:,} FAIMS compensation voltages; at most {_MAXIMUM_VOLTAGES} are expected",
+            f"has MS1 spectra at {n_voltages:,} FAIMS compensation voltages; at most {_MAXIMUM_VOLTAGES} are expected",
             remedy="Convert the run again, or without its compensation voltages",
         )

@@ -1,4 +1,4 @@
-"""Tags of an XML block as columns."""
+"""XML tags of a block as columns."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from proteoscope.engine.formats.numbers import POINT
 __all__ = ["MAXIMUM_TAGS", "Names", "TagKind", "TagTable", "check_tags", "xml_encoding"]
 
 MAXIMUM_TAGS = 1 << 18
-"""Of one block: an ordinary one has some ten thousand, and one that is longer is a spectrum of many peaks and few tags."""
+"""Maximum of a block: usually some ten thousand; a longer block is one spectrum with many peaks and few tags."""
 _ROWS_AT_FIRST = 1 << 14
 _ENCODINGS = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_jp|gb2312|gbk|gb18030|big5")
-"""Python's names of the encodings that are read: those in which ASCII is ASCII, of letters."""
+"""Python's names of the supported encodings, in all of which ASCII is encoded as ASCII."""
 
 _ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})[\"']")
 _ENTITIES = {"&quot;": '"', "&apos;": "'", "&#xA;": "\n", "&#10;": "\n", "&#9;": "\t", "&#39;": "'", "&#34;": '"'}
 
 
 def xml_encoding(head: bytes) -> str:
-    """The encoding that an XML declaration names; UTF-8 where there is none or it is unknown."""
-    found = _ENCODING.match(head.removeprefix(b"\xef\xbb\xbf"))
+    """Return the encoding in an XML declaration; UTF-8 without one, or if it is not supported."""
+    match = _ENCODING.match(head.removeprefix(b"\xef\xbb\xbf"))
     try:
-        name = codecs.lookup(found.group(1).decode("ascii")).name if found else "utf-8"
+        name = codecs.lookup(match.group(1).decode("ascii")).name if match else "utf-8"
     except LookupError:
         return "utf-8"
     return name if _ENCODINGS.fullmatch(name) else "utf-8"
 
 
 class TagKind(IntEnum):
-    """Kinds of tags, as `proteoscope.kernels.cpu.text.scan_tags` tells them."""
+    """Kinds of tags, as `proteoscope.kernels.cpu.text.scan_tags` returns them."""
 
     START = 0
     END = 1
@@ -48,7 +48,7 @@ class TagKind(IntEnum):
 
 
 class Names:
-    """Element and attribute names to look for; their places are the codes in a `TagTable`."""
+    """Element and attribute names to find; their positions are the codes in a `TagTable`."""
 
     def __init__(self, elements: tuple[str, ...], attributes: tuple[str, ...]) -> None:
         self.elements = {name: code for code, name in enumerate(elements)}
@@ -62,7 +62,7 @@ def _packed(names: tuple[str, ...]) -> tuple[NDArray[np.uint8], NDArray[np.int64
 
 @dataclass(frozen=True)
 class TagTable:
-    """The known tags of a text; `rows` as `proteoscope.kernels.cpu.text.scan_tags` makes them."""
+    """Tags of a text with names in a `Names`; `rows` as `proteoscope.kernels.cpu.text.scan_tags` returns them."""
 
     data: bytes
     text: NDArray[np.uint8]
@@ -71,20 +71,21 @@ class TagTable:
 
     @classmethod
     def scan(cls, data: bytes, names: Names, path: Path) -> TagTable:
-        """Find the known tags of a text, a part of the file `path`.
+        """Find the tags of a text with names in `names`; the text is a part of the file `path`.
 
         Raises
         ------
-        InputError : there are more than `MAXIMUM_TAGS`.
+        InputError
+            There are more than `MAXIMUM_TAGS`.
         """
         text = np.frombuffer(data, dtype=np.uint8)
         state = np.zeros(kernels.cpu.text.N_STATES, dtype=np.int64)
         parts: list[NDArray[np.int64]] = []
-        room = _ROWS_AT_FIRST
+        n_rows = _ROWS_AT_FIRST
         while not parts or state[0] < len(text):
-            rows = np.empty((room, kernels.cpu.text.TAG_COLUMNS + 2 * len(names.attributes)), dtype=np.int64)
+            rows = np.empty((n_rows, kernels.cpu.text.TAG_COLUMNS + 2 * len(names.attributes)), dtype=np.int64)
             parts.append(rows[: kernels.cpu.text.scan_tags(text, *names.columns, state, rows)])
-            room *= 2
+            n_rows *= 2
             check_tags(sum(map(len, parts)), path)
         rows = np.concatenate(parts) if len(parts) != 1 else parts[0]
         return cls(data, text, names, rows)
@@ -99,49 +100,49 @@ class TagTable:
 
     @property
     def begin(self) -> NDArray[np.int64]:
-        """The byte where each tag begins."""
+        """First byte of each tag."""
         return self.rows[:, 2]
 
     @property
     def after(self) -> NDArray[np.int64]:
-        """The byte after each tag."""
+        """Byte after each tag."""
         return self.rows[:, 3]
 
-    def of(self, element: str) -> NDArray[np.bool_]:
-        """Which tags are of an element, whatever their kind."""
+    def named(self, element: str) -> NDArray[np.bool_]:
+        """Return which tags belong to an element, of any kind."""
         return self.rows[:, 0] == self.names.elements[element]
 
     def opening(self, element: str) -> NDArray[np.bool_]:
-        """Which tags begin an element (empty ones too)."""
-        return self.of(element) & ((self.kind == TagKind.START) | (self.kind == TagKind.EMPTY))
+        """Return which tags begin an element, including empty ones."""
+        return self.named(element) & ((self.kind == TagKind.START) | (self.kind == TagKind.EMPTY))
 
     def depth(self, element: str) -> NDArray[np.int64]:
-        """How many elements of a name are open after each tag."""
-        here = self.of(element)
+        """Return the number of open elements of a name after each tag."""
+        here = self.named(element)
         return np.cumsum((here & (self.kind == TagKind.START)).astype(np.int64) - (here & (self.kind == TagKind.END)))
 
     def span(self, attribute: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the value of an attribute begins (-1: absent) and stops, for each tag."""
+        """Return begin (-1: absent) and end of the value of an attribute in each tag."""
         column = 4 + 2 * self.names.attributes[attribute]
         return self.rows[:, column], self.rows[:, column + 1]
 
     def values(self, attribute: str, at: NDArray[np.int64]) -> list[bytes]:
-        """Values of an attribute at some tags, as they stand in the file; empty where absent."""
+        """Return the raw values of an attribute in some tags, empty where absent."""
         start, stop = self.span(attribute)
         return [self.data[a:b] if a >= 0 else b"" for a, b in zip(start[at].tolist(), stop[at].tolist(), strict=True)]
 
     def lengths(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many bytes the values of an attribute have at some tags."""
+        """Return the sizes in bytes of the values of an attribute in some tags."""
         start, stop = self.span(attribute)
         return stop[at] - start[at]
 
     def names_at(self, attribute: str, at: NDArray[np.int64], encoding: str, maximum_bytes: int) -> list[str]:
-        """Values of an attribute at some tags, decoded; of each the first `maximum_bytes`."""
+        """Return the decoded values of an attribute in some tags, each cut to `maximum_bytes`."""
         texts = [value[:maximum_bytes].decode(encoding, "replace") for value in self.values(attribute, at)]
         return [unescape(text, _ENTITIES) if "&" in text else text for text in texts]
 
     def numbers(self, attribute: str, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Values of an attribute at some tags as numbers (NaN where absent), and which are there but are no number."""
+        """Return the values of an attribute in some tags as numbers (NaN where absent), and which values are not numbers."""
         start, stop = (column[at] for column in self.span(attribute))
         ends = np.empty(len(at), dtype=np.int64)
         values = kernels.cpu.text.parse_numbers(self.text, start, stop, ends, POINT)
@@ -150,13 +151,13 @@ class TagTable:
         return values, broken
 
     def whole_numbers(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Values of an attribute at some tags as whole numbers from 0, -1 where absent or none."""
+        """Return the values of an attribute in some tags as whole numbers from 0, or -1."""
         values, _ = self.numbers(attribute, at)
         usable = (values >= 0) & (values < 1e15) & (values == np.floor(values))
         return np.where(usable, values, -1).astype(np.int64)
 
     def terms(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Accessions of seven digits at some tags as numbers (``MS:1000511`` -> 1000511), -1 for any other."""
+        """Return accessions of seven digits in some tags as numbers (``MS:1000511`` -> 1000511), -1 for others."""
         start, stop = (column[at] for column in self.span(attribute))
         usable = np.flatnonzero((start >= 0) & (stop - start == 10))
         digits = self.text[start[usable, None] + np.arange(3, 10)].astype(np.int64) - 48
@@ -167,10 +168,10 @@ class TagTable:
 
 
 def check_tags(n: int, path: Path) -> None:
-    """Refuse to work on more than `MAXIMUM_TAGS` tags at once."""
+    """Raise an `InputError` for more than `MAXIMUM_TAGS` tags in a block."""
     if n > MAXIMUM_TAGS:
         raise InputError(
             path,
-            f"more than {MAXIMUM_TAGS:,} XML tags belong to one part of the file",
-            remedy="No spectra look like that; convert it again",
+            f"more than {MAXIMUM_TAGS:,} XML tags belong to one spectrum",
+            remedy="Convert it again",
         )

@@ -1,4 +1,4 @@
-"""Read places on sequences from GFF3 and BED files, to be drawn beside what is aligned there."""
+"""Read features of sequences from GFF3 and BED files, to be drawn along alignments."""
 
 from __future__ import annotations
 
@@ -15,20 +15,31 @@ from proteoscope.engine.unfolding import FEATURES
 
 __all__ = ["Track", "TrackFeature", "read_track"]
 
-_PIECE = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _MAXIMUM_LINE, _MAXIMUM_PLACE = 1 << 16, (1 << 31) - 1
 _MAXIMUM_NAME = 80
 _MAXIMUM_SHOWN = 3
 _HEADER = re.compile(r"(track|browser)(\s|$)")
 _NAMES = ("Name", "gene", "locus_tag", "product", "ID")
-"""Attributes of GFF3 that name a feature for people, the best first."""
+"""Attributes of GFF3 with a readable name, the best first."""
 _WHOLE = frozenset({"region", "chromosome", "databank_entry"})
-"""Types of GFF3 that are the sequence itself."""
+"""Types of GFF3 that mean the sequence itself."""
 
 
 @dataclass(frozen=True)
 class TrackFeature:
-    """A place on a sequence. `first`, `last`: counted from 1, both belong to it. `strand`: ``+``, ``-`` or ``.``. `kind`: as ``gene``."""
+    """A feature of a sequence.
+
+    Attributes
+    ----------
+    first, last : int
+        Positions from 1, the last included.
+    strand : str
+        ``+``, ``-`` or ``.``.
+    name : str
+    kind : str
+        For example ``gene``.
+    """
 
     first: int
     last: int
@@ -39,36 +50,38 @@ class TrackFeature:
 
 @dataclass(frozen=True)
 class Track:
-    """Features of a file by the names of their sequences, those of each by their first letter."""
+    """Features of a file by the names of their sequences, sorted by their first position."""
 
     name: str
     features: dict[str, list[TrackFeature]]
     warning: str = ""
-    """Sentence about lines that are left out, empty where none is."""
+    """Sentence about lines that are left out, or ''."""
 
     def __len__(self) -> int:
         return sum(map(len, self.features.values()))
 
-    def within(self, sequence: str, first: int, last: int, most: int) -> list[TrackFeature]:
-        """The first `most` features of a sequence that cover some of these letters. A sequence is known by its name up to a blank too."""
-        found = self.features.get(sequence) or self.features.get(sequence.split(" ", 1)[0]) or []
-        kept: list[TrackFeature] = []
-        for feature in found:
-            if feature.first > last or len(kept) == most:
+    def within(self, sequence: str, first: int, last: int, limit: int) -> list[TrackFeature]:
+        """Return the first `limit` features of a sequence that overlap a range; a sequence is also found by its name up to a blank."""
+        overlapping: list[TrackFeature] = []
+        for feature in self.features.get(sequence) or self.features.get(sequence.split(" ", 1)[0]) or []:
+            if feature.first > last or len(overlapping) == limit:
                 break
             if feature.last >= first:
-                kept.append(feature)
-        return kept
+                overlapping.append(feature)
+        return overlapping
 
 
 def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
-    """Read a GFF3 file, up to its sequences, or a BED file of three columns or more, gzipped or not. Features that are the whole sequence
-    are left out, and so are lines that cannot be read, which are counted.
+    """Read a GFF3 file, up to its sequences, or a BED file with at least three columns, gzipped or not.
+
+    Features that cover the whole sequence are left out, and so are lines that cannot be read, which are counted.
 
     Raises
     ------
-    InputError : the file is missing, has too many features, or none that can be read; named with its line.
-    Cancelled : the user asked to stop.
+    InputError
+        The file is missing, has too many features, or none that can be read.
+    Cancelled
+        The user cancelled.
     """
     path, progress = Path(path), progress or Progress()
     features: dict[str, list[TrackFeature]] = {}
@@ -81,13 +94,13 @@ def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
                 break
             if not line.strip() or line.startswith("#"):
                 continue
-            found = _of_bed(line) or _of_gff(line)
-            if found is None:
+            placed = _parse_bed(line) or _parse_gff(line)
+            if placed is None:
                 if not _HEADER.match(line):
                     n_unread += 1
                     unread += [(number, line)] if n_unread <= _MAXIMUM_SHOWN else []
                 continue
-            name, feature = found
+            name, feature = placed
             if feature.kind in _WHOLE:
                 continue
             n += 1
@@ -95,16 +108,16 @@ def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
             features.setdefault(name, []).append(feature)
     if not n and unread:
         number, line = unread[0]
-        raise InputError(path, f"is no line of BED or GFF3: {shortened(line)}", place=f"line {number}", remedy="Give a GFF3 or BED file")
+        raise InputError(path, f"is not BED or GFF3: {shortened(line)}", place=f"line {number}", remedy="Give a GFF3 or BED file")
     if not n:
         raise InputError(path, "has no features", remedy="Give a GFF3 or BED file")
-    for some in features.values():
-        some.sort(key=lambda one: (one.first, -one.last))
+    for of_sequence in features.values():
+        of_sequence.sort(key=lambda feature: (feature.first, -feature.last))
     return Track(path.name, features, _left_out(path, n_unread, unread))
 
 
 def _left_out(path: Path, n: int, first: Sequence[tuple[int, str]]) -> str:
-    """Return the sentence about `n` lines that cannot be read, with the first of them; empty where there is none."""
+    """Return the sentence about `n` lines that cannot be read, with the first of them, or ''."""
     if not n:
         return ""
     shown = "; ".join(f"line {number}: {shortened(line, 60)!r}" for number, line in first)
@@ -114,9 +127,9 @@ def _left_out(path: Path, n: int, first: Sequence[tuple[int, str]]) -> str:
 
 def _lines(source: ByteSource, progress: Progress) -> Iterator[tuple[int, str]]:
     number, rest = 0, b""
-    while piece := source.read(_PIECE):
+    while chunk := source.read(_CHUNK_BYTES):
         progress.check()
-        lines = (rest + piece).split(b"\n")
+        lines = (rest + chunk).split(b"\n")
         rest = lines.pop()
         if len(rest) > _MAXIMUM_LINE:
             raise InputError(source.path, "has a line that is too long", place=f"line {number + 1}", remedy="Give a GFF3 or BED file")
@@ -127,19 +140,19 @@ def _lines(source: ByteSource, progress: Progress) -> Iterator[tuple[int, str]]:
         yield number + 1, rest.decode("utf-8", "replace").rstrip("\r")
 
 
-def _of_gff(line: str) -> tuple[str, TrackFeature] | None:
-    """The sequence and the feature of a line of GFF3, or None."""
+def _parse_gff(line: str) -> tuple[str, TrackFeature] | None:
+    """Return the sequence and the feature in a line of GFF3, or None."""
     parts = line.split("\t")
     place = _place(parts[3], parts[4], 0) if len(parts) == 9 else None
     if place is None:
         return None
-    attributes = dict(one.split("=", 1) for one in parts[8].split(";") if "=" in one)
+    attributes = dict(entry.split("=", 1) for entry in parts[8].split(";") if "=" in entry)
     name = next((unquote(attributes[key]) for key in _NAMES if attributes.get(key)), parts[2])
     return unquote(parts[0]), TrackFeature(*place, _strand(parts[6]), _shown(name), _shown(parts[2]))
 
 
-def _of_bed(line: str) -> tuple[str, TrackFeature] | None:
-    """The sequence and the feature of a line of BED, whose columns have tabs between them, or any blanks; or None."""
+def _parse_bed(line: str) -> tuple[str, TrackFeature] | None:
+    """Return the sequence and the feature in a line of BED, with columns separated by tabs or other blanks, or None."""
     for parts in (line.split("\t"), line.split()):
         place = _place(parts[1], parts[2], 1) if len(parts) >= 3 else None
         if place is not None:
@@ -149,7 +162,7 @@ def _of_bed(line: str) -> tuple[str, TrackFeature] | None:
 
 
 def _place(first: str, last: str, counted_from: int) -> tuple[int, int] | None:
-    """First and last letter from 1 on; `counted_from`: what is added to the first."""
+    """Return first and last position, from 1; `counted_from` is added to the first."""
     if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit() and len(first) < 11 and len(last) < 11):
         return None
     begin, end = int(first) + counted_from, int(last)
@@ -161,4 +174,4 @@ def _strand(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in text[:_MAXIMUM_NAME]).strip()
+    return "".join(character if character.isprintable() else " " for character in text[:_MAXIMUM_NAME]).strip()

@@ -1,7 +1,8 @@
-"""Databases of nucleotides: translated in their reading frames, which are named by their places.
+"""Translate databases of nucleotides in their reading frames, which are named by their positions.
 
-A frame is what stands between two stop codons, or between one and an end of the sequence: where a gene begins in it nobody knows, and a
-peptide lies in it all the same. Genetic codes are NCBI's (https://www.ncbi.nlm.nih.gov/Taxonomy/Utils/wprintgc.cgi), from Biopython.
+A frame is the sequence between two stop codons, or between a stop codon and an end of the sequence: the start of a gene in it is
+unknown, and peptides are found in it regardless. Genetic codes are NCBI's (https://www.ncbi.nlm.nih.gov/Taxonomy/Utils/wprintgc.cgi),
+from Biopython.
 """
 
 from __future__ import annotations
@@ -37,7 +38,17 @@ _PLACE = re.compile(r"(.+):([1-9]\d{0,17})-([1-9]\d{0,17})\(([+-])\)")
 
 @dataclass(frozen=True)
 class FramePlace:
-    """Where a reading frame lies: first and last nucleotide, from 1, on the strand ``+`` or ``-`` of a sequence."""
+    """Position of a reading frame.
+
+    Attributes
+    ----------
+    sequence : str
+        Name of the sequence.
+    first, last : int
+        Nucleotides from 1, the last included.
+    strand : str
+        ``+`` or ``-``.
+    """
 
     sequence: str
     first: int
@@ -46,22 +57,32 @@ class FramePlace:
 
 
 def place_of_frame(accession: str) -> FramePlace | None:
-    """The place by which a reading frame is named, None where it is none.
+    """Return the position in the name of a reading frame, or None.
 
     >>> place_of_frame("chr1:301-330(-)")
     FramePlace(sequence='chr1', first=301, last=330, strand='-')
     """
-    found = _PLACE.fullmatch(accession)
-    return None if found is None else FramePlace(found[1], int(found[2]), int(found[3]), found[4])
+    match = _PLACE.fullmatch(accession)
+    return None if match is None else FramePlace(match[1], int(match[2]), int(match[3]), match[4])
 
 
 @dataclass(frozen=True)
 class Translation:
-    """How nucleotides become proteins: in which `direction`, by which of NCBI's genetic codes, and what a frame must have, in residues.
+    """Settings for the translation of nucleotides.
+
+    Attributes
+    ----------
+    direction : str
+        Reading frames to translate.
+    genetic_code : int
+        NCBI's number.
+    minimum_length : int
+        Minimum length of a frame, residues.
 
     Raises
     ------
-    ParameterError : there is no such genetic code.
+    ParameterError
+        There is no such genetic code.
     """
 
     direction: Direction
@@ -72,21 +93,30 @@ class Translation:
         _codons(self.genetic_code)
 
     def content(self) -> dict[str, Any]:
-        """All that decides the proteins, for the key of what is made of them; the codons themselves, not the number of their code."""
+        """Return everything that determines the proteins, for cache keys: the codons themselves, not the number of their code."""
         codons = hashlib.sha256(_codons(self.genetic_code).tobytes()).hexdigest()
         return {"direction": self.direction, "codons": codons, "minimum_length": self.minimum_length}
 
     def read(self, paths: Sequence[Path], progress: Progress) -> Proteins:
         """Read files of nucleotides and translate them.
 
+        Parameters
+        ----------
+        paths : sequence of Path
+        progress : Progress
+            Receives progress and messages; polled for cancellation.
+
         Raises
         ------
-        InputError : a file cannot be read, holds proteins, or has no frame that is long enough. Cancelled : the user asked to stop.
+        InputError
+            A file cannot be read, holds proteins, or has no frame of the minimum length.
+        Cancelled
+            The user cancelled.
         """
         nucleotides = read_proteins(paths, progress=progress, with_chromosomes=True)
         if not _may_be_nucleotides(nucleotides):
-            reason = "the sequences are proteins, and nucleotides were to be translated"
-            raise InputError(_first_of_proteins(paths, progress), reason, remedy="Set translation=none, or give a database of nucleotides")
+            reason = "the sequences are proteins, and cannot be translated"
+            raise InputError(_find_protein_file(paths, progress), reason, remedy="Set translation=none, or give a database of nucleotides")
         progress.stage("Translating nucleotides")
         proteins = self.translated(nucleotides)
         if not len(proteins):
@@ -95,7 +125,7 @@ class Translation:
         return proteins
 
     def translated(self, nucleotides: Proteins) -> Proteins:
-        """The reading frames of sequences of nucleotides as proteins, named ``sequence:first-last(strand)``, from 1."""
+        """Return the reading frames of nucleotide sequences as proteins, named ``sequence:first-last(strand)``, from 1."""
         strands = np.array(_STRANDS[self.direction])
         rules = (nucleotides.residues, nucleotides.offsets, _codons(self.genetic_code), self.minimum_length, strands)
         n_frames, n_residues = kernels.cpu.translation.frames(*rules, np.empty((0, 5), np.int64), np.empty(0, np.uint8))
@@ -114,8 +144,8 @@ def _may_be_nucleotides(sequences: Proteins) -> bool:
     return bool(counts[_IUPAC].sum() == counts.sum() and counts[_BASES].sum() >= _BASE_SHARE * counts.sum())
 
 
-def _first_of_proteins(paths: Sequence[Path], progress: Progress) -> Path:
-    """The file to blame, where all together are no nucleotides."""
+def _find_protein_file(paths: Sequence[Path], progress: Progress) -> Path:
+    """Return the first file of proteins, if all files together are not nucleotides."""
     for path in paths[:-1]:
         if not _may_be_nucleotides(read_proteins([path], progress=progress, with_chromosomes=True)):
             return path
@@ -124,16 +154,16 @@ def _first_of_proteins(paths: Sequence[Path], progress: Progress) -> Path:
 
 @cache
 def _codons(genetic_code: int) -> NDArray[np.uint8]:
-    """(4096,) uint8: the residue of each three sets of bases, as `proteoscope.kernels.cpu.translation` numbers them; X where they are no
-    codon, or one of several residues.
+    """Return the residue of each three sets of bases, as numbered in `proteoscope.kernels.cpu.translation`, shape (4096,).
 
-    A codon that may be a stop and a residue (codes 27, 28 and 31) is read as the residue, as Biopython does.
+    X means no codon, or several residues. A codon that may be a stop and a residue (codes 27, 28 and 31) is read as the residue, as in
+    Biopython.
     """
     from Bio.Data.CodonTable import TranslationError, ambiguous_dna_by_id  # slow to import: only annotated or translated sequences need it
 
     if genetic_code not in ambiguous_dna_by_id:
-        known = ", ".join(str(number) for number in sorted(ambiguous_dna_by_id))
-        raise ParameterError(f"genetic_code: NCBI has no code {genetic_code}; expected one of {known}")
+        codes = ", ".join(str(number) for number in sorted(ambiguous_dna_by_id))
+        raise ParameterError(f"genetic_code: NCBI has no code {genetic_code}; expected one of {codes}")
     table = ambiguous_dna_by_id[genetic_code]
     residues = np.full(4096, ord("X"), np.uint8)
     for place, codon in enumerate(map("".join, product(kernels.cpu.translation.BASES, repeat=3))):
@@ -142,7 +172,7 @@ def _codons(genetic_code: int) -> NDArray[np.uint8]:
         try:
             residues[place] = ord(table.forward_table[codon])
         except TranslationError:
-            pass  # of several residues, or of a residue and a stop
+            pass  # several residues, or a residue and a stop
         except KeyError:
             if codon in table.stop_codons:
                 residues[place] = ord("*")

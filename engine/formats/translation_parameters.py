@@ -39,7 +39,7 @@ MINIMUM_FRAME = parameter(
 
 
 class TranslationSettings(Protocol):
-    """Settings that decide the translation, by the names that every search's parameters have for it."""
+    """Settings of the translation, by the names that they have in the parameters of every search."""
 
     translation: Literal["none", "six-frame", "forward", "reverse"]
     genetic_code: int
@@ -47,11 +47,12 @@ class TranslationSettings(Protocol):
 
 
 def translation_of(settings: TranslationSettings) -> formats.translation.Translation | None:
-    """How a database of nucleotides becomes proteins, None where it is of proteins.
+    """Return the translation of a database of nucleotides, or None for a database of proteins.
 
     Raises
     ------
-    ParameterError : there is no such genetic code.
+    ParameterError
+        There is no such genetic code.
     """
     if settings.translation == "none":
         return None

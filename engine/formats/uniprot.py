@@ -1,7 +1,7 @@
 """Entries of UniProt, as text (``.dat``, of Swiss-Prot and TrEMBL) and as XML, parsed by Biopython.
 
-The formats: https://web.expasy.org/docs/userman.html and https://www.uniprot.org/docs/uniprot.xsd. Accession and description are made as
-UniProt's own FASTA files have them (https://www.uniprot.org/help/fasta-headers), so that both give the same tables.
+The formats: https://web.expasy.org/docs/userman.html and https://www.uniprot.org/docs/uniprot.xsd. Accession and description are composed
+as in UniProt's FASTA files (https://www.uniprot.org/help/fasta-headers), so that both give the same tables.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from Bio import SwissProt
 from Bio.SeqIO.UniprotIO import UniprotIterator
 
 from proteoscope.engine.errors import shortened
-from proteoscope.engine.formats.entries import PARSER_FAULTS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
+from proteoscope.engine.formats.entries import PARSER_ERRORS, Entry, EntryError, clean_sequence, feature_row, flat_file_cut
 from proteoscope.engine.formats.features import FeatureRow, kind_code
 from proteoscope.engine.formats.sources import Block
 from proteoscope.engine.formats.tags import xml_encoding
@@ -24,15 +24,15 @@ from proteoscope.engine.formats.tags import xml_encoding
 __all__ = ["SwissProtText", "UniprotXml"]
 
 _NEEDED = re.compile(rb"^(?:ID|AC|DT|DE|GN|OS|OX|PE|FT|SQ|  |//)[^\n]*\n?", re.MULTILINE)
-"""Lines of an entry that are parsed; the others, references and comments above all, are two thirds of it."""
+"""Lines of an entry that are parsed; the others, mainly references and comments, are two thirds of it."""
 _ENTRY_START = re.compile(rb"^ID   ", re.MULTILINE)
 _MAXIMUM_CONTINUED = 500
-"""Lines of one feature; a description of a splice variant takes some forty."""
+"""Maximum number of lines of a feature; a description of a splice variant takes some forty."""
 _LONG_FEATURE = re.compile(rb"(?:^FT {10}[^\n]*\n){%d}" % _MAXIMUM_CONTINUED, re.MULTILINE)
 _ENTRY_END = re.compile(r"^//[^\n]*(?:\n|\Z)", re.MULTILINE)
 _FEATURE = re.compile(r"^FT {3}\S[^\n]*\n(?:FT {4}[^\n]*\n)*", re.MULTILINE)
 _FEATURE_ALONE = "ID   A_B   Reviewed;   1 AA.\n{}//\n"
-"""An entry that holds nothing but a feature."""
+"""An entry that holds only one feature."""
 _XML_ENTRY = re.compile(rb"<entry\b.*?</entry>", re.DOTALL)
 _XML_FEATURE = re.compile(rb"<feature\b(?:[^>]*/>|.*?</feature>)", re.DOTALL)
 _EVIDENCE = re.compile(r" ?\{[A-Z]{2,}:[^}]*\}")
@@ -52,7 +52,7 @@ _EXISTENCE = {
 
 
 class SwissProtText:
-    """UniProt's text: lines that begin with two letters, entries that end with ``//``."""
+    """UniProt's text: lines that begin with a two-character code, and entries that end with ``//``."""
 
     name = "Swiss-Prot text"
     has_lines = True
@@ -68,19 +68,19 @@ class SwissProtText:
         lines = _entry_lines(text)
         if block.is_last and text.strip():
             raise EntryError(lines[-1] if lines else 1, "the last entry is cut off: it has no line // at its end")
-        if (found := _LONG_FEATURE.search(text)) is not None:
-            raise EntryError(text.count(b"\n", 0, found.start()) + 1, f"a feature has more than {_MAXIMUM_CONTINUED:,} lines")
+        if (match := _LONG_FEATURE.search(text)) is not None:
+            raise EntryError(text.count(b"\n", 0, match.start()) + 1, f"a feature has more than {_MAXIMUM_CONTINUED:,} lines")
         needed, at, number = b"".join(_NEEDED.findall(text)).decode("utf-8", "replace"), 0, 0
         for end in _ENTRY_END.finditer(needed):
             line, lines_of_entry = lines[min(number, len(lines) - 1)] if lines else 1, needed[at : end.end()]
             at, number = end.end(), number + 1
             try:
                 record, n_unread = next(SwissProt.parse(io.StringIO(lines_of_entry)), None), 0
-            except PARSER_FAULTS:
+            except PARSER_ERRORS:
                 lines_of_entry, n_unread = _without_broken_features(lines_of_entry)
                 try:
                     record = next(SwissProt.parse(io.StringIO(lines_of_entry)), None)
-                except PARSER_FAULTS as error:
+                except PARSER_ERRORS as error:
                     raise EntryError(line, f"the entry is broken ({shortened(str(error).strip())})") from None
             if record is not None:
                 yield self._entry(record, line, n_unread)
@@ -92,7 +92,7 @@ class SwissProtText:
             raise EntryError(line, "the entry has no accession")
         sequence = clean_sequence(record.sequence.encode("ascii", "replace"))
         if len(sequence) != record.sequence_length:
-            reason = f"the sequence has {len(sequence):,} residues, and its line ID says {record.sequence_length:,}"
+            reason = f"the sequence has {len(sequence):,} residues, and its line ID declares {record.sequence_length:,}"
             raise EntryError(line, f"{reason}: it is cut off or damaged")
         source = "sp" if record.data_class in ("Reviewed", "STANDARD") else "tr"
         names = _EVIDENCE.sub("", record.description)
@@ -113,28 +113,28 @@ class SwissProtText:
 
 
 def _without_broken_features(entry: str) -> tuple[str, int]:
-    """The lines of an entry without the features that cannot be parsed alone, and how many these are."""
+    """Return the lines of an entry without the features that cannot be parsed on their own, and the number of these."""
     n_broken = 0
 
-    def kept(feature: re.Match[str]) -> str:
+    def retain(feature: re.Match[str]) -> str:
         nonlocal n_broken
 
         try:
             next(SwissProt.parse(io.StringIO(_FEATURE_ALONE.format(feature[0]))))
-        except PARSER_FAULTS:
+        except PARSER_ERRORS:
             n_broken += 1
             return ""
         return feature[0]
 
-    return _FEATURE.sub(kept, entry), n_broken
+    return _FEATURE.sub(retain, entry), n_broken
 
 
 def _entry_lines(text: bytes) -> list[int]:
-    """The lines in which entries begin, from 1."""
+    """Return the lines where entries begin, from 1."""
     lines, at, line = [], 0, 1
-    for found in _ENTRY_START.finditer(text):
-        line += text.count(b"\n", at, found.start())
-        at = found.start()
+    for match in _ENTRY_START.finditer(text):
+        line += text.count(b"\n", at, match.start())
+        at = match.start()
         lines.append(line)
     return lines
 
@@ -146,20 +146,20 @@ def _with_line_ends(text: bytes) -> bytes:
 
 def _text_feature(feature: Any) -> FeatureRow | None:
     kind = kind_code(feature.type)
-    if kind < 0 or feature.location.ref:  # another isoform's
+    if kind < 0 or feature.location.ref:  # of another isoform
         return None
-    told = feature.qualifiers
-    text = _EVIDENCE.sub("", told.get("note") or told.get("description") or told.get("ligand") or "")
+    qualifiers = feature.qualifiers
+    text = _EVIDENCE.sub("", qualifiers.get("note") or qualifiers.get("description") or qualifiers.get("ligand") or "")
     return feature_row(kind, feature.location.start, feature.location.end, text.rstrip("."))
 
 
 def _gene(names: dict[str, Any]) -> str:
-    found = names.get("Name") or next((names[key][0] for key in ("OrderedLocusNames", "ORFNames") if names.get(key)), "")
-    return _EVIDENCE.sub("", found)
+    gene = names.get("Name") or next((names[key][0] for key in ("OrderedLocusNames", "ORFNames") if names.get(key)), "")
+    return _EVIDENCE.sub("", gene)
 
 
 def _description(title: str, organism: str, taxonomy: str, gene: str, existence: int | str, version: int | str) -> str:
-    """Name, organism (OS), its number in NCBI's taxonomy (OX), gene (GN), existence (PE) and version (SV)."""
+    """Return name, organism (OS), its number in NCBI's taxonomy (OX), gene (GN), existence (PE) and version (SV)."""
     while (shorter := _COMMON_NAME.sub("", organism)) != organism:
         organism = shorter
     parts = (("OS", organism), ("OX", taxonomy), ("GN", gene), ("PE", existence), ("SV", version))
@@ -167,7 +167,7 @@ def _description(title: str, organism: str, taxonomy: str, gene: str, existence:
 
 
 class UniprotXml:
-    """UniProt's XML. Only what stands between ``<entry`` and ``</entry>`` is parsed, below a head of our own: no declaration is."""
+    """UniProt's XML. Only the text from ``<entry`` to ``</entry>`` is parsed, in a root element of this program: no declaration is."""
 
     name = "UniProt XML"
     has_lines = False
@@ -195,11 +195,11 @@ class UniprotXml:
         text = block.text[start:]
         lines = []
         at = line = 0
-        while (found := text.find(b"<entry", at)) >= 0:
-            line += text.count(b"\n", at, found)
+        while (start := text.find(b"<entry", at)) >= 0:
+            line += text.count(b"\n", at, start)
             lines.append(before + line + 1)
-            line += text.count(b"\n", found, found + 6)
-            at = found + 6
+            line += text.count(b"\n", start, start + 6)
+            at = start + 6
         records = UniprotIterator(io.BytesIO(head + text + b"</uniprot>"))
         number = 0
         while True:
@@ -208,65 +208,67 @@ class UniprotXml:
                 record = next(records, None)
             except ParseError as error:
                 raise EntryError(before + error.position[0], f"the XML is broken ({shortened(str(error).partition(':')[0])})") from None
-            except PARSER_FAULTS:
+            except PARSER_ERRORS:
                 break
             if record is None:
                 return
             yield self._entry(record, here)
             number += 1
-        # The parser has stopped for good: what is left is read entry by entry, the broken features of each left out.
+        # The parser cannot continue: the remaining entries are read one by one, without their broken features.
         for entry in _XML_ENTRY.findall(text)[number:]:
             here = lines[min(number, len(lines) - 1)]
             number += 1
-            sound, n_unread = _without_broken_elements(entry, head)
+            cleaned, n_unread = _without_broken_elements(entry, head)
             try:
-                record = next(UniprotIterator(io.BytesIO(head + sound + b"</uniprot>")))
-            except (ParseError, StopIteration, *PARSER_FAULTS) as error:
+                record = next(UniprotIterator(io.BytesIO(head + cleaned + b"</uniprot>")))
+            except (ParseError, StopIteration, *PARSER_ERRORS) as error:
                 raise EntryError(here, f"the entry is broken ({shortened(str(error).strip()) or type(error).__name__})") from None
             yield self._entry(record, here, n_unread)
 
     def _entry(self, record: Any, line: int, n_unread: int = 0) -> Entry:
-        told = record.annotations
+        annotations = record.annotations
         sequence = clean_sequence(bytes(record.seq or b""))
-        if told.get("sequence_length", len(sequence)) != len(sequence) or not sequence:
-            reason = f"the sequence has {len(sequence):,} residues, and its element says {told.get('sequence_length', 'none')}"
+        if annotations.get("sequence_length", len(sequence)) != len(sequence) or not sequence:
+            declared = annotations.get("sequence_length", "none")
+            reason = f"the sequence has {len(sequence):,} residues, and its element declares {declared}"
             raise EntryError(line, f"{reason}: it is cut off or damaged")
-        source = "sp" if told.get("dataset") == "Swiss-Prot" else "tr"
+        source = "sp" if annotations.get("dataset") == "Swiss-Prot" else "tr"
         title = record.description if record.description != "<unknown description>" else ""
-        if "sequence_fragment" in told:
-            title = f"{title} ({'Fragments' if told['sequence_fragment'] == 'multiple' else 'Fragment'})"
+        if "sequence_fragment" in annotations:
+            title = f"{title} ({'Fragments' if annotations['sequence_fragment'] == 'multiple' else 'Fragment'})"
         taxonomy = next((name.partition(":")[2] for name in record.dbxrefs if name.startswith("NCBI Taxonomy:")), "")
-        genes = (told.get(f"gene_name_{kind}") for kind in ("primary", "ordered locus", "ORF"))
+        genes = (annotations.get(f"gene_name_{kind}") for kind in ("primary", "ordered locus", "ORF"))
         gene = next((name if isinstance(name, str) else name[0] for name in genes if name), "")
-        existence = _EXISTENCE.get("".join(told.get("proteinExistence", ())[:1]).lower(), 0)
-        description = _description(title, told.get("organism", ""), taxonomy, gene, existence, told.get("sequence_version", 0))
+        existence = _EXISTENCE.get("".join(annotations.get("proteinExistence", ())[:1]).lower(), 0)
+        organism, version = annotations.get("organism", ""), annotations.get("sequence_version", 0)
+        description = _description(title, organism, taxonomy, gene, existence, version)
         features = [row for row in map(_xml_feature, record.features) if row is not None]
         return Entry(f"{source}|{record.id}|{record.name}", description, sequence, features, line, n_unread)
 
 
 def _without_broken_elements(entry: bytes, head: bytes) -> tuple[bytes, int]:
-    """The XML of an entry, below a head, without the features that cannot be parsed alone, and how many these are."""
+    """Return the XML of an entry, in a root element, without the features that cannot be parsed on their own, and the number of these."""
     n_broken = 0
 
-    def kept(feature: re.Match[bytes]) -> bytes:
+    def retain(feature: re.Match[bytes]) -> bytes:
         nonlocal n_broken
 
         try:
             next(UniprotIterator(io.BytesIO(head + b"<entry><accession>A</accession>" + feature[0] + b"</entry></uniprot>")))
-        except (ParseError, *PARSER_FAULTS):
+        except (ParseError, *PARSER_ERRORS):
             n_broken += 1
             return b""
         return feature[0]
 
-    return _XML_FEATURE.sub(kept, entry), n_broken
+    return _XML_FEATURE.sub(retain, entry), n_broken
 
 
 def _xml_feature(feature: Any) -> FeatureRow | None:
     kind = kind_code(feature.type)
     if kind < 0 or feature.location is None:
         return None
-    told = feature.qualifiers
-    text = told.get("description", "") or next((one["name"] for one in told.get("ligands", ()) if one["name"]), "")
-    if told.get("original") and told.get("variation"):
-        text = f"{told['original']} -> {told['variation']}" + (f" ({text})" if text else "")
+    qualifiers = feature.qualifiers
+    text = qualifiers.get("description", "") or next((ligand["name"] for ligand in qualifiers.get("ligands", ()) if ligand["name"]), "")
+    if qualifiers.get("original") and qualifiers.get("variation"):
+        text = f"{qualifiers['original']} -> {qualifiers['variation']}" + (f" ({text})" if text else "")
     return feature_row(kind, feature.location.start, feature.location.end, text)

@@ -1,7 +1,7 @@
-"""Files and folders of instrument makers: recognised by content, and converted to mzML by a program that is installed for that.
+"""Files and folders of instrument vendors: recognised by content, and converted to mzML by an installed converter.
 
-Their formats are not public; what reads them are the makers' libraries, behind ThermoRawFileParser (Hulstaert et al. 2020, J. Proteome Res.
-19:537) and msconvert of ProteoWizard (Chambers et al. 2012, Nat. Biotechnol. 30:918).
+The formats are not public. The vendors' libraries read them, in ThermoRawFileParser (Hulstaert et al. 2020, J. Proteome Res. 19:537) and
+msconvert of ProteoWizard (Chambers et al. 2012, Nat. Biotechnol. 30:918).
 """
 
 from __future__ import annotations
@@ -29,29 +29,33 @@ __all__ = ["COMPOUND_MAGIC", "THERMO_MAGIC", "VendorFormat", "converted", "conve
 
 THERMO_MAGIC = b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0"
 COMPOUND_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""Of OLE compound documents, which .wiff files are, and those of older office programs."""
-_LOOK_SECONDS = 0.1
+"""First bytes of OLE compound documents: .wiff files, and files of older office programs."""
+_POLL_SECONDS = 0.1
 _PERCENT = re.compile(rb"(?<![\d.])(\d{1,3})(?:\.\d+)? ?%")
-_TOLD_BYTES = 1 << 16
+_OUTPUT_BYTES = 1 << 16
 _PROGRAMS = {
     "ThermoRawFileParser": ("ThermoRawFileParser", "ThermoRawFileParser.exe", "ThermoRawFileParser.sh", "thermorawfileparser"),
     "msconvert": ("msconvert", "msconvert.exe"),
 }
-"""By what converters are called here: the names that they are installed by."""
+"""Names of converters, and of their installed programs."""
 
 
 OPENTIMSPY = "opentimspy"
-"""What reads timsTOF runs without their maker's library, in this process; what is installed besides is asked first."""
+"""Package that reads timsTOF runs without the vendor's library, in this process; installed converters are preferred."""
 
 
 @dataclass(frozen=True)
 class VendorFormat:
-    """A format of an instrument maker.
+    """A format of an instrument vendor.
 
     Attributes
     ----------
-    name : as in ``is a Thermo raw file``. converters : the programs that read it, those that do nothing else first. options : of msconvert,
-        besides the usual ones.
+    name : str
+        As in ``is a Thermo raw file``.
+    converters : tuple of str
+        Programs that read it, specialised ones first.
+    options : tuple of str
+        Additional options of msconvert.
     """
 
     name: str
@@ -62,21 +66,21 @@ class VendorFormat:
 _THERMO = VendorFormat("a Thermo raw file", ("ThermoRawFileParser", "msconvert"))
 _SCIEX = VendorFormat("a SCIEX .wiff file")
 _FOLDERS: tuple[tuple[tuple[str, ...], VendorFormat], ...] = (
-    # The frames of an ion mobility run are many spectra each of one precursor, which belong together.
+    # The frames of an ion mobility run hold many spectra of each precursor, which are combined.
     (("analysis.tdf",), VendorFormat("a Bruker timsTOF run", ("msconvert", OPENTIMSPY), ("--combineIonMobilitySpectra",))),
     (("analysis.tsf", "analysis.baf", "analysis.yep", "fid"), VendorFormat("a Bruker run")),
     (("acqdata",), VendorFormat("an Agilent run")),
     (("_func001.dat", "_header.txt"), VendorFormat("a Waters run")),
 )
-"""Folders that hold one measurement, by one of the names that are in them, in lower case."""
+"""Folders that hold one measurement, by a name of one of their entries in lower case."""
 
 
 def vendor_format(path: Path) -> VendorFormat | None:
-    """The maker's format of a file or a folder, None where it has none. What cannot be looked at has none."""
+    """Return the vendor's format of a file or a folder; None for other formats, or if it cannot be inspected."""
     try:
         if path.is_dir():
             names = {entry.name.lower() for entry in os.scandir(path)}
-            return next((one for marks, one in _FOLDERS if not names.isdisjoint(marks)), None)
+            return next((folder_format for marks, folder_format in _FOLDERS if not names.isdisjoint(marks)), None)
         if not path.is_file():
             return None
         with open_regular(path) as file:
@@ -89,51 +93,63 @@ def vendor_format(path: Path) -> VendorFormat | None:
     return _SCIEX if head.startswith(COMPOUND_MAGIC) and is_wiff else None
 
 
-def converter_of(found: VendorFormat) -> tuple[str, str] | None:
-    """The converter that is installed for a format: what it is called here, and its program; None where there is none."""
-    for converter in found.converters:
+def converter_of(vendor: VendorFormat) -> tuple[str, str] | None:
+    """Return the installed converter for a format, name and program, or None."""
+    for converter in vendor.converters:
         if converter == OPENTIMSPY and find_spec(OPENTIMSPY) is not None:
             return converter, ""
         for name in _PROGRAMS.get(converter, ()):
             program = shutil.which(name)
-            # Windows looks in the working directory first, where a stranger's files may lie: nothing of those is run.
+            # Windows searches the working directory first, which may hold untrusted files: none of them is run.
             if program is not None and Path(program).resolve().parent != Path.cwd():
                 return converter, program
     return None
 
 
-def unreadable(path: Path, found: VendorFormat) -> InputError:
-    """What to say of a maker's file where no converter is installed."""
-    programs = " or ".join(one for one in found.converters if one in _PROGRAMS)
-    extra = "; or, as an experiment, pip install opentimspy" if OPENTIMSPY in found.converters else ""
+def unreadable(path: Path, vendor: VendorFormat) -> InputError:
+    """Return the error for a vendor's file without an installed converter."""
+    programs = " or ".join(converter for converter in vendor.converters if converter in _PROGRAMS)
+    extra = "; or, as an experiment, pip install opentimspy" if OPENTIMSPY in vendor.converters else ""
     return InputError(
         path,
-        f"is {found.name}, which cannot be read without its maker's libraries",
-        remedy=f"Convert it to mzML with {programs} (ProteoWizard), or install that where commands are found (PATH): then it is converted"
-        f" here{extra}",
+        f"is {vendor.name}, which cannot be read without the vendor's libraries",
+        remedy=f"Convert it to mzML with {programs} (ProteoWizard), or install that on the PATH, to convert it automatically{extra}",
     )
 
 
 @contextmanager
-def converted(path: Path, found: VendorFormat, progress: Progress) -> Iterator[Path]:
-    """The MS2 spectra of a maker's file as a temporary mzML, which is gone when the block ends.
+def converted(path: Path, vendor: VendorFormat, progress: Progress) -> Iterator[Path]:
+    """Convert the MS2 spectra of a vendor's file to a temporary mzML, which is deleted when the context ends.
+
+    Parameters
+    ----------
+    path : Path
+    vendor : VendorFormat
+    progress : Progress
+        Receives progress and messages; polled for cancellation.
+
+    Yields
+    ------
+    Path
+        The mzML.
 
     Raises
     ------
-    InputError : no converter is installed, or it fails. Cancelled : the user asked to stop; the converter and what it began is ended.
+    InputError
+        No converter is installed, or it fails.
+    Cancelled
+        The user cancelled; the converter and its subprocesses have been killed.
     """
-    installed = converter_of(found)
+    installed = converter_of(vendor)
     if installed is None:
-        raise unreadable(path, found)
+        raise unreadable(path, vendor)
     converter, program = installed
     with scratch_folder() as folder:
         out = folder / "converted.mzML"
         if converter == OPENTIMSPY:
-            # Loaded for such runs alone.
-
             spectra = formats.bruker_tdf.read_tdf(path, progress)
             progress.message(
-                f"{path}: read with opentimspy, which is experimental: m/z are approximate, and msconvert gives those of the maker",
+                f"{path}: read with opentimspy, which is experimental: m/z are approximate; msconvert gives those of the vendor",
                 "warning",
             )
             formats.writing.write_spectrum_file(out, spectra, progress=progress)
@@ -141,9 +157,9 @@ def converted(path: Path, found: VendorFormat, progress: Progress) -> Iterator[P
             return
         source = str(path.resolve())
         if converter == "msconvert":
-            # Peaks are picked by the maker's own method, which works only before all else.
+            # The vendor's peak picking works only as the first filter.
             filters = ("--filter", "peakPicking vendor msLevel=2-", "--filter", "msLevel 2-")
-            command = [program, source, "-o", str(folder), "--outfile", out.name, "--mzML", "--zlib", *filters, *found.options]
+            command = [program, source, "-o", str(folder), "--outfile", out.name, "--mzML", "--zlib", *filters, *vendor.options]
         else:
             command = [program, f"-i={source}", f"-b={out}", "-f=1"]
         progress.stage(f"Converting {path.name} with {converter}")
@@ -152,14 +168,14 @@ def converted(path: Path, found: VendorFormat, progress: Progress) -> Iterator[P
             if code != 0 or not out.is_file():
                 raise InputError(
                     path,
-                    f"is {found.name}, and {converter} could not convert it: {_last_line(written) or f'it ended with code {code}'}",
+                    f"is {vendor.name}, and {converter} could not convert it: {_last_line(written) or f'it ended with code {code}'}",
                     remedy=f"Convert it to mzML by hand, or check {program}",
                 )
         yield out
 
 
 def _run(command: list[str], folder: Path, written: IO[bytes], progress: Progress) -> int:
-    """Run a converter to its end, and show how far it says that it is; its exit code. On a cancel all that it began is ended."""
+    """Run a converter, report its progress, and return its exit code; a cancellation kills it with its subprocesses."""
     is_posix = os.name == "posix"
     try:
         process = subprocess.Popen(
@@ -171,14 +187,14 @@ def _run(command: list[str], folder: Path, written: IO[bytes], progress: Progres
     try:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                return process.wait(_LOOK_SECONDS)
+                return process.wait(_POLL_SECONDS)
             progress.check()
-            if (now := _percent(written)) > percent:
+            if (current := _percent(written)) > percent:
                 if not is_counted:
                     progress.stage(f"Converting with {Path(command[0]).stem}", 100)
                     is_counted = True
-                progress.advance(now - percent)
-                percent = now
+                progress.advance(current - percent)
+                percent = current
     finally:
         if process.poll() is None:
             if sys.platform != "win32":
@@ -192,12 +208,12 @@ def _run(command: list[str], folder: Path, written: IO[bytes], progress: Progres
 def _tail(written: IO[bytes]) -> bytes:
     size = os.fstat(written.fileno()).st_size
     with Path(written.name).open("rb") as file:
-        file.seek(max(0, size - _TOLD_BYTES))
-        return file.read(_TOLD_BYTES)
+        file.seek(max(0, size - _OUTPUT_BYTES))
+        return file.read(_OUTPUT_BYTES)
 
 
 def _percent(written: IO[bytes]) -> int:
-    """How far a converter said last that it is; 0 where it said nothing of the sort."""
+    """Return the last percentage in a converter's output, or 0."""
     percents = _PERCENT.findall(_tail(written))
     return min(int(percents[-1]), 100) if percents else 0
 

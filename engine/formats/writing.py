@@ -18,50 +18,51 @@ from proteoscope.engine.spectra.columns import Spectra
 __all__ = ["SpectrumWriter", "spectrum_format", "write_spectrum_file", "written_formats"]
 
 _PEAKS, _SPECTRA = 1 << 17, 1 << 10
-"""Of a piece that a thread makes at a time, about: a few of them stand in memory."""
+"""Approximate size of the batches that threads format; a few are in memory at once."""
 
 
 class SpectrumWriter(Protocol):
-    """A format to write, made with the spectra: what stands before them, for some of them (in several threads), and behind them."""
+    """Writer of a format, constructed with the spectra; `text` runs in several threads."""
 
     def begin(self, rows: NDArray[np.int64]) -> bytes:
-        """What stands before the first spectrum. `rows`: (n,) int64, those that will be written, in this order."""
+        """Return the text before the first spectrum; `rows`: the spectra to write, shape (n,), in this order."""
 
     def text(self, rows: NDArray[np.int64]) -> Any:
-        """Some of them, which follow one another."""
+        """Format some consecutive spectra."""
 
     def written(self, text: Any) -> bytes:
-        """What stands in the file for a text, asked in the order of the file."""
+        """Return the bytes of a formatted text; called in the order of the file."""
 
     def end(self) -> bytes:
-        """What stands behind the last spectrum."""
+        """Return the text after the last spectrum."""
 
 
 def written_formats() -> tuple[FileFormat, ...]:
-    """The formats that spectra can be written in."""
-    return tuple(one for one in formats_of("spectra") if one.writer)
+    """Return the formats in which spectra can be written."""
+    return tuple(file_format for file_format in formats_of("spectra") if file_format.writer)
 
 
 def spectrum_format(name: str) -> FileFormat:
-    """The format that spectra are written in, by its name or by the suffix of a file.
+    """Return the format for writing spectra with a name, or with the suffix of a file name.
 
     Raises
     ------
-    ParameterError : there is none of this name, or it is not written.
+    ParameterError
+        No format has this name or suffix, or it cannot be written.
 
     Examples
     --------
     >>> spectrum_format("mzml").name, spectrum_format("folder/run.mgf").name
     ('mzML', 'MGF')
     """
-    wish = name.lower()
-    for one in written_formats():
-        if wish == one.name.lower() or wish.endswith(one.suffixes):
-            return one
-    *others, last = (one.suffixes[0] for one in written_formats())
+    lowered = name.lower()
+    for file_format in written_formats():
+        if lowered == file_format.name.lower() or lowered.endswith(file_format.suffixes):
+            return file_format
+    *others, last = (file_format.suffixes[0] for file_format in written_formats())
     names = f"{', '.join(others)} or {last}"
-    behind = "; what is written is not packed" if wish.endswith(".gz") else ""
-    raise ParameterError(f"'{name:.200}' names no format that spectra are written in; expected a name that ends with {names}{behind}")
+    note = "; files are not written gzipped" if lowered.endswith(".gz") else ""
+    raise ParameterError(f"'{name:.200}' is not a format for writing spectra; expected a name that ends with {names}{note}")
 
 
 def write_spectrum_file(
@@ -73,17 +74,29 @@ def write_spectrum_file(
     progress: Progress | None = None,
     threads: int = 1,
 ) -> None:
-    """Write spectra to the file `out`, which appears whole or not at all.
+    """Write spectra to the file `out` atomically.
 
     Parameters
     ----------
-    format : ``mgf``, ``ms2`` or ``mzml``; by the suffix of `out` where it is empty. rows : (n,) int64, those to write, in this order; all
-        when None.
-    progress : told the spectra, and asked for a cancel.
+    out : Path
+    spectra : Spectra
+    format : str
+        ``mgf``, ``ms2`` or ``mzml``; '' selects it by the suffix of `out`.
+    rows : ndarray of int64, shape (n,), optional
+        Spectra to write, in this order; by default all.
+    progress : Progress, optional
+        Receives the number of spectra written; polled for cancellation.
+    threads : int
+        Number of threads that format spectra.
 
     Raises
     ------
-    ParameterError : there is no such format. StorageError : the disk refused. Cancelled : the user asked to stop.
+    ParameterError
+        There is no such format.
+    StorageError
+        The disk is full or not writable.
+    Cancelled
+        The user cancelled.
     """
     chosen = spectrum_format(format or out.name)
     rows = np.arange(len(spectra)) if rows is None else rows
@@ -92,10 +105,10 @@ def write_spectrum_file(
     writer: SpectrumWriter = chosen.writer()(spectra)
     progress.stage(f"Writing {chosen.name}", len(rows))
     header = writer.begin(rows)
-    write_lines(out, header, _pieces(spectra, rows), writer.text, progress, threads=threads, then=writer.written, end=writer.end)
+    write_lines(out, header, _batches(spectra, rows), writer.text, progress, threads=threads, then=writer.written, end=writer.end)
 
 
-def _pieces(spectra: Spectra, rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+def _batches(spectra: Spectra, rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     n_peaks = np.diff(spectra.offsets)[rows]
-    piece = (np.cumsum(n_peaks) - n_peaks) // _PEAKS + np.arange(len(rows)) // _SPECTRA
-    yield from np.split(rows, np.flatnonzero(np.diff(piece)) + 1)
+    batch = (np.cumsum(n_peaks) - n_peaks) // _PEAKS + np.arange(len(rows)) // _SPECTRA
+    yield from np.split(rows, np.flatnonzero(np.diff(batch)) + 1)

@@ -1,4 +1,4 @@
-"""The few pieces of XML writing that the writers of files share."""
+"""Attributes and numbers of XML, for the writers of files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _FORBIDDEN = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 
 
 def attribute(text: str) -> str:
-    """A text as it stands between the double quotes of an attribute, with spaces in place of control characters."""
+    """Return a text for the double quotes of an attribute, with spaces in place of control characters."""
     if _SPECIAL.search(text) is None:
         return text
     return escape(_FORBIDDEN.sub(" ", text), _ENTITIES)
 
 
 def attributes(**values: object) -> str:
-    """Attributes with a space before each; those that are None are left out, truths are ``true`` and ``false``."""
+    """Return attributes with a space before each; None values are left out, booleans become ``true`` and ``false``."""
     return "".join(f' {name}="{_value(value)}"' for name, value in values.items() if value is not None)
 
 
 def number(value: float, digits: int = 8) -> str:
-    """A number with so many significant digits, as XML Schema writes doubles: ``0.0125``, ``1e-09``, ``NaN``, ``INF``."""
+    """Return a number with `digits` significant digits, as XML Schema writes doubles: ``0.0125``, ``1e-09``, ``NaN``, ``INF``."""
     text = f"{value:.{digits}g}"
     return {"nan": "NaN", "inf": "INF", "-inf": "-INF"}.get(text, text)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from proteoscope.engine import identification, matches
-from proteoscope.engine.entry import Demo, Input, KeptKind, Option, Search
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, Demo, KeptKind, Option, Search
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
@@ -14,7 +13,7 @@ __all__ = ["IDENTIFICATION"]
 IDENTIFICATION = Search(
     kind="identify",
     name="identification",
-    question="What is in my sample?",
+    question="Which peptides and proteins are in my sample?",
     manual="identification",
     purpose="Identify peptides and proteins from tandem mass spectra",
     description="Identify peptides and proteins. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
@@ -23,26 +22,11 @@ IDENTIFICATION = Search(
     parameters=lambda: identification.parameters.IdentificationParameters,
     preset="high-resolution",
     inputs=(
-        Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
-        Input(
-            "database",
-            "Protein databases",
-            "proteins",
-            "PROTEINS",
-            f"protein sequences ({names_of('proteins')}); may be given several times",
-            option="--database",
-            is_kept=True,
-            wanted="a protein database",
-            one="database",
-            hint=f"one or more databases ({names_of('proteins')})",
-        ),
+        SPECTRA_INPUT,
+        DATABASE_INPUT,
     ),
     options=(
-        Option(
-            "strict",
-            "Refuse files with spectra that cannot be read",
-            "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
-        ),
+        STRICT_OPTION,
         Option(
             "advice",
             "",

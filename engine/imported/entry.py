@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from proteoscope.engine import imported, matches
-from proteoscope.engine.entry import Demo, Input, Option, Search, SearchRequest
+from proteoscope.engine.entry import STRICT_OPTION, Demo, Input, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, SPECTRAL_LIBRARIES
@@ -68,13 +68,7 @@ IMPORT = Search(
             is_optional=True,
         ),
     ),
-    options=(
-        Option(
-            "strict",
-            "Refuse files with spectra that cannot be read",
-            "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
-        ),
-    ),
+    options=(STRICT_OPTION,),
     writes="project",
     run=_run,
     modules=(lambda: imported.search, lambda: imported.results, lambda: matches.listed.tables, lambda: matches.run_exporting),

@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from proteoscope.engine.chemistry.modification_places import SearchedModification, locate_modification, on_terminal_residues
+from proteoscope.engine.chemistry.modification_places import SearchedModification, locate_modification, move_to_terminal_residues
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, is_sequence
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.sources import ByteSource
@@ -147,7 +147,7 @@ class _Reader:
                 placed.append(noted._replace(position=position))
             self.n_placed += bool(written.unplaced) and not reason
             peptide = NotedPeptide(written.sequence, tuple(sorted(placed, key=lambda one: one.position)))
-            self.rows[peptide_id] = reason or self.found.peptide(on_terminal_residues(peptide))
+            self.rows[peptide_id] = reason or self.found.peptide(move_to_terminal_residues(peptide))
         return self.rows[peptide_id]
 
     def warn(self, progress: Progress) -> None:

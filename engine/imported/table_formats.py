@@ -6,6 +6,8 @@ https://sage-docs.vercel.app/docs/results/search. Comet: https://uwpr.github.io/
 Philosopher's ``psm.tsv``: https://fragpipe.nesvilab.org/docs. MaxQuant: ``tables.pdf`` of its distribution. DIA-NN:
 https://github.com/vdemichev/DiaNN#main-output-reference. PeptideShaker: its default PSM report. mzTab: Griss et al. 2014, Mol Cell
 Proteomics 13:2765.
+
+Parquet reports become the cells that reports as text have.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.registry import has_suffix_of
 from proteoscope.engine.formats.separated_cells import Cells, read_cells
 from proteoscope.engine.formats.sources import ByteSource
-from proteoscope.engine.imported.parquet import read_parquet
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.engine_scores import score_called, score_column_of
 from proteoscope.engine.matches.listed.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.unfolding import CHARACTERS
 
 __all__ = [
@@ -88,6 +90,7 @@ _MZTAB_LOSS = re.compile(r"(?:(?<![^,])\d+-|\||(?<=\d))\[[^\]]*loss[^\]]*\]")
 """Neutral losses of a modification, or at a place: they change no mass of the peptide."""
 
 Values = dict[str, Any]
+_MAXIMUM_ROWS = 5_000_000
 
 
 def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
@@ -339,7 +342,7 @@ def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identificatio
     )
     remedy = "Give DIA-NN's report.parquet as it wrote it; of other programs, results as text, as Sage's results.sage.tsv"
     table = Table("report", "DIA-NN report", (), stored=described)
-    return _dia_nn("DIA-NN Parquet report", read_parquet(source, table, remedy, progress))
+    return _dia_nn("DIA-NN Parquet report", _read_parquet(source, table, remedy, progress))
 
 
 def _dia_nn(format: str, cells: Cells) -> Identifications:
@@ -437,7 +440,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
         "run": pa.array(names[np.minimum(number, len(names) - 1)], pa.string()),
         "native_id": native,
         "charge": charge,
-        "retention_time": cells.numbers_of(_first_of(cells.text("retention_time")), "retention_time"),
+        "retention_time": cells.parse_numbers(_first_of(cells.text("retention_time")), "retention_time"),
         "precursor_mz": cells.numbers("exp_mass_to_charge"),
         "calculated_mass": neutral_mass(cells.numbers("calc_mass_to_charge"), charge),
         "is_decoy": np.where((decoys == 0) | (decoys == 1), decoys, -1).astype(np.int8),
@@ -636,3 +639,38 @@ def _checked(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
     if any(not 0 <= one.position <= len(sequence) + 1 for one in placed):
         raise ValueError(f"a modification stands outside {shortened(sequence, 40)}")
     return NotedPeptide(sequence, tuple(sorted(placed, key=lambda one: one.position)))
+
+
+def _read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progress) -> Cells:
+    """Return the columns of a Parquet file that a description names, those of them that it has, as texts.
+
+    Parameters
+    ----------
+    source : of the file, which is opened again by its path: Parquet is read from its end. table : names and types of the columns; those
+        that are not optional must be there. remedy : what the user can do about another table.
+
+    Raises
+    ------
+    InputError : it is packed once more, or no such table, or damaged, or has a nested column where a plain one belongs, or too many rows,
+        or unpacks to far more than its size. Cancelled : the user asked to stop.
+    """
+    if source.is_gzip:
+        raise InputError(source.path, "is a Parquet table that is packed with gzip", remedy="Unpack it first")
+    with TableFile(source.path, table, remedy=remedy) as file:
+        if file.n_rows > _MAXIMUM_ROWS:
+            raise InputError(
+                source.path,
+                f"the table has {file.n_rows:,} rows, more than {_MAXIMUM_ROWS:,}",
+                remedy="Give the report of fewer runs, or one that is filtered",
+            )
+        names = list(file.columns)
+        parts: dict[str, list[pa.Array]] = {name: [] for name in names}
+        n_rows = 0
+        for piece in file.batches(names):
+            progress.check()
+            n_rows += len(piece)
+            for name in names:
+                parts[name] += pa.compute.fill_null(piece[name].cast(pa.string()), "").chunks
+        progress.advance(source.size)
+    columns = [pa.concat_arrays(parts[name]) if parts[name] else pa.array([], pa.string()) for name in names]
+    return Cells(source.path, names, columns, np.arange(1, n_rows + 1), place_name="row")

@@ -1,4 +1,4 @@
-"""Jobs: progress that can be watched and cancelled, work behind the step that is shown, and the queue that works jobs off."""
+"""Jobs: progress with cancellation, background tasks, and the job queue."""
 
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.engine.jobs.queue import Job, JobEvent, JobQueue, JobState, Lane

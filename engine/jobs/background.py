@@ -1,7 +1,7 @@
-"""Work that goes on behind the step that the user sees, on a thread of its own.
+"""Background work in a thread next to the step shown to the user.
 
-Reading spectra and making the peptide index need nothing of each other, nor do scoring and writing down the spectra that were read. All
-the same, the user is told of one step after the other: of what goes on behind, and of its errors, when the step in front of it is done.
+Reading spectra and building the peptide index are independent, as are scoring and storing the spectra. The user still sees one step after
+the other: reports and errors of background work appear when the step in front is done.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ Result = TypeVar("Result")
 
 
 class Background:
-    """Does what is given to `begin` behind the block; with one thread only, not before it is asked for.
+    """Background tasks that end with the `with` block; with one thread they run when their result is requested.
 
-    The block ends when all of it has ended. When the block raises, what is still under way is told to stop, and its own error is not told:
-    it would be of a later step.
+    If the block raises, running tasks are cancelled and their errors are dropped, since they would belong to a later step.
     """
 
     def __init__(self, progress: Progress, threads: int) -> None:
@@ -34,11 +33,12 @@ class Background:
         self._hidden: list[_HiddenProgress] = []
 
     def begin(self, work: Callable[[Progress], Result]) -> Callable[[], Result]:
-        """Begin `work`, which looks several times a second whether the progress that it is given was cancelled.
+        """Start `work`, which checks its progress for cancellation several times a second.
 
         Returns
         -------
-        What waits for the outcome and returns it, or raises what the work raised. The user is told then what it reported.
+        callable
+            Waits for the result and returns it or raises its error; then its reports are shown.
         """
         if self._is_deferred:
             return lambda: work(self._progress)
@@ -65,7 +65,7 @@ class Background:
 
 
 class _HiddenProgress(Progress):
-    """Keeps what it is told until it is shown on another progress. It is cancelled with the other, or alone."""
+    """Progress that stores reports until shown on another progress; cancelled with the other or separately."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class _HiddenProgress(Progress):
         super().check()
 
     def show(self) -> None:
-        """Tell the other progress all that was kept, and from now on all at once."""
+        """Show all stored reports on the other progress, and later ones immediately."""
         with self._turn:
             self._is_shown = True
             for tell in self._kept:

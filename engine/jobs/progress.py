@@ -1,4 +1,4 @@
-"""Progress of a long computation, and the user's wish to stop it. Plain Python, safe to use from several threads."""
+"""Progress and cancellation of long computations, thread-safe and without Qt."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 __all__ = ["PASSING", "Cancelled", "LimitedProgress", "Progress", "ProgressEvent", "RecordingProgress", "TimeOverError"]
 
 PASSING = "passing"
-"""The level of a message that is true for the moment alone."""
+"""Level of messages valid only for the moment."""
 
 
 class Cancelled(Exception):  # noqa: N818 - it is a wish of the user, not an error
-    """The user asked to stop. Whoever catches it leaves nothing half-written and lets it pass on."""
+    """Raised when the user cancels. Handlers leave nothing half-written and re-raise it."""
 
 
 class TimeOverError(Cancelled):
@@ -24,7 +24,7 @@ class TimeOverError(Cancelled):
 
 @dataclass(frozen=True)
 class ProgressEvent:
-    """One report: the stage's title, `done` of `total` steps (`total` 0: unknown), seconds since the stage began, and a message if any."""
+    """One report: stage title, `done` of `total` steps (`total` 0 if unknown), seconds since the stage began, and a message if any."""
 
     stage: str
     done: int
@@ -34,17 +34,17 @@ class ProgressEvent:
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimate of the seconds that the stage still needs, or None while there is nothing to judge by."""
+        """Estimated seconds to the end of the stage, or None."""
         if self.done <= 0 or self.total <= 0:
             return None
         return self.seconds * (self.total - self.done) / self.done
 
 
 class Progress:
-    """What an engine function reports to and asks.
+    """Progress reports and cancellation of an engine function.
 
-    `stage` and `advance` raise `Cancelled` once `cancel` was called. Handlers get at most one event in `interval` seconds for each stage,
-    besides the first and the last, and always every message; they run in the thread that reports.
+    `stage` and `advance` raise `Cancelled` after `cancel`. Handlers run in the reporting thread and get at most one event per stage in
+    `interval` seconds, besides the first and last, and every message.
     """
 
     def __init__(self, *handlers: Callable[[ProgressEvent], None], interval: float = 0.08) -> None:
@@ -57,15 +57,15 @@ class Progress:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the user asked to stop."""
+        """True if the user cancelled."""
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
-        """Ask the computation to stop; it does at its next `stage`, `advance` or `check`."""
+        """Cancel the computation at its next `stage`, `advance` or `check`."""
         self._cancelled.set()
 
     def check(self) -> None:
-        """Raise `Cancelled` if the user asked to stop."""
+        """Raise `Cancelled` if the user cancelled."""
         if self._cancelled.is_set():
             raise Cancelled
 
@@ -92,9 +92,12 @@ class Progress:
         self._emit(event)
 
     def message(self, text: str, level: str = "info") -> None:
-        """Tell the user something that is not a step: a fall-back taken, spectra skipped, a first compilation.
+        """Report something that is not a step: a fallback, skipped spectra, a first compilation.
 
-        `level`: ``info`` or ``warning``, for the records; ``passing``, of what is true for the moment alone, which no record keeps.
+        Parameters
+        ----------
+        level
+            ``info`` or ``warning`` for the records; ``passing`` for what is valid only for the moment and not recorded.
         """
         with self._lock:
             event = self._event(text)
@@ -109,9 +112,9 @@ class Progress:
 
 
 class RecordingProgress(Progress):
-    """Passes everything on to another progress, and keeps what the user was told for the records of a run.
+    """Progress that forwards to another and records messages for a run.
 
-    Functions tell the user through the progress that they were given, from whatever thread; with this one, nothing of it is lost.
+    Functions report through the progress they were given from any thread; with this one no message is lost.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -126,7 +129,7 @@ class RecordingProgress(Progress):
         return tuple(text for _, text in self._recorded)
 
     def log_to(self, log: Callable[[str, str], None]) -> None:
-        """From now on, give level and text of each message to the log of a run too; first those that came before the run began."""
+        """Also log each message with its level to a run, starting with those before the run began."""
         for level, text in self._recorded:
             log(level, text)
         self._log = log
@@ -153,7 +156,7 @@ class RecordingProgress(Progress):
         self._progress.advance(n)
 
     def message(self, text: str, level: str = "info") -> None:
-        """Record a message, unless it is a passing one, and pass it on; see `Progress.message`."""
+        """Record a message, unless it is a passing one, and forward it; see `Progress.message`."""
         if level != PASSING:
             self._recorded.append((level, text))
             if self._log is not None:
@@ -162,7 +165,7 @@ class RecordingProgress(Progress):
 
 
 class LimitedProgress(Progress):
-    """Progress of optional work, which stops when its time is over or the progress behind it is cancelled.
+    """Progress of optional work that stops when its time is over or the wrapped progress is cancelled.
 
     Stages are passed on, messages are not: the results of the work are reported, not its steps.
 
@@ -192,7 +195,7 @@ class LimitedProgress(Progress):
         return super().is_cancelled or self._progress.is_cancelled or self.seconds_left <= 0.0
 
     def check(self) -> None:
-        """Raise `Cancelled` if the user asked to stop, or `TimeOverError` if the time is over."""
+        """Raise `Cancelled` if the user cancelled, or `TimeOverError` if the time is over."""
         self._progress.check()
         super().check()
         if self.seconds_left <= 0.0:

@@ -19,7 +19,7 @@ __all__ = ["Job", "JobEvent", "JobQueue", "JobState", "Lane"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 Lane = Literal["searches", "writing"]
-"""Where a job waits: behind searches, which take all cores and the memory of the machine, or behind what only writes results."""
+"""Queue of a job: searches, which use all cores and memory, or tasks that only write results."""
 _LANES: dict[Lane, str] = {"searches": "proteoscope-engine", "writing": "proteoscope-writing"}
 """The lanes, and what their threads are called."""
 
@@ -27,18 +27,28 @@ _logger = logging.getLogger(__name__)
 
 
 class Job:
-    """One piece of work and what has become of it. Made by `JobQueue.add`; read from any thread.
+    """A job and its outcome. Made by `JobQueue.add`; read from any thread.
 
     Attributes
     ----------
-    id : counts from 1 in its queue. lane : where it waits.
-    title : what the user calls it.
-    state : where it stands; the last three are final.
-    result : what the work returned, when done.
-    error : what it raised, when failed.
-    error_report : the traceback, when it failed for a reason that is no `ProteoscopeError`; else empty.
-    progress : the latest report, None before the first.
-    started, finished : `time.monotonic` seconds, None before.
+    id
+        Counts from 1 in its queue.
+    lane
+        Queue that it waits in.
+    title
+        Display name.
+    state
+        Current state; the last three are final.
+    result
+        Return value when done.
+    error
+        Exception when failed.
+    error_report
+        Traceback of unexpected errors (other than `ProteoscopeError`), or ''.
+    progress
+        Latest report, or None.
+    started, finished
+        `time.monotonic` seconds, or None.
     """
 
     def __init__(
@@ -60,17 +70,17 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is done, failed or cancelled."""
+        """True if the job is done, failed or cancelled."""
         return self.state in ("done", "failed", "cancelled")
 
     @property
     def is_cancelling(self) -> bool:
-        """Whether the user asked it to stop and it has not yet."""
+        """True if cancelled but still running."""
         return self._watched.is_cancelled and not self.is_over
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran; 0 before."""
+        """Run time so far; 0 before the start."""
         if self.started is None:
             return 0.0
         return (self.finished if self.finished is not None else time.monotonic()) - self.started
@@ -86,12 +96,12 @@ class JobEvent:
 
 
 class JobQueue:
-    """Jobs of each lane in the order in which they were added, done one at a time in a background thread of the lane.
+    """Jobs in lanes, each processed in order by a background thread of the lane.
 
-    So an export does not wait for a search of an hour. Handlers are called in the thread where the event happens: `add` and the cancel of a
-    queued job in the caller's, everything else in the lane's background thread. For each job they see added, started, any progress and
-    messages, finished, in this order; a job cancelled while queued is never started. A handler that raises is noted in the log and harms
-    nobody; one that waits for another thread holds up all.
+    An export thus does not wait for a search of an hour. Handlers are called in the thread of the event: `add` and cancelling a queued job
+    in the caller's, everything else in the lane's thread. For each job they see added, started, progress and messages, and finished, in
+    this order; a job cancelled while queued is never started. A handler's exception is logged and ignored; a handler that waits for another
+    thread blocks the lane.
     """
 
     def __init__(self, *handlers: Callable[[JobEvent], None]) -> None:
@@ -108,7 +118,7 @@ class JobQueue:
 
     @property
     def running(self) -> Job | None:
-        """The job being done; the search, where something is written beside it."""
+        """The running job; of two the search."""
         return next(iter(self.all_running), None)
 
     @property
@@ -125,7 +135,7 @@ class JobQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing runs or waits."""
+        """True if no job runs or waits."""
         with self._changed:
             return self._is_idle()
 
@@ -137,11 +147,13 @@ class JobQueue:
 
         Parameters
         ----------
-        work : is called with the job's `Progress`, in the background thread; what it returns is the job's result.
+        work
+            Is called with the job's `Progress`, in the background thread; what it returns is the job's result.
 
         Raises
         ------
-        RuntimeError : the queue was shut down.
+        RuntimeError
+            The queue was shut down.
         """
         with self._changed:
             if self._closed:
@@ -155,8 +167,7 @@ class JobQueue:
         return job
 
     def move(self, job: Job, before: Job | None) -> None:
-        """Have a job that waits be done before another of its lane that waits, after all where that is None. Where one of them waits no
-        longer, all stays as it is."""
+        """Move a waiting job before another of its lane, or to the end for None; ignored if one of them no longer waits."""
         with self._changed:
             waiting = self._waiting[job.lane]
             if job in waiting and job is not before and (before is None or before in waiting):
@@ -164,11 +175,12 @@ class JobQueue:
                 waiting.insert(len(waiting) if before is None else waiting.index(before), job)
 
     def cancel(self, job: Job, because: ProteoscopeError | None = None) -> None:
-        """Stop a job: a queued one at once, a running one at its next report. One that is over stays as it is.
+        """Cancel a job: a queued one at once, a running one at its next report, a finished one not at all.
 
         Parameters
         ----------
-        because : what makes it useless to go on, where that is not the user's wish: the job counts as failed with it.
+        because
+            Reason other than the user's request; the job then counts as failed with it.
         """
         with self._changed:
             if not job._watched.is_cancelled:
@@ -187,7 +199,7 @@ class JobQueue:
                 self.cancel(job)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until nothing runs or waits; whether that came about in time."""
+        """Wait until no job runs or waits; return False on timeout."""
         with self._changed:
             return self._changed.wait_for(self._is_idle, seconds)
 
@@ -257,7 +269,7 @@ class JobQueue:
 
 
 def _stopped(job: Job) -> JobState:
-    """How a job ended that heeded its cancel."""
+    """Return the final state of a job that stopped when cancelled."""
     if job._ended_by is None:
         return "cancelled"
     job.error = job._ended_by

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proteoscope.engine import library_search, matches
-from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search
+from proteoscope.engine.entry import SPECTRA_INPUT, STRICT_OPTION, Demo, Export, Input, KeptKind, Search
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.library_search.commands import COMMANDS
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, SPECTRAL_LIBRARIES
@@ -23,7 +23,7 @@ library of small molecules without decoys has no error rates, and the summary sa
 LIBRARY_SEARCH = Search(
     kind="library",
     name="library search",
-    question="Which spectra does a library know?",
+    question="Which spectra match a library?",
     manual="library_search",
     purpose="Search spectral libraries of peptides or small molecules",
     description="Search spectral libraries. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
@@ -37,7 +37,7 @@ LIBRARY_SEARCH = Search(
         "low-resolution",
     ),
     inputs=(
-        Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
+        SPECTRA_INPUT,
         Input(
             "library",
             "Spectral libraries",
@@ -64,13 +64,7 @@ LIBRARY_SEARCH = Search(
             is_optional=True,
         ),
     ),
-    options=(
-        Option(
-            "strict",
-            "Refuse files with spectra that cannot be read",
-            "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
-        ),
-    ),
+    options=(STRICT_OPTION,),
     shortcuts=("precursor_tolerance", "similarity"),
     writes="project",
     run=lambda request, progress: library_search.search.search_library(request, progress),

@@ -32,12 +32,13 @@ from proteoscope.engine.matches.run_tables import RunTables
 from proteoscope.engine.matches.tables import Counted, Tables
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.arrow import or_null
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.separated import ROUNDED, write_separated
 from proteoscope.engine.search_run import SearchRun
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
-from proteoscope.engine.spectra.tables import write_spectra
+from proteoscope.engine.spectra.tables import spectrum_columns, write_spectra
 
 __all__ = ["MATCHES_FILE", "LibraryReport", "report"]
 
@@ -164,11 +165,8 @@ def _match_table(
     entry, spectrum, numbers = references.entry[matches.reference], matches.spectrum, references.entries.numbers
     entries, reference = np.unique(entry, return_inverse=True)
     columns = {
-        "spectrum": spectrum,
+        **spectrum_columns(spectra, spectrum, ("spectrum", "spectrum_file", "spectrum_id", "scan", "precursor_mz", "retention_time")),
         "reference": reference.astype(np.int64),
-        "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file[spectrum])),
-        "spectrum_id": [spectra.identifier[i] for i in spectrum.tolist()],
-        "scan": pa.array(spectra.scan[spectrum], mask=spectra.scan[spectrum] < 0),
         "library_spectrum": _texts(references, "name", entry).fill_null(""),
         "peptide": _texts(references, "peptidoform", entry),
         **{name: _texts(references, name, entry) for name in ("formula", "inchikey", "adduct")},
@@ -177,20 +175,13 @@ def _match_table(
         "matched_peaks": matches.matched.astype(np.int32),
         "mass_difference": matches.mass_difference,
         **{name: pa.array(texts[order].tolist(), pa.string()) for name, texts in names.items()},
-        "q_value": _known(matches.q_value),
-        "posterior_error_probability": _known(matches.posterior_error),
-        "precursor_mz": spectra.precursor_mz[spectrum],
-        "retention_time": _known(spectra.retention_time[spectrum]),
+        "q_value": or_null(matches.q_value),
+        "posterior_error_probability": or_null(matches.posterior_error),
         "kind": pa.array(np.where(matches.is_shifted, "shifted", "same").tolist(), pa.string()),
         "library": pa.array([path.name for path in libraries], pa.string()).take(pa.array(numbers["source"][entry])),
         "library_entry": numbers["number"][entry],
     }
     return entries, MATCHES.arrow(columns)
-
-
-def _known(values: NDArray[np.float64]) -> pa.Array:
-    """Return numbers, null where they are NaN."""
-    return pa.array(values, mask=np.isnan(values))
 
 
 def _identified(

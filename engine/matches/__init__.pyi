@@ -1,9 +1,9 @@
+from . import consensus_library as consensus_library
 from . import conversion as conversion
 from . import fragment_index as fragment_index
 from . import fragment_intensities as fragment_intensities
 from . import fragment_scoring as fragment_scoring
 from . import identified_spectra as identified_spectra
-from . import library_exporting as library_exporting
 from . import listed as listed
 from . import methods_paragraph as methods_paragraph
 from . import preset_advice as preset_advice

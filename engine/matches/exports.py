@@ -63,5 +63,5 @@ PLACES_ON_GENOMES = (
     _matches("bed", "Places on the genome, BED", lambda: matches.writers.genome.write_bed, ".bed"),
 )
 """Formats of places on nucleotides, which only runs that translated them have."""
-SPECTRAL_LIBRARIES = library_exports(lambda: matches.library_exporting.export_library)
+SPECTRAL_LIBRARIES = library_exports(lambda: matches.consensus_library.export_library)
 """Formats of spectral libraries, of the identified spectra."""

@@ -32,14 +32,13 @@ _DECOYS = {
 
 def spectrum_search_methods(facts: RunFacts) -> Methods:
     """Of an identification or another search of spectra in proteins."""
-    sentences, citations = pass_sentences(facts)
+    sentences = pass_sentences(facts)
     score = facts.text("score")
     title, source = _SCORES.get(score, (score, ""))
     if title:
         sentences.append(f"Candidates were ranked by {title}, over fragment ions of {ion_series_text(facts)}.")
-    citations += [source] if source else []
     rates, more = error_rates(facts)
-    return Methods([*sentences, *rates], [*citations, *more])
+    return Methods([*sentences, *rates], [*([source] if source else []), *more])
 
 
 def ion_series_text(facts: RunFacts) -> str:
@@ -55,8 +54,8 @@ def ion_series_text(facts: RunFacts) -> str:
     return f"the series {', '.join(letters)}{named}"
 
 
-def pass_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
-    """What was searched in what, and how each pass was done."""
+def pass_sentences(facts: RunFacts) -> list[str]:
+    """Return what was searched in what, and how each pass was done."""
     spectra, databases, contaminants = (facts.names(kind) for kind in ("spectra", "database", "contaminants"))
     n_spectra, n_searched, n_proteins = (facts.count(name) for name in ("spectra", "searched", "proteins_in_database"))
     many = "" if n_spectra is None else f" ({counted(n_spectra, 'MS/MS spectrum', 'MS/MS spectra')}{_searched(n_spectra, n_searched)})"
@@ -65,10 +64,7 @@ def pass_sentences(facts: RunFacts) -> tuple[list[str], list[str]]:
     sentences = []
     if spectra and databases:
         sentences.append(f"Spectra of {listed(spectra)}{many} were searched against {listed(databases)}{size}{also}.")
-    passes = _passes(facts)
-    if len(passes) > 1:
-        sentences.append(f"The search had {len(passes)} passes.")
-    return [*sentences, *(_pass_sentence(one, len(passes) > 1) for one in passes)], []
+    return [*sentences, *(f"{done.sentence()}." for done in _passes(facts))]
 
 
 def _passes(facts: RunFacts) -> tuple[SearchPass, ...]:
@@ -81,25 +77,6 @@ def _passes(facts: RunFacts) -> tuple[SearchPass, ...]:
 
 def _searched(n_spectra: int, n_searched: int | None) -> str:
     return "" if n_searched in (None, n_spectra) else f", of which {n_searched:,} had enough peaks and a precursor to be searched"
-
-
-def _pass_sentence(done: SearchPass, is_of_several: bool) -> str:
-    """A pass as it was done, whatever was asked for."""
-    name = f"In the {done.name} pass" if is_of_several else "Peptides"
-    enzyme = f"{done.enzyme} ({done.specificity}, up to {counted(done.missed_cleavages, 'missed cleavage')})"
-    proteins = "" if done.proteins == "all" else " of the proteins found before"
-    begin = f"{name}, peptides{proteins}" if is_of_several else name
-    medians = " to ".join(dict.fromkeys(f"{median:+.3g}" for median in done.precursor_medians))
-    corrected = f", corrected by a measured systematic error of {medians} ppm" if any(done.precursor_medians) else ""
-    isotopes = ", ".join(map(str, done.isotope_errors))
-    isotope = f", isotope errors of {isotopes}" if done.isotope_errors not in ((), (0,)) else ""
-    shift = "" if done.mass_shift is None else f" and mass shifts from {done.mass_shift[0]:g} to {done.mass_shift[1]:g} Da"
-    kinds = (("fixed", done.fixed_modifications), ("variable", done.variable_modifications))
-    modifications = " and ".join(f"{', '.join(names)} as {kind}" for kind, names in kinds if names)
-    return (
-        f"{begin} were formed by {enzyme}; precursors were allowed {done.precursor_tolerance}{corrected}{isotope}{shift}; fragments "
-        f"{done.fragment_tolerance}; modifications: {modifications or 'none'}."
-    )
 
 
 def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:

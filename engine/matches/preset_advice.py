@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from proteoscope.engine.chemistry.activation import series_of_name
+from proteoscope.engine.chemistry.activation import named_activation_series
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -160,10 +160,10 @@ def _misfits(content: SpectraContent, settings: _Settings) -> list[_Misfit]:
 
 def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
     """Compare the ion series with those of the activations that a file names."""
-    wanted = {letter for name in content.fragmentation for letter in series_of_name(name)}
+    wanted = {letter for name in content.fragmentation for letter in named_activation_series(name)}
     if settings.series in ("", BY_ACTIVATION) or not wanted - set(settings.series):
         return None
-    names = " and ".join(filter(series_of_name, content.fragmentation))
+    names = " and ".join(filter(named_activation_series, content.fragmentation))
     letters = "".join(letter for letter in "bycz" if letter in wanted)
     return _Misfit(
         f"the spectra are of {names}, which makes ions {', '.join(letters)}, and ion_series={settings.series} matches others:"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import offsets_of, ranges, take_runs
+from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.peptidoforms import write_many
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS
 from proteoscope.engine.matches.fragment_intensities import (
@@ -22,12 +25,14 @@ from proteoscope.engine.matches.fragment_intensities import (
     why_not_predicted,
 )
 from proteoscope.engine.matches.group_rates import group_rates
-from proteoscope.engine.matches.known_places import known_places
 from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from proteoscope.engine.matches.psms import SEARCH_SCORE_SCALE, Psms, SystematicErrors, joined_psms, rescoring_features, search_score
 from proteoscope.engine.matches.rescoring import LearntScore, RescoringSettings, rescore
+from proteoscope.engine.peptides.known_modifications import KnownModifications
 from proteoscope.engine.peptides.protein_index import ProteinIndex
+from proteoscope.engine.results.arrow import finite_or_null, or_null
 from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import spectrum_columns
 from proteoscope.engine.statistics.posterior_error import posterior_error_probabilities
 from proteoscope.engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
 from proteoscope.kernels.score_kinds import SCORE_KINDS
@@ -36,12 +41,16 @@ __all__ = [
     "FEWEST_FOR_EXPECTATION",
     "Counted",
     "Learnt",
+    "PeptideRows",
+    "Places",
     "ReportSettings",
     "Scored",
     "Tables",
     "error_rates",
     "identified_proteins",
+    "modification_columns",
     "numbered",
+    "protein_table",
     "score_statistics",
     "with_second_pass",
     "write_tables",
@@ -49,6 +58,7 @@ __all__ = [
 
 FEWEST_FOR_EXPECTATION = 20
 """Candidates of a spectrum below which its E-value is unknown: the best third of so few scores says nothing of how far chance reaches."""
+_SAME_MASS = 1e-4  # dalton
 
 
 class ReportSettings(Protocol):
@@ -152,6 +162,8 @@ class Tables:
     proteins: pa.Table
     counted: dict[str, Counted]
     n_sequences: int
+
+    LEVELS: ClassVar = ("psms", "peptides", "proteins")
 
 
 class Learnt(NamedTuple):
@@ -320,7 +332,7 @@ def identified_proteins(scored: Scored, proteins: ProteinIndex, fdr: float) -> N
 
 
 def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, settings: ReportSettings) -> Tables:
-    """The tables of PSMs, peptides and protein groups, with the statistics of peptides and groups."""
+    """Return the tables of PSMs, peptides and protein groups, with the statistics of peptides and groups."""
     scored = scored.sorted()
     psms = scored.psms
     sequences = _sequences(psms, proteins)
@@ -328,55 +340,217 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
     masses = [modification.mass for modification in psms.modifications]
     texts = write_many(sequences, psms.modification_offsets, psms.modification_site, psms.modification, names, masses)
     peptide_of_row = numbered(texts, psms.is_decoy)
-    peptides = _Peptides.of(scored, peptide_of_row, settings)
-    psm_table = _psm_table(scored, spectra, proteins, sequences, texts, peptides.q_value[peptide_of_row])
-    peptide_table = _peptide_table(peptides, psm_table)
-    groups, protein_table = _protein_table(scored, peptides, sequences, proteins, settings)
-    accepted = peptides.q_value <= settings.fdr
+    peptides = _peptides(scored, sequences, peptide_of_row, settings)
+    holder = proteins.protein_of(psms.occurrences)
+    places = Places(psms.occurrence_offsets, holder, psms.occurrences - np.asarray(proteins.proteins.offsets)[holder], psms.length)
+    psm_table = _psm_table(scored, spectra, proteins, places, sequences, texts, peptides.q_value[peptide_of_row])
+    groups, protein_table = _protein_table(scored, peptides, places, proteins, settings)
+    counts = ((scored.q_value, psms.is_decoy), (peptides.q_value, peptides.is_decoy), (groups.q_value, groups.is_decoy))
     return Tables(
         psm_table,
-        peptide_table,
+        peptides.table(psm_table.take(pa.array(peptides.best_row))),
         protein_table,
-        {
-            "psms": Counted.of(scored.q_value, psms.is_decoy, settings.fdr, psms.decoy_ratio),
-            "peptides": Counted.of(peptides.q_value, peptides.is_decoy, settings.fdr, psms.decoy_ratio),
-            "proteins": Counted.of(groups.q_value, groups.is_decoy, settings.fdr, psms.decoy_ratio),
-        },
-        len({sequences[row] for row in peptides.best_row[accepted & ~peptides.is_decoy].tolist()}),
+        {name: Counted.of(*one, settings.fdr, psms.decoy_ratio) for name, one in zip(Tables.LEVELS, counts, strict=True)},
+        peptides.count_sequences(settings.fdr),
     )
 
 
+class Places(NamedTuple):
+    """Where the peptides of n matches lie in proteins.
+
+    Attributes
+    ----------
+    offsets, protein : CSR, int64, proteins by their numbers. start : int64, for each of these the first residue, from 0; -1 unknown.
+    length : (n,) int64, residues of each peptide.
+    """
+
+    offsets: NDArray[np.int64]
+    protein: NDArray[np.int64]
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+    def take(self, rows: NDArray[np.int64]) -> Places:
+        """Return those of some matches, in the order given."""
+        protein, offsets = take_runs(self.protein, self.offsets, rows)
+        return Places(offsets, protein, take_runs(self.start, self.offsets, rows)[0], self.length[rows])
+
+    @property
+    def stop(self) -> NDArray[np.int64]:
+        """Place after the last residue, for each of `start` that is known."""
+        return self.start + np.repeat(self.length, np.diff(self.offsets))
+
+    def columns(self, accession: pa.Array, proteins: Proteins | None, row: NDArray[np.int64], first: NDArray[np.int64]) -> dict[str, Any]:
+        """Return the columns of the proteins of matches, with the residues next to the peptides, ``-`` at the ends of a protein.
+
+        Parameters
+        ----------
+        accession : of each of `protein`. proteins : sequences, None without any. row : of each of `protein` in these, any where `start`
+            is not known. first : of each of `protein`, the number of its first residue, from 0, in the whole protein.
+        """
+        is_unknown = self.start < 0
+        items = {"proteins": accession, "protein_starts": pa.array(self.start + first + 1, mask=is_unknown).cast(pa.int32())}
+        if proteins is None:
+            items |= dict.fromkeys(("residues_before", "residues_after"), pa.nulls(len(self.protein), pa.string()))
+        else:
+            offsets, residues = np.asarray(proteins.offsets), np.asarray(proteins.residues)
+            characters = pa.array([chr(code) for code in range(128)], pa.string())
+            for name, position in (("residues_before", self.start - 1), ("residues_after", self.stop)):
+                position = position + offsets[row]
+                is_outside = (position < offsets[row]) | (position >= offsets[row + 1])
+                residue = np.where(is_outside, ord("-"), residues[position.clip(0, max(0, len(residues) - 1))])
+                items[name] = characters.take(pa.array(residue, mask=is_unknown))
+        return {name: pa.ListArray.from_arrays(pa.array(self.offsets, pa.int32()), values) for name, values in items.items()}
+
+
 @dataclass(frozen=True)
-class _Peptides:
-    """p distinct peptidoforms: best row of rank 1, number of accepted PSMs, and statistics by their best PSM."""
+class PeptideRows:
+    """p distinct peptidoforms, with the statistics of the best match of each.
+
+    Attributes
+    ----------
+    best_row : (p,) int64, the best match. sequence : p texts. n_psms : (p,) int64, accepted matches.
+    score, q_value, posterior_error : (p,) float64, NaN unknown. is_decoy, competes : (p,) bool, the latter where the best match takes part
+        in the estimate of error rates. source : of the q-values; with ``none`` every peptide counts as accepted.
+    """
 
     best_row: NDArray[np.int64]
+    sequence: list[str]
     n_psms: NDArray[np.int64]
     score: NDArray[np.float64]
     is_decoy: NDArray[np.bool_]
+    competes: NDArray[np.bool_]
     q_value: NDArray[np.float64]
     posterior_error: NDArray[np.float64]
+    source: str = "decoys"
 
-    @classmethod
-    def of(cls, scored: Scored, peptide_of_row: NDArray[np.int64], settings: ReportSettings) -> _Peptides:
-        n = int(peptide_of_row.max(initial=-1)) + 1
-        # A peptidoform that is nowhere best keeps its row, with nothing in its statistics.
-        ranked = np.where(scored.psms.rank == 1, scored.score, -np.inf)
-        best_row = best_by_group(peptide_of_row, ranked)
-        score, is_decoy = scored.score[best_row], scored.psms.is_decoy[best_row]
-        n_psms = np.bincount(peptide_of_row[scored.q_value <= settings.fdr], minlength=n)
-        q_value, posterior_error = np.full(n, np.nan), np.full(n, np.nan)
-        counted = scored.psms.rank[best_row] == 1
-        if settings.decoys != "none" and counted.any():
-            ratio, columns = scored.psms.decoy_ratio, (score[counted], is_decoy[counted])
-            if scored.group is None or scored.leads is None:
-                rates = error_rates(*columns, settings, decoy_ratio=ratio, scale=scored.scale)
-            else:
-                family, group = scored.psms.peptide_family[best_row][counted], scored.group[best_row][counted]
-                plus_one, scale = settings.plus_one, scored.scale
-                rates = group_rates(*columns, family, group, scored.leads, plus_one=plus_one, decoy_ratio=ratio, scale=scale)
-            q_value[counted], posterior_error[counted] = rates
-        return cls(best_row, n_psms, score, is_decoy, q_value, posterior_error)
+    def count_sequences(self, fdr: float) -> int:
+        """Return the number of different sequences among the accepted targets."""
+        return len({self.sequence[i] for i in np.flatnonzero((self.q_value <= fdr) & ~self.is_decoy).tolist()})
+
+    def table(self, best: pa.Table) -> pa.Table:
+        """Return the table of peptides; `best` : the rows of their best matches in the table of PSMs."""
+        optional = [name for name in (KNOWN_PLACES.name,) if name in best.column_names]
+        copied = ("peptide", "sequence", "proteins", "is_decoy", "calculated_mass", *optional)
+        columns = {
+            **{name: best[name] for name in copied},
+            "n_psms": self.n_psms,
+            "best_score": finite_or_null(self.score),
+            "q_value": finite_or_null(self.q_value),
+            "posterior_error_probability": finite_or_null(self.posterior_error),
+            "best_psm": best["psm_id"],
+        }
+        return PEPTIDES.arrow(columns, without=() if optional else (KNOWN_PLACES.name,))
+
+    def group_proteins(
+        self,
+        places: Places,
+        is_decoy: NDArray[np.bool_],
+        partner: NDArray[np.int64],
+        settings: ReportSettings,
+        decoy_ratio: float = 1.0,
+        scale: ScoreScale | None = None,
+    ) -> tuple[ProteinGroups, NDArray[np.int64]]:
+        """Return the groups of proteins from the accepted peptides, and the peptides, one of each sequence, that they are made from.
+
+        Forms of a sequence are one peptide here, with the best form's score and all forms' PSMs.
+
+        Parameters
+        ----------
+        places : of the matches. is_decoy, partner : (proteins,), the latter the number of the decoy of a target and the other way, or -1.
+        """
+        score = np.where(np.isnan(self.score), 0.0 if self.source == "none" else -np.finfo(np.float64).max, self.score)
+        accepted = np.flatnonzero((self.q_value <= settings.fdr) | (self.source == "none"))
+        accepted = accepted[np.argsort(-score[accepted], kind="stable")]
+        sequence = numbered([self.sequence[i] for i in accepted.tolist()], self.is_decoy[accepted])
+        first = np.unique(sequence, return_index=True)[1]
+        evidence = accepted[first]
+        placed = places.take(self.best_row[evidence])
+
+        def expected_at(at: NDArray[np.float64]) -> NDArray[np.float64]:
+            """Return decoys of peptides, of which few reach as far as groups do: a false group rests on a false peptide."""
+            return expected_decoys(self.score[self.competes], self.is_decoy[self.competes], at, scale)
+
+        groups = infer_protein_groups(
+            placed.offsets,
+            placed.protein,
+            score[evidence],
+            self.is_decoy[evidence],
+            np.bincount(sequence, self.n_psms[accepted], len(first)).astype(np.int64),
+            is_decoy,
+            decoy_partner=partner,
+            plus_one=settings.plus_one,
+            decoy_ratio=decoy_ratio,
+            expected_at=expected_at,
+        )
+        return groups, evidence
+
+
+def protein_table(groups: ProteinGroups, accession: pa.Array, described: Mapping[str, Any], error: NDArray[np.float64]) -> pa.Table:
+    """Return the table of protein groups.
+
+    Parameters
+    ----------
+    accession : of all proteins that are members, in the order of `groups.members`. described : columns of the first member of each group,
+        from its database. error : (groups,) float64, posterior error probability, NaN unknown.
+    """
+    accessions = pa.ListArray.from_arrays(pa.array(groups.member_offsets, pa.int32()), accession)
+    columns = {
+        "group": pa.array([";".join(members) for members in accessions.to_pylist()], pa.string()),
+        "accessions": accessions,
+        "n_peptides": groups.n_peptides,
+        "n_unique_peptides": groups.n_unique_peptides,
+        "n_psms": groups.n_psms,
+        "score": finite_or_null(groups.score),
+        "q_value": finite_or_null(groups.q_value),
+        "is_decoy": groups.is_decoy,
+        "razor_peptides": groups.n_razor_peptides,
+        "posterior_error_probability": finite_or_null(error),
+        **described,
+    }
+    return PROTEINS.arrow(columns)
+
+
+def modification_columns(
+    offsets: NDArray[np.int64], site: NDArray[np.integer], modification: NDArray[np.integer], modifications: Sequence[Any]
+) -> dict[str, pa.ListArray]:
+    """Return the columns of the modifications of matches.
+
+    Parameters
+    ----------
+    offsets, site, modification : CSR over the matches, positions and numbers into `modifications`, which have a name, mass and
+        `unimod_id`.
+    """
+    which = pa.array(modification)
+    items = {
+        "modification_positions": pa.array(site, pa.int16()),
+        "modification_names": pa.array([one.name for one in modifications], pa.string()).take(which),
+        "modification_masses": pa.array([one.mass for one in modifications], pa.float64()).take(which),
+        "modification_unimod": pa.array([one.unimod_id for one in modifications], pa.int32()).take(which),
+    }
+    return {name: pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values) for name, values in items.items()}
+
+
+def _peptides(scored: Scored, sequences: list[str], peptide_of_row: NDArray[np.int64], settings: ReportSettings) -> PeptideRows:
+    """Return the peptidoforms of matches."""
+    n = int(peptide_of_row.max(initial=-1)) + 1
+    # A peptidoform that is nowhere best has a row, without statistics.
+    ranked = np.where(scored.psms.rank == 1, scored.score, -np.inf)
+    best_row = best_by_group(peptide_of_row, ranked)
+    score, is_decoy = scored.score[best_row], scored.psms.is_decoy[best_row]
+    n_psms = np.bincount(peptide_of_row[scored.q_value <= settings.fdr], minlength=n)
+    q_value, posterior_error = np.full(n, np.nan), np.full(n, np.nan)
+    competes = scored.psms.rank[best_row] == 1
+    if settings.decoys != "none" and competes.any():
+        ratio, columns = scored.psms.decoy_ratio, (score[competes], is_decoy[competes])
+        if scored.group is None or scored.leads is None:
+            rates = error_rates(*columns, settings, decoy_ratio=ratio, scale=scored.scale)
+        else:
+            family, group = scored.psms.peptide_family[best_row][competes], scored.group[best_row][competes]
+            plus_one, scale = settings.plus_one, scored.scale
+            rates = group_rates(*columns, family, group, scored.leads, plus_one=plus_one, decoy_ratio=ratio, scale=scale)
+        q_value[competes], posterior_error[competes] = rates
+    of_best, source = [sequences[row] for row in best_row.tolist()], "none" if settings.decoys == "none" else "decoys"
+    return PeptideRows(best_row, of_best, n_psms, score, is_decoy, competes, q_value, posterior_error, source)
 
 
 def numbered(texts: list[str], is_decoy: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -395,62 +569,42 @@ def _psm_table(
     scored: Scored,
     spectra: Spectra,
     proteins: ProteinIndex,
+    places: Places,
     sequences: list[str],
     texts: list[str],
     peptide_q_value: NDArray[np.float64],
 ) -> pa.Table:
-    psms, measured, of = scored.psms, scored.psms.features, scored.psms.spectrum
-    scan, retention_time = spectra.scan[of], spectra.retention_time[of]
-    spectrum_ids = pa.array(spectra.identifier).take(pa.array(of))
-    unimod = pa.array([modification.unimod_id for modification in psms.modifications], pa.int32())
-    names = pa.array([modification.name for modification in psms.modifications], pa.string())
-    masses = pa.array([modification.mass for modification in psms.modifications], pa.float64())
-    which = pa.array(psms.modification)
-    modification_lists = pa.array(psms.modification_offsets, pa.int32())
-    protein = proteins.protein_of(psms.occurrences)
-    starts = psms.occurrences - np.asarray(proteins.proteins.offsets)[protein] + proteins.first_in_whole()[protein]
-    length_of_each = np.repeat(psms.length, np.diff(psms.occurrence_offsets))
-    protein_lists = pa.array(psms.occurrence_offsets, pa.int32())
+    psms, measured = scored.psms, scored.psms.features
     columns: dict[str, Any] = {
-        "spectrum_file": pa.array(spectra.file_names).take(pa.array(spectra.file[of])),
-        "spectrum_id": spectrum_ids,
-        "scan": pa.array(scan, mask=scan < 0),
-        "retention_time": pa.array(retention_time, mask=np.isnan(retention_time)),
-        "precursor_mz": pa.array(spectra.precursor_mz[of]),
-        "charge": pa.array(psms.charge, pa.int8()),
-        "observed_mass": pa.array(psms.observed_mass),
-        "calculated_mass": pa.array(psms.calculated_mass),
-        "mass_error_ppm": pa.array(psms.mass_error_ppm),
-        "isotope_error": pa.array(psms.isotope_error, pa.int8()),
-        "peptide": pa.array(texts, pa.string()),
-        "sequence": pa.array(sequences, pa.string()),
-        "proteins": pa.ListArray.from_arrays(protein_lists, _accessions(proteins, protein)),
-        "missed_cleavages": pa.array(psms.missed_cleavages, pa.int8()),
-        "matched_ions": pa.array(measured["matched_ions"].astype(np.int16)),
-        "total_ions": pa.array(measured["total_ions"].astype(np.int16)),
-        **{kind.column: pa.array(measured[kind.column]) for kind in SCORE_KINDS},
-        "score": pa.array(scored.score),
-        "delta_score": pa.array(psms.delta_score),
-        "q_value": pa.array(scored.q_value, from_pandas=True),
-        "posterior_error_probability": pa.array(scored.posterior_error, from_pandas=True),
-        "rank": pa.array(psms.rank, pa.int8()),
-        "is_decoy": pa.array(psms.is_decoy),
-        "psm_id": pa.array(np.arange(len(psms))),
-        "spectrum_index": pa.array(spectra.index[of]),
-        "spectrum": pa.array(of),
-        "peptide_q_value": pa.array(peptide_q_value, from_pandas=True),
-        "search_score": pa.array(psms.score),
+        **spectrum_columns(spectra, psms.spectrum),
+        "charge": psms.charge,
+        "observed_mass": psms.observed_mass,
+        "calculated_mass": psms.calculated_mass,
+        "mass_error_ppm": psms.mass_error_ppm,
+        "isotope_error": psms.isotope_error,
+        "peptide": texts,
+        "sequence": sequences,
+        "missed_cleavages": psms.missed_cleavages,
+        "matched_ions": measured["matched_ions"].astype(np.int16),
+        "total_ions": measured["total_ions"].astype(np.int16),
+        **{kind.column: measured[kind.column] for kind in SCORE_KINDS},
+        "score": scored.score,
+        "delta_score": psms.delta_score,
+        "q_value": or_null(scored.q_value),
+        "posterior_error_probability": or_null(scored.posterior_error),
+        "rank": psms.rank,
+        "is_decoy": psms.is_decoy,
+        "psm_id": np.arange(len(psms)),
+        "peptide_q_value": or_null(peptide_q_value),
+        "search_score": psms.score,
         "expectation": pa.array(10.0**psms.expectation, mask=psms.n_candidates < FEWEST_FOR_EXPECTATION),
-        "modification_positions": pa.ListArray.from_arrays(modification_lists, pa.array(psms.modification_site, pa.int16())),
-        "modification_names": pa.ListArray.from_arrays(modification_lists, names.take(which)),
-        "modification_masses": pa.ListArray.from_arrays(modification_lists, masses.take(which)),
-        "modification_unimod": pa.ListArray.from_arrays(modification_lists, unimod.take(which)),
-        "protein_starts": pa.ListArray.from_arrays(protein_lists, pa.array(starts + 1, pa.int32())),
-        "residues_before": pa.ListArray.from_arrays(protein_lists, _flanks(proteins, psms.occurrences - 1, protein)),
-        "residues_after": pa.ListArray.from_arrays(protein_lists, _flanks(proteins, psms.occurrences + length_of_each, protein)),
+        **modification_columns(psms.modification_offsets, psms.modification_site, psms.modification, psms.modifications),
+        **places.columns(
+            _accessions(proteins, places.protein), proteins.proteins, places.protein, proteins.first_in_whole()[places.protein]
+        ),
     }
     if proteins.known is not None:
-        columns[KNOWN_PLACES.name] = known_places(psms, proteins, proteins.known)
+        columns[KNOWN_PLACES.name] = _known_places(psms, proteins, proteins.known)
     table = PSMS.arrow(columns, without=() if proteins.known is not None else (KNOWN_PLACES.name,))
     for name, column in scored.features.items():
         table = table.append_column(f"feature_{name}", pa.array(column.astype(np.float32)))
@@ -463,94 +617,66 @@ def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
     return pa.array([proteins.proteins.accession(i) for i in distinct.tolist()], pa.string()).take(pa.array(inverse))
 
 
-def _flanks(proteins: ProteinIndex, position: NDArray[np.int64], protein: NDArray[np.int64]) -> pa.Array:
-    """The residue at each position, "-" where that lies outside the protein."""
-    offsets, residues = np.asarray(proteins.proteins.offsets), np.asarray(proteins.proteins.residues)
-    outside = (position < offsets[protein]) | (position >= offsets[protein + 1])
-    letter = np.where(outside, ord("-"), residues[position.clip(0, max(0, len(residues) - 1))])
-    return pa.array([chr(code) for code in range(128)], pa.string()).take(pa.array(letter))
-
-
-def _peptide_table(peptides: _Peptides, psm_table: pa.Table) -> pa.Table:
-    best = psm_table.take(pa.array(peptides.best_row))
-    known = [name for name in (KNOWN_PLACES.name,) if name in best.column_names]
-    return PEPTIDES.arrow(
-        {
-            **{name: best[name] for name in known},
-            "peptide": best["peptide"],
-            "sequence": best["sequence"],
-            "proteins": best["proteins"],
-            "n_psms": pa.array(peptides.n_psms, pa.int32()),
-            "best_score": pa.array(peptides.score),
-            "q_value": pa.array(peptides.q_value, from_pandas=True),
-            "is_decoy": pa.array(peptides.is_decoy),
-            "posterior_error_probability": pa.array(peptides.posterior_error, from_pandas=True),
-            "calculated_mass": best["calculated_mass"],
-            "best_psm": best["psm_id"],
-        },
-        without=() if known else (KNOWN_PLACES.name,),
-    )
-
-
 def _protein_table(
-    scored: Scored, peptides: _Peptides, sequences: list[str], proteins: ProteinIndex, settings: ReportSettings
+    scored: Scored, peptides: PeptideRows, places: Places, proteins: ProteinIndex, settings: ReportSettings
 ) -> tuple[ProteinGroups, pa.Table]:
-    """Groups from the peptides at the false discovery rate (from all, where there are no decoys), by the sequences' best forms."""
-    offsets = np.asarray(proteins.proteins.offsets)
-    accepted = np.flatnonzero((peptides.q_value <= settings.fdr) | (settings.decoys == "none"))
-    accepted = accepted[np.argsort(-peptides.score[accepted], kind="stable")]
-    rows = scored.psms.take(peptides.best_row[accepted])
-    # Forms of one sequence are one peptide here: its best form's score, all forms' PSMs.
-    sequence = numbered([sequences[row] for row in peptides.best_row[accepted].tolist()], rows.is_decoy)
-    first = np.unique(sequence, return_index=True)[1]
-    n_psms = np.bincount(sequence, peptides.n_psms[accepted], len(first)).astype(np.int64)
-    evidence, competes = rows.take(first), scored.psms.rank[peptides.best_row] == 1
-
-    def expected_at(score: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Decoys of peptides, of which few reach as far as groups do: a false group rests on a false peptide."""
-        return expected_decoys(peptides.score[competes], peptides.is_decoy[competes], score, scored.scale)
-
-    groups = infer_protein_groups(
-        evidence.occurrence_offsets,
-        proteins.protein_of(evidence.occurrences),
-        peptides.score[accepted][first],
-        evidence.is_decoy,
-        n_psms,
-        np.arange(len(proteins)) >= proteins.n_targets,
-        decoy_partner=proteins.partners(),
-        plus_one=settings.plus_one,
-        decoy_ratio=rows.decoy_ratio,
-        expected_at=expected_at,
-    )
-    holder, lengths = proteins.protein_of(evidence.occurrences), proteins.whole_lengths()
-    start = evidence.occurrences - offsets[holder] + proteins.first_in_whole()[holder]
-    stop = start + np.repeat(evidence.length, np.diff(evidence.occurrence_offsets))
-    covered = coverage(lengths, holder, start, stop)
-    first_member = groups.members[groups.member_offsets[:-1]]
-    accessions = pa.ListArray.from_arrays(pa.array(groups.member_offsets, pa.int32()), _accessions(proteins, groups.members))
+    """Return the groups from the peptides at the false discovery rate (from all, without decoys), by the sequences' best forms."""
+    is_decoy, ratio = np.arange(len(proteins)) >= proteins.n_targets, scored.psms.decoy_ratio
+    groups, evidence = peptides.group_proteins(places, is_decoy, proteins.partners(), settings, ratio, scored.scale)
     error = np.full(len(groups), np.nan)
     if settings.decoys == "none":
-        groups = replace(groups, q_value=error)  # nothing is known of them, and none counts as accepted
+        groups = replace(groups, q_value=error)  # unknown, and none counts as accepted
     elif len(groups):
         error = np.ones(len(groups))
         counts = ~groups.is_beaten
-        error[counts] = posterior_error_probabilities(groups.score[counts], groups.is_decoy[counts], rows.decoy_ratio)
-    table = PROTEINS.arrow(
-        {
-            "group": pa.array([";".join(members) for members in accessions.to_pylist()], pa.string()),
-            "accessions": accessions,
-            "description": pa.array([proteins.proteins.description(i) for i in first_member.tolist()], pa.string()),
-            "n_peptides": pa.array(groups.n_peptides, pa.int32()),
-            "n_unique_peptides": pa.array(groups.n_unique_peptides, pa.int32()),
-            "n_psms": pa.array(groups.n_psms, pa.int32()),
-            "coverage": pa.array(covered[first_member]),
-            "score": pa.array(groups.score),
-            "q_value": pa.array(groups.q_value, from_pandas=True),
-            "is_decoy": pa.array(groups.is_decoy),
-            "razor_peptides": pa.array(groups.n_razor_peptides, pa.int32()),
-            "posterior_error_probability": pa.array(error, from_pandas=True),
-            "length": pa.array(lengths[first_member], pa.int32()),
-            "sequence": pa.array([proteins.whole_sequence(i) for i in first_member.tolist()], pa.string()),
-        }
-    )
-    return groups, table
+        error[counts] = posterior_error_probabilities(groups.score[counts], groups.is_decoy[counts], ratio)
+    placed, lengths = places.take(peptides.best_row[evidence]), proteins.whole_lengths()
+    first = proteins.first_in_whole()[placed.protein]
+    first_member = groups.members[groups.member_offsets[:-1]]
+    described = {
+        "description": [proteins.proteins.description(i) for i in first_member.tolist()],
+        "coverage": coverage(lengths, placed.protein, placed.start + first, placed.stop + first)[first_member],
+        "length": lengths[first_member],
+        "sequence": [proteins.whole_sequence(i) for i in first_member.tolist()],
+    }
+    return groups, protein_table(groups, _accessions(proteins, groups.members), described, error)
+
+
+def _known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications) -> pa.ListArray:
+    """Of each of n matches its modifications that the database knows at that residue, as ``accession:S15 Phospho``, for each place of the
+    peptide that knows them; whether a variable modification put them there or they were searched at that residue alone. Residues of a
+    variant are numbered as in the whole protein that is changed."""
+    sites = known.position.astype(np.int64) << 8 | known.modification
+    row_of_modification = np.repeat(np.arange(len(psms)), np.diff(psms.modification_offsets))
+    within = np.clip(psms.modification_site - 1, 0, psms.length[row_of_modification] - 1)
+    found: list[NDArray[np.int64]] = [np.zeros((0, 4), np.int64)]
+    for number, modification in enumerate(psms.modifications):
+        same = [i for i, one in enumerate(known.modifications) if _is_same(one, modification)]
+        chosen = np.flatnonzero(psms.modification == number) if same else np.zeros(0, np.int64)
+        rows = row_of_modification[chosen]
+        offsets, index = ranges(psms.occurrence_offsets[rows], psms.occurrence_offsets[rows + 1])
+        row, site = (np.repeat(column, np.diff(offsets)) for column in (rows, within[chosen]))
+        position = psms.occurrences[index] + site
+        for kind in same:
+            key = position << 8 | kind
+            place = np.minimum(np.searchsorted(sites, key), len(sites) - 1)
+            is_known = sites[place] == key
+            columns = row, site, position, np.full(len(row), kind)
+            found.append(np.column_stack(columns)[is_known])
+    table = np.unique(np.concatenate(found), axis=0)
+    row, _, position, kind = table.T
+    protein = proteins.protein_of(position)
+    numbers = (position - proteins.proteins.offsets[protein] + proteins.first_in_whole()[protein] + 1).tolist()
+    letters = np.asarray(proteins.proteins.residues)[position].tobytes().decode("ascii")
+    accessions = {one: proteins.proteins.accession(one) for one in np.unique(protein).tolist()}
+    texts = [
+        f"{accessions[one]}:{letter}{residue} {known.modifications[which].name}"
+        for one, letter, residue, which in zip(protein.tolist(), letters, numbers, kind.tolist(), strict=True)
+    ]
+    return pa.ListArray.from_arrays(pa.array(offsets_of(np.bincount(row, minlength=len(psms))), pa.int32()), pa.array(texts, pa.string()))
+
+
+def _is_same(one: SearchModification, other: SearchModification) -> bool:
+    """Whether modifications weigh the same, and sit on the same end or on no end."""
+    ends = [modification.position[-6:] for modification in (one, other)]
+    return abs(one.mass - other.mass) < _SAME_MASS and ends[0] == ends[1]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from proteoscope.engine import matches, modified_search
-from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, Demo, Export, KeptKind, Option, Search
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
@@ -24,7 +25,7 @@ judged apart.
 MODIFIED_SEARCH = Search(
     kind="modified",
     name="search for modified peptides",
-    question="Which modifications did nobody list?",
+    question="Which unexpected modifications are present?",
     manual="modified",
     purpose="Find peptides that carry a modification nobody listed",
     description="Find modified peptides in tandem mass spectra. Results go into a project folder: exports/*.tsv, run.json.",
@@ -34,34 +35,11 @@ MODIFIED_SEARCH = Search(
     parameters=lambda: modified_search.parameters.ModifiedSearchParameters,
     preset="standard",
     inputs=(
-        Input(
-            "spectra",
-            "Spectra",
-            "spectra",
-            "SPECTRA",
-            one="spectrum file",
-            instead="from_project",
-        ),
-        Input(
-            "database",
-            "Protein databases",
-            "proteins",
-            "PROTEINS",
-            f"protein sequences ({names_of('proteins')}); may be given several times",
-            option="--database",
-            is_kept=True,
-            wanted="a protein database",
-            one="database",
-            hint=f"one or more databases ({names_of('proteins')})",
-            instead="from_project",
-        ),
+        replace(SPECTRA_INPUT, instead="from_project"),
+        replace(DATABASE_INPUT, instead="from_project"),
     ),
     options=(
-        Option(
-            "strict",
-            "Refuse files with spectra that cannot be read",
-            "refuse files with spectra that cannot be read; without it these spectra are left out, and counted",
-        ),
+        STRICT_OPTION,
         Option(
             "from_project",
             "Project whose unidentified spectra are searched",

@@ -13,7 +13,7 @@ _UNIMOD = "Creasy DM, Cottrell JS. Unimod: protein modifications for mass spectr
 
 def methods(facts: RunFacts) -> Methods:
     """Of a search for modified peptides."""
-    sentences, citations = pass_sentences(facts)
+    sentences = pass_sentences(facts)
     rates, more = error_rates(facts)
     own = [
         f"For each spectrum the {facts.text('candidates')} peptides with most matching masses were taken, whatever the precursor was "
@@ -22,4 +22,4 @@ def methods(facts: RunFacts) -> Methods:
         "Shifts were named after Unimod, other ends of the peptide or exchanges of residues; matches with and without a shift had error "
         "rates of their own.",
     ]
-    return Methods([*sentences, *own, *rates], [_THESIS, _UNIMOD, *citations, *more])
+    return Methods([*sentences, *own, *rates], [_THESIS, _UNIMOD, *more])

@@ -166,7 +166,8 @@ def rank_candidates(
     shift = np.where(is_shifted, mass - peptides.mass[peptide] - isotope * settings.isotope_spacing, 0.0)
     spectrum, charge = index.queries.spectrum[ranked.query], index.queries.charge[ranked.query]
     place = np.where(is_shifted, placed.place[rows], _NONE).astype(np.uint8)
-    features = _measured(index, spectrum, charge, peptides, peptide, shift, place, settings, resources)
+    forms = ShiftsToPlace(spectrum, charge, peptide, shift)
+    features = _measured(index, forms, peptides, place, settings, resources)
     empty = np.full((len(peptide), 1), _NONE, np.uint8)
     score = candidates.matches[rows].astype(np.float64) if by_count else features["hyperscore"]
     matches = Matches(
@@ -192,7 +193,7 @@ def rank_candidates(
         shift,
         is_shifted,
         _losses(index, matches, shift, is_shifted, peptides, place, settings),
-        *_places(index, spectrum, charge, peptides, peptide, shift, is_shifted, settings, resources),
+        *_places(index, forms, peptides, is_shifted, settings, resources),
     )
 
 
@@ -368,49 +369,43 @@ def _losses(
 
 def _measured(
     index: SpectrumIndex,
-    spectrum: NDArray[np.int64],
-    charge: NDArray[np.int64],
+    forms: ShiftsToPlace,
     peptides: PeptideArrays,
-    peptide: NDArray[np.int64],
-    shift: NDArray[np.float64],
     place: NDArray[np.uint8],
     settings: ScoringSettings,
     resources: Resources,
 ) -> dict[str, NDArray[np.float64]]:
     """Return all scores and features of the matches, with each shift on the residue where it scored best."""
-    measured, stop = np.zeros((len(spectrum), len(feature_names()))), stop_flag()
-    number = (np.arange(len(spectrum)) % _SHIFTS_AT_ONCE).astype(np.uint8)
+    n, stop = len(place), stop_flag()
+    measured, number = np.zeros((n, len(feature_names()))), (np.arange(n) % _SHIFTS_AT_ONCE).astype(np.uint8)
     modification = np.where(place == _NONE, _NONE, number).astype(np.uint8)
-    matches = MatchArrays(spectrum, charge, peptide, place[:, None], modification[:, None])
+    matches = MatchArrays(forms.spectrum, forms.charge, forms.peptide, place[:, None], modification[:, None])
 
     def measure(part: Partition) -> None:
         # The shifts of the rows stand where those of modifications do.
-        for first in range(part.first * _SHIFTS_AT_ONCE, min(len(spectrum), part.last * _SHIFTS_AT_ONCE), _SHIFTS_AT_ONCE):
-            last = min(len(spectrum), first + _SHIFTS_AT_ONCE)
-            measure_matches(index.arrays, matches, peptides, shift[first:last], settings, first, last, measured, stop)
+        for first in range(part.first * _SHIFTS_AT_ONCE, min(n, part.last * _SHIFTS_AT_ONCE), _SHIFTS_AT_ONCE):
+            last = min(n, first + _SHIFTS_AT_ONCE)
+            measure_matches(index.arrays, matches, peptides, forms.shift[first:last], settings, first, last, measured, stop)
 
-    parts = equal_partitions(np.ones(-(-len(spectrum) // _SHIFTS_AT_ONCE)), resources.threads)
+    parts = equal_partitions(np.ones(-(-n // _SHIFTS_AT_ONCE)), resources.threads)
     run_on_threads(measure, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)
     return dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True))
 
 
 def _places(
     index: SpectrumIndex,
-    spectrum: NDArray[np.int64],
-    charge: NDArray[np.int64],
+    forms: ShiftsToPlace,
     peptides: PeptideArrays,
-    peptide: NDArray[np.int64],
-    shift: NDArray[np.float64],
     is_shifted: NDArray[np.bool_],
     settings: ScoringSettings,
     resources: Resources,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the score and the probability of each residue."""
-    n, stop = len(spectrum), stop_flag()
+    n, stop = len(is_shifted), stop_flag()
     score, probability = np.full((n, PLACES), -np.inf, np.float32), np.zeros((n, PLACES), np.float32)
     rows = np.flatnonzero(is_shifted)
     of_rows = (np.empty((len(rows), PLACES), np.float32), np.empty((len(rows), PLACES), np.float32))
-    chosen = ShiftsToPlace(spectrum[rows], charge[rows], peptide[rows], shift[rows])
+    chosen = ShiftsToPlace._make(column[rows] for column in forms)
 
     def place(part: Partition) -> None:
         score_places(index.arrays, chosen, peptides, settings, part.first, part.last, *of_rows, stop)

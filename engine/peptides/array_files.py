@@ -1,4 +1,4 @@
-"""Columns of an index that are written piece by piece."""
+"""Write the columns of an index incrementally."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADER_BYTES = 128
 
 
 class ArrayFile:
-    """A .npy file of a one-dimensional array whose length is known only at the end."""
+    """A .npy file of a one-dimensional array whose final length is initially unknown."""
 
     def __init__(self, path: Path, dtype: type) -> None:
         self._file = path.open("wb")
@@ -23,7 +23,7 @@ class ArrayFile:
         self.length = 0
 
     def append(self, values: NDArray) -> None:
-        """Write further values."""
+        """Append values."""
         np.ascontiguousarray(values, self._dtype).tofile(self._file)
         self.length += len(values)
 

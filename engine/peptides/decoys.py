@@ -1,4 +1,4 @@
-"""How decoys are made of proteins, one of each."""
+"""Generate one decoy per protein."""
 
 from __future__ import annotations
 
@@ -7,22 +7,34 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 
-__all__ = ["DECOY_METHODS", "DECOY_SEED", "decoys_of"]
+__all__ = ["DECOY_METHODS", "DECOY_SEED", "make_decoys"]
 
 DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
 DECOY_SEED = 20141
 
 
-def decoys_of(
+def make_decoys(
     residues: NDArray[np.uint8], offsets: NDArray[np.int64], method: str, cleaves: NDArray[np.bool_], *, with_origin: bool = False
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Residues of the decoys, at the same offsets, and where each stood in its target.
+    """Return the residues of the decoys, at the offsets of their targets, and their original positions.
 
     Parameters
     ----------
-    residues, offsets : (total,) uint8 and (n + 1,) int64, the targets. method : "reverse", "pseudo-reverse" or "shuffle".
-    cleaves : (26, 26) bool, the enzyme's cuts (pseudo-reversal and shuffling keep the residues before them).
-    with_origin : where each stood takes eight times the room of the residues, and has no elements without this.
+    residues : ndarray of uint8, shape (total,)
+        Targets.
+    offsets : ndarray of int64, shape (n + 1,)
+    method : str
+        ``reverse``, ``pseudo-reverse`` or ``shuffle``.
+    cleaves : ndarray of bool, shape (26, 26)
+        Bonds that the enzyme cuts; pseudo-reversal and shuffling retain the residues before them.
+    with_origin : bool
+        Return the original positions, which take eight times the memory of the residues; otherwise they are empty.
+
+    Returns
+    -------
+    decoys : ndarray of uint8, shape (total,)
+    origin : ndarray of int64, shape (total,) or (0,)
+        Position of each residue in the targets.
     """
     decoys, origin = np.empty_like(residues), np.empty(len(residues) if with_origin else 0, np.int64)
     kernels.cpu.peptides.write_decoys(residues, offsets, DECOY_METHODS.index(method), cleaves, DECOY_SEED, decoys, origin)

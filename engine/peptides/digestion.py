@@ -1,4 +1,4 @@
-"""How proteins become peptides: the enzyme, limits of length and mass, and what every peptide carries."""
+"""Settings of the digestion: the enzyme, limits of length and mass, and fixed modifications."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 
 
 class DigestionSettings(Protocol):
-    """Settings that decide the digestion, by the names that every search's parameters have for it."""
+    """Settings of the digestion, by the names that they have in the parameters of every search."""
 
     enzyme: str
     missed_cleavages: int
@@ -32,9 +32,23 @@ class DigestionSettings(Protocol):
 
 @dataclass(frozen=True)
 class Digestion:
-    """How proteins become peptides.
+    """Settings that determine the peptides of proteins.
 
-    `required_ends`: 2 specific, 1 semi-specific, 0 non-specific. Masses in dalton. `fixed` are modifications that every peptide carries.
+    Attributes
+    ----------
+    enzyme : Enzyme
+    required_ends : int
+        2 specific, 1 semi-specific, 0 non-specific.
+    maximum_missed : int
+        Maximum number of missed cleavages.
+    minimum_length, maximum_length : int
+        Residues.
+    clip_methionine : bool
+        Remove initial methionines too.
+    minimum_mass, maximum_mass : float
+        Dalton.
+    fixed : tuple of SearchModification
+        Fixed modifications.
     """
 
     enzyme: Enzyme
@@ -49,7 +63,7 @@ class Digestion:
 
     @classmethod
     def of(cls, settings: DigestionSettings, specificity: str) -> Digestion:
-        """The digestion that settings describe, with a specificity of "specific", "semi-specific" or "non-specific"."""
+        """Return the digestion of some settings; `specificity` is ``specific``, ``semi-specific`` or ``non-specific``."""
         agent = enzyme(settings.enzyme)
         return cls(
             agent,
@@ -64,10 +78,10 @@ class Digestion:
         )
 
     def content(self) -> dict[str, Any]:
-        """All that decides the peptides and their masses, for the key of what is made of it.
+        """Return everything that determines the peptides and their masses, for cache keys.
 
-        What enzyme and modifications are called is no part of it: bonds that are cut and masses stand for themselves, so that a rule or a
-        mass that is corrected under its old name makes another key.
+        Names of the enzyme and of modifications are not included, but the bonds that are cut and the masses, so that a corrected rule or
+        mass with an unchanged name gives another key.
         """
         masses = [None if np.isnan(mass) else mass for mass in self.residue_mass().tolist()]
         return {
@@ -82,22 +96,23 @@ class Digestion:
         }
 
     def residue_mass(self) -> NDArray[np.float64]:
-        """(26,) float64, dalton, with fixed modifications; NaN for letters that have no mass."""
+        """Return the masses of the residues with fixed modifications, dalton, shape (26,); NaN for residues without a mass."""
         masses = RESIDUE_MASS.copy()
         for modification in self.fixed:
             if modification.position == "anywhere":
-                for letter in modification.residues:
-                    masses[ord(letter) - 65] += modification.mass
+                for residue in modification.residues:
+                    masses[ord(residue) - 65] += modification.mass
         return masses
 
     def terminal_mass(self, end: str) -> float:
-        """Dalton that fixed modifications add to the peptide's "N-term" or "C-term"."""
+        """Return the mass of fixed modifications of the peptide's ``N-term`` or ``C-term``, dalton."""
         return sum((modification.mass for modification in self.fixed if modification.position == f"peptide {end}"), 0.0)
 
-    def fixed_mass_in_place_of(self, modification: SearchModification) -> float:
-        """Dalton that fixed modifications add to the residue or end which a known modification takes, and which therefore they do not."""
+    def replaced_fixed_mass(self, modification: SearchModification) -> float:
+        """Return the mass (dalton) of the fixed modifications that a known modification replaces at its residue or terminus."""
         if modification.comes_on_top:
             return 0.0
-        fixed = [one for one in self.fixed if not one.is_isotopic]
-        at_end = sum((one.mass for one in fixed if modification.end and one.position == f"peptide {modification.end}"), 0.0)
-        return at_end + sum(one.mass for one in fixed if one.position == "anywhere" and set(modification.residues) & set(one.residues))
+        chemical = [fixed for fixed in self.fixed if not fixed.is_isotopic]
+        at_end = sum((fixed.mass for fixed in chemical if modification.end and fixed.position == f"peptide {modification.end}"), 0.0)
+        at_residue = (fixed for fixed in chemical if fixed.position == "anywhere" and set(modification.residues) & set(fixed.residues))
+        return at_end + sum(fixed.mass for fixed in at_residue)

@@ -1,4 +1,4 @@
-"""The indexes that spectra are searched against: proteins and their peptides, kept in the user's cache, or made for one run alone."""
+"""Indexes of spectrum searches: proteins and their peptides, stored in the user's cache, or built for one run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.peptides.decoys import DECOY_SEED
 from proteoscope.engine.peptides.digestion import Digestion, DigestionSettings
 from proteoscope.engine.peptides.known_forms import SearchedForms
-from proteoscope.engine.peptides.known_modifications import known_modifications_of
+from proteoscope.engine.peptides.known_modifications import find_known_modifications
 from proteoscope.engine.peptides.own_decoys import OwnDecoys, are_tagged, find_own_decoys
 from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
@@ -31,65 +31,84 @@ from proteoscope.engine.results.counts import counted
 __all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]
 
 _FORMAT = 8
-_FEWEST_DECOYS = 0.2  # for each target: of fewer, what few decoys say is multiplied beyond what anybody should believe
-_COMPLETE = 0.03  # a complete list differs by so much from one decoy for each target, as decoys that are made here do
+_MINIMUM_DECOYS = 0.2  # decoys per target: fewer would have to be scaled by an unreliable factor
+_COMPLETE = 0.03  # maximum deviation from one decoy per target of a complete list, as for generated decoys
 _VARIANT_RULES = 3
-"""Of `proteoscope.engine.peptides.variants`, for keys: another number where other entries come of the same database."""
+"""Version of the rules of `proteoscope.engine.peptides.variants`, for keys: changed when a database gives other entries."""
 _MB = 1_000_000
 
 
 class IndexSettings(DigestionSettings, Protocol):
-    """Settings that decide the indexes, by the names that every search's parameters have for it."""
+    """Settings of the indexes, by the names that they have in the parameters of every search."""
 
     specificity: Literal["specific", "semi-specific", "non-specific"]
     index_memory: int
 
     @property
     def decoys(self) -> Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]:
-        """How decoys are made."""
+        """Method of generating decoys."""
 
     @property
     def decoy_prefix(self) -> str:
-        """What their accessions begin with."""
+        """Prefix of the accessions of decoys."""
 
     @property
     def decoy_suffix(self) -> str:
-        """What accessions of the database's own decoys end with; empty: they have the prefix."""
+        """Suffix of the accessions of the database's own decoys; '' if they have the prefix."""
 
     @property
     def decoys_in_database(self) -> Literal["refuse", "leave-out"]:
-        """What to do with a database that holds decoys that are not used as such."""
+        """Treatment of a database with decoys that are not used as decoys."""
 
 
 class Databases(NamedTuple):
-    """The files of proteins of a search, with their SHA-256 by kind (``database``, ``contaminants``)."""
+    """Protein files of a search.
+
+    Attributes
+    ----------
+    proteins, contaminants : sequence of Path
+    digests : dict of str to list of str
+        SHA-256 of the files by kind (``database``, ``contaminants``).
+    translation : Translation, optional
+        Translation of a database of nucleotides.
+    has_variants : bool
+        True if known variants are searched too.
+    forms : SearchedForms, optional
+        Settings for searching known modifications; None if they are not searched.
+    """
 
     proteins: Sequence[Path]
     contaminants: Sequence[Path]
     digests: dict[str, list[str]]
     translation: Translation | None = None
-    """How nucleotides become the proteins of the database, where it is of nucleotides."""
     has_variants: bool = False
-    """Whether the variants that the database knows are searched too."""
     forms: SearchedForms | None = None
-    """With what else the modifications that the database knows are searched at their residues; None where they are not."""
 
     def read(self, progress: Progress) -> Proteins:
-        """The proteins of the database."""
+        """Return the proteins of the database."""
         if self.translation is not None:
             return self.translation.read(self.proteins, progress)
         return read_proteins(self.proteins, progress=progress)
 
 
 class Indexes(NamedTuple):
-    """Proteins and peptides that spectra are searched against."""
+    """Proteins and peptides to search spectra against."""
 
     proteins: ProteinIndex
     peptides: PeptideIndex
 
 
-def open_indexes(databases: Databases, spare: Path, parameters: IndexSettings, resources: Resources) -> Indexes:
-    """The protein and the peptide index, opened where the user's cache has them, else built; in `spare` where they cannot be kept."""
+def open_indexes(databases: Databases, fallback_folder: Path, parameters: IndexSettings, resources: Resources) -> Indexes:
+    """Open the protein and the peptide index in the user's cache, or build them.
+
+    Parameters
+    ----------
+    databases : Databases
+    fallback_folder : Path
+        Folder for the indexes if the cache cannot store them.
+    parameters : IndexSettings
+    resources : Resources
+    """
     digestion, progress = Digestion.of(parameters, parameters.specificity), resources.progress
     parts = key_parts(databases, parameters, digestion)
 
@@ -106,42 +125,43 @@ def open_indexes(databases: Databases, spare: Path, parameters: IndexSettings, r
         indexes = index_store("peptides").get(parts, title, build, load, progress)
         _report_proteins(indexes.proteins, progress)
     except StorageError as error:
-        progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
-        indexes = build_indexes(databases, spare, parameters, resources)
+        progress.message(f"The index could not be stored for other searches, and is built for this run only: {error}", "warning")
+        indexes = build_indexes(databases, fallback_folder, parameters, resources)
     if databases.forms is not None:
         known = indexes.proteins.known
-        told = "The database knows no modification of a residue that has a mass" if known is None else known.message()
-        progress.message(told, "warning" if known is None else "info")
+        text = "The database has no annotated modification with a known mass" if known is None else known.message()
+        progress.message(text, "warning" if known is None else "info")
     return _with_counted_decoys(indexes, databases, progress) if parameters.decoys == "existing" else indexes
 
 
 def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progress) -> Indexes:
-    """The indexes with the ratio of the decoys that the database brings to its targets, by their peptides.
+    """Return the indexes with the ratio of the database's decoy peptides to its target peptides.
 
     Raises
     ------
-    InputError : there are too few to estimate an error rate from.
+    InputError
+        There are too few decoys to estimate error rates.
     """
     is_decoy = np.asarray(indexes.peptides.position) >= indexes.proteins.first_decoy_residue
     n_decoys = int(np.count_nonzero(is_decoy))
     n_targets = len(is_decoy) - n_decoys
     ratio = n_decoys / max(1, n_targets)
-    found = f"{n_decoys:,} decoy peptides stand beside {n_targets:,} of targets"
-    if ratio < _FEWEST_DECOYS:
+    counts = f"there are {n_decoys:,} decoy peptides and {n_targets:,} target peptides"
+    if ratio < _MINIMUM_DECOYS:
         raise InputError(
             databases.proteins[0],
-            f"{found}, too few for error rates (a fifth is needed)",
-            remedy="Give a database with a decoy of each protein, or one without decoys and let them be made (decoys=reverse)",
+            f"{counts}, too few decoys for error rates (a fifth is needed)",
+            remedy="Give a database with a decoy of each protein, or one without decoys and generate them (decoys=reverse)",
         )
     if abs(ratio - 1.0) <= _COMPLETE:
         return indexes
     certainty = ", and less certain than with a decoy of each protein" if ratio < 0.5 else ""
-    progress.message(f"Error rates are scaled by the decoys that the database brings{certainty}: {found}.", "warning")
+    progress.message(f"Error rates are scaled by the number of decoys in the database{certainty}: {counts}.", "warning")
     return Indexes(indexes.proteins, replace(indexes.peptides, decoy_ratio=ratio))
 
 
 def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digestion) -> dict[str, Any]:
-    """Content of the key of indexes: digests of the files, the rules of decoys, and those of the digestion themselves."""
+    """Return the content of the key of indexes: digests of the files, the rules of decoys, and those of the digestion."""
     variants = {"known_variants": _VARIANT_RULES} if databases.has_variants else {}
     translated = {} if databases.translation is None else {"translation": databases.translation.content()}
     known = {} if databases.forms is None else {"known_modifications": databases.forms.content()}
@@ -161,7 +181,7 @@ def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digest
 
 
 def build_indexes(databases: Databases, folder: Path, parameters: IndexSettings, resources: Resources) -> Indexes:
-    """The protein and the peptide index, made in `folder` for this once."""
+    """Build the protein and the peptide index in `folder`, for one run."""
     digestion = Digestion.of(parameters, parameters.specificity)
     with storage_errors(folder, only_disk=True):
         _build(databases, folder, parameters, digestion, resources)
@@ -172,18 +192,18 @@ def build_indexes(databases: Databases, folder: Path, parameters: IndexSettings,
 
 def _build(databases: Databases, folder: Path, parameters: IndexSettings, digestion: Digestion, resources: Resources) -> None:
     progress = resources.progress
-    read, variants = databases.read(progress), None
+    database, variants = databases.read(progress), None
     contaminants = read_proteins(databases.contaminants, progress=progress) if databases.contaminants else None
-    read, contaminants, n_left_out = _without_own_decoys(read, contaminants, databases, parameters)
+    database, contaminants, n_left_out = _without_own_decoys(database, contaminants, databases, parameters)
     if databases.has_variants:
-        variants = with_variants(read, maximum_length=digestion.maximum_length, cleaves=digestion.enzyme.cleavage_table())
-        read = variants.proteins
-        others = f"; {variants.n_others:,} others change no residues that are told" if variants.n_others else ""
+        variants = with_variants(database, maximum_length=digestion.maximum_length, cleaves=digestion.enzyme.cleavage_table())
+        database = variants.proteins
+        others = f"; {variants.n_others:,} others have no known residue change" if variants.n_others else ""
         searched = counted(variants.n_variants, "known variant is", "known variants are")
-        progress.message(f"{searched} searched besides{others}", "info" if variants.n_variants else "warning")
+        progress.message(f"{searched} searched in addition{others}", "info" if variants.n_variants else "warning")
     proteins = build_protein_index(
         folder,
-        read,
+        database,
         database=str(databases.proteins[0]),
         decoys=parameters.decoys,
         decoy_prefix=parameters.decoy_prefix,
@@ -212,7 +232,8 @@ def _without_own_decoys(
 
     Raises
     ------
-    InputError : there are such decoys, and they are to be refused.
+    InputError
+        There are such decoys, and the parameters refuse them.
     """
     accessions = Texts(np.asarray(proteins.accession_bytes), np.asarray(proteins.accession_offsets))
     is_existing = parameters.decoys == "existing"
@@ -222,66 +243,66 @@ def _without_own_decoys(
     numbers = np.flatnonzero(~is_used)
     searched = proteins.take(numbers) if is_used.any() else proteins
     every = searched if contaminants is None else searched.followed_by(contaminants)
-    found = find_own_decoys(
+    own_decoys = find_own_decoys(
         every.residues,
         np.asarray(every.offsets),
         Texts(np.asarray(every.accession_bytes), np.asarray(every.accession_offsets)),
         n_database=len(searched),
         prefix="" if is_existing else parameters.decoy_prefix,
     )
-    if found is None:
+    if own_decoys is None:
         return proteins, contaminants, 0
-    is_left = ~found.is_decoy
+    is_left = ~own_decoys.is_decoy
     if not is_left[: len(searched)].any():
         raise InputError(databases.proteins[0], "every protein is a decoy", remedy="Give a database with targets too")
     if parameters.decoys_in_database == "refuse":
-        is_contaminant = found.example >= len(searched)
-        number = found.example - len(searched) if is_contaminant else int(numbers[found.example])
+        is_contaminant = own_decoys.example >= len(searched)
+        number = own_decoys.example - len(searched) if is_contaminant else int(numbers[own_decoys.example])
         raise InputError(
-            _file_of(number, databases, is_contaminant=is_contaminant),
-            _description(found, every.accession(found.example)),
-            remedy=_remedy(found, parameters, can_be_used=not is_existing and contaminants is None),
+            _find_file(number, databases, is_contaminant=is_contaminant),
+            _description(own_decoys, every.accession(own_decoys.example)),
+            remedy=_remedy(own_decoys, parameters, can_be_used=not is_existing and contaminants is None),
         )
-    stays = is_used.copy()
-    stays[numbers] = is_left[: len(searched)]
+    is_retained = is_used.copy()
+    is_retained[numbers] = is_left[: len(searched)]
     if contaminants is not None:
-        some = np.flatnonzero(is_left[len(searched) :])
-        contaminants = contaminants.take(some) if len(some) else None
-    return proteins.take(np.flatnonzero(stays)), contaminants, len(found)
+        remaining = np.flatnonzero(is_left[len(searched) :])
+        contaminants = contaminants.take(remaining) if len(remaining) else None
+    return proteins.take(np.flatnonzero(is_retained)), contaminants, len(own_decoys)
 
 
 def _report_proteins(proteins: ProteinIndex, progress: Progress) -> None:
     if proteins.n_left_out:
-        some = counted(proteins.n_left_out, "protein was", "proteins were")
-        progress.message(f"{some} left out as decoys that the database or the contaminants already held")
+        count = counted(proteins.n_left_out, "protein was", "proteins were")
+        progress.message(f"{count} left out as decoys already in the database or the contaminants")
     if n_stops := int((proteins.stops < proteins.first_decoy_residue).sum()):
         n_proteins = len(np.unique(proteins.protein_of(proteins.stops[:n_stops])))
-        some = counted(n_proteins, "protein has", "proteins have")
-        progress.message(f"{some} stops (*) inside: peptides end at them, and each part is digested as a protein of its own")
+        count = counted(n_proteins, "protein has", "proteins have")
+        progress.message(f"{count} stops (*) inside: peptides end at them, and each part is digested as a separate protein")
 
 
-def _description(found: OwnDecoys, example: str) -> str:
+def _description(own_decoys: OwnDecoys, example: str) -> str:
     parts = []
-    if found.n_by_name:
-        parts.append(f"{counted(found.n_by_name, 'protein has the name', 'proteins have names')} of decoys")
-    if found.n_by_sequence:
+    if own_decoys.n_by_name:
+        parts.append(f"{counted(own_decoys.n_by_name, 'protein has the name', 'proteins have names')} of decoys")
+    if own_decoys.n_by_sequence:
         is_one = "protein has the residues of another protein"
         parts.append(
-            f"{counted(found.n_by_sequence, is_one, 'proteins have the residues of other proteins')} in reversed or shuffled order"
+            f"{counted(own_decoys.n_by_sequence, is_one, 'proteins have the residues of other proteins')} in reversed or shuffled order"
         )
     return f"{' and '.join(parts)} (the first is {example}), so that error rates would be wrong: decoys must not be searched as targets"
 
 
-def _remedy(found: OwnDecoys, parameters: IndexSettings, *, can_be_used: bool) -> str:
+def _remedy(own_decoys: OwnDecoys, parameters: IndexSettings, *, can_be_used: bool) -> str:
     leave_out = "eave them out with decoys_in_database=leave-out"
-    # Predicted libraries have no parameter for decoys.
-    if not can_be_used or found.tag is None or "decoys" not in getattr(type(parameters), "model_fields", {}):
+    # The parameters of predicted libraries have no `decoys`.
+    if not can_be_used or own_decoys.tag is None or "decoys" not in getattr(type(parameters), "model_fields", {}):
         return f"L{leave_out}, or give a database without decoys"
-    return f"Use them as decoys with decoys=existing {found.tag.parameter}, or l{leave_out}"
+    return f"Use them as decoys with decoys=existing {own_decoys.tag.parameter}, or l{leave_out}"
 
 
-def _file_of(number: int, databases: Databases, *, is_contaminant: bool) -> Path:
-    """The file that a protein comes from, by its number among those of all database files, or of all files of contaminants."""
+def _find_file(number: int, databases: Databases, *, is_contaminant: bool) -> Path:
+    """Return the file of a protein, from its number among those of all database files, or of all files of contaminants."""
     files = databases.contaminants if is_contaminant else databases.proteins
     if len(files) == 1 or (databases.translation is not None and not is_contaminant):
         return files[0]
@@ -294,14 +315,14 @@ def _file_of(number: int, databases: Databases, *, is_contaminant: bool) -> Path
 
 
 def _with_known_modifications(folder: Path, proteins: ProteinIndex, parameters: IndexSettings, digestion: Digestion) -> ProteinIndex:
-    """The protein index with the modifications that the databases know, where they know any that have a mass."""
+    """Return the protein index with the modifications annotated in the databases, if any has a mass."""
     if parameters.decoys == "existing":
         raise ParameterError(
-            "known_modifications: a database with decoys of its own has none for known modifications; let decoys be made (decoys=reverse)"
+            "known_modifications: a database with its own decoys has none for known modifications; generate decoys (decoys=reverse)"
         )
     features = proteins.features or Features.none(proteins.n_targets)
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
-    known = known_modifications_of(
+    known = find_known_modifications(
         residues, offsets, proteins.n_targets, features, parameters.decoys, digestion, ~proteins.are_variants()[: proteins.n_targets]
     )
     if not known.n_sites:

@@ -1,7 +1,7 @@
-"""Forms of peptides with known modifications, as further entries of the dictionary: listed by mass, and merged with the peptides.
+"""Peptides with known modifications ("forms") as further entries of the dictionary: listed by mass, and merged with the peptides.
 
-An entry of a form has the places of its peptide, and a mass of its own. So what it costs a search is what as many more peptides cost, and
-no spectrum is compared with combinations of modifications that no protein is known to carry.
+An entry of a form has the places of its peptide, and another mass. It costs a search as much as one more peptide, and spectra are
+not compared with combinations of modifications that no protein is known to carry.
 """
 
 from __future__ import annotations
@@ -32,47 +32,58 @@ from proteoscope.kernels.partitions import equal_partitions
 __all__ = ["FormColumns", "SearchedForms", "merge_known_forms", "open_form_columns"]
 
 _RULES = 1
-"""Of this module and `engine.peptides.known_modifications`, for keys: another number where other forms come of the same database."""
+"""Version of the rules of this module and `known_modifications`, for keys: changed when a database gives other forms."""
 _FILE, _MOST = "known_forms.json", "maximum_modifications"
 _SITE_COLUMNS = ("known_site", "known_modification")
-_BYTES_PER_ENTRY = 100  # while a part is sorted and merged: columns of it, twice, and the order
+_BYTES_PER_ENTRY = 100  # while a range is sorted and merged: its columns, twice, and the order
 _SHARES_OF_THREAD = 16
 _NONE = 255
 
 
 @dataclass(frozen=True)
 class SearchedForms:
-    """What decides the forms with known modifications: the variable modifications of the search, how many modifications a peptide carries
-    at most, and how many forms of a peptide there are at most."""
+    """Settings of the forms with known modifications.
+
+    Attributes
+    ----------
+    variable : tuple of SearchModification
+        Variable modifications of the search.
+    maximum_modifications : int
+        Maximum number of modifications of a peptide.
+    maximum_forms : int
+        Maximum number of forms of a peptide.
+    """
 
     variable: tuple[SearchModification, ...]
     maximum_modifications: int
     maximum_forms: int
 
     def content(self) -> dict[str, Any]:
-        """All that decides the forms, for the key of what is made of it."""
+        """Return everything that determines the forms, for cache keys."""
         return {
             "rules": _RULES,
             "names": names_digest(),
-            "variable": [[one.added_mass, one.residue_mask, one.place] for one in self.variable],
+            "variable": [[variable.added_mass, variable.residue_mask, variable.place] for variable in self.variable],
             "most": [self.maximum_modifications, self.maximum_forms],
         }
 
     def rules(self) -> KnownFormRules:
-        """Arguments of the kernels."""
+        """Return the settings as arguments of kernels."""
         return KnownFormRules(
             self.maximum_modifications,
             self.maximum_forms,
-            np.array([one.added_mass for one in self.variable], np.float64),
-            np.array([one.residue_mask for one in self.variable], np.uint32),
-            np.array([one.place for one in self.variable], np.int64),
+            np.array([variable.added_mass for variable in self.variable], np.float64),
+            np.array([variable.residue_mask for variable in self.variable], np.uint32),
+            np.array([variable.place for variable in self.variable], np.int64),
         )
 
 
 class FormColumns(NamedTuple):
-    """Which entries of a dictionary are forms with known modifications, and which those are; as of
-    `proteoscope.kernels.layouts.PeptideArrays`, but that modifications are numbered among the known ones. All without elements where there
-    are none."""
+    """Entries of a dictionary that are forms with known modifications, and their modifications.
+
+    The columns are those of `proteoscope.kernels.layouts.PeptideArrays`, except that modifications are indices of known ones. All are empty
+    without forms.
+    """
 
     known: NDArray[np.uint32]
     site: NDArray[np.uint8]
@@ -80,7 +91,7 @@ class FormColumns(NamedTuple):
 
     @classmethod
     def none(cls) -> FormColumns:
-        """No forms."""
+        """Return empty columns."""
         return cls(np.empty(0, np.uint32), np.empty((0, 0), np.uint8), np.empty((0, 0), np.uint8))
 
 
@@ -93,12 +104,20 @@ def merge_known_forms(
     resources: Resources,
     memory_bytes: int,
 ) -> None:
-    """Write the columns of the peptides with the forms that they have, in order of mass, into `folder`.
+    """Write the columns of the peptides and their forms, sorted by mass, into `folder`.
 
     Parameters
     ----------
-    peptides : the dictionary of the proteins, whose `pointer` is (n + 1,); of targets that have known modifications.
-    memory_bytes : what it may take, about. Where forms and peptides take more, this is done for one range of masses after the other.
+    folder : Path
+    peptides : PeptideDictionary
+        Dictionary of the proteins, with `pointer` of shape (n + 1,).
+    proteins : ProteinIndex
+        Proteins with known modifications.
+    digestion : Digestion
+    forms : SearchedForms
+    resources : Resources
+    memory_bytes : int
+        Approximate memory limit: larger dictionaries are merged one mass range after the other.
     """
     listing = _Listing(peptides, proteins, digestion, forms, resources)
     progress = resources.progress
@@ -113,15 +132,15 @@ def merge_known_forms(
             files[name].append(np.full(most, _NONE, np.uint8))
         for low, high in listing.parts(max(1, memory_bytes // _BYTES_PER_ENTRY)):
             first, last = np.searchsorted(peptides.mass, (low, high)).tolist()
-            found = listing.forms(low, high)
+            new_forms = listing.forms(low, high)
             progress.check()
-            mass = np.concatenate((peptides.mass[first:last], found.mass))
-            order = np.argsort(mass, kind="stable")  # a peptide stands before forms of its mass
-            entry = np.concatenate((np.arange(first, last), found.peptide))[order]
+            mass = np.concatenate((peptides.mass[first:last], new_forms.mass))
+            order = np.argsort(mass, kind="stable")  # a peptide precedes forms with its mass
+            entry = np.concatenate((np.arange(first, last), new_forms.peptide))[order]
             is_form = order >= last - first
             occurrence, offsets = take_runs(peptides.occurrence, peptides.pointer, entry)
             known = np.zeros(len(entry), np.uint32)
-            known[is_form] = n_forms + 1 + np.arange(len(found.mass))
+            known[is_form] = n_forms + 1 + np.arange(len(new_forms.mass))
             row_of_form = order[is_form] - (last - first)
             files["mass"].append(mass[order])
             for name in ("position", "length", "flags", "letters"):
@@ -129,9 +148,9 @@ def merge_known_forms(
             files["pointer"].append(files["occurrence"].length + offsets[:-1])
             files["occurrence"].append(occurrence)
             files["known"].append(known)
-            files["known_site"].append(found.site[row_of_form].ravel())
-            files["known_modification"].append(found.modification[row_of_form].ravel())
-            n_forms += len(found.mass)
+            files["known_site"].append(new_forms.site[row_of_form].ravel())
+            files["known_modification"].append(new_forms.modification[row_of_form].ravel())
+            n_forms += len(new_forms.mass)
             progress.advance(last - first)
         files["pointer"].append(np.array([files["occurrence"].length]))
     (folder / _FILE).write_text(json.dumps({_MOST: most}), encoding="utf-8")
@@ -163,14 +182,14 @@ class _Listing:
 
         self._on_threads(count)
 
-    def parts(self, most: int) -> Iterator[tuple[float, float]]:
-        """Ranges of mass (dalton) with at most `most` peptides and forms together, more only where a dalton has; all masses."""
+    def parts(self, limit: int) -> Iterator[tuple[float, float]]:
+        """Yield consecutive mass ranges (dalton) with at most `limit` peptides and forms, unless a single dalton has more."""
         n_buckets = self._counts.shape[1]
         borders = np.arange(1, n_buckets)
         before = np.searchsorted(self._peptides.mass, borders) + np.cumsum(self._counts.sum(axis=0))[:-1]
         low, done = 0, 0
         while low < n_buckets:
-            high = max(low + 1, int(np.searchsorted(before, done + most, side="right")))
+            high = max(low + 1, int(np.searchsorted(before, done + limit, side="right")))
             is_last = high >= len(before) + 1
             yield (-np.inf if low == 0 else float(low)), (np.inf if is_last else float(high))
             if is_last:
@@ -178,18 +197,18 @@ class _Listing:
             low, done = high, int(before[high - 1])
 
     def forms(self, low: float, high: float) -> KnownForms:
-        """Those of masses from `low`, a whole number, to below `high`, in order of the peptides."""
+        """Return the forms with masses from `low`, a whole number, to below `high`, in the order of the peptides."""
         first = 0 if low == -np.inf else int(low)
         last = self._counts.shape[1] if high == np.inf else int(high)
         ends = np.concatenate(([0], np.cumsum(self._counts[:, first:last].sum(axis=1))))
-        found, ignored = KnownForms.empty(int(ends[-1]), self._most), np.zeros((len(self._shares), 1), np.int64)
+        new_forms, ignored = KnownForms.empty(int(ends[-1]), self._most), np.zeros((len(self._shares), 1), np.int64)
 
         def fill(share: int) -> None:
             part = self._shares[share]
-            list_known_forms(self._sources, part.first, part.last, low, high, ignored[share], True, int(ends[share]), found)
+            list_known_forms(self._sources, part.first, part.last, low, high, ignored[share], True, int(ends[share]), new_forms)
 
         self._on_threads(fill)
-        return found
+        return new_forms
 
     def _on_threads(self, work: Any) -> None:
         resources = self._resources
@@ -197,15 +216,20 @@ class _Listing:
 
 
 def open_form_columns(folder: Path, lengths: NDArray[np.uint8], n_modifications: int) -> FormColumns:
-    """The columns that `merge_known_forms` wrote beside those of a dictionary, looked at; none where there are none.
+    """Open and check the columns that `merge_known_forms` wrote; empty columns if there are none.
 
     Parameters
     ----------
-    lengths : (n,) uint8, of the entries. n_modifications : that the proteins know.
+    folder : Path
+    lengths : ndarray of uint8, shape (n,)
+        Lengths of the entries.
+    n_modifications : int
+        Number of known modifications of the proteins.
 
     Raises
     ------
-    UnsoundIndexError : something in them is not as it was written.
+    UnsoundIndexError
+        The columns are damaged.
     """
     if not (folder / _FILE).exists():
         return FormColumns.none()
@@ -220,9 +244,9 @@ def open_form_columns(folder: Path, lengths: NDArray[np.uint8], n_modifications:
     is_none = modification == _NONE
     entries = np.flatnonzero(known)
     row = known[entries]
-    # A row begins with what the form carries, of which there is some, but for the first row, which is of none.
+    # Modifications are at the beginning of a row; only the first row has none.
     is_filled = ~is_none[1:, 0].any() if rows > 1 else True
-    is_sound = (
+    is_valid = (
         is_none[0].all()
         and is_filled
         and (is_none[:, 1:] >= is_none[:, :-1]).all()
@@ -230,5 +254,5 @@ def open_form_columns(folder: Path, lengths: NDArray[np.uint8], n_modifications:
         and (site[is_none] == _NONE).all()
         and ((site[row] <= lengths[entries, None] + 1) | is_none[row]).all()
     )
-    require(bool(is_sound), f"{folder}: a form carries what its proteins do not know, or outside its residues")
+    require(bool(is_valid), f"{folder}: a form has a modification unknown to its proteins, or outside its residues")
     return FormColumns(known, site, modification)

@@ -1,7 +1,8 @@
-"""Modifications that a database knows at residues of its proteins, and the same at those residues of the decoys.
+"""Modifications that a database annotates at residues of its proteins, and their counterparts in the decoys.
 
-Of a decoy the residues carry what they carry in its target, wherever they went. What sits on an end of a peptide goes to an end: that of
-the protein stays at that end of the decoy, any other to the end that the decoy's peptide has in its place. So decoys have as many forms.
+Residues of a decoy carry the modifications of the corresponding residues of its target. Modifications of a terminus are assigned to a
+terminus: that of the protein remains at that terminus of the decoy, any other goes to the corresponding terminus of the decoy's peptide.
+Decoys therefore have as many forms as targets.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from proteoscope.engine.chemistry.annotated_modifications import annotated_modif
 from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.features import Features, kind_code
-from proteoscope.engine.peptides.decoys import decoys_of
+from proteoscope.engine.peptides.decoys import make_decoys
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.project.columns import open_column, read_numbers, require
 from proteoscope.kernels.digestion_layouts import KnownSites
 
-__all__ = ["MODIFICATION_KINDS", "KnownModifications", "annotated_sites", "known_modifications_of", "open_known_modifications"]
+__all__ = ["MODIFICATION_KINDS", "KnownModifications", "annotated_sites", "find_known_modifications", "open_known_modifications"]
 
 MODIFICATION_KINDS = tuple(kind_code(name) for name in ("MOD_RES", "LIPID", "CARBOHYD"))
 """Kinds of features that are modifications of residues."""
 _GLYCANS = kind_code("CARBOHYD")
-_MOST = 200
-"""Kinds of modifications of a database, with variable ones below 255; the usual names have 122."""
+_MAXIMUM_KINDS = 200
+"""Maximum number of distinct modifications of a database: below 255 together with variable ones; the usual names have 122."""
 _LONGEST_PEPTIDE = 63
 _FILE, _COUNTS = "known_modifications.json", ("n_sites", "n_others", "n_glycans")
 _SEPARATOR = "; "
@@ -37,13 +38,20 @@ _SEPARATOR = "; "
 
 @dataclass(frozen=True)
 class KnownModifications:
-    """Modifications at s residues of all proteins, decoys among them.
+    """Modifications at s residues of all proteins, including decoys, sorted by position and modification.
 
     Attributes
     ----------
-    position : (s,) uint32, residues of the protein index. modification : (s,) uint8, rows of `modifications`; in order of both.
-    modifications : those that occur. n_sites : annotations of the database that are searched. n_others, n_glycans : those whose mass is
-        not told, and how many of them are of glycans.
+    position : ndarray of uint32, shape (s,)
+        Residues of the protein index.
+    modification : ndarray of uint8, shape (s,)
+        Indices in `modifications`.
+    modifications : tuple of SearchModification
+        Modifications that occur.
+    n_sites : int
+        Number of annotations in the database that are searched.
+    n_others, n_glycans : int
+        Number of annotations without a known mass, and of glycans among them.
     """
 
     position: NDArray[np.uint32]
@@ -54,27 +62,27 @@ class KnownModifications:
     n_glycans: int = 0
 
     def message(self) -> str:
-        """What is searched, and what is not, for people."""
+        """Return the message about searched and unsearched annotations."""
         glycans = f" ({self.n_glycans:,} of them glycans)" if self.n_glycans else ""
-        others = f"; {self.n_others:,} others have no mass that is told{glycans}" if self.n_others else ""
-        return f"{self.n_sites:,} known modifications are searched at their residues besides{others}"
+        others = f"; {self.n_others:,} others have no known mass{glycans}" if self.n_others else ""
+        return f"{self.n_sites:,} known modifications are searched at their residues in addition{others}"
 
     def added_mass(self, digestion: Digestion) -> NDArray[np.float64]:
-        """(m,) dalton, what each adds to its residue or end, in the place of what fixed modifications add there."""
-        return np.array([one.mass - digestion.fixed_mass_in_place_of(one) for one in self.modifications], np.float64)
+        """Return the mass of each modification, less that of the fixed modifications that it replaces, dalton, shape (m,)."""
+        return np.array([known.mass - digestion.replaced_fixed_mass(known) for known in self.modifications], np.float64)
 
     def arrays(self, digestion: Digestion) -> KnownSites:
-        """Arguments of the kernels."""
+        """Return the sites as arguments of kernels."""
         return KnownSites(
             np.asarray(self.position),
             np.asarray(self.modification),
-            np.array([one.place for one in self.modifications], np.int64),
-            np.array([bool(one.residues) for one in self.modifications], np.bool_),
+            np.array([known.place for known in self.modifications], np.int64),
+            np.array([bool(known.residues) for known in self.modifications], np.bool_),
             self.added_mass(digestion),
         )
 
     def write(self, folder: Path) -> None:
-        """Write them into the folder of a protein index."""
+        """Write the modifications into the folder of a protein index."""
         np.save(folder / "known_position.npy", self.position)
         np.save(folder / "known_modification.npy", self.modification)
         description = {name: getattr(self, name) for name in _COUNTS} | {"modifications": _SEPARATOR.join(map(str, self.modifications))}
@@ -82,61 +90,72 @@ class KnownModifications:
 
 
 def open_known_modifications(folder: Path, residues: NDArray[np.uint8]) -> KnownModifications | None:
-    """Those that `KnownModifications.write` wrote for proteins of these residues, looked at; None where there are none.
+    """Open and check the modifications that `KnownModifications.write` wrote for proteins with these residues; None if there are none.
 
     Raises
     ------
-    UnsoundIndexError : something in them is not as it was written.
+    UnsoundIndexError
+        The columns are damaged.
     """
     if not (folder / _FILE).exists():
         return None
-    told = read_numbers(folder / _FILE, _COUNTS, ("modifications",))
+    counts = read_numbers(folder / _FILE, _COUNTS, ("modifications",))
     try:
-        modifications = tuple(parse_modification(text) for text in told.pop("modifications").split(_SEPARATOR))
+        modifications = tuple(parse_modification(text) for text in counts.pop("modifications").split(_SEPARATOR))
     except ParameterError:
         modifications = ()
     position, modification = open_column(folder / "known_position.npy", np.uint32), open_column(folder / "known_modification.npy", np.uint8)
-    are_some = 0 < len(modifications) <= _MOST and len(position) == len(modification) > 0
-    require(are_some and modification.max() < len(modifications), f"{folder}: known modifications are none, or too many")
+    has_modifications = 0 < len(modifications) <= _MAXIMUM_KINDS and len(position) == len(modification) > 0
+    require(has_modifications and modification.max() < len(modifications), f"{folder}: there are no known modifications, or too many")
     order = position.astype(np.int64) << 8 | modification
-    require((order[1:] > order[:-1]).all() and position[-1] < len(residues), f"{folder}: places of known modifications are none")
-    return KnownModifications(position, modification, modifications, **told)
+    require(
+        (order[1:] > order[:-1]).all() and position[-1] < len(residues),
+        f"{folder}: positions of known modifications are not ascending, or out of bounds",
+    )
+    return KnownModifications(position, modification, modifications, **counts)
 
 
 def annotated_sites(
     residues: NDArray[np.uint8], offsets: NDArray[np.int64], features: Features, is_counted: NDArray[np.bool_] | None = None
 ) -> KnownModifications:
-    """The modifications that features of proteins name; `residues` and `offsets` (n + 1,) of these proteins.
+    """Return the modifications in the annotations of proteins.
 
-    `is_counted`: (n,), whose annotations are counted, all where it is None: those of variants are their proteins' once more.
+    Parameters
+    ----------
+    residues : ndarray of uint8, shape (total,)
+    offsets : ndarray of int64, shape (n + 1,)
+    features : Features
+    is_counted : ndarray of bool, shape (n,), optional
+        Proteins whose annotations are counted, by default all: those of variants repeat those of their proteins.
     """
     rows = np.flatnonzero(np.isin(features.kind, MODIFICATION_KINDS))
     owners = np.searchsorted(features.offsets, rows, side="right") - 1
     position = offsets[owners] + features.first[rows] - 1
-    letters = residues[position].tobytes().decode("ascii")
-    found: dict[tuple[str, str], SearchModification | None] = {}
+    residue_names = residues[position].tobytes().decode("ascii")
+    by_note: dict[tuple[str, str], SearchModification | None] = {}
     named: list[SearchModification | None] = []
-    for key in zip(features.texts.take(rows).strings(), letters, strict=True):
-        if key not in found:
-            found[key] = annotated_modification(*key)
-        named.append(found[key])
+    for key in zip(features.texts.take(rows).strings(), residue_names, strict=True):
+        if key not in by_note:
+            by_note[key] = annotated_modification(*key)
+        named.append(by_note[key])
     is_one_residue = (features.first[rows] == features.last[rows]).tolist()
-    named = [one if single else None for one, single in zip(named, is_one_residue, strict=True)]
-    usual: dict[SearchModification, int] = {}
-    for one in named:
-        if one is not None:
-            usual[one] = usual.get(one, 0) + 1
-    modifications = sorted(sorted(usual, key=lambda one: (-usual[one], str(one)))[:_MOST], key=str)
-    number = {one: i for i, one in enumerate(modifications)}
-    numbers = np.array([-1 if one is None else number.get(one, -1) for one in named], np.int64)
-    kept = numbers >= 0
+    named = [modification if single else None for modification, single in zip(named, is_one_residue, strict=True)]
+    frequency: dict[SearchModification, int] = {}
+    for modification in named:
+        if modification is not None:
+            frequency[modification] = frequency.get(modification, 0) + 1
+    by_frequency = sorted(frequency, key=lambda modification: (-frequency[modification], str(modification)))
+    modifications = sorted(by_frequency[:_MAXIMUM_KINDS], key=str)
+    number = {modification: i for i, modification in enumerate(modifications)}
+    numbers = np.array([-1 if modification is None else number.get(modification, -1) for modification in named], np.int64)
+    is_searched = numbers >= 0
     counts = np.ones(len(rows), np.bool_) if is_counted is None else is_counted[owners]
-    is_other = counts & ~kept
+    is_other = counts & ~is_searched
     return _sorted(
-        position[kept],
-        numbers[kept],
+        position[is_searched],
+        numbers[is_searched],
         tuple(modifications),
-        n_sites=int((counts & kept).sum()),
+        n_sites=int((counts & is_searched).sum()),
         n_others=int(is_other.sum()),
         n_glycans=int((is_other & (features.kind[rows] == _GLYCANS)).sum()),
     )
@@ -149,7 +168,7 @@ def _sorted(
     return KnownModifications((order >> 8).astype(np.uint32), (order & 255).astype(np.uint8), modifications, **counts)
 
 
-def known_modifications_of(
+def find_known_modifications(
     residues: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     n_targets: int,
@@ -158,46 +177,54 @@ def known_modifications_of(
     digestion: Digestion,
     is_counted: NDArray[np.bool_] | None = None,
 ) -> KnownModifications:
-    """The modifications that features of the targets name, at their residues and at those of the decoys.
+    """Return the modifications in the annotations of the targets, at their residues and at those of the decoys.
 
     Parameters
     ----------
-    residues, offsets : of a protein index; proteins from `n_targets` on are the decoys of those before, one of each, made by the method
-        `decoys` ("reverse", "pseudo-reverse", "shuffle"; with "none" there are none).
-    is_counted : see `annotated_sites`.
+    residues, offsets : ndarray
+        Those of a protein index.
+    n_targets : int
+        Number of targets; each has a decoy, in the same order after them, unless `decoys` is ``none``.
+    features : Features
+        Annotations of the targets.
+    decoys : str
+        ``reverse``, ``pseudo-reverse``, ``shuffle`` or ``none``.
+    digestion : Digestion
+    is_counted : ndarray of bool, shape (n,), optional
+        See `annotated_sites`.
     """
-    found = annotated_sites(residues, offsets[: n_targets + 1], features, is_counted)
-    if decoys == "none" or not len(found.position):
-        return found
-    position, cleaves = found.position.astype(np.int64), digestion.enzyme.cleavage_table()
+    sites = annotated_sites(residues, offsets[: n_targets + 1], features, is_counted)
+    if decoys == "none" or not len(sites.position):
+        return sites
+    position, cleaves = sites.position.astype(np.int64), digestion.enzyme.cleavage_table()
     owner = np.searchsorted(offsets, position, side="right") - 1
-    # Only proteins with such residues are looked at, since where each residue went takes eight times its room.
-    proteins, of_site = np.unique(owner, return_inverse=True)
-    some, some_offsets = take_runs(residues, offsets, proteins)
-    decoy, origin = decoys_of(some, some_offsets, decoys, cleaves, with_origin=True)
-    went = np.empty(len(some), np.int64)
-    went[origin] = np.arange(len(some))
+    # Only proteins with such residues are processed: the destinations of residues take eight times their memory.
+    proteins, site_protein = np.unique(owner, return_inverse=True)
+    target, target_offsets = take_runs(residues, offsets, proteins)
+    decoy, origin = make_decoys(target, target_offsets, decoys, cleaves, with_origin=True)
+    destination = np.empty(len(target), np.int64)
+    destination[origin] = np.arange(len(target))
     within = position - offsets[owner]
-    place = went[some_offsets[of_site] + within] - some_offsets[of_site]
-    ends = np.array([one.place for one in found.modifications], np.int64)[found.modification]
+    place = destination[target_offsets[site_protein] + within] - target_offsets[site_protein]
+    ends = np.array([known.place for known in sites.modifications], np.int64)[sites.modification]
     for i in np.flatnonzero(ends).tolist():
-        protein = slice(some_offsets[of_site[i]], some_offsets[of_site[i] + 1])
-        ends_of_peptides = _Ends(some[protein], decoy[protein], cleaves, digestion.clip_methionine)
+        protein = slice(target_offsets[site_protein[i]], target_offsets[site_protein[i] + 1])
+        ends_of_peptides = _Ends(target[protein], decoy[protein], cleaves, digestion.clip_methionine)
         place[i] = ends_of_peptides.place_in_decoy(int(within[i]), int(place[i]), is_start=ends[i] % 2 == 1, is_reverse=decoys == "reverse")
-    of_decoys = offsets[n_targets + owner] + place
+    decoy_position = offsets[n_targets + owner] + place
     return _sorted(
-        np.concatenate((position, of_decoys)),
-        np.tile(found.modification.astype(np.int64), 2),
-        found.modifications,
-        n_sites=found.n_sites,
-        n_others=found.n_others,
-        n_glycans=found.n_glycans,
+        np.concatenate((position, decoy_position)),
+        np.tile(sites.modification.astype(np.int64), 2),
+        sites.modifications,
+        n_sites=sites.n_sites,
+        n_others=sites.n_others,
+        n_glycans=sites.n_glycans,
     )
 
 
 @dataclass(frozen=True)
 class _Ends:
-    """A protein and its decoy, (length,) uint8 each, and where peptides begin and end in them."""
+    """A protein and its decoy, shape (length,) each, and the ends of peptides in them."""
 
     target: NDArray[np.uint8]
     decoy: NDArray[np.uint8]
@@ -205,8 +232,19 @@ class _Ends:
     clip_methionine: bool
 
     def place_in_decoy(self, at: int, mirrored: int, *, is_start: bool, is_reverse: bool) -> int:
-        """Where the decoy carries on the end of a peptide what the target carries at the peptide's residue `at`, from 0, that begins or
-        ends it. `mirrored` is where that residue went."""
+        """Return the residue of the decoy for a modification of a peptide's end in the target.
+
+        Parameters
+        ----------
+        at : int
+            Residue of the target, from 0, that begins or ends the peptide.
+        mirrored : int
+            Position of that residue in the decoy.
+        is_start : bool
+            True for the beginning of the peptide.
+        is_reverse : bool
+            True if the decoy is the reversed target.
+        """
         last = len(self.target) - 1
         if is_start and (at == 0 or (at == 1 and self._is_clipped(self.target))):
             return at if at == 0 or self._is_clipped(self.decoy) else 0
@@ -214,8 +252,8 @@ class _Ends:
             return last
         if not is_reverse:  # peptides begin and end where those of the target do
             return at
-        # Peptides of a decoy hold residues of their targets backward: the other end of the same peptide. Where the enzyme made no end of
-        # the residue, it is to make none in the decoy.
+        # Peptides of a reversed decoy have their residues in reverse order: use the other end of the same peptide. If the enzyme does not
+        # cut at the residue, it must not cut in the decoy either.
         is_cut = self._cuts(self.target, at - 1 if is_start else at)
         for far in range(_LONGEST_PEPTIDE):
             place = mirrored - far if is_start else mirrored + far
@@ -228,6 +266,6 @@ class _Ends:
     def _is_clipped(self, residues: NDArray[np.uint8]) -> bool:
         return self.clip_methionine and len(residues) > 1 and residues[0] == ord("M")
 
-    def _cuts(self, residues: NDArray[np.uint8], behind: int) -> bool:
-        """Whether the enzyme cuts behind a residue."""
-        return bool(self.cleaves[int(residues[behind]) - 65, int(residues[behind + 1]) - 65])
+    def _cuts(self, residues: NDArray[np.uint8], at: int) -> bool:
+        """Return True if the enzyme cuts after a residue."""
+        return bool(self.cleaves[int(residues[at]) - 65, int(residues[at + 1]) - 65])

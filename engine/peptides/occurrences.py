@@ -1,4 +1,4 @@
-"""Where peptides occur in sequences, all of them in one pass over the residues for each length."""
+"""Find all occurrences of peptides in sequences, in one pass over the residues for each length."""
 
 from __future__ import annotations
 
@@ -10,54 +10,67 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.jobs.progress import Progress
 
-__all__ = ["Occurrences", "occurrences_of"]
+__all__ = ["Occurrences", "find_occurrences"]
 
 _BASE = np.uint64(0x100000001B3)
 _INVERSE = np.uint64(pow(0x100000001B3, -1, 1 << 64))
 
 
 class Occurrences(NamedTuple):
-    """m places, each (m,) int64, ascending by peptide, sequence and start: numbers of a peptide and of the sequence that it lies in, and
-    its first residue there, from 0."""
+    """m occurrences, sorted by peptide, sequence and start; all arrays have shape (m,).
+
+    Attributes
+    ----------
+    peptide, sequence : ndarray of int64
+        Numbers of the peptide and of the sequence.
+    start : ndarray of int64
+        First residue in the sequence, from 0.
+    """
 
     peptide: NDArray[np.int64]
     sequence: NDArray[np.int64]
     start: NDArray[np.int64]
 
 
-def occurrences_of(peptides: Sequence[bytes], residues: bytes, offsets: NDArray[np.int64], progress: Progress) -> Occurrences:
-    """Every place of every peptide, those that overlap too.
+def find_occurrences(peptides: Sequence[bytes], residues: bytes, offsets: NDArray[np.int64], progress: Progress) -> Occurrences:
+    """Return every occurrence of every peptide, including overlapping ones.
 
-    By sums of powers (Karp & Rabin 1987, IBM J Res Dev 31:249), one pass over the residues for each length, and a comparison of what
-    agrees.
+    Rolling hashes (Karp & Rabin 1987, IBM J Res Dev 31:249) are compared in one pass over the residues for each length; matches are
+    verified.
 
     Parameters
     ----------
-    peptides : letters, each peptide once. residues : those of all sequences, one behind the other. offsets : (sequences + 1,) where each
-        begins and ends.
+    peptides : sequence of bytes
+        Distinct peptides.
+    residues : bytes
+        Residues of all sequences, joined.
+    offsets : ndarray of int64, shape (sequences + 1,)
+    progress : Progress
+        Polled for cancellation.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
 
     Examples
     --------
-    >>> occurrences_of([b"AA", b"C"], b"AAAC", np.array([0, 3, 4]), Progress())
+    >>> find_occurrences([b"AA", b"C"], b"AAAC", np.array([0, 3, 4]), Progress())
     Occurrences(peptide=array([0, 0, 1]), sequence=array([0, 0, 1]), start=array([0, 1, 0]))
     """
-    letters = np.frombuffer(residues, np.uint8).astype(np.uint64)
-    lengths = np.array([len(one) for one in peptides], np.int64)
+    codes = np.frombuffer(residues, np.uint8).astype(np.uint64)
+    lengths = np.array([len(peptide) for peptide in peptides], np.int64)
     parts = []
-    wanted = np.unique(lengths[lengths > 0]).tolist()
-    progress.stage("Looking for peptides in proteins", len(wanted))
+    distinct_lengths = np.unique(lengths[lengths > 0]).tolist()
+    progress.stage("Finding peptides in proteins", len(distinct_lengths))
     with np.errstate(over="ignore"):
-        # Modulo 2^64, where an odd number has an inverse: sums of letters times its powers give those of any window by a subtraction.
-        powers = np.cumprod(np.concatenate(([np.uint64(1)], np.full(len(letters), _BASE))), dtype=np.uint64)
-        inverse = np.cumprod(np.concatenate(([np.uint64(1)], np.full(len(letters), _INVERSE))), dtype=np.uint64)
-        sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(letters * inverse[:-1], dtype=np.uint64)))
-        for length in wanted:
+        # Modulo 2^64, odd numbers have an inverse: the difference of two sums of codes times its powers is the hash of a window.
+        powers = np.cumprod(np.concatenate(([np.uint64(1)], np.full(len(codes), _BASE))), dtype=np.uint64)
+        inverse = np.cumprod(np.concatenate(([np.uint64(1)], np.full(len(codes), _INVERSE))), dtype=np.uint64)
+        sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(codes * inverse[:-1], dtype=np.uint64)))
+        for length in distinct_lengths:
             progress.advance(1)
-            if length > len(letters):
+            if length > len(codes):
                 continue
             chosen = np.flatnonzero(lengths == length)
             texts = np.frombuffer(b"".join(peptides[i] for i in chosen.tolist()), np.uint8).reshape(-1, length).astype(np.uint64)
@@ -69,9 +82,9 @@ def occurrences_of(peptides: Sequence[bytes], residues: bytes, offsets: NDArray[
             sequence = np.searchsorted(offsets, hit, side="right") - 1
             inside = hit + length <= offsets[sequence + 1]
             parts.append((chosen[order[at[hit]]][inside], sequence[inside], (hit - offsets[sequence])[inside]))
-    found = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.zeros(0, np.int64)] * 3
-    places = zip(*(column.tolist() for column in found), strict=True)
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [np.zeros(0, np.int64)] * 3
+    places = zip(*(column.tolist() for column in columns), strict=True)
     is_true = np.array([residues.startswith(peptides[p], int(offsets[r]) + s) for p, r, s in places], np.bool_)
-    peptide, sequence, start = (column[is_true] for column in found)
+    peptide, sequence, start = (column[is_true] for column in columns)
     order = np.lexsort((start, sequence, peptide))
     return Occurrences(peptide[order], sequence[order], start[order])

@@ -1,8 +1,8 @@
-"""Peptide inverted index: the dictionary of distinct peptides in order of mass, and for each the list of its places in the proteins.
+"""Peptide inverted index: the dictionary of distinct peptides sorted by mass, and the list of occurrences of each in the proteins.
 
-Li's thesis, chapter 3: a dictionary entry holds mass, position, length, a pointer into the inverted lists and thereby the number of
-proteins; duplicates are found by a 64-bit signature and verified. When the digest would exceed the memory budget, it is built in mass
-partitions that the counts of a first pass choose. Modified forms are made while searching and are not stored.
+Li's thesis, chapter 3: a dictionary entry has mass, position, length, and a pointer into the inverted lists, and thereby the number of
+proteins; duplicates are found by a 64-bit signature and verified. If the digest would exceed the memory limit, the index is built in mass
+ranges chosen from the counts of a first pass. Modified forms are generated during the search and not stored.
 """
 
 from __future__ import annotations
@@ -36,30 +36,40 @@ from proteoscope.kernels.layouts import PeptideArrays
 __all__ = ["PeptideIndex", "build_peptide_index", "open_peptide_index"]
 
 _UNIT = 1e9  # integer masses are in 1e-9 Da
-_BYTES_PER_ENTRY = 48  # while building: 26 of the unsorted entry, and some runs' dictionary entries, inverted lists and what NumPy copies
-_RUNS, _SHARES = 32, 16  # of the peptides and of the proteins for each thread,
-_PEPTIDES_OF_A_RUN, _RESIDUES_OF_A_SHARE = 1 << 14, 1 << 15  # and no smaller than these, below which a piece costs more than what is in it
-_RUNS_AT_A_TIME = 8  # for each thread
-_RESIDUES_FOR_A_CARD = 1 << 21  # fewer are counted on threads before a card has them
+_BYTES_PER_ENTRY = 48  # while building: 26 of the unsorted entry, and dictionary entries, inverted lists and NumPy copies of some runs
+_RUNS, _SHARES = 32, 16  # runs of peptides and shares of proteins for each thread
+_PEPTIDES_OF_A_RUN, _RESIDUES_OF_A_SHARE = 1 << 14, 1 << 15  # minimum sizes: in smaller ones the overhead dominates
+_CONCURRENT_RUNS = 8  # for each thread
+_RESIDUES_FOR_A_GPU = 1 << 21  # threads count fewer residues faster than a GPU receives them
 _BUCKET_WIDTH = 100_000_000  # 0.1 Da
-_PEPTIDES_OF_A_LOOK = 1 << 19
+_PEPTIDES_OF_A_CHECK = 1 << 19
 _NO_MODIFICATION = 255
 
 
 @dataclass(frozen=True)
 class PeptideIndex:
-    """n distinct peptides in order of mass, as memory-mapped columns.
+    """n distinct peptides sorted by mass, as memory-mapped columns.
 
     Attributes
     ----------
-    mass : (n,) float64, dalton, neutral, with fixed modifications.
-    position : (n,) uint32, place of the first residue of the first occurrence in the protein index.
-    length : (n,) uint8. flags : (n,) uint8, see `proteoscope.kernels.cpu.peptides`. letters : (n,) uint32, bit k: letter k occurs.
-    pointer : (n + 1,) int64; occurrence : (pointer[n],) uint32: the positions of peptide i are `occurrence[pointer[i]:pointer[i + 1]]`,
-        ascending,
-        so that a peptide is a target when its first position is.
-    decoy_ratio : decoys for each target, as error rates are to be estimated with: 1 where decoys were made, one for each protein.
-    forms : which entries are peptides with known modifications. Such a one has the places and letters of its peptide, and its own mass.
+    mass : ndarray of float64, shape (n,)
+        Neutral mass with fixed modifications, dalton.
+    position : ndarray of uint32, shape (n,)
+        Position of the first residue of the first occurrence in the protein index.
+    length : ndarray of uint8, shape (n,)
+    flags : ndarray of uint8, shape (n,)
+        See `proteoscope.kernels.cpu.peptides`.
+    letters : ndarray of uint32, shape (n,)
+        Residues that occur: bit k for residue 'A' + k.
+    pointer : ndarray of int64, shape (n + 1,)
+        Occurrences of peptide i are ``occurrence[pointer[i]:pointer[i + 1]]``.
+    occurrence : ndarray of uint32, shape (pointer[n],)
+        Positions, ascending for each peptide, so that a peptide is a target if its first position is in one.
+    digestion : Digestion
+    decoy_ratio : float
+        Decoys per target, for error rates; 1 for generated decoys, one per protein.
+    forms : FormColumns
+        Entries that are peptides with known modifications; they have positions and residues of their peptide, and another mass.
     """
 
     mass: NDArray[np.float64]
@@ -78,15 +88,15 @@ class PeptideIndex:
 
     @property
     def n_forms(self) -> int:
-        """Entries that are peptides with known modifications."""
+        """Number of entries that are peptides with known modifications."""
         return max(0, len(self.forms.site) - 1)
 
     def arrays(self, proteins: ProteinIndex, n_variable: int = 0) -> PeptideArrays:
-        """Arguments of the kernels; known modifications are numbered behind `n_variable` others."""
+        """Return the index as arguments of kernels; known modifications are numbered after `n_variable` others."""
         known, site, modification = self.forms
         numbered = np.where(modification == _NO_MODIFICATION, modification, modification + np.uint8(n_variable))
         for column in (known, site, numbered):
-            column.flags.writeable = False  # as those of a mapped file: the kernels need not be compiled for both
+            column.flags.writeable = False  # like mapped columns, so that kernels are compiled for one type only
         return PeptideArrays(
             np.asarray(self.mass),
             np.asarray(self.position),
@@ -114,24 +124,34 @@ def build_peptide_index(
     forms: SearchedForms | None = None,
     windows: NDArray[np.float64] | None = None,
 ) -> PeptideIndex:
-    """Digest the proteins (all, or those `selected`) and write the index into `folder`; with the `forms` that known modifications make of
-    the peptides, where the proteins know any.
+    """Digest proteins and write the index into `folder`.
 
-    With `windows` of masses, (k, 2) float64, lowest and highest in dalton, only peptides near them are kept: all that lie in one, and
-    others within 0.2 Da of it.
+    The first pass over the digest counts, on the first GPU that can, or on threads; the second pass runs on threads. It takes about
+    `memory_bytes` of memory at most in addition to the proteins, unless a single mass bucket needs more; two passes over the digest and a
+    sort within runs; on disk 22 bytes per distinct peptide and 4 per occurrence.
 
-    The first pass, which counts, runs on the first of the cards that can do it, or on threads; the second on threads.
-    Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest
-    and a sort inside runs; on disk 22 bytes for each distinct peptide and 4 for each occurrence.
+    Parameters
+    ----------
+    folder : Path
+    proteins : ProteinIndex
+    digestion : Digestion
+    resources : Resources
+    memory_bytes : int
+    selected : ndarray of int64, optional
+        Numbers of the proteins to digest; by default all.
+    forms : SearchedForms, optional
+        Settings for entries with known modifications, if the proteins have any.
+    windows : ndarray of float64, shape (k, 2), optional
+        Minimum and maximum masses, dalton: only peptides within a window are included, and some others within 0.2 Da of one.
     """
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
-    selection, n_targets, kept = None, proteins.n_targets, proteins.kept
+    selection, n_targets, bounds = None, proteins.n_targets, proteins.peptide_bounds
     if selected is not None:
         selection, n_targets = _Selection(residues, offsets, selected), int(np.searchsorted(selected, proteins.n_targets))
-        residues, offsets, kept = selection.residues, selection.offsets, None if kept is None else kept[selected]
+        residues, offsets, bounds = selection.residues, selection.offsets, None if bounds is None else bounds[selected]
     first_decoy, stops = int(offsets[n_targets]), proteins.stops if selection is None else selection.places(proteins.stops)
-    # Variants, of which parts count, have no stops.
-    digest = _Digest(residues, with_stops(offsets, stops), first_decoy, digestion, resources, kept, windows)
+    # Databases with variants, where only some peptides count, have no stops.
+    digest = _Digest(residues, with_stops(offsets, stops), first_decoy, digestion, resources, bounds, windows)
     progress = resources.progress
     progress.stage("Counting peptides")
     buckets = digest.count()
@@ -162,33 +182,37 @@ def _open_dictionary(folder: Path) -> PeptideDictionary:
 
 
 def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestion) -> PeptideIndex:
-    """Open the index in `folder` by memory map, and look at every column.
+    """Open the index in `folder` by memory map, and check every column.
 
     Parameters
     ----------
-    proteins, digestion : from which and how it was made.
+    folder : Path
+    proteins : ProteinIndex
+    digestion : Digestion
+        Proteins and digestion that the index was built with.
 
     Raises
     ------
-    UnsoundIndexError : something in it is not as `build_peptide_index` writes it.
+    UnsoundIndexError
+        The index is damaged.
     """
     dictionary = _open_dictionary(folder)
     n, pointer, occurrence = len(dictionary.mass), dictionary.pointer, dictionary.occurrence
-    of_peptides = dictionary.position, dictionary.length, dictionary.flags, dictionary.letters
-    same = all(len(column) == n for column in of_peptides) and len(pointer) == n + 1
-    require(same, f"{folder}: columns of the peptides have different lengths")
-    require(pointer[0] == 0 and pointer[-1] == len(occurrence), f"{folder}: the lists of the peptides do not lead from start to end")
+    columns = dictionary.position, dictionary.length, dictionary.flags, dictionary.letters
+    are_as_long = all(len(column) == n for column in columns) and len(pointer) == n + 1
+    require(are_as_long, f"{folder}: columns of the peptides have different lengths")
+    require(pointer[0] == 0 and pointer[-1] == len(occurrence), f"{folder}: the occurrence lists do not cover the whole column")
     added = np.zeros(1) if proteins.known is None else proteins.known.added_mass(digestion)
     forms = open_form_columns(folder, dictionary.length, 0 if proteins.known is None else len(added))
     if n:
-        least, most = dictionary.mass[[0, -1]].tolist()
+        smallest, largest = dictionary.mass[[0, -1]].tolist()
         lightest, heaviest = (forms.site.shape[1] * end for end in (min(0.0, float(added.min())), max(0.0, float(added.max()))))
-        inside = digestion.minimum_mass + lightest - 1 / _UNIT <= least and most <= digestion.maximum_mass + heaviest + 1 / _UNIT
-        require(inside, f"{folder}: a peptide's mass is not within its bounds")
-        n_pieces = 1 + n // _PEPTIDES_OF_A_LOOK
-        bounds = [(n * k // n_pieces, len(occurrence) * k // n_pieces) for k in range(n_pieces + 1)]
+        inside = digestion.minimum_mass + lightest - 1 / _UNIT <= smallest and largest <= digestion.maximum_mass + heaviest + 1 / _UNIT
+        require(inside, f"{folder}: a peptide's mass is out of bounds")
+        n_chunks = 1 + n // _PEPTIDES_OF_A_CHECK
+        bounds = [(n * k // n_chunks, len(occurrence) * k // n_chunks) for k in range(n_chunks + 1)]
 
-        def is_sound(k: int) -> bool:
+        def is_valid(k: int) -> bool:
             (first, first_place), (last, last_place) = bounds[k], bounds[k + 1]
             return peptides_are_valid(
                 dictionary,
@@ -202,21 +226,21 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
             )
 
         with ThreadPoolExecutor(available_threads()) as pool:
-            require(all(pool.map(is_sound, range(n_pieces))), f"{folder}: a number of the peptides is not within its bounds")
+            require(all(pool.map(is_valid, range(n_chunks))), f"{folder}: a number of the peptides is out of bounds")
     return PeptideIndex(**dictionary._asdict(), digestion=digestion, decoy_ratio=1.0, forms=forms)
 
 
-def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
-    """Plan of the passes over the digest: for each, the run of every bucket (negative: not in this pass).
+def _passes(buckets: NDArray[np.int64], limit: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the passes over the digest, each as the run of every bucket (-1: not in this pass).
 
-    A pass holds at most `most` peptides (more only where a single bucket does), in at most about `n_runs` runs of nearly equal count.
+    A pass has at most `limit` peptides (more only for a single bucket), in at most about `n_runs` runs with similar numbers of peptides.
     """
     total = np.cumsum(buckets)
     n_runs = max(1, min(n_runs, int(total[-1]) // _PEPTIDES_OF_A_RUN))
     low = 0
     while low < len(buckets):
         before = total[low - 1] if low else 0
-        high = max(low + 1, int(np.searchsorted(total, before + most, side="right")))
+        high = max(low + 1, int(np.searchsorted(total, before + limit, side="right")))
         inside = total[low:high] - before
         run_of_bucket = np.full(len(buckets), -1, np.int64)
         run = np.minimum((inside - 1).clip(0) * n_runs // max(1, int(inside[-1])), n_runs - 1)
@@ -226,10 +250,10 @@ def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDAr
 
 
 def _outside(windows: NDArray[np.float64] | None, n_buckets: int) -> NDArray[np.bool_]:
-    """(buckets,) whether a mass bucket touches none of the windows; none is left out where there are no windows."""
+    """Return which mass buckets touch none of the windows, shape (buckets,); none without windows."""
     if windows is None:
         return np.zeros(n_buckets, bool)
-    # One more on each side: a mass of dalton is rounded.
+    # One more on each side, because masses are rounded.
     buckets = (windows * (_UNIT / _BUCKET_WIDTH)).astype(np.int64)
     first, last = (buckets[:, 0] - 1).clip(0, n_buckets - 1), (buckets[:, 1] + 1).clip(0, n_buckets - 1)
     change = np.zeros(n_buckets + 1, np.int64)
@@ -239,7 +263,7 @@ def _outside(windows: NDArray[np.float64] | None, n_buckets: int) -> NDArray[np.
 
 
 class _Digest:
-    """The digest of proteins: counted on a card or on threads, enumerated on threads."""
+    """Digest of proteins: counted on a GPU or on threads, enumerated on threads."""
 
     def __init__(
         self,
@@ -248,10 +272,10 @@ class _Digest:
         first_decoy: int,
         digestion: Digestion,
         resources: Resources,
-        kept: NDArray[np.uint32] | None,
+        peptide_bounds: NDArray[np.uint32] | None,
         windows: NDArray[np.float64] | None,
     ) -> None:
-        self._kept = kept
+        self._peptide_bounds = peptide_bounds
         masses = digestion.residue_mass()
         terminal = WATER_MASS + digestion.terminal_mass("N-term") + digestion.terminal_mass("C-term")
         self._residues, self._offsets, self._progress = residues, offsets, resources.progress
@@ -278,7 +302,7 @@ class _Digest:
         self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
 
     def count(self) -> NDArray[np.int64]:
-        """(buckets,) int64, peptides in each mass bucket; the first pass over the digest."""
+        """Count the peptides in each mass bucket, shape (buckets,); the first pass over the digest."""
         bounds = np.array([first for first, _ in self._shares] + [len(self._offsets) - 1])
         self._counts = np.zeros((len(self._shares), self.n_buckets), np.int64)
 
@@ -288,7 +312,7 @@ class _Digest:
                 for _ in counting:
                     self._progress.check()
 
-        for card in list(self._cards) if len(self._residues) > _RESIDUES_FOR_A_CARD else ():
+        for card in list(self._cards) if len(self._residues) > _RESIDUES_FOR_A_GPU else ():
             try:
                 count(card)
                 return self._counted()
@@ -304,8 +328,10 @@ class _Digest:
         return self._counts.sum(axis=0)
 
     def runs(self, run_of_bucket: NDArray[np.int64]) -> Iterator[dict[str, NDArray]]:
-        """Dictionary and inverted lists of each run, in order of mass; pointers count from the run's first occurrence. Call `count`
-        before."""
+        """Yield dictionary and inverted lists of each run, sorted by mass; pointers are relative to the run's first occurrence.
+
+        Requires a previous call of `count`.
+        """
         n_runs, inside = int(run_of_bucket.max()) + 1, np.flatnonzero(run_of_bucket >= 0)
         starts = inside[0] + np.searchsorted(run_of_bucket[inside], np.arange(n_runs))
         run_of_bucket = np.where(self._is_left_out, -1, run_of_bucket)
@@ -324,33 +350,33 @@ class _Digest:
         def merge(run: int) -> dict[str, NDArray]:
             return _merged(self._residues, self._first_decoy, self._counting(entries.part(run_offsets[run], run_offsets[run + 1])))
 
-        # Some at a time: the next take the memory that these leave, which is sooner done than asking the system for more.
-        for first in range(0, n_runs, _RUNS_AT_A_TIME * self._threads):
-            some = range(first, min(n_runs, first + _RUNS_AT_A_TIME * self._threads))
-            yield from run_on_threads(merge, some, self._threads, self._progress, steps=lambda run: sizes[run])
+        # In batches: a batch reuses the memory of the previous one, which is faster than new memory from the system.
+        for first in range(0, n_runs, _CONCURRENT_RUNS * self._threads):
+            batch = range(first, min(n_runs, first + _CONCURRENT_RUNS * self._threads))
+            yield from run_on_threads(merge, batch, self._threads, self._progress, steps=lambda run: sizes[run])
 
     def _counting(self, entries: PeptideEntries) -> PeptideEntries:
-        """Those of the entries that count: all, but where proteins are variants."""
-        if self._kept is None:
+        """Return the entries that count: all, except for those of variants outside their bounds."""
+        if self._peptide_bounds is None:
             return entries
         protein = np.searchsorted(self._offsets, entries.position, side="right") - 1
         start = entries.position - self._offsets[protein]
-        counts = (start < self._kept[protein, 1]) & (start + entries.length > self._kept[protein, 0])
+        counts = (start < self._peptide_bounds[protein, 1]) & (start + entries.length > self._peptide_bounds[protein, 0])
         columns: list[NDArray] = [column[counts] for column in entries]
         return PeptideEntries(*columns)
 
 
 def _merged(residues: NDArray[np.uint8], first_decoy: int, entries: PeptideEntries) -> dict[str, NDArray]:
-    """Dictionary and inverted lists of a run."""
+    """Return dictionary and inverted lists of a run."""
     mass, signature, dictionary = entries.mass, entries.signature, PeptideDictionary.empty(len(entries.mass))
-    # Above the mass, which takes 44 bits up to 17,000 Da, there is room for 20 bits of the signature: most ties are settled by one sort.
+    # The mass takes 44 bits up to 17,000 Da, and 20 bits of the signature fit below it: one sort resolves most ties.
     order = np.argsort((mass.view(np.uint64) << (np.uint64(64) - SIGNATURE_TAIL)) | (signature >> SIGNATURE_TAIL))
     distinct = merge_peptides(residues, first_decoy, order, entries, dictionary)
     return {name: column if name == "occurrence" else column[:distinct] for name, column in dictionary._asdict().items()}
 
 
 class _Selection:
-    """The sequences of some proteins as a database of its own that remembers where they came from."""
+    """Sequences of some proteins as a separate database, with their original positions."""
 
     def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], selected: NDArray[np.int64]) -> None:
         lengths = np.diff(offsets)[selected]
@@ -358,12 +384,12 @@ class _Selection:
         self._original = (np.arange(self.offsets[-1]) + np.repeat(offsets[selected] - self.offsets[:-1], lengths)).astype(np.uint32)
         self.residues = residues[self._original]
         for column in (self.residues, self.offsets):
-            column.flags.writeable = False  # as those of a mapped file: the kernels need not be compiled for both
+            column.flags.writeable = False  # like mapped columns, so that kernels are compiled for one type only
 
     def places(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where positions in all proteins are in the selection, those that it has."""
+        """Return the positions in the selection of positions in all proteins, as far as selected."""
         return np.flatnonzero(np.isin(self._original, position)) if len(position) else np.empty(0, np.int64)
 
     def original_position(self, position: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Where positions of the selection stand in all proteins; their order stays when the selection was ascending."""
+        """Return the positions in all proteins of positions in the selection; their order is retained for an ascending selection."""
         return self._original[position]

@@ -1,7 +1,7 @@
-"""Protein index: accessions, descriptions and sequences in memory-mapped columns, targets first, then contaminants' and targets' decoys.
+"""Protein index: accessions, descriptions and sequences in memory-mapped columns; targets first, then contaminants, then all decoys.
 
-Li's thesis, chapter 3, keeps proteins as three files (accession, description, sequence) that are read both in order and at random; these
-are they, as columns. All decoys stand behind all targets, so that one number tells them apart everywhere.
+Li's thesis, chapter 3, stores proteins as three files (accession, description, sequence) for sequential and random access; here they are
+columns. All decoys follow all targets, so that one number separates them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from proteoscope.engine.formats.feature_files import open_features, write_featur
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.peptides.decoys import decoys_of
+from proteoscope.engine.peptides.decoys import make_decoys
 from proteoscope.engine.peptides.known_modifications import KnownModifications, open_known_modifications
 from proteoscope.engine.peptides.own_decoys import are_tagged, without_tag
 from proteoscope.engine.peptides.variants import VariantEntries
@@ -31,11 +31,11 @@ from proteoscope.engine.row_numbers import ProteinRow
 
 __all__ = ["ProteinIndex", "build_protein_index", "open_protein_index", "with_stops"]
 
-_KEPT_COLUMNS = ("kept_first", "kept_stop")
+_BOUNDS_COLUMNS = ("kept_first", "kept_stop")
 _REPLACED_COLUMNS = ("replaced_protein", "replaced_first", "replaced_stop")
-_PIECE = 1 << 22
+_CHUNK_RESIDUES = 1 << 22
 _STOP = ord("*")
-_COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of decoys, in small letters
+_COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of decoys, in lower case
 _COLUMNS = {
     "residues": np.uint8,
     "offsets": np.int64,
@@ -52,19 +52,29 @@ class ProteinIndex:
 
     Attributes
     ----------
-    proteins : all sequences; residues are ASCII capitals A-Z (``*`` inside a sequence becomes X, which no peptide may contain).
-    stops : (s,) int64, places in `proteins.residues` of these ``*``: what lies between them is digested as a protein of its own.
-    n_targets : the proteins before this number are targets, the others decoys.
-    decoy_prefix : what the accessions of decoys begin with, those of a database's own decoys perhaps in a later part.
-    decoy_suffix : what the accessions of a database's own decoys, or parts of them, end with; empty: they have the prefix.
-    n_left_out : number of proteins that were left out because they are decoys.
-    n_contaminants : targets that came from contaminant databases; they stand just before `n_targets`.
-    features : what the databases know of the targets; None where they say nothing.
-    kept : (proteins, 2) uint32, where variants are entries (`proteoscope.engine.peptides.variants`): of each the peptides count that begin
-        before the second residue, from 0, and end behind the first; None where there are no variants.
-    replaced : (proteins, 3) uint32, where variants are entries: the number of a protein and the residues of it, from 0, the last not
-        included, in the place of which the entry's stand; None where there are no variants.
-    known : modifications that the databases know and that are searched; None where there are none.
+    proteins : Proteins
+        All sequences; residues are ASCII capitals A-Z (``*`` inside a sequence becomes X, which no peptide may contain).
+    n_targets : int
+        Proteins before this number are targets, the others decoys.
+    decoy_prefix : str
+        Prefix of the accessions of decoys; that of a database's own decoys may be in a later part.
+    n_contaminants : int
+        Number of targets from contaminant databases; they are the last targets.
+    features : Features, optional
+        Annotations of the targets; None if the databases have none.
+    peptide_bounds : ndarray of uint32, shape (proteins, 2), optional
+        With variants (`proteoscope.engine.peptides.variants`): peptides of a protein count that begin before the second residue, from 0,
+        and end after the first.
+    replaced : ndarray of uint32, shape (proteins, 3), optional
+        With variants: number of the protein, and the range of its residues (from 0, end exclusive) that the entry replaces.
+    known : KnownModifications, optional
+        Modifications in the databases' annotations that are searched.
+    decoy_suffix : str
+        Suffix of the accessions, or parts of them, of a database's own decoys; '' if they have the prefix.
+    n_left_out : int
+        Number of proteins that were left out as decoys.
+    stops : ndarray of int64, shape (s,)
+        Positions of stops (``*``) in `proteins.residues`: the parts between them are digested as separate proteins.
     """
 
     proteins: Proteins
@@ -72,7 +82,7 @@ class ProteinIndex:
     decoy_prefix: str
     n_contaminants: int
     features: Features | None = None
-    kept: NDArray[np.uint32] | None = None
+    peptide_bounds: NDArray[np.uint32] | None = None
     replaced: NDArray[np.uint32] | None = None
     known: KnownModifications | None = None
     decoy_suffix: str = ""
@@ -84,64 +94,68 @@ class ProteinIndex:
 
     @property
     def first_decoy_residue(self) -> int:
-        """Position in `proteins.residues` from which on everything is decoy."""
+        """Position in `proteins.residues` of the first decoy."""
         return int(self.proteins.offsets[self.n_targets])
 
     def protein_of(self, position: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Number of the protein that holds each residue position."""
+        """Return the numbers of the proteins at residue positions."""
         return np.searchsorted(self.proteins.offsets, position, side="right") - 1
 
     def are_variants(self) -> NDArray[np.bool_]:
-        """(proteins,): which stand for a changed part of another."""
+        """Return which entries are variants of a protein, shape (proteins,)."""
         numbers = np.arange(len(self))
         return np.zeros(len(self), np.bool_) if self.replaced is None else self.replaced[:, 0] != numbers
 
     def first_in_whole(self) -> NDArray[np.int64]:
-        """(proteins,) int64: where each begins in the whole protein, from 0; not 0 only for a variant that is cut out of one."""
+        """Return the beginning of each entry in its protein, from 0, shape (proteins,); not 0 only for variants."""
         return np.zeros(len(self), np.int64) if self.replaced is None else self.replaced[:, 1].astype(np.int64)
 
     def whole_lengths(self) -> NDArray[np.int64]:
-        """(proteins,) int64: residues of each protein, of a variant those of the whole protein that is changed."""
+        """Return the number of residues of each protein, shape (proteins,); for a variant that of the whole changed protein."""
         offsets = np.asarray(self.proteins.offsets)
         lengths = offsets[1:] - offsets[:-1]
         if self.replaced is None:
             return lengths
-        of, first, stop = self.replaced.T.astype(np.int64)
-        return lengths + lengths[of] - (stop - first)
+        protein, first, stop = self.replaced.T.astype(np.int64)
+        return lengths + lengths[protein] - (stop - first)
 
     def whole_sequence(self, protein: ProteinRow) -> str:
-        """Residues of a protein by its number, of a variant those of the whole protein that is changed."""
-        own = self.proteins.sequence(protein)
+        """Return the residues of a protein; for a variant those of the whole changed protein."""
+        sequence = self.proteins.sequence(protein)
         if self.replaced is None:
-            return own
-        of, first, stop = self.replaced[protein].tolist()
-        whole = self.proteins.sequence(of)
-        return whole[:first] + own + whole[stop:]
+            return sequence
+        changed, first, stop = self.replaced[protein].tolist()
+        whole = self.proteins.sequence(changed)
+        return whole[:first] + sequence + whole[stop:]
 
     def partners(self) -> NDArray[np.int64]:
-        """(proteins,) int64: of a target the decoy whose accession is its own with the prefix or suffix, of a decoy that target; -1 where
-        there is none."""
+        """Return the decoy of each target, with its accession plus the prefix or suffix, and the target of each decoy; -1 without.
+
+        Returns
+        -------
+        ndarray of int64, shape (proteins,)
+        """
         partner = np.full(len(self), -1, np.int64)
-        accessions = _Texts.of(self.proteins, "accession")
+        accessions = _Texts.from_proteins(self.proteins, "accession")
         targets = accessions.take(np.arange(self.n_targets)).prefixed(self.decoy_prefix.encode())
         decoys = accessions.take(np.arange(self.n_targets, len(self)))
-        if targets == decoys:  # the decoys were made here, in the order of the targets
+        if targets == decoys:  # generated decoys, in the order of the targets
             partner[: self.n_targets] = np.arange(self.n_targets, len(self))
             partner[self.n_targets :] = np.arange(self.n_targets)
             return partner
         names = Texts(*accessions.take(np.arange(self.n_targets)).columns).arrow()
         decoy_names = Texts(*decoys.columns)
         for stripped in without_tag(decoy_names, self.decoy_prefix, self.decoy_suffix):
-            found = pa.compute.fill_null(pa.compute.index_in(stripped, value_set=names), -1).to_numpy().astype(np.int64)
-            new = np.flatnonzero((found >= 0) & (partner[self.n_targets :] < 0))
-            partner[self.n_targets + new] = found[new]
+            target = pa.compute.fill_null(pa.compute.index_in(stripped, value_set=names), -1).to_numpy().astype(np.int64)
+            new = np.flatnonzero((target >= 0) & (partner[self.n_targets :] < 0))
+            partner[self.n_targets + new] = target[new]
         paired = self.n_targets + np.flatnonzero(partner[self.n_targets :] >= 0)
         partner[partner[paired]] = paired
         return partner
 
 
 def with_stops(offsets: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return offsets of runs that also begin and end beside each stop, which is a run of its own.
+    """Return offsets that also separate each stop from the residues around it.
 
     >>> with_stops(np.array([0, 5, 8]), np.array([2])).tolist()
     [0, 2, 3, 5, 8]
@@ -166,23 +180,34 @@ def build_protein_index(
 
     Parameters
     ----------
-    database : what to call the database in messages.
-    decoys : one of `proteoscope.engine.peptides.decoys.DECOY_METHODS`; "existing" takes the proteins that
-        `decoy_pattern` finds by `decoy_prefix` or `decoy_suffix` as the decoys.
-    cleaves : (26, 26) bool, the enzyme's cuts (pseudo-reversal and shuffling keep the residues before them).
-    variants : whose proteins are `proteins`, where some of these are variants.
-    n_left_out : number of decoys that `proteins` and `contaminants` are without.
+    folder : Path
+    proteins : Proteins
+    database : str
+        Name of the database in messages.
+    decoys : str
+        One of `proteoscope.engine.peptides.decoys.DECOY_METHODS`; ``existing`` uses the proteins that match `decoy_pattern` with
+        `decoy_prefix` or `decoy_suffix`.
+    decoy_prefix : str
+    cleaves : ndarray of bool, shape (26, 26)
+        Bonds that the enzyme cuts; pseudo-reversal and shuffling retain the residues before them.
+    contaminants : Proteins, optional
+    variants : VariantEntries, optional
+        Required if `proteins` contains variants.
+    decoy_suffix : str
+    n_left_out : int
+        Number of decoys that were removed from `proteins` and `contaminants`.
 
     Raises
     ------
-    InputError : no protein, a prefix that matches nothing or everything.
+    InputError
+        There is no protein, or the prefix matches no accession, or all of them.
     """
     if len(proteins) == 0:
         raise InputError(database, "the database holds no protein", remedy="Choose a FASTA file with protein sequences")
     residues, offsets = np.asarray(proteins.residues), np.asarray(proteins.offsets)
-    accessions, descriptions = _Texts.of(proteins, "accession"), _Texts.of(proteins, "description")
+    accessions, descriptions = _Texts.from_proteins(proteins, "accession"), _Texts.from_proteins(proteins, "description")
     features = proteins.features
-    kept = None if variants is None else variants.kept
+    peptide_bounds = None if variants is None else variants.peptide_bounds
     replaced = None if variants is None else variants.replaced
     if decoys == "existing":
         has_prefix = are_tagged(Texts(*accessions.columns), decoy_prefix, decoy_suffix)
@@ -193,19 +218,19 @@ def build_protein_index(
     if not has_prefix.any() and (common := accessions.prefix_of_all(_COMMON_PREFIXES)):
         raise InputError(
             database,
-            f"every accession begins with '{common}', as those of decoys do: the database seems to hold decoys alone",
+            f"every accession begins with '{common}', as those of decoys do: the database seems to hold only decoys",
             remedy="Give a database with targets too"
-            + ("" if decoys == "none" else "; where the decoys among them begin like this, set decoy_prefix and decoys=existing"),
+            + ("" if decoys == "none" else "; if its decoys begin like this, set decoy_prefix and decoys=existing"),
         )
     n_contaminants = 0
     if decoys == "existing" and variants is not None and variants.n_variants:
-        raise ParameterError("known_variants: a database with decoys of its own has none for variants; let decoys be made (decoys=reverse)")
+        raise ParameterError("known_variants: a database with its own decoys has none for variants; generate decoys (decoys=reverse)")
     if decoys == "existing":
         if not has_prefix.any():
             raise InputError(
                 database,
-                f"no accession {tag}, so that no error rate could be estimated",
-                remedy="Set decoy_prefix (or decoy_suffix) to what the decoys of this database begin (or end) with, or let decoys be made "
+                f"no accession {tag}, so that error rates cannot be estimated",
+                remedy="Set decoy_prefix (or decoy_suffix) to the prefix (or suffix) of this database's decoys, or generate decoys "
                 "(decoys=reverse)",
             )
         if has_prefix.all():
@@ -217,7 +242,7 @@ def build_protein_index(
         n_targets = int((~has_prefix).sum())
         if contaminants is not None:
             raise ParameterError(
-                "contaminants: a database with decoys of its own cannot take contaminants; add them and their decoys to the file"
+                "contaminants: contaminants cannot be added to a database with its own decoys; add them and their decoys to the file"
             )
     else:
         if has_prefix.all():
@@ -226,7 +251,7 @@ def build_protein_index(
             count = int(has_prefix.sum())
             raise InputError(
                 database,
-                f"{count} accessions begin with '{decoy_prefix}' already, so the database brings decoys of its own",
+                f"{count} accessions begin with '{decoy_prefix}', so that the database already has decoys",
                 remedy=(
                     "Leave them out with decoys_in_database=leave-out"
                     if decoys == "none"
@@ -236,37 +261,37 @@ def build_protein_index(
         if contaminants is not None:
             residues = np.concatenate((residues, contaminants.residues))
             offsets = np.concatenate((offsets, contaminants.offsets[1:] + offsets[-1]))
-            accessions = accessions + _Texts.of(contaminants, "accession").prefixed(b"CONT_")
-            descriptions = descriptions + _Texts.of(contaminants, "description")
+            accessions = accessions + _Texts.from_proteins(contaminants, "accession").prefixed(b"CONT_")
+            descriptions = descriptions + _Texts.from_proteins(contaminants, "description")
             n_contaminants = len(contaminants)
             features = _joined_features(proteins, contaminants)
-            if kept is not None:
-                kept = np.concatenate((kept, _whole(contaminants)))
+            if peptide_bounds is not None:
+                peptide_bounds = np.concatenate((peptide_bounds, _whole(contaminants)))
             if replaced is not None:
                 numbers = np.arange(len(replaced), len(replaced) + n_contaminants)
                 replaced = np.concatenate((replaced, np.column_stack((numbers, _whole(contaminants)))))
         n_targets = len(offsets) - 1
         if decoys != "none":
-            # Reversed proteins carry their stops along; else each part between stops has its decoy at the same places.
+            # Proteins are reversed with their stops; otherwise each part between stops has its decoy at the same positions.
             stops = np.flatnonzero(residues == _STOP) if decoys != "reverse" else np.empty(0, np.int64)
-            some = residues if decoys == "reverse" else _in_alphabet(residues)
-            decoy_residues, _ = decoys_of(some, with_stops(offsets, stops), decoys, cleaves)
+            target_residues = residues if decoys == "reverse" else _in_alphabet(residues)
+            decoy_residues, _ = make_decoys(target_residues, with_stops(offsets, stops), decoys, cleaves)
             decoy_residues[stops] = _STOP
             residues = np.concatenate((residues, decoy_residues))
             offsets = np.concatenate((offsets, offsets[1:] + offsets[-1]))
             accessions = accessions + accessions.prefixed(decoy_prefix.encode())
             descriptions = descriptions + descriptions
-            if variants is not None and kept is not None:
-                # Only a protein that is written backward as a whole has its residues elsewhere.
-                of_decoys = variants.kept_of_reversed if decoys == "reverse" else variants.kept
-                kept = np.concatenate((kept, of_decoys, kept[len(of_decoys) :]))
+            if variants is not None and peptide_bounds is not None:
+                # Only reversal as a whole moves the changed residues.
+                decoy_bounds = variants.reversed_peptide_bounds if decoys == "reverse" else variants.peptide_bounds
+                peptide_bounds = np.concatenate((peptide_bounds, decoy_bounds, peptide_bounds[len(decoy_bounds) :]))
             if replaced is not None:
                 replaced = np.concatenate(
                     (replaced, _replaced_in_decoys(replaced, offsets[: n_targets + 1], is_reversed=decoys == "reverse"))
                 )
     if len(residues) > np.iinfo(np.uint32).max:
         raise InputError(database, f"{len(residues):,} residues with decoys are more than 4,294,967,295", remedy="Split the database")
-    # What databases know of proteins names places in whole ones.
+    # Annotations refer to positions in whole proteins.
     stops = np.flatnonzero(residues == _STOP) if features is None and variants is None else np.empty(0, np.int64)
     np.save(folder / "protein_stops.npy", stops)
     residues = _in_alphabet(residues)
@@ -282,8 +307,8 @@ def build_protein_index(
     }
     if features is not None:
         write_features(folder, features)
-    if kept is not None:
-        for name, column in zip(_KEPT_COLUMNS, kept.T, strict=True):
+    if peptide_bounds is not None:
+        for name, column in zip(_BOUNDS_COLUMNS, peptide_bounds.T, strict=True):
             np.save(folder / f"protein_{name}.npy", column.astype(np.uint32))
     if replaced is not None:
         for name, column in zip(_REPLACED_COLUMNS, replaced.T, strict=True):
@@ -293,38 +318,40 @@ def build_protein_index(
 
 
 def open_protein_index(folder: Path) -> ProteinIndex:
-    """Open the index in `folder` by memory map, and look at every column.
+    """Open the index in `folder` by memory map, and check every column.
 
     Raises
     ------
-    UnsoundIndexError : something in it is not as `build_protein_index` writes it.
+    UnsoundIndexError
+        The index is damaged.
     """
     description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants", "n_left_out"), ("decoy_prefix", "decoy_suffix"))
     columns = {name: open_column(folder / f"protein_{name}.npy", kind) for name, kind in _COLUMNS.items()}
     proteins = Proteins(**columns, features=None)
     stops = open_column(folder / "protein_stops.npy", np.int64)
-    # Compared and not subtracted, which could overflow.
-    is_sound = len(stops) == 0 or (stops[0] >= 0 and stops[-1] < len(proteins.residues) and (stops[1:] > stops[:-1]).all())
-    require(bool(is_sound), f"{folder}: a stop lies outside of the proteins")
+    # Compared, since differences could overflow.
+    is_valid = len(stops) == 0 or (stops[0] >= 0 and stops[-1] < len(proteins.residues) and (stops[1:] > stops[:-1]).all())
+    require(bool(is_valid), f"{folder}: a stop lies outside of the proteins")
     n = len(proteins.offsets) - 1
     lengths = {len(proteins.offsets), len(proteins.accession_offsets), len(proteins.description_offsets)}
     require(n > 0 and len(lengths) == 1, f"{folder}: columns of the proteins have different lengths, or none")
     checked_offsets(proteins.offsets, len(proteins.residues), f"{folder}: proteins")
     checked_texts(proteins.accession_bytes, proteins.accession_offsets, f"{folder}: accessions")
     checked_texts(proteins.description_bytes, proteins.description_offsets, f"{folder}: descriptions")
-    require(len(proteins.residues) <= np.iinfo(np.uint32).max and _are_letters(proteins.residues), f"{folder}: a residue is no letter")
+    require(len(proteins.residues) <= np.iinfo(np.uint32).max and _are_capitals(proteins.residues), f"{folder}: a residue is not A to Z")
     n_targets, n_contaminants = description["n_targets"], description["n_contaminants"]
-    require(n_contaminants <= n_targets <= n, f"{folder}: more targets are told of than there are proteins")
+    require(n_contaminants <= n_targets <= n, f"{folder}: more targets are declared than there are proteins")
     features = open_features(folder, proteins.offsets[: n_targets + 1])
-    kept = replaced = None
-    if (folder / f"protein_{_KEPT_COLUMNS[0]}.npy").exists():
-        kept = np.stack([open_column(folder / f"protein_{name}.npy", np.uint32) for name in _KEPT_COLUMNS], axis=1)
-        is_sound = len(kept) == n and (kept[:, 0] <= kept[:, 1]).all() and (kept[:, 1] <= np.diff(proteins.offsets)).all()
-        require(bool(is_sound), f"{folder}: a part of a protein that counts lies outside it")
+    peptide_bounds = replaced = None
+    if (folder / f"protein_{_BOUNDS_COLUMNS[0]}.npy").exists():
+        peptide_bounds = np.stack([open_column(folder / f"protein_{name}.npy", np.uint32) for name in _BOUNDS_COLUMNS], axis=1)
+        first, stop = peptide_bounds.T
+        is_valid = len(peptide_bounds) == n and (first <= stop).all() and (stop <= np.diff(proteins.offsets)).all()
+        require(bool(is_valid), f"{folder}: bounds of peptides lie outside their protein")
         replaced = np.stack([open_column(folder / f"protein_{name}.npy", np.uint32) for name in _REPLACED_COLUMNS], axis=1)
-        is_sound = len(replaced) == n and (replaced[:, 0] < n).all() and (replaced[:, 1] <= replaced[:, 2]).all()
-        is_sound = is_sound and (replaced[:, 2] <= np.diff(proteins.offsets)[replaced[:, 0]]).all()
-        require(bool(is_sound), f"{folder}: a variant stands in the place of residues outside its protein")
+        is_valid = len(replaced) == n and (replaced[:, 0] < n).all() and (replaced[:, 1] <= replaced[:, 2]).all()
+        is_valid = is_valid and (replaced[:, 2] <= np.diff(proteins.offsets)[replaced[:, 0]]).all()
+        require(bool(is_valid), f"{folder}: a variant replaces residues outside its protein")
     known = open_known_modifications(folder, proteins.residues)
     return ProteinIndex(
         proteins,
@@ -332,7 +359,7 @@ def open_protein_index(folder: Path) -> ProteinIndex:
         description["decoy_prefix"],
         n_contaminants,
         features,
-        kept,
+        peptide_bounds,
         replaced,
         known,
         description["decoy_suffix"],
@@ -342,22 +369,27 @@ def open_protein_index(folder: Path) -> ProteinIndex:
 
 
 def _whole(proteins: Proteins) -> NDArray[np.int64]:
-    """Bounds of the whole of each protein."""
+    """Return the bounds of the whole of each protein."""
     return np.stack((np.zeros(len(proteins), np.int64), np.diff(proteins.offsets)), axis=1)
 
 
 def _replaced_in_decoys(replaced: NDArray[np.int64], offsets: NDArray[np.int64], *, is_reversed: bool) -> NDArray[np.int64]:
-    """What the decoys of n targets stand in the place of: residues of the decoys, which are numbered behind the targets.
+    """Return the protein and residues that the decoys of n targets replace; decoys are numbered after the targets.
 
     Parameters
     ----------
-    replaced : (n, 3), of the targets. offsets : (n + 1,), of their residues. is_reversed : the decoys are whole proteins written backward.
+    replaced : ndarray of int64, shape (n, 3)
+        Those of the targets.
+    offsets : ndarray of int64, shape (n + 1,)
+        Those of the targets' residues.
+    is_reversed : bool
+        True if the decoys are reversed whole proteins.
     """
-    of, first, stop = replaced.T
+    protein, first, stop = replaced.T
     if is_reversed:
-        length = np.diff(offsets)[of]
+        length = np.diff(offsets)[protein]
         first, stop = length - stop, length - first
-    return np.column_stack((of + len(replaced), first, stop))
+    return np.column_stack((protein + len(replaced), first, stop))
 
 
 def _joined_features(*parts: Proteins) -> Features | None:
@@ -366,11 +398,11 @@ def _joined_features(*parts: Proteins) -> Features | None:
     return Features.joined([Features.none(len(part)) if part.features is None else part.features for part in parts])
 
 
-def _are_letters(residues: NDArray[np.uint8]) -> bool:
-    """Whether all are capitals A-Z."""
+def _are_capitals(residues: NDArray[np.uint8]) -> bool:
+    """Return True if all residues are capitals A-Z."""
     with ThreadPoolExecutor(available_threads()) as pool:
-        pieces = [residues[first : first + _PIECE] for first in range(0, len(residues), _PIECE)]
-        return all(pool.map(lambda piece: piece.min() >= ord("A") and piece.max() <= ord("Z"), pieces))
+        chunks = [residues[first : first + _CHUNK_RESIDUES] for first in range(0, len(residues), _CHUNK_RESIDUES)]
+        return all(pool.map(lambda chunk: chunk.min() >= ord("A") and chunk.max() <= ord("Z"), chunks))
 
 
 def _in_alphabet(residues: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -385,7 +417,7 @@ class _Texts:
     offsets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, proteins: Proteins, name: str) -> _Texts:
+    def from_proteins(cls, proteins: Proteins, name: str) -> _Texts:
         return cls(np.asarray(getattr(proteins, f"{name}_bytes")), np.asarray(getattr(proteins, f"{name}_offsets")))
 
     @property
@@ -400,14 +432,14 @@ class _Texts:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Texts) and all(
-            np.array_equal(own, its) for own, its in ((self.offsets, other.offsets), (self.characters, other.characters))
+            np.array_equal(left, right) for left, right in ((self.offsets, other.offsets), (self.characters, other.characters))
         )
 
     def take(self, order: NDArray[np.int64]) -> _Texts:
         return _Texts(*take_runs(self.characters, self.offsets, order))
 
     def starts_with(self, prefix: bytes) -> NDArray[np.bool_]:
-        """Which texts begin with `prefix` (none when it is empty)."""
+        """Return which texts begin with `prefix`; none if it is empty."""
         if not prefix:
             return np.zeros(len(self.offsets) - 1, bool)
         starts, result = self.offsets[:-1], np.diff(self.offsets) >= len(prefix)
@@ -417,21 +449,21 @@ class _Texts:
         return result
 
     def prefix_of_all(self, prefixes: Sequence[str]) -> str:
-        """The first of some prefixes, given in small letters, that all texts begin with in letters of any size; else nothing."""
-        small = _Texts(
+        """Return the first of some lower-case prefixes that all texts begin with, in any case, or ''."""
+        lowered = _Texts(
             np.where((self.characters >= ord("A")) & (self.characters <= ord("Z")), self.characters | 0x20, self.characters), self.offsets
         )
-        found = next((prefix for prefix in prefixes if small.starts_with(prefix.encode()).all()), "")
-        return bytes(self.characters[self.offsets[0] : self.offsets[0] + len(found)]).decode()
+        common = next((prefix for prefix in prefixes if lowered.starts_with(prefix.encode()).all()), "")
+        return bytes(self.characters[self.offsets[0] : self.offsets[0] + len(common)]).decode()
 
     def prefixed(self, prefix: bytes) -> _Texts:
-        """Each text with `prefix` before it."""
+        """Return each text with `prefix` before it."""
         n = len(self.offsets) - 1
         offsets = self.offsets + len(prefix) * np.arange(n + 1)
         characters = np.empty(offsets[-1], np.uint8)
         head = offsets[:-1, None] + np.arange(len(prefix))
         characters[head.ravel()] = np.tile(np.frombuffer(prefix, np.uint8), n)
-        is_own = np.ones(offsets[-1], bool)
-        is_own[head.ravel()] = False
-        characters[is_own] = self.characters
+        is_original = np.ones(offsets[-1], bool)
+        is_original[head.ravel()] = False
+        characters[is_original] = self.characters
         return _Texts(characters, offsets)

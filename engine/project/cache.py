@@ -10,23 +10,12 @@ cache.
 
 from __future__ import annotations
 
-import contextlib
-from pathlib import Path
-
-from proteoscope.engine.errors import StorageError
-from proteoscope.engine.files import atomic_file
 from proteoscope.engine.project.index_store import IndexStore
 from proteoscope.kernels.trusted_folders import VARIABLE, cache_folder
 
-__all__ = ["VARIABLE", "cache_folder", "index_store", "remember"]
-
-
-def remember(path: Path, content: bytes) -> None:
-    """Write a small file of the cache. A disk that refuses is no reason to complain."""
-    with contextlib.suppress(StorageError, OSError), atomic_file(path) as file:
-        file.write(content)
+__all__ = ["VARIABLE", "cache_folder", "index_store"]
 
 
 def index_store(kind: str) -> IndexStore:
-    """The kept indexes of a kind, which the entry of a search names. All kinds share one bound."""
+    """Return the cached indexes of a kind named by a search's entry; all kinds share one size limit."""
     return IndexStore(cache_folder() / "indexes", kind)

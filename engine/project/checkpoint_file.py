@@ -61,7 +61,7 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckpointHeader:
-    """What a checkpoint belongs to.
+    """Owner of a checkpoint.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ def read_header(path: Path) -> CheckpointHeader | None:
 
 
 def remove_files(path: Path) -> None:
-    """Remove a checkpoint and its journal, if they exist; errors of the disk are ignored, since the cache is pruned later."""
+    """Remove a checkpoint and its journal if they exist; failures are ignored, since the cache is pruned later."""
     # The database goes first: SQLite discards a journal without a database, never the reverse.
     for file in (path, journal(path)):
         with suppress(OSError):
@@ -135,7 +135,8 @@ class CheckpointFile:
 
         Raises
         ------
-        StorageError : the disk refused.
+        StorageError
+            Writing failed.
         """
         remove_files(path)
         text = json.dumps([os.fspath(header.folder), header.run, header.request])
@@ -158,7 +159,8 @@ class CheckpointFile:
 
         Raises
         ------
-        StorageError : another process has it open.
+        StorageError
+            Another process has it open.
         """
         with ExitStack() as stack:
             try:
@@ -186,7 +188,10 @@ class CheckpointFile:
 
         Raises
         ------
-        TypeError : an array does not hold numbers. StorageError : the disk refused.
+        TypeError
+            An array does not hold numbers.
+        StorageError
+            Writing failed.
         """
         record = _packed((name, start, stop), columns)
         if len(record[2]) > _MAXIMUM_RECORD_BYTES:
@@ -201,7 +206,10 @@ class CheckpointFile:
 
         Raises
         ------
-        TypeError : an array does not hold numbers. StorageError : the disk refused.
+        TypeError
+            An array does not hold numbers.
+        StorageError
+            Writing failed.
         """
         record = _packed((name,), columns)
         if len(record[2]) <= _MAXIMUM_RECORD_BYTES:
@@ -212,7 +220,8 @@ class CheckpointFile:
 
         Raises
         ------
-        StorageError : the disk refused.
+        StorageError
+            Writing failed.
         """
         with _errors(self._path):
             if self._connection.in_transaction:
@@ -223,11 +232,11 @@ class CheckpointFile:
         return self._read("SELECT columns, crc32, payload FROM partitions WHERE id = ?", partition.id, partition[1:])
 
     def state(self, name: str) -> dict[str, NDArray] | None:
-        """Return the stored state of an iteration; None if there is none or it is damaged."""
+        """Return the stored state of an iteration; None if missing or damaged."""
         return self._read("SELECT columns, crc32, payload FROM states WHERE name = ?", name, (name,))
 
     def close(self) -> None:
-        """Close the file; what was not flushed is lost."""
+        """Close the file; unflushed data are lost."""
         self._connection.close()
 
     def _write(self, statement: str, *values: Any) -> None:

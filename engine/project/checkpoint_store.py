@@ -39,15 +39,15 @@ __all__ = [
 ]
 
 TOTAL_BYTES = 20 << 30
-"""Maximum size of all checkpoints together; beyond it those that were not used for the longest time go."""
+"""Maximum size of all checkpoints; the least recently used ones are removed."""
 MAXIMUM_CHECKPOINTS = 1000
-"""Maximum number of checkpoints; beyond it those that were not used for the longest time go."""
+"""Maximum number of checkpoints; the least recently used ones are removed."""
 _PREFIX = 66  # characters of a name before the digest of the folder
 _NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{32}-[0-9a-f]{32}\.sqlite")
 
 
 def checkpoint_folder() -> Path:
-    """Return the folder of the checkpoints; it need not exist yet."""
+    """Return the folder of the checkpoints; it may not exist yet."""
     return cache_folder() / "checkpoints"
 
 
@@ -56,7 +56,7 @@ def _digest(text: str) -> str:
 
 
 def _is_private(folder: Path) -> bool:
-    """Return True if a folder exists, is no link, and only this user may write in it."""
+    """Return True if a folder exists, is not a link, and is writable by this user only."""
     try:
         status = folder.lstat()
     except OSError:
@@ -87,7 +87,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class CheckpointKey:
-    """What the checkpoint of a run is found by.
+    """Key of the checkpoint of a run.
 
     Attributes
     ----------
@@ -136,7 +136,8 @@ class CheckpointKey:
 
         Raises
         ------
-        StorageError : the cache cannot be written, or other users may write in the folder; or the project has no valid id.
+        StorageError
+            The cache cannot be written, or other users may write in the folder; or the project has no valid id.
         """
         if not is_project_id(self.project):
             raise StorageError(f"{self.folder}: the project's id is damaged.")
@@ -150,7 +151,7 @@ class CheckpointKey:
         return self.path
 
     def remove(self) -> None:
-        """Remove the checkpoint that a run of the project in this folder made, if there is one."""
+        """Remove the checkpoint of a run of the project in this folder, if any."""
         if is_project_id(self.project):
             remove_files(self.path)
 
@@ -164,8 +165,8 @@ def remove_finished(project: str, folder: Path, unfinished: frozenset[str]) -> N
         Random id of the project.
     folder : Path
         Folder of the project.
-    unfinished : frozenset of str
-        Ids of the runs that can still be resumed.
+    unfinished
+        Frozenset of str Ids of the runs that can still be resumed.
     """
     if not is_project_id(project):
         return
@@ -196,7 +197,7 @@ class ListedCheckpoint:
 
     @property
     def title(self) -> str:
-        """What it belongs to, in words; empty if it is damaged or in use."""
+        """Description of the owner; '' if damaged or in use."""
         header = read_header(self.path)
         return "" if header is None else f"{header.run} of {header.folder}"
 
@@ -218,7 +219,8 @@ def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:
 
     Raises
     ------
-    StorageError : it cannot be removed.
+    StorageError
+        It cannot be removed.
     """
     if is_in_use(checkpoint.path):
         return False

@@ -1,7 +1,7 @@
-"""Columns of an index on the disk: opened by memory map only when they are what was to be written, to the byte.
+"""Columns of an index on disk, memory-mapped after validation.
 
-An index may be damaged, or somebody may have changed it together with its checksums, and what is computed from it indexes memory without
-looking. So nothing is believed: types, dimensions and lengths are checked here, values by whoever knows what they mean.
+An index may be damaged, or altered together with its checksums, and computations index memory by its values without checks. Therefore
+types, dimensions and lengths are validated here, and values by the code that knows their meaning.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ALIGNMENT = 16
 
 
 class UnsoundIndexError(StorageError):
-    """An index is not what the program writes; the message says what is wrong. It is built again."""
+    """Raised for an index that the program did not write; the message names the error. The index is rebuilt."""
 
 
 def require(condition: object, what: str) -> None:
@@ -37,11 +37,12 @@ def require(condition: object, what: str) -> None:
 
 
 def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
-    """A one-dimensional array of this type from a ``.npy`` file, read by memory map.
+    """Memory-map a one-dimensional array of this type from a ``.npy`` file.
 
     Raises
     ------
-    UnsoundIndexError : the file is missing or holds something else.
+    UnsoundIndexError
+        The file is missing or holds something else.
     """
     kind = np.dtype(dtype)
     try:
@@ -69,7 +70,13 @@ def checked_offsets(offsets: NDArray[np.int64], end: int, what: str) -> None:
 
 
 def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], what: str) -> None:
-    """Require that offsets cut UTF-8 into texts, at no place within a letter. Raises UnsoundIndexError."""
+    """Require that offsets split UTF-8 into texts, never within a character.
+
+    Raises
+    ------
+    UnsoundIndexError
+        They do not.
+    """
     checked_offsets(offsets, len(characters), what)
     try:
         str(characters.data, "utf-8")
@@ -80,11 +87,12 @@ def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], wha
 
 
 def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The numbers (not negative) and texts of these names in a JSON file.
+    """Return the non-negative numbers and the texts of these names in a JSON file.
 
     Raises
     ------
-    UnsoundIndexError : the file is missing, or does not hold exactly them.
+    UnsoundIndexError
+        The file is missing, or does not hold exactly them.
     """
     try:
         with open_regular(path) as file:

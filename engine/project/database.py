@@ -30,15 +30,16 @@ _NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ncpfs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.glusterfs"}
     | {"fuse.sshfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "virtiofs", "vboxsf", "prl_fs", "fuse.vmhgfs-fuse", "davfs", "fuse.davfs2"}
 )
-"""Where processes of several machines may meet: WAL needs memory that all of them share."""
+"""Network file systems, on which WAL cannot work since it needs memory shared by all processes."""
 
 
 def is_network_file_system(folder: Path, mounts: str | None = None) -> bool:
-    """Whether `folder` lies on a file system of another machine.
+    """Return True if `folder` is on a network file system.
 
     Parameters
     ----------
-    mounts : the text of Linux's ``/proc/self/mounts``; read from there where it is None, and where there is none the answer is no.
+    mounts
+        Text of Linux's ``/proc/self/mounts``; read if None. Without it the answer is False.
     """
     if mounts is None:
         try:
@@ -58,7 +59,7 @@ def is_network_file_system(folder: Path, mounts: str | None = None) -> bool:
 
 
 def gone_error(folder: Path) -> StorageError:
-    """That the project in `folder` is not there any more, as an error that tells the user what to do."""
+    """Return the error that the project in `folder` no longer exists, with a remedy."""
     return StorageError(
         f"{folder}: the project is no longer here: its folder was deleted or moved, or its disk was lost. "
         "Bring it back, or choose another folder."
@@ -92,8 +93,10 @@ class Database:
 
         Raises
         ------
-        InputError : it is not a project, or one of another version.
-        StorageError : it is damaged, or holds tables, views or triggers that the program did not make.
+        InputError
+            It is not a project, or one of another version.
+        StorageError
+            It is damaged, or holds tables, views or triggers that the program did not make.
         """
         self._check_journal()
         with self.transaction() as connection:
@@ -149,11 +152,12 @@ class Database:
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """A connection whose statements take effect together when the block ends well, and not at all when it does not.
+        """Yield a connection whose statements take effect together if the block succeeds, otherwise not at all.
 
         Raises
         ------
-        StorageError : the disk refused, or the database is damaged.
+        StorageError
+            Writing failed, or the database is damaged.
         """
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")

@@ -18,15 +18,17 @@ _BLOCK = 4 << 20
 
 
 def file_digest(path: str | Path, progress: Progress | None = None) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal (64 digits), read in blocks; of a folder, of the names and digests of the files in it.
+    """Return the SHA-256 of a file in hexadecimal (64 digits); for a folder, of the names and digests of its files.
 
     Parameters
     ----------
-    progress : asked between blocks whether the user wants to stop.
+    progress
+        Checked for cancellation between blocks.
 
     Raises
     ------
-    InputError : the file cannot be read.
+    InputError
+        The file cannot be read.
     """
     if Path(path).is_dir():
         return parts_digest({file.relative_to(path).as_posix(): file_digest(file, progress) for file in _files_in(Path(path))})
@@ -57,7 +59,8 @@ def canonical_json(parts: Mapping[str, Any]) -> str:
 
     Raises
     ------
-    TypeError, ValueError : something in it has no JSON form.
+    TypeError, ValueError
+        Something in it has no JSON form.
     """
     return json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 

@@ -22,13 +22,13 @@ def is_project_id(text: object) -> bool:
 
 
 def read_project_id(connection: sqlite3.Connection) -> str:
-    """Return the id of a project; an empty text if it is damaged."""
+    """Return the id of a project; '' if damaged."""
     rows = connection.execute("SELECT id FROM identity LIMIT 2").fetchall()
     return rows[0][0] if len(rows) == 1 and is_project_id(rows[0][0]) else ""
 
 
 def project_id_at(folder: Path) -> str | None:
-    """Return the id of the project in a folder; None if there is no project, an empty text if it cannot be read."""
+    """Return the id of the project in a folder; None without a project, '' if unreadable."""
     try:
         if not (folder / DATABASE).is_file():
             return None

@@ -1,12 +1,12 @@
-"""Indexes kept on disk under a key that says what made them: built once, opened again by memory map, rebuilt when stale or damaged.
+"""Indexes on disk under a key of their inputs: built once, memory-mapped, and rebuilt when stale or damaged.
 
 ::
 
-    FOLDER/NAME-KEY/manifest.json    what made it, and size and checksum of each file
+    FOLDER/NAME-KEY/manifest.json    inputs, and size and checksum of each file
     FOLDER/NAME-KEY/...              the index's own files
 
-An index is a copy of what can be computed again, so that nothing here is worth an error: what cannot be trusted is as good as absent.
-Checksums tell damage; they do not tell that somebody changed an index and them. So who opens one checks what its columns hold.
+An index can always be recomputed, so that failures here are never errors: an untrusted index is treated as absent. Checksums detect
+damage, not tampering with both; the code that opens an index validates its columns.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Index = TypeVar("Index")
 
 @dataclass(frozen=True)
 class KeptIndex:
-    """An index that is kept: its kind, folder, bytes, when it was last used, and what made it in words (empty where nothing tells)."""
+    """A stored index: kind, folder, bytes, last use, and description ('' if unknown)."""
 
     kind: str
     folder: Path
@@ -58,14 +58,18 @@ class KeptIndex:
 
 
 class IndexStore:
-    """The indexes of one kind in one folder, which it may share with those of other kinds.
+    """Indexes of one kind in a folder that may be shared with other kinds.
 
     Parameters
     ----------
-    folder : where they are kept; made at the first build.
-    name : what they are, in small letters: the first part of their folders' names.
-    byte_limit : what all in the folder may take together; beyond it those that were not used for the longest time go.
-    grace_seconds : an index used within this time is never removed, since its user may be about to map it.
+    folder
+        Folder of the indexes; created by the first build.
+    name
+        Kind in lower case, the prefix of their folders.
+    byte_limit
+        Maximum size of all indexes in the folder; the least recently used ones are removed.
+    grace_seconds
+        An index used within this time is never removed, since its user may be about to map it.
     """
 
     def __init__(
@@ -78,17 +82,17 @@ class IndexStore:
 
     @staticmethod
     def key(parts: Mapping[str, Any]) -> str:
-        """The key of what makes an index (digests of its input, parameters, version of its format): SHA-256 of its canonical JSON."""
+        """Return the key of an index: SHA-256 of the canonical JSON of its inputs, parameters and format version."""
         return parts_digest(parts)
 
     def path(self, key: str) -> Path:
-        """Where the index of `key` is or would be."""
+        """Return the path of the index of `key`, which may not exist."""
         return self._folder / f"{self._name}-{key}"
 
     def open(self, key: str) -> Path | None:
-        """The folder of the index of `key` when it is there and whole, else None.
+        """Return the folder of a complete index of `key`, or None.
 
-        Sizes and CRC-32 of all its files are compared with the manifest; on two cores of 2023 that takes 0.1 s for 300 MB.
+        Sizes and CRC-32 of all its files are compared with the manifest (0.1 s for 300 MB on two cores of 2023).
         """
         remove_leftovers(self._folder)
         folder = self.path(key)
@@ -101,15 +105,21 @@ class IndexStore:
     def get(
         self, parts: Mapping[str, Any], title: str, build: Callable[[Path], None], load: Callable[[Path], Index], progress: Progress
     ) -> Index:
-        """The index that `parts` make: opened where it is kept and sound, else built and kept.
+        """Open the index made from `parts` if stored and valid, otherwise build and store it.
 
         Parameters
         ----------
-        title : what makes it, in words. build : writes it into an empty folder. load : opens it, or raises `UnsoundIndexError`.
+        title
+            Description of its inputs.
+        build
+            Writes it into an empty folder.
+        load
+            Opens it, or raises `UnsoundIndexError`.
 
         Raises
         ------
-        StorageError : it cannot be kept; the caller makes it somewhere else, for itself.
+        StorageError
+            It cannot be stored; the caller builds it elsewhere for itself.
         """
         key = self.key(parts)
         folder = self.open(key)
@@ -124,7 +134,7 @@ class IndexStore:
         return load(self.path(key))
 
     def kept(self) -> list[KeptIndex]:
-        """All indexes in the folder, of whatever kind, those used last first."""
+        """Return all indexes in the folder, of any kind, most recently used first."""
         found = []
         for folder in self._folders():
             with contextlib.suppress(OSError):
@@ -140,7 +150,8 @@ class IndexStore:
 
         Raises
         ------
-        StorageError : one could not be removed.
+        StorageError
+            One could not be removed.
         """
         remove_leftovers(self._folder)
         chosen = [one for one in self.kept() if kind in (None, one.kind)]
@@ -158,19 +169,24 @@ class IndexStore:
 
     @contextmanager
     def build(self, key: str, parts: Mapping[str, Any], *, title: str = "") -> Iterator[Path]:
-        """An empty temporary folder to fill; it becomes the index of `key` when the block ends well, and is removed when it does not.
+        """Yield an empty temporary folder that becomes the index of `key` if the block succeeds and is removed otherwise.
 
-        When another process has built the same meanwhile, that one stays and this one is dropped. A damaged one is replaced. Then indexes
-        beyond the byte limit are removed.
+        If another process has built the same index meanwhile, that one is kept. A damaged one is replaced. Then indexes beyond the byte
+        limit are removed.
 
         Parameters
         ----------
-        parts : what `key` was made from, noted in the manifest. title : the same in words, for lists.
+        parts
+            Inputs of `key`, recorded in the manifest.
+        title
+            Their description.
 
         Raises
         ------
-        ValueError : `key` is not the key of `parts`.
-        StorageError : the disk refused.
+        ValueError
+            `key` is not the key of `parts`.
+        StorageError
+            Writing failed.
         """
         if key != self.key(parts):
             raise ValueError("the key does not belong to these parts")
@@ -212,7 +228,7 @@ class IndexStore:
 
 
 def _discard(folder: Path) -> None:
-    """Remove an index: out of sight in one step, so that nobody opens half of it."""
+    """Remove an index, first renaming it so that nobody opens half of it."""
     with contextlib.suppress(OSError), temporary_path(folder) as aside:
         folder.rename(aside)
 
@@ -233,7 +249,7 @@ def used_time(seconds: float) -> datetime:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether it is a file, and no link to one."""
+    """Return True for a file that is not a link."""
     return stat.S_ISREG(path.lstat().st_mode)
 
 

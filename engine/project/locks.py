@@ -25,13 +25,16 @@ _MAXIMUM_DESCRIPTION = 4096
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """One process for good: its number may be given again, but not with the same start.
+    """Permanent identity of a process: its number may be reused, but not with the same start.
 
     Attributes
     ----------
-    host : name of the machine.
-    pid : number of the process there.
-    started : boot and clock tick at which it began, empty where the system does not tell.
+    host
+        Name of the machine.
+    pid
+        Number of the process there.
+    started
+        Boot and clock tick at which it began, empty where the system does not tell.
     """
 
     host: str
@@ -40,11 +43,11 @@ class ProcessIdentity:
 
     @classmethod
     def current(cls) -> Self:
-        """This process."""
+        """Return this process."""
         return cls(platform.node(), os.getpid(), _process_start(os.getpid()))
 
     def has_ended(self) -> bool:
-        """Whether the process is certainly gone. One of another machine never is: nothing can be told about it from here."""
+        """Return True if the process has certainly ended; never for another machine, whose processes are unknown."""
         if self.host != platform.node() or os.name != "posix":
             return False
         try:
@@ -67,10 +70,10 @@ def _process_start(pid: int) -> str:
 
 
 class FileLock:
-    """An exclusive lock on a file, held by one holder at a time, threads of one process included.
+    """An exclusive lock on a file, also between threads of a process.
 
-    It rests on the operating system's own lock, so that it is free the moment its holder ends, however that ends, and needs no clearing up.
-    The file stays; its text says who holds it. A child process made by fork does not inherit it.
+    It uses the operating system's lock and is therefore released when its holder ends in any way. The file remains; its text names the
+    holder. A forked child does not inherit the lock.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,16 +81,19 @@ class FileLock:
         self._descriptor: int | None = None
 
     def acquire(self, purpose: str, wait: float = 0.0, progress: Progress | None = None) -> bool:
-        """Try for `wait` seconds to get the lock; whether it was got.
+        """Try to acquire the lock for `wait` seconds; return True on success.
 
         Parameters
         ----------
-        purpose : what for, told to others who want it.
-        progress : asked while waiting whether the user wants to stop.
+        purpose
+            Purpose, shown to others that wait for it.
+        progress
+            Checked for cancellation while waiting.
 
         Raises
         ------
-        StorageError : the lock file cannot be written.
+        StorageError
+            The lock file cannot be written.
         """
         deadline = time.monotonic() + wait
         while not self._try():
@@ -100,7 +106,7 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Let it go; nothing happens where it is not held."""
+        """Release the lock if held."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             # Its text names the machine, which a project that nobody writes should not.

@@ -20,11 +20,17 @@ def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path
 
     Parameters
     ----------
-    outputs : files that will be written. inputs : files that are needed. project : the folder of one that may not be made yet.
+    outputs
+        Files that will be written.
+    inputs
+        Files that are needed.
+    project
+        The folder of one that may not be made yet.
 
     Raises
     ------
-    ParameterError : says which file, and to choose another.
+    ParameterError
+        Says which file, and to choose another.
     """
     inputs = list(inputs)
     for k, out in enumerate(outputs):
@@ -41,11 +47,12 @@ def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path
 
 
 def check_folder_of_outputs(folder: Path) -> None:
-    """Refuse a folder for several files that is a project's own: they would stand among its files.
+    """Reject an output folder that belongs to a project itself, since files would mix.
 
     Raises
     ------
-    ParameterError : says which folder, and to choose another; one of its own inside a project is as good as any.
+    ParameterError
+        Names the folder and suggests another; a new folder inside a project is valid.
     """
     real = Path(os.path.realpath(folder))
     for place in (real, *real.parents):
@@ -57,11 +64,12 @@ def check_folder_of_outputs(folder: Path) -> None:
 
 
 def check_distinct(inputs: Sequence[Path]) -> None:
-    """Refuse files of which one is given twice, whatever links lead there: what it holds would be counted twice.
+    """Reject files given twice, also by links, since their contents would count twice.
 
     Raises
     ------
-    InputError : naming the file.
+    InputError
+        Names the file.
     """
     seen = set()
     for path in filter(_is_there, inputs):
@@ -85,5 +93,5 @@ def is_on_another_share(one: PurePath, other: PurePath) -> bool:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is such a file, as far as we may look: where we may not, writing will tell."""
+    """Return True if a file exists and is visible; if invisible, writing will fail."""
     return os.access(path, os.F_OK)

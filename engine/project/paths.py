@@ -1,7 +1,7 @@
-"""Where a project's files may lie: inside its folder, under names that the program gives, and behind no link.
+"""Paths of a project's files: inside its folder, with names given by the program, and never through links.
 
-A project may come from a stranger. Whatever its database or its folder say, opening it, writing to it and clearing it up must touch nothing
-outside; so ids are of one form, paths are made from them, and a symbolic link where the program would write, read or sweep is refused.
+A project may be untrusted. Whatever its database or folder contain, opening it, writing to it and cleaning it up must not touch anything
+outside; so ids have one form, paths are made from them, and symbolic links are rejected wherever the program writes, reads or removes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _MAXIMUM_ID = 200
 
 
 def is_run_id(text: object) -> bool:
-    """Whether a text is a run's id as the program makes them: ``identify-0001``."""
+    """Return True for a run id made by the program, such as ``identify-0001``."""
     return isinstance(text, str) and len(text) <= _MAXIMUM_ID and _RUN_ID.fullmatch(text) is not None
 
 
 def is_result_path(run: str, path: object) -> bool:
-    """Whether a registered path is that of a result of `run`: ``results/RUN/NAME.parquet`` or ``.json``."""
+    """Return True for a registered path of a result of `run`: ``results/RUN/NAME.parquet`` or ``.json``."""
     if not is_run_id(run) or not isinstance(path, str):
         return False
     folder, _, name = path.rpartition("/")
@@ -57,7 +57,8 @@ def check_folder_name(path: str | Path) -> None:
 
     Raises
     ------
-    InputError : it is not.
+    InputError
+        It is not.
     """
     try:
         os.fspath(path).encode()
@@ -66,11 +67,12 @@ def check_folder_name(path: str | Path) -> None:
 
 
 def inside(folder: Path, *parts: str) -> Path:
-    """The path of something in the project `folder`; on the way from there, and at its end, there is no link.
+    """Return the path of an item in the project `folder`, after checking that neither it nor its parents inside are links.
 
     Raises
     ------
-    StorageError : there is one, or what stands there is neither a file nor a folder.
+    StorageError
+        A link is found, or something that is neither file nor folder.
     """
     path = folder
     for part in parts:
@@ -80,11 +82,12 @@ def inside(folder: Path, *parts: str) -> Path:
 
 
 def refuse_links(folder: Path) -> None:
-    """Look through what the program owns in a project: its files, the folders of its results and what is in them.
+    """Check the program's files in a project: its own files, result folders and their contents.
 
     Raises
     ------
-    StorageError : something there is a symbolic link, a pipe or a device.
+    StorageError
+        Something is a symbolic link, a pipe or a device.
     """
     for name in OWN_NAMES:
         _refuse_link(folder, folder / name)
@@ -95,7 +98,7 @@ def refuse_links(folder: Path) -> None:
 
 
 def entries(folder: Path) -> list[Path]:
-    """Entries of a folder; nothing where it is a link, is not there, or may not be looked into."""
+    """Return the entries of a folder; none if it is a link, missing or unreadable."""
     if folder.is_symlink():
         return []
     try:

@@ -1,17 +1,17 @@
-"""The project folder: runs, their parameters and inputs, and the register of their results.
+"""Project folder: runs with parameters and inputs, and the register of their results.
 
 ::
 
     PROJECT/project.sqlite           runs, parameters, inputs with digests, log, register of results
     PROJECT/project.lock             held by the process that is writing a run
     PROJECT/results/RUN/NAME.parquet immutable tables
-    PROJECT/exports/NAME.tsv         tables of the last run that has such, for people; PROJECT/run.json is its record
+    PROJECT/exports/NAME.tsv         tables of the last run with exports; PROJECT/run.json is its record
 
-A run's files are written and flushed first and registered last, in the one transaction that also marks the run as done. So a kill at any
-moment leaves either the whole result or none, and what was left behind is swept when the project is next opened or written. What an
-unfinished run has computed is in the user's cache (`proteoscope.engine.project.checkpoint_store`).
+A run's files are written and flushed first and registered last, in the transaction that also marks the run as done. Thus a kill at any
+moment leaves either the whole result or none, and remains are removed when the project is next opened or written. Intermediate results of
+unfinished runs are in the user's cache (`proteoscope.engine.project.checkpoint_store`).
 
-A project may be a stranger's: see `proteoscope.engine.project.paths` for what keeps it from touching anything outside its folder.
+A project may be untrusted: `proteoscope.engine.project.paths` keeps it from touching anything outside its folder.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _OPENING_SECONDS = 1.0
 _MESSAGE_SECONDS = 60.0  # to wait for another process before warnings are added
 _MAXIMUM_JSON = 16 << 20
 _MAXIMUM_LINES, _MAXIMUM_LETTERS = 20_000, 10_000
-"""Of a log, that are read: a stranger's may have any number."""
+"""Maximum number and length of log lines read, since an untrusted log may be huge."""
 INTERRUPTED = "interrupted: the program ended before the run was finished"
 """Message of a run whose process was killed."""
 
@@ -73,7 +73,7 @@ Record = TypeVar("Record")
 
 
 def is_project(folder: Path) -> bool:
-    """Whether a project lies in `folder` now. It does not where the disk cannot be asked."""
+    """Return True if `folder` is a project; False if the disk cannot be read."""
     try:
         return (folder / DATABASE).is_file()
     except OSError:
@@ -98,12 +98,14 @@ class Project:
 
     @classmethod
     def create_or_open(cls, path: str | Path) -> Self:
-        """The project in folder `path`, made where there is none yet.
+        """Open the project in folder `path`, creating it if needed.
 
         Raises
         ------
-        InputError : `path` is a file, or a folder with other things in it, or a project of another version, or is not valid UTF-8.
-        StorageError : the disk refuses writing there, or the project is damaged or holds links.
+        InputError
+            `path` is a file, or a folder with other things in it, or a project of another version, or is not valid UTF-8.
+        StorageError
+            The disk refuses writing there, or the project is damaged or holds links.
         """
         check_folder_name(path)
         folder = Path(path).absolute()
@@ -134,15 +136,17 @@ class Project:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """The project in folder `path`; read-only where the disk refuses writing.
+        """Open the project in folder `path`; read-only if it cannot be written.
 
-        What a killed process left behind is swept, unless a process is writing a run at this moment. Rows of the database that are damaged
-        are left out everywhere; `problems` tells them.
+        Remains of killed processes are removed unless a process is writing a run. Damaged database rows are skipped everywhere and reported
+        by `problems`.
 
         Raises
         ------
-        InputError : there is no project, or one of another version, or the path is not valid UTF-8.
-        StorageError : it is damaged, or holds links, which could lead anywhere.
+        InputError
+            There is no project, it is of another version, or the path is not valid UTF-8.
+        StorageError
+            It is damaged, or contains links, which could lead anywhere.
         """
         check_folder_name(path)
         folder = Path(path).absolute()
@@ -180,27 +184,36 @@ class Project:
         progress: Progress | None = None,
         resume: str = "",
     ) -> Iterator[Run]:
-        """Do a run: what the block writes becomes its results when the block ends well.
+        """Execute a run: what the block writes becomes its results if the block succeeds.
 
-        When it raises, its files are removed and the run is recorded as failed, or as cancelled after `Cancelled` and KeyboardInterrupt,
-        with the error as its message; the error passes on. Its checkpoint stays if it was stopped or the disk refused, and the error has a
-        note with the command that resumes it. A run that another process's lock keeps from beginning is not recorded at all. Where the
-        project itself has gone meanwhile, that is the error, whatever else it led to.
+        If it raises, its files are removed and the run is recorded as failed, or as cancelled after `Cancelled` and KeyboardInterrupt, with
+        the error as its message; the error propagates. Its checkpoint is kept if it was stopped or writing failed, and the error has a note
+        with the command that resumes it. A run that cannot start because of another process's lock is not recorded. If the project has
+        disappeared, that is the reported error.
 
         Parameters
         ----------
-        kind : what is done, in letters and dashes: ``identify``.
-        parameters : what has a JSON form.
-        inputs : the files that it reads; digests not given are computed first.
-        version, device : of the program and what it computes on, for the record.
-        wait : seconds to wait for another process that is writing a run; the run is queued meanwhile.
-        progress : asked while waiting and while computing digests whether the user wants to stop.
-        resume : the id of a run that did not end well, which is begun again under this id, and recorded anew from the other arguments.
+        kind
+            Type of run, in letters and dashes: ``identify``.
+        parameters
+            JSON values.
+        inputs
+            Input files; missing digests are computed first.
+        version, device
+            Version of the program and device, for the record.
+        wait
+            Seconds to wait for another process that is writing a run; the run is queued meanwhile.
+        progress
+            Checked for cancellation while waiting and while computing digests.
+        resume
+            Id of a run that did not finish, which restarts under this id and is recorded anew from the other arguments.
 
         Raises
         ------
-        InputError : an input cannot be read; there is no such run to be resumed.
-        StorageError : the disk refused, or another process is writing and did not finish in time; the message says which.
+        InputError
+            An input cannot be read, or there is no such run to resume.
+        StorageError
+            Writing failed, or another process is writing and did not finish in time; the message names it.
         """
         if not kind or not all(part.isalnum() and part.isascii() for part in kind.split("-")):
             raise ParameterError(f"{kind!r} is not a kind of run; expected letters, digits and dashes")
@@ -249,7 +262,7 @@ class Project:
             lock.release()
 
     def runs(self, kind: str | None = None) -> list[RunRecord]:
-        """All runs that are not deleted, or those of one kind, in the order in which they were asked for."""
+        """Return all runs that are not deleted, or those of one kind, in order of request."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 f"SELECT * FROM runs WHERE (kind = ? OR ? IS NULL) AND {LISTED} ORDER BY number", (kind, kind)
@@ -258,7 +271,7 @@ class Project:
 
     @property
     def id(self) -> str:
-        """Random id of the project, which it has from its creation on; empty if it is damaged."""
+        """Random id of the project since its creation; '' if damaged."""
         with self._database.transaction() as connection:
             return read_project_id(connection)
 
@@ -284,7 +297,7 @@ class Project:
         return checkpoint is not None and checkpoint.place != "copied"
 
     def _remove_checkpoint(self, run: str) -> None:
-        """Remove the checkpoint of a run of this project; that of another project with the same id stays."""
+        """Remove the checkpoint of a run of this project; that of another project with the same id is kept."""
         with contextlib.suppress(StorageError):
             key = self.checkpoint_key(run)
             checkpoint = key.find()
@@ -296,7 +309,7 @@ class Project:
         return [one for one in self.runs() if one.status in ("cancelled", "failed") and is_run_id(one.id)]
 
     def _unfinished(self, run: str) -> RunRecord:
-        """The record of a run that did not end well; the caller holds the lock."""
+        """Return the record of an unfinished run; the caller holds the lock."""
         record = next((one for one in self.runs() if one.id == run), None)
         if record is None:
             raise InputError(self.folder, f"holds no run {run[:60]!r}", remedy="proteoscope runs lists them")
@@ -305,11 +318,11 @@ class Project:
         return record
 
     def latest(self, kind: str | None = None) -> str | None:
-        """The id of the last run (of a kind) that is done, or None."""
+        """Return the id of the last finished run (of a kind), or None."""
         return next((run.id for run in reversed(self.runs(kind)) if run.status == "done"), None)
 
     def inputs(self, run: str) -> list[InputRecord]:
-        """Inputs of a run, in its order."""
+        """Return the inputs of a run in order."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 "SELECT inputs.* FROM run_inputs JOIN inputs ON inputs.id = run_inputs.input WHERE run = ? ORDER BY position", (run,)
@@ -317,7 +330,7 @@ class Project:
         return _whole(rows, input_record)
 
     def log(self, run: str, most: int = _MAXIMUM_LINES, letters: int = _MAXIMUM_LETTERS) -> list[LogEntry]:
-        """The last lines of a run's log, `most` of them with so many letters each, oldest first."""
+        """Return the last `most` lines of a run's log, truncated to `letters` characters, oldest first."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 "SELECT time, level, CASE typeof(text) WHEN 'text' THEN substr(text, 1, ?) ELSE text END AS text "
@@ -327,7 +340,7 @@ class Project:
         return _whole(reversed(rows), log_entry)
 
     def note(self, run: str) -> RunNote:
-        """What somebody wrote of a run."""
+        """Return the user's note on a run."""
         with self._database.transaction() as connection:
             return run_note(connection, run)
 
@@ -336,14 +349,17 @@ class Project:
 
         Raises
         ------
-        ParameterError : a text is too long. StorageError : the disk refused.
+        ParameterError
+            A text is too long.
+        StorageError
+            Writing failed.
         """
         self._refuse_reading_only()
         with self._database.transaction(write=True) as connection:
             set_note(connection, run, note)
 
     def row_marks(self, run: str, table: str) -> dict[int, RowMark]:
-        """The stars and comments on rows of a table of a run, by place in its file; none where the run has no such table."""
+        """Return stars and comments on rows of a run's table by file position; empty without the table."""
         n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
             return row_marks(connection, run, table, n_rows)
@@ -353,14 +369,19 @@ class Project:
 
         Raises
         ------
-        InputError : the run has no such row. ParameterError : the comment is too long. StorageError : the disk refused.
+        InputError
+            The run has no such row.
+        ParameterError
+            The comment is too long.
+        StorageError
+            Writing failed.
         """
         self._check_row(run, table, row)
         with self._database.transaction(write=True) as connection:
             set_row_mark(connection, run, table, row, mark)
 
     def row_corrections(self, run: str, table: str) -> dict[int, dict[str, float]]:
-        """What people put in the place of rows of a table of a run: numbers by column, by place in the file."""
+        """Return manual corrections of a run's table: numbers by column, by file position."""
         n_rows = self._row_count(run, table)
         with self._database.transaction() as connection:
             return row_corrections(connection, run, table, n_rows)
@@ -370,7 +391,12 @@ class Project:
 
         Raises
         ------
-        InputError : the run has no such row. ParameterError : they are no finite numbers. StorageError : the disk refused.
+        InputError
+            The run has no such row.
+        ParameterError
+            They are no finite numbers.
+        StorageError
+            Writing failed.
         """
         self._check_row(run, table, row)
         with self._database.transaction(write=True) as connection:
@@ -387,12 +413,16 @@ class Project:
             raise InputError(self.folder, f"holds no row {row} of {table:.60} of run {run:.60}", remedy="Open the run again")
 
     def delete_run(self, run: str) -> None:
-        """Take a run that has ended out of the list; `restore_run` of this process brings it back. Its files go when the process has
-        ended and the project is next opened, or with `remove_deleted`.
+        """Delete a finished run; `restore_run` of this process restores it.
+
+        Its files are removed when the process has ended and the project is next opened, or by `remove_deleted`.
 
         Raises
         ------
-        InputError : there is no such run, or it has not ended. StorageError : the disk refused.
+        InputError
+            There is no such run, or it has not ended.
+        StorageError
+            Writing failed.
         """
         self._refuse_reading_only()
         process = ProcessIdentity.current()
@@ -410,18 +440,22 @@ class Project:
 
         Raises
         ------
-        InputError : it is gone for good. StorageError : the disk refused.
+        InputError
+            It is gone for good.
+        StorageError
+            Writing failed.
         """
         with self._database.transaction(write=True) as connection:
             if not connection.execute("DELETE FROM deleted_runs WHERE run = ?", (run,)).rowcount:
                 raise InputError(self.folder, f"holds no deleted run {run:.60} any more", remedy="Do the search again")
 
     def remove_deleted(self, runs: Iterable[str]) -> None:
-        """Remove deleted runs for good, with their files. Where another process writes the project, the next opening does it.
+        """Remove deleted runs permanently with their files. If another process writes the project, the next opening does it.
 
         Raises
         ------
-        StorageError : the disk refused, or there are links.
+        StorageError
+            Writing failed, or there are links.
         """
         lock = FileLock(self.folder / LOCK)
         if not lock.acquire("removing deleted runs"):
@@ -434,22 +468,25 @@ class Project:
             lock.release()
 
     def results(self, run: str | None = None) -> list[ResultRecord]:
-        """The registered files of a run, or of all."""
+        """Return the registered files of a run, or of all."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT * FROM results WHERE run = ? OR ? IS NULL ORDER BY run, name", (run, run)).fetchall()
         return _whole(rows, self._result_record)
 
     def table(self, name: str, run: str | None = None, *, verify: bool = True) -> Path:
-        """Path of a registered result, of `run` or of the last run that has one of that name.
+        """Return the path of a registered result, of `run` or of the last run with a result of that name.
 
         Parameters
         ----------
-        verify : compare the file's digest with the registered one, once for each state of the file. Without it only its size is compared.
+        verify
+            Compare the file's digest with the registered one, once per state of the file; otherwise only its size.
 
         Raises
         ------
-        InputError : there is no such result.
-        StorageError : its file is missing, or is not what was registered.
+        InputError
+            There is no such result.
+        StorageError
+            Its file is missing or differs from the registered one.
         """
         with self._database.transaction() as connection:
             row = connection.execute(
@@ -468,7 +505,7 @@ class Project:
         return record.path
 
     def record(self, run: str) -> dict[str, Any]:
-        """What a finished run wrote down of itself (``run.json``); empty where there is none that can be read."""
+        """Return the record of a finished run (``run.json``); empty if unreadable."""
         try:
             with self.table("run", run).open("rb") as file:
                 found = json.loads(file.read(_MAXIMUM_JSON))
@@ -488,14 +525,18 @@ class Project:
         messages : sequence of str
             The warnings.
         steps : mapping
-            Steps that computed them, as ``run.json`` has steps; they replace steps of the same name.
+            Steps that computed them, as in ``run.json``; they replace steps of the same name.
         progress : Progress, optional
-            Asked while waiting for other processes whether the user wants to stop.
+            Checked for cancellation while waiting for other processes.
 
         Raises
         ------
-        InputError : the run has no record. StorageError : the disk refused, or another process is writing. Cancelled : the user asked to
-            stop.
+        InputError
+            The run has no record.
+        StorageError
+            Writing failed, or another process is writing.
+        Cancelled
+            The user cancelled.
         """
         self._refuse_reading_only()
         lock = FileLock(self.folder / LOCK)
@@ -522,7 +563,7 @@ class Project:
             lock.release()
 
     def verify(self) -> list[str]:
-        """Compare every registered file with its digest; what is wrong, a sentence each, and none when all is well."""
+        """Compare every registered file with its digest and return one sentence per problem."""
         problems = []
         for record in self.results():
             try:
@@ -532,11 +573,12 @@ class Project:
         return problems
 
     def inside(self, *parts: str) -> Path:
-        """The path of what stands under these names in the project's folder; asked for just before something is written there.
+        """Return the path of these names in the project's folder; called immediately before writing there.
 
         Raises
         ------
-        StorageError : there is a link, a pipe or a device on the way.
+        StorageError
+            There is a link, a pipe or a device on the way.
         """
         return inside(self.folder, *parts)
 
@@ -695,7 +737,7 @@ class Project:
             remove_leftovers(folder)
 
     def _remove(self, runs: Iterable[str]) -> None:
-        """Remove runs for good; the caller holds the lock. The records last: what a kill leaves is removed by the next sweep."""
+        """Remove runs permanently, records last, so that the next sweep removes what a kill leaves; the caller holds the lock."""
         for run_id in filter(is_run_id, runs):
             self.inside(RESULTS, run_id)
             unpublish(self.folder, run_id)
@@ -705,12 +747,12 @@ class Project:
                 forget_run(connection, run_id)
 
     def _remove_results(self, run_id: str) -> None:
-        """Remove the folder of a run as far as the system permits; links are not followed, whenever they come."""
+        """Remove the folder of a run as far as permitted, without following links."""
         with contextlib.suppress(OSError), pinned_folder(self.folder / RESULTS) as results:
             shutil.rmtree(results / run_id, ignore_errors=True)
 
     def _publish_pending(self) -> None:
-        """Show the exports of a run that a kill kept from it; of several, the last one's."""
+        """Publish the exports of a run interrupted by a kill; of several, the last."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT id FROM runs WHERE status = 'done' ORDER BY number").fetchall()
         pending = [row["id"] for row in rows if is_run_id(row["id"]) and has_unpublished(self.folder, row["id"])]
@@ -732,14 +774,14 @@ def _sentence(error: BaseException) -> str:
 
 
 def _has_ended(run: sqlite3.Row) -> bool:
-    """Whether the process that a run waits for is gone. Of no process, as damaged rows tell of, nothing is said."""
+    """Return True if the process that a run waits for has ended; False without a process, as in damaged rows."""
     pid = run["pid"]
     is_process = isinstance(pid, int) and 0 < pid < 1 << 31
     return is_process and ProcessIdentity(str(run["host"]), pid, str(run["process_started"])).has_ended()
 
 
 def _whole(rows: Iterable[sqlite3.Row], read: Callable[[sqlite3.Row], Record]) -> list[Record]:
-    """The records of the rows that are not damaged."""
+    """Return the records of undamaged rows."""
     records = []
     for row in rows:
         with contextlib.suppress(DamagedRowError):

@@ -25,18 +25,19 @@ _MAXIMUM_JSON = 16 << 20
 
 
 def has_unpublished(project: Path, run_id: str) -> bool:
-    """Whether a run has exports that the project does not show."""
+    """Return True if a run has unpublished exports."""
     return inside(project, RESULTS, run_id, EXPORTS).is_dir()
 
 
 def publish(project: Path, run_id: str) -> None:
-    """Let the project in a folder show the exports of a registered run and its record, instead of what it shows; nothing without exports.
+    """Publish the exports of a registered run and its record in the project folder; nothing without exports.
 
-    The caller holds the project's lock. What users put beside them stays.
+    The caller holds the project's lock. Users' own files there are kept.
 
     Raises
     ------
-    StorageError : the disk refused, or there are links.
+    StorageError
+        Writing failed, or there are links.
     """
     if not has_unpublished(project, run_id):
         return
@@ -81,11 +82,12 @@ def _copy_record(project: Path, run_id: str) -> None:
 
 
 def show_record(project: Path, run_id: str) -> None:
-    """Copy the record of a run again, if it is the one that a project shows. The caller holds the project's lock.
+    """Copy the record of a run again if it is the published one. The caller holds the project's lock.
 
     Raises
     ------
-    StorageError : the disk refused, or there are links.
+    StorageError
+        Writing failed, or there are links.
     """
     record, _ = inside(project, RUN_JSON), inside(project, RESULTS, run_id, RUN_JSON)
     if _read(record).get("run") == run_id:
@@ -94,13 +96,14 @@ def show_record(project: Path, run_id: str) -> None:
 
 
 def unpublish(project: Path, run_id: str) -> None:
-    """Let a project show the exports of a run no more, if it is those of this run that it shows. What users put beside them stays.
+    """Withdraw the exports of a run if they are published. Users' own files there are kept.
 
     The caller holds the project's lock.
 
     Raises
     ------
-    StorageError : the disk refused, or there are links.
+    StorageError
+        Writing failed, or there are links.
     """
     shown, record = inside(project, EXPORTS), inside(project, RUN_JSON)
     if _read(record).get("run") != run_id:
@@ -113,13 +116,13 @@ def unpublish(project: Path, run_id: str) -> None:
 
 
 def _exports(record: Path) -> set[str]:
-    """Names of the files that a record says are exports; none where it cannot be read."""
+    """Return the export names in a record; empty if unreadable."""
     names = _read(record).get("exports", [])
     return {name for name in names if isinstance(name, str) and _NAME.fullmatch(name)} if isinstance(names, list) else set()
 
 
 def _read(record: Path) -> dict[str, Any]:
-    """What a record says; nothing where it cannot be read."""
+    """Return the content of a record; empty if unreadable."""
     try:
         with open_regular(record) as file:
             found = json.loads(file.read(_MAXIMUM_JSON))

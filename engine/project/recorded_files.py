@@ -1,7 +1,7 @@
-"""Files outside a project that its runs name, opened only if they are what a run recorded.
+"""Files outside a project that its runs name, opened only if unchanged since the run.
 
-A project may come from somebody else, and its record of inputs with it, which can name any file of this user. The record has the SHA-256 of
-each file, which nobody can know of a file that they do not have: a file with these bytes holds nothing that the record's author lacks.
+A project may be untrusted, and its record of inputs may name any file of this user. The record has the SHA-256 of each file, which cannot
+be known without the file: a file with these bytes contains nothing that the record's author lacks.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class RecordedFiles:
         ----------
         path : Path
             As the run recorded it.
-        progress : Progress, optional
-            Cancels the reading.
+        progress
+            Progress, optional Cancels the reading.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What the project's database tells: one frozen record for a row of each table, read so that a damaged row is known as one."""
+"""Records of the project's database: one frozen class per table, with validation of each row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _YEARS = range(1971, 9000)  # beyond, a date cannot be shown in every time zone
 
 
 class DamagedRowError(Exception):
-    """A row of the database does not hold what the program writes; the message says which column, as the end of a sentence."""
+    """Raised for a row that the program did not write; the message names the column, as the end of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,12 @@ class RunInput:
 
     Attributes
     ----------
-    path : the file.
-    kind : what it is to the run: ``spectra``, ``database``.
-    sha256 : its digest where the caller has it already; computed otherwise.
+    path
+        The file.
+    kind
+        What it is to the run: ``spectra``, ``database``.
+    sha256
+        Its digest where the caller has it already; computed otherwise.
     """
 
     path: Path
@@ -62,10 +65,18 @@ class InputRecord:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run: what was done with which parameters, when, by which version, and how it ended.
+    """A run: parameters, times, version and outcome.
 
-    `id` is its name for good and the name of its folder under ``results``: ``identify-0001``. `started` is when it was asked for, as
-    long as it is queued; `finished` is None until it ended. `message` is why it failed, or what the run said about itself.
+    Attributes
+    ----------
+    id
+        Permanent name, and folder under ``results``: ``identify-0001``.
+    started
+        Time of the request while queued.
+    finished
+        None until it ended.
+    message
+        Error or message of the run.
     """
 
     id: str
@@ -81,7 +92,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class ResultRecord:
-    """A file of a finished run: `path` is absolute, `rows` None where it is not a table."""
+    """A file of a finished run: absolute `path`, and `rows`, None unless it is a table."""
 
     run: str
     name: str
@@ -101,7 +112,13 @@ class LogEntry:
 
 
 def run_record(row: sqlite3.Row) -> RunRecord:
-    """A row of ``runs``. Raises DamagedRowError."""
+    """Return the record of a row of ``runs``.
+
+    Raises
+    ------
+    DamagedRowError
+        The row is invalid.
+    """
     run_id, status = row["id"], row["status"]
     if not is_run_id(run_id):
         raise DamagedRowError(f"the id {_shown(run_id)} is none")
@@ -113,7 +130,13 @@ def run_record(row: sqlite3.Row) -> RunRecord:
 
 
 def input_record(row: sqlite3.Row) -> InputRecord:
-    """A row of ``inputs``. Raises DamagedRowError."""
+    """Return the record of a row of ``inputs``.
+
+    Raises
+    ------
+    DamagedRowError
+        The row is invalid.
+    """
     path = _text(row, "path")
     if "\0" in path:
         raise DamagedRowError("the path holds a character that no path can")
@@ -121,7 +144,13 @@ def input_record(row: sqlite3.Row) -> InputRecord:
 
 
 def result_record(row: sqlite3.Row, folder: Path) -> ResultRecord:
-    """A row of ``results`` of the project in `folder`. Raises DamagedRowError."""
+    """Return the record of a row of ``results`` of the project in `folder`.
+
+    Raises
+    ------
+    DamagedRowError
+        The row is invalid.
+    """
     run, path = row["run"], row["path"]
     if not is_result_path(run, path):
         raise DamagedRowError(f"the path {_shown(path)} is not that of a result")
@@ -130,7 +159,13 @@ def result_record(row: sqlite3.Row, folder: Path) -> ResultRecord:
 
 
 def log_entry(row: sqlite3.Row) -> LogEntry:
-    """A row of ``log``. Raises DamagedRowError."""
+    """Return the record of a row of ``log``.
+
+    Raises
+    ------
+    DamagedRowError
+        The row is invalid.
+    """
     level = row["level"]
     if level not in _LEVELS:
         raise DamagedRowError(f"the level {_shown(level)} is none")
@@ -172,6 +207,6 @@ def _parameters(row: sqlite3.Row) -> dict[str, Any]:
 
 
 def _shown(value: object) -> str:
-    """A value from a damaged row, short and without what a terminal would obey."""
+    """Return a short form of a damaged value without terminal escapes."""
     text = ascii(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

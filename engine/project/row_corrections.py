@@ -11,12 +11,12 @@ from proteoscope.engine.errors import ParameterError
 __all__ = ["MAXIMUM_CORRECTIONS", "row_corrections", "set_row_correction"]
 
 MAXIMUM_CORRECTIONS = 100_000
-"""Of one table, that are kept and read: what a person does is less, a stranger's project may hold anything."""
+"""Maximum number of corrections read per table; manual work stays below, an untrusted project may not."""
 _MAXIMUM_LETTERS, _LARGEST = 2000, 1e300
 
 
 def row_corrections(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, dict[str, float]]:
-    """Finite numbers by the names of columns, by place in the table's file; what is no correction of such a row is left out."""
+    """Return finite numbers by column, by file position; invalid corrections are skipped."""
     rows = connection.execute(
         "SELECT row, numbers FROM row_corrections WHERE run = ? AND name = ? AND length(numbers) <= ? ORDER BY row LIMIT ?",
         (run_id, table, _MAXIMUM_LETTERS, MAXIMUM_CORRECTIONS),
@@ -30,7 +30,8 @@ def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, 
 
     Raises
     ------
-    ParameterError : a value is not a finite number, or the table has too many corrections.
+    ParameterError
+        A value is not a finite number, or the table has too many corrections.
     """
     text = json.dumps({name: float(number) for name, number in numbers.items()})
     if numbers and (len(text) > _MAXIMUM_LETTERS or len(_numbers(text)) != len(numbers)):
@@ -45,7 +46,7 @@ def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, 
 
 
 def _numbers(text: object) -> dict[str, float]:
-    """The numbers of a text as it is stored; none where it is another."""
+    """Return the numbers of a stored text; empty if invalid."""
     try:
         found = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

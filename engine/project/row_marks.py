@@ -10,14 +10,14 @@ from proteoscope.engine.errors import ParameterError
 __all__ = ["MAXIMUM_COMMENT", "MAXIMUM_MARKS", "RowMark", "one_line", "row_marks", "set_row_mark"]
 
 MAXIMUM_COMMENT = 1000
-"""Letters."""
+"""Maximum length in characters."""
 MAXIMUM_MARKS = 100_000
-"""Of one table, that are kept and read: what a person writes is less, a stranger's project may hold anything."""
+"""Maximum number of marks read per table; manual work stays below, an untrusted project may not."""
 
 
 @dataclass(frozen=True)
 class RowMark:
-    """What somebody put on a row: a star, and a comment of one line; nothing where both are missing."""
+    """Mark of a row: a star and a one-line comment, both optional."""
 
     is_starred: bool = False
     comment: str = ""
@@ -27,7 +27,7 @@ class RowMark:
 
 
 def one_line(text: str) -> str:
-    """A text without what breaks lines or columns, turns the direction of writing or cannot be written, each a blank.
+    r"""Replace line breaks, tabs, direction marks and invalid characters of a text by blanks.
 
     >>> one_line(" a\\tb\\u202e ")
     'a b'
@@ -36,7 +36,7 @@ def one_line(text: str) -> str:
 
 
 def row_marks(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, RowMark]:
-    """The marks on the rows of a table of a run, by place in its file; what is no mark of such a row is left out."""
+    """Return the marks of a run's table by file position; invalid ones are skipped."""
     rows = connection.execute(
         "SELECT row, is_starred, substr(comment, 1, ?) AS comment FROM row_marks WHERE run = ? AND name = ? ORDER BY row LIMIT ?",
         (MAXIMUM_COMMENT, run_id, table, MAXIMUM_MARKS),
@@ -50,11 +50,12 @@ def row_marks(connection: sqlite3.Connection, run_id: str, table: str, n_rows: i
 
 
 def set_row_mark(connection: sqlite3.Connection, run_id: str, table: str, row: int, mark: RowMark) -> None:
-    """Put a mark on a row in place of what it had; an empty one takes it away.
+    """Replace the mark of a row; an empty one removes it.
 
     Raises
     ------
-    ParameterError : the comment is too long, or the table has too many marks.
+    ParameterError
+        The comment is too long, or the table has too many marks.
     """
     comment = one_line(mark.comment)
     if len(comment) > MAXIMUM_COMMENT:

@@ -1,4 +1,4 @@
-"""One run while it is being done: it collects result files, which its project registers all at once."""
+"""Collection of a run's result files, which its project registers all at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROW_GROUP = 1 << 17
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A result that is on the disk and not yet registered; `rows` None where it is not a table."""
+    """A result on disk that is not yet registered; `rows` is None unless it is a table."""
 
     name: str
     path: Path
@@ -33,7 +33,7 @@ class WrittenFile:
 
 
 class TableWriter:
-    """A table that is written piece by piece, so that it never stands in memory as a whole."""
+    """Writer of a table in chunks, so that it is never in memory as a whole."""
 
     def __init__(self, write: Callable[[pa.RecordBatch | pa.Table], None]) -> None:
         self._write = write
@@ -46,9 +46,9 @@ class TableWriter:
 
 
 class Run:
-    """A run that is being done; made by `Project.run`.
+    """A run in progress; made by `Project.run`.
 
-    Everything written stands in the run's folder and is not a result before the block of `Project.run` has ended well.
+    Files in the run's folder become results when the block of `Project.run` succeeds.
     """
 
     def __init__(self, run_id: str, folder: Path, device: str, log: Callable[[str, str], None]) -> None:
@@ -67,18 +67,20 @@ class Run:
         return tuple(self._written.values())
 
     def log(self, level: str, text: str) -> None:
-        """Add a line to the run's log, kept whatever becomes of the run. `level`: ``info``, ``warning`` or ``error``."""
+        """Add a line to the run's log, whatever its outcome. `level`: ``info``, ``warning`` or ``error``."""
         self._log(level, text)
 
     def write_table(self, name: str, table: pa.Table | pa.RecordBatchReader, rows_per_group: int = ROW_GROUP) -> Path:
-        """Write an Arrow table, or the batches of a reader, as ``NAME.parquet``; its path.
+        """Write an Arrow table, or the batches of a reader, as ``NAME.parquet`` and return its path.
 
-        A reader of single rows decodes `rows_per_group` of them: few where rows are long and wanted one at a time.
+        Reading a single row decodes `rows_per_group` rows: use few for long rows read one by one.
 
         Raises
         ------
-        ParameterError : the name is not one, or was written before.
-        StorageError : the disk refused.
+        ParameterError
+            The name is invalid or already used.
+        StorageError
+            Writing failed.
         """
         with self.table_writer(name, table.schema, rows_per_group) as writer:
             if hasattr(table, "read_next_batch"):
@@ -90,12 +92,14 @@ class Run:
 
     @contextmanager
     def table_writer(self, name: str, schema: pa.Schema, rows_per_group: int = ROW_GROUP) -> Iterator[TableWriter]:
-        """Write ``NAME.parquet`` piece by piece; the table counts as written when the block ends well.
+        """Write ``NAME.parquet`` in chunks; the table counts as written if the block succeeds.
 
         Raises
         ------
-        ParameterError : the name is not one, or was written before.
-        StorageError : the disk refused.
+        ParameterError
+            The name is invalid or already used.
+        StorageError
+            Writing failed.
         """
         path = self._new_path(name, ".parquet")
         with atomic_path(path) as temporary:
@@ -111,8 +115,10 @@ class Run:
 
         Raises
         ------
-        ParameterError : the name is not one, or was written before.
-        StorageError : the disk refused.
+        ParameterError
+            The name is not one, or was written before.
+        StorageError
+            Writing failed.
         """
         path = self._new_path(name, ".json")
         with atomic_file(path) as file:
@@ -132,7 +138,7 @@ class Run:
 
 
 def _text_columns(schema: pa.Schema) -> list[str]:
-    """Columns of texts and of lists of texts, as Parquet names them: a dictionary of numbers, which seldom recur, costs time and room."""
+    """Return text columns, also in lists, as Parquet names them; dictionaries of numbers, which rarely repeat, waste time and space."""
     lists = (pa.list_(pa.string()), pa.large_list(pa.string()))
     texts = [column.name for column in schema if column.type == pa.string()]
     return texts + [f"{column.name}.list.element" for column in schema if column.type in lists]

@@ -1,7 +1,6 @@
-"""What people add to runs: a title, a note, and that a run is deleted.
+"""User data of runs: title, note and deletion.
 
-A deleted run is not listed any more, and all of it is kept as long as the process lives that deleted it, which can take that back. What
-nobody can take back is removed by the next sweep.
+A deleted run is no longer listed, but stored until the process that deleted it ends, which can restore it. The next sweep then removes it.
 """
 
 from __future__ import annotations
@@ -16,23 +15,23 @@ from proteoscope.engine.project.locks import ProcessIdentity
 __all__ = ["LISTED", "MAXIMUM_NOTE", "MAXIMUM_TITLE", "RunNote", "deleted_for_good", "forget_run", "run_note", "set_note"]
 
 MAXIMUM_TITLE, MAXIMUM_NOTE = 200, 20_000
-"""Letters."""
+"""Maximum lengths in characters."""
 LISTED = "runs.id NOT IN (SELECT run FROM deleted_runs)"
 """SQL: that a run is not deleted."""
 _LOST_AFTER_DAYS = 1.0
-"""A run that was deleted on another machine, of whose processes nothing is known here, is kept so long."""
+"""Time after which a run deleted on another machine, whose processes are unknown here, is removed."""
 
 
 @dataclass(frozen=True)
 class RunNote:
-    """What somebody wrote of a run; empty where nobody did."""
+    """Title and note of a run; may be ''."""
 
     title: str = ""
     note: str = ""
 
 
 def run_note(connection: sqlite3.Connection, run_id: str) -> RunNote:
-    """What was written of a run; what a stranger's database has besides texts, or beyond their lengths, is left out."""
+    """Return the note of a run without invalid or overlong texts, as an untrusted database may have."""
     row = connection.execute(
         "SELECT substr(title, 1, ?) AS title, substr(note, 1, ?) AS note FROM run_notes WHERE run = ?",
         (MAXIMUM_TITLE, MAXIMUM_NOTE, run_id),
@@ -58,7 +57,8 @@ def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None
 
     Raises
     ------
-    ParameterError : a text is too long.
+    ParameterError
+        A text is too long.
     """
     title, lines = _one_line(note.title), _lines(note.note)
     for name, text, most in (("title", title, MAXIMUM_TITLE), ("note", lines, MAXIMUM_NOTE)):
@@ -68,7 +68,7 @@ def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None
 
 
 def deleted_for_good(connection: sqlite3.Connection) -> list[str]:
-    """Ids of runs that were deleted by processes that have ended, which nobody can bring back."""
+    """Return ids of runs deleted by processes that have ended, which cannot be restored."""
     rows = connection.execute(
         "SELECT run, host, pid, process_started, julianday('now') - julianday(deleted) AS days FROM deleted_runs"
     ).fetchall()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from proteoscope import engine
-from proteoscope.engine import project as project_package
 from proteoscope.engine import quantification
-from proteoscope.engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from proteoscope.engine.entry import IDENTIFICATION_INPUT, IDENTIFICATION_TABLES, Demo, Export, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -31,12 +30,7 @@ brings the identification that it goes on from, and adds the spectra that resemb
 def _run(request: SearchRequest, progress: Progress) -> QuantificationSummary:
     folder = request.folder("report")
     summary = quantification.search.quantify(request, progress)
-    if folder is not None and summary.folder is not None and summary.run_id is not None:
-        project = project_package.Project.open(summary.folder)
-        for format in ("tsv", "matrix"):
-            QUANTIFICATION.export(project, ExportRequest(summary.run_id, format, folder), progress)
-        QUANTIFICATION.export(project, ExportRequest(summary.run_id, "mztab", folder / "quantification.mzTab"), progress)
-        QUANTIFICATION.write_pages(project, summary.run_id, folder, progress)
+    QUANTIFICATION.write_report(summary, folder, {"tsv": "", "matrix": "", "mztab": "quantification.mzTab"}, progress)
     return summary
 
 
@@ -52,19 +46,7 @@ QUANTIFICATION = Search(
     icon="quantify",
     parameters=lambda: quantification.parameters.QuantificationParameters,
     preset="label-free",
-    inputs=(
-        Input(
-            "project",
-            "Project",
-            "project",
-            "PROJECT",
-            "the folder of a project with identifications",
-            several=False,
-            wanted="a project with an identification",
-            one="project",
-            hint="the folder of a project",
-        ),
-    ),
+    inputs=(IDENTIFICATION_INPUT,),
     options=(
         Option("design", "Design", "table of the samples: file, sample, condition, replicate", metavar="FILE", editor="design"),
         Option("impurities", "Impurities", "table of the isotope impurities of the label's channels, in percent", metavar="FILE"),
@@ -80,7 +62,7 @@ QUANTIFICATION = Search(
     expecting=lambda: quantification.expecting.expected,
     tables=lambda: quantification.tables.RESULT_TABLES,
     stored=lambda: quantification.tables.STORED,
-    goes_on_from={"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))},
+    goes_on_from=IDENTIFICATION_TABLES,
     exports=(
         Export("tsv", "Tables, tab-separated", lambda: quantification.exporting.export_tables),
         Export("matrix", "Quantities with a column for each sample, tab-separated", lambda: quantification.exporting.export_matrix),

@@ -24,7 +24,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.tables import ION_TRACES, PEPTIDOFORMS, PROTEINS, REPORTER_IONS, SAMPLES
-from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.arrow import in_one, or_null
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import TRIMMED, header_line, separated_lines, write_lines
 from proteoscope.engine.shared_names import distinct_names
@@ -196,7 +196,7 @@ def _section(
     for name, value in texts.items():
         table[name] = pa.nulls(n, pa.string()) if value is None else value
     for name, values in numbers.items():
-        table[name] = pa.array(values, mask=np.isnan(values))
+        table[name] = or_null(values)
     columns = [Column(name, saved_null="null", is_own_text=True) for name in (head, *texts)]
     columns += [Column(name, saved=".8g", kind="number", saved_null="null") for name in numbers]
     return pa.table(table), tuple(columns)

@@ -17,7 +17,7 @@ __all__ = ["check_bam", "write_bam"]
 
 _RECORDS_BETWEEN_LOOKS = 4096
 _LONGEST_OF_BAI = 1 << 29
-"""Letters of a text; places beyond it fit into the index of the other kind alone."""
+"""Maximum reference length of the BAI index; longer ones need CSI."""
 
 
 def check_bam() -> None:
@@ -25,7 +25,8 @@ def check_bam() -> None:
 
     Raises
     ------
-    ParameterError : says how to install it.
+    ParameterError
+        Says how to install it.
     """
     if find_spec("pysam") is None:
         raise ParameterError("BAM is written with pysam, which is not installed; pip install pysam does, or write SAM")
@@ -34,13 +35,18 @@ def check_bam() -> None:
 def write_bam(
     out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, is_sorted: bool = False, threads: int = 1
 ) -> None:
-    """Write rows of the table ``alignments`` as `write_sam` does, and pack them; `is_sorted` ones get an index beside them.
+    """Write rows of the table ``alignments`` as `write_sam` does, compressed; sorted ones get an index.
 
     The index is ``.bai``, or ``.csi`` where a text is longer than 512 million letters. The SAM lies beside `out` until it is packed.
 
     Raises
     ------
-    ParameterError : pysam is not installed. StorageError : the disk refused. Cancelled : the user asked to stop.
+    ParameterError
+        Pysam is not installed.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
     """
     check_bam()
     import pysam  # optional: installed with the extra "bam"

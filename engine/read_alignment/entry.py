@@ -44,7 +44,7 @@ def _alignments(name: str, title: str, *endings: str) -> Export:
 READ_ALIGNMENT = Search(
     kind="reads",
     name="read alignment",
-    question="Where do my reads belong?",
+    question="Where do my reads align?",
     manual="reads",
     purpose="Align reads with a bounded number of gaps",
     description="Align every read with every reference, pair by pair, or each read where it belongs, with at most so many gaps, exactly.",

@@ -1,4 +1,4 @@
-"""What a read alignment takes, told by its request."""
+"""Expected workload of a read alignment, from its request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAIRS_OF_PLAN = 1 << 17
 
 
 def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> ExpectedWork:
-    """So many pairs of a text and a pattern of these lengths."""
+    """Return the workload of aligning pairs of given lengths."""
     one, other = (np.array([max(1, round(length))], np.int64) for length in (text, pattern))
     of_text = reached(one, other, rules)
 

@@ -29,11 +29,12 @@ _SORTED = "sorted-"
 
 
 def check_format(name: str, *, is_sorted: bool = False) -> None:
-    """Refuse what is no format.
+    """Check a format name.
 
     Raises
     ------
-    ParameterError : there is none of this name, or it cannot be sorted, or what it is written with is not installed.
+    ParameterError
+        There is none of this name, or it cannot be sorted, or what it is written with is not installed.
     """
     if name not in _FORMATS:
         raise ParameterError(f"there is no format '{name:.40}'; expected {', '.join(_FORMATS)}")
@@ -54,11 +55,14 @@ def write_as(
     spreadsheet_safe: bool = False,
     threads: int = 1,
 ) -> None:
-    """Write rows of the table ``alignments``, pattern by pattern, in the format of this name; `is_sorted`: by place.
+    """Write rows of the table ``alignments``, read by read, in a named format; `is_sorted` sorts by position.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
     """
     if name == "tsv":
         write_alignments(out, tables, progress, spreadsheet_safe=spreadsheet_safe, threads=threads)
@@ -70,7 +74,7 @@ def write_as(
 
 
 def export_alignments(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the alignments of a run as the run itself would have; see `proteoscope.engine.entry.Search.export`."""
+    """Export the alignments of a run as the run itself writes them; see `proteoscope.engine.entry.Search.export`."""
     check_format(request.format)
     progress.stage(
         "Exporting alignments", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "alignments")
@@ -91,7 +95,7 @@ _NOTHING = Aligned(np.empty(0, np.uint8), None, np.zeros(1, np.int64), Texts.of(
 
 
 def _aligned(project: Project, run: str, spool: Path) -> Aligned:
-    """The patterns and texts of a run; what is large is mapped from nameless files in the folder `spool`."""
+    """Return the reads and references of a run; large ones are mapped from unnamed files in the folder `spool`."""
     names = ("letters", "qualities")
     columns, lengths = [GrowingColumn(np.uint8, spool) for _ in names], [GrowingColumn(np.int64) for _ in names]
     with stored_table(project, run, PATTERNS, names, verify=False) as source:
@@ -112,14 +116,14 @@ def _aligned(project: Project, run: str, spool: Path) -> Aligned:
 
 
 def _texts(column: pa.ChunkedArray) -> Texts:
-    """A column of texts, from the first letter on."""
+    """Return a column of texts with offsets from 0."""
     parts = [Texts.of_arrow(chunk) for chunk in column.chunks]
     lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)]
     return Texts(np.concatenate([np.zeros(0, np.uint8), *(part.own for part in parts)]), offsets_of(np.concatenate(lengths)))
 
 
 def _of_patterns(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile) -> Iterator[pa.Table]:
-    """The tables, whose rows come pattern by pattern, and are as long as the patterns and texts that they belong to."""
+    """Check that rows come read by read and that lengths match the reads and references."""
     before = 0
     for table in tables:
         if len(table):

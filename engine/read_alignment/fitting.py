@@ -1,4 +1,4 @@
-"""What suits the sequences that are given to a read alignment, and what does not fit, before anything is read whole."""
+"""Preset suggestions and warnings for the inputs of a read alignment, before they are read whole."""
 
 from __future__ import annotations
 
@@ -20,29 +20,31 @@ _NAMES_A_PLACE = {"mode", "strands", "places", "recurrence", "seed_length"}
 
 
 def are_far_longer(n_text_letters: int, n_read_letters: float) -> bool:
-    """Whether texts are so much longer than a read that its place is looked for: 20,000 letters, and a hundred for each of the read's."""
+    """Return True if references are long enough for mapping: 20,000 bases and a hundred times the reads."""
     return n_text_letters >= max(_MINIMUM_LETTERS, _MINIMUM_TIMES * n_read_letters)
 
 
 def are_exchanged(
     n_text_letters: int, n_texts: int, n_read_letters: int, n_reads: int, *, texts_have_qualities: bool, reads_do: bool
 ) -> bool:
-    """Whether what stands as the reference looks like reads, and the reads like their reference: reads alone have qualities, and are far
-    shorter than what they are of."""
+    """Return True if reads and reference seem exchanged: only the latter has qualities, and its sequences are far shorter."""
     if texts_have_qualities != reads_do:
         return texts_have_qualities
     return n_texts > 0 and n_reads > 0 and n_texts > n_reads and are_far_longer(n_read_letters, n_text_letters / n_texts)
 
 
 def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
-    """Return the preset for these files, or '' for the usual one.
+    """Return the preset for these files, or '' for the default.
 
-    Nucleotides with qualities, with mates, or far shorter than the references are mapped. References whose letters are not known before
-    their entries are parsed (GenBank, EMBL) may be nucleotides; the search refuses proteins.
+    Nucleotides with qualities, with mates, or far shorter than the references are mapped. References in formats that are not parsed yet
+    (GenBank, EMBL) may be nucleotides; the search rejects proteins.
 
     Parameters
     ----------
-    contents, options : by the names of inputs and options. given : parameters that somebody has chosen by hand.
+    contents, options
+        By the names of inputs and options.
+    given
+        Parameters set by the user.
     """
     texts, patterns = contents.get("texts"), contents.get("patterns")
     if patterns is None or options.get("pairs") or _NAMES_A_PLACE.intersection(given):

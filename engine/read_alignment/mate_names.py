@@ -27,7 +27,7 @@ _TAGS = [tag.encode() for mark in _SEPARATORS for pair in _PAIRS for tag in (mar
 _TAG_CODES = np.array([int.from_bytes(tag) for tag in _TAGS], np.int64)
 _IS_SEPARATOR = np.isin(np.arange(256), np.frombuffer(_SEPARATORS.encode(), np.uint8))
 _NO_TAG, _WITH_SLASH = -1, 2 * len(_PAIRS)
-"""Number of a name without a tag; numbers below the second are of tags with a slash, which numbered reads do not have at their end."""
+"""Numbers of names without a tag, and of the first tag without a slash; numbered reads do not end with slash tags."""
 _NAMES_OF_PIECE = 1 << 16
 _NAMES_INSPECTED = 1 << 16
 """Names at the beginning of a file that decide which tags interleaved mates have."""
@@ -107,7 +107,7 @@ def _kind_of_tags(one: int, other: int) -> int:
 
 
 def _pieces(names: Texts) -> Iterator[Texts]:
-    """Yield names in pieces, and return their pages."""
+    """Yield names in chunks, releasing their pages."""
     for first in range(0, len(names), _NAMES_OF_PIECE):
         yield names[first : first + _NAMES_OF_PIECE]
         release_pages(names.letters)

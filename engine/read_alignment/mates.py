@@ -18,11 +18,11 @@ _DEFAULT_MOST = 1000
 _MAXIMUM_LEARNT = 100_000
 _SPREADS = 3  # distances between quartiles, beyond them: 4.7 standard deviations from the mean of a normal distribution
 _DIFFERENCES_OF_PAIR = 4
-"""So many letters that differ weighs a pair whose reads lie as those of one fragment do."""
+"""Weight of a proper pair, in mismatches."""
 
 
 class Inserts(NamedTuple):
-    """How long fragments are, from the first letter of one read to the last of the other: `least` to `most` letters, by `pairs` pairs."""
+    """Range of fragment lengths between the outer ends of both reads: `least` to `most` bases, from `pairs` pairs."""
 
     least: int
     most: int
@@ -35,12 +35,12 @@ class Inserts(NamedTuple):
         return f"Mates belong together from {self.least:,} to {self.most:,} letters, {learnt}"
 
     def hold(self, lengths: NDArray[np.int64], tolerance: int = 0) -> NDArray[np.bool_]:
-        """Which fragments are so long."""
+        """Return True for fragment lengths within the range."""
         return (lengths >= self.least - tolerance) & (lengths <= self.most + tolerance)
 
 
 def learnt_inserts(rows: AlignmentRows) -> Inserts:
-    """How long fragments are, from pairs of which both reads are placed well: the quartiles, and three times their distance beyond."""
+    """Return the fragment lengths of well-mapped pairs: quartiles extended by three times their distance."""
     found, quality = rows.found, rows.mapping_quality
     assert quality is not None
     one, other = slice(0, None, 2), slice(1, None, 2)
@@ -55,7 +55,7 @@ def learnt_inserts(rows: AlignmentRows) -> Inserts:
 
 
 def _fragments(found: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(pairs,) from the first letter of the forward read to the last of the reverse one; both are on one text."""
+    """Return (pairs,) lengths from the start of the forward to the end of the reverse read; both are on one reference."""
     start, end = found.text_start.astype(np.int64), found.text_end.astype(np.int64)
     forward_start = np.where(is_reverse[0::2], start[1::2], start[0::2])
     return np.where(is_reverse[0::2], end[0::2], end[1::2]) - forward_start
@@ -64,7 +64,7 @@ def _fragments(found: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.i
 def proper_pairs(
     text_of: NDArray[np.int64], found: Alignments, is_reverse: NDArray[np.bool_], inserts: Inserts | None
 ) -> NDArray[np.bool_]:
-    """Which reads lie with their mates as two ends of one fragment."""
+    """Return True for reads that are properly paired."""
     one, other = slice(0, None, 2), slice(1, None, 2)
     if inserts is None:
         return np.zeros(len(text_of), np.bool_)
@@ -83,12 +83,16 @@ def _first_of(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
 def rescue_windows(
     places: CandidatePlaces, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: Inserts, tolerance: int
 ) -> CandidatePlaces:
-    """Where reads would have to be to belong to the first place of their mates, unless they have a place there already.
+    """Return windows in which reads would be properly paired with their mate's first position, unless they have one there.
 
     Parameters
     ----------
-    places : of reads 2 i and 2 i + 1, which are mates, read by read, the one with most votes first. lengths : (reads,) letters.
-    tolerance : in letters.
+    places
+        Of reads 2 i and 2 i + 1, which are mates, read by read, most votes first.
+    lengths
+        (reads,) bases.
+    tolerance
+        Bases.
     """
     n = len(lengths)
     first = _first_of(places, n)
@@ -124,10 +128,10 @@ def joint_choice(
     difference: int,
     tolerance: int,
 ) -> BestPlaces:
-    """Of each pair the two places that are best together: by the sum of the scores, and more where they lie as of one fragment.
+    """Choose the best pair of positions for mates by the sum of scores, with a bonus for proper pairs.
 
-    See `proteoscope.engine.read_alignment.places.best_places`. A read whose mate has no place is chosen for alone. Leads are those of the
-    sums.
+    See `proteoscope.engine.read_alignment.places.best_places`. A read whose mate has no position is chosen separately. Leads are
+    those of the sums.
     """
     n = len(lengths)
     first = _first_of(places, n)

@@ -1,4 +1,4 @@
-"""Every pattern with every text, or the i-th with the i-th: plan and score, in rounds."""
+"""Alignment of each read with each reference, or the i-th with the i-th: planning and scoring in rounds."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ class PairingPlan:
 
     Attributes
     ----------
-    are_pairs : the i-th pattern with the i-th text only, else every pattern with every text, one after the other.
-    strands : of the patterns; both with `is_of_both`, when the better of a pattern and its reverse complement is reported.
+    are_pairs
+        The i-th pattern with the i-th text only, else every pattern with every text, one after the other.
+    strands
+        Of the patterns; both with `is_of_both`, when the better of a pattern and its reverse complement is reported.
     """
 
     texts: NamedSequences
@@ -41,7 +43,7 @@ class PairingPlan:
 
     @contextmanager
     def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
-        """Open the function that scores rounds; texts and patterns are on the devices as long as the block lasts."""
+        """Open a function that scores rounds; references and reads stay on the devices during the block."""
         with Executor(resources).session(work_of(self.texts.sequences, self.strands, self.rules)) as session:
             yield lambda first, last: _score(self, session, resources, first, last)
 
@@ -65,7 +67,8 @@ def _score(plan: PairingPlan, session: Session, resources: Resources, first: int
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     texts, patterns, numbers = plan.texts, plan.patterns, np.arange(first, last)
     text_of, pattern_of = (numbers, numbers) if plan.are_pairs else (numbers % len(texts), numbers // len(texts))

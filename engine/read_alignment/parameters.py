@@ -20,7 +20,7 @@ _MAXIMUM_SCORE = 1_000_000
 
 
 class ReadAlignmentParameters(SearchParameters):
-    """All that decides the alignments, besides the references and the reads."""
+    """Parameters that, with references and reads, determine the alignments."""
 
     maximum_gaps: int = parameter(
         2,

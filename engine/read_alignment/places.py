@@ -14,10 +14,18 @@ _QUALITY_OF_DIFFERENCE, _QUALITY_OF_VOTE = 20, 10
 
 
 class CandidatePlaces(NamedTuple):
-    """Candidate places of the reads of a round, all (candidates,) int64.
+    """Candidate positions of the reads of a round, all (candidates,) int64.
 
-    `read`: number within the round. `is_other`: 1 where the reverse complement is placed. `text`, `begin`, `end`: the window. `votes`:
-    minimisers that tell it.
+    Attributes
+    ----------
+    read
+        Number within the round.
+    is_other
+        1 for the reverse complement.
+    text, begin, end
+        Window in a reference.
+    votes
+        Number of supporting minimisers.
     """
 
     read: NDArray[np.int64]
@@ -28,11 +36,11 @@ class CandidatePlaces(NamedTuple):
     votes: NDArray[np.int64]
 
     def some(self, chosen: NDArray[Any]) -> CandidatePlaces:
-        """Some of them."""
+        """Return selected candidates."""
         return CandidatePlaces(*(column[chosen] for column in self))
 
     def joined(self, more: CandidatePlaces) -> CandidatePlaces:
-        """These and more of them, read by read."""
+        """Merge candidates read by read."""
         if not len(more.read):
             return self
         every = CandidatePlaces(*map(np.concatenate, zip(self, more, strict=True)))
@@ -40,10 +48,16 @@ class CandidatePlaces(NamedTuple):
 
 
 class BestPlaces(NamedTuple):
-    """The best places of some reads.
+    """Best positions of reads.
 
-    `read`, `place`: numbers of the reads and of their places. `lead`: of the score before the best at another place, -1 where there is
-    none. `rivals`: other places.
+    Attributes
+    ----------
+    read, place
+        Indices of reads and of their candidates.
+    lead
+        Score lead over the best other position, -1 without one.
+    rivals
+        Number of other positions.
     """
 
     read: NDArray[np.int64]
@@ -55,17 +69,22 @@ class BestPlaces(NamedTuple):
 def are_elsewhere(
     places: CandidatePlaces, ends: NDArray[np.int64], lengths: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Whether candidates are at another place than others of the same read: alignments that end within half a read are at one place."""
+    """Return True for candidates at different positions of a read; alignments that end within half a read are at one position."""
     is_near = np.abs(ends[one] - ends[other]) * 2 < lengths[places.read[one]]
     return (places.text[one] != places.text[other]) | (places.is_other[one] != places.is_other[other]) | ~is_near
 
 
 def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:
-    """Of each read the place with the best score; of several the first text, then the first that ends, then the + strand.
+    """Return the position of each read with the best score; ties prefer the first reference, the first end, then the + strand.
 
     Parameters
     ----------
-    places : read by read. scores, ends : of the alignment in each window, its end on the text. lengths : (reads,) letters of each.
+    places
+        Read by read.
+    scores, ends
+        Score of the alignment in each window, and its end in the reference.
+    lengths
+        (reads,) bases.
     """
     order = np.lexsort((places.is_other, ends, places.text, -scores.astype(np.int64), places.read))
     reads, starts = np.unique(places.read[order], return_index=True)
@@ -83,15 +102,21 @@ def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArra
 
 
 def mapping_qualities(lead: NDArray[np.int64], rivals: NDArray[np.int64], votes: NDArray[np.int64], difference: int) -> NDArray[np.int32]:
-    """How sure the places are, as -10 log10 of the chance that they are wrong, 0 to 60.
+    """Return mapping qualities, -10 log10 of the probability of a wrong position, 0 to 60.
 
-    It is the least of 60, 10 for each minimiser that tells the place, and 20 for each letter that would have to be another to be as good at
-    another place, less 10 log10 of the number of other places; 0 where another is as good.
+    It is the least of 60, 10 per supporting minimiser, and 20 per mismatch that would make another position as good, minus 10 log10 of the
+    number of other positions; 0 for equally good positions.
 
     Parameters
     ----------
-    lead : of the score before the best at another place, -1 where there is none. rivals : other places. votes : minimisers that tell it.
-    difference : what one letter changes in the score.
+    lead
+        Score lead over the best other position, -1 without one.
+    rivals
+        Number of other positions.
+    votes
+        Number of supporting minimisers.
+    difference
+        Score change of one base.
 
     >>> mapping_qualities(np.array([-1, -1, 0, 5, 5]), np.array([0, 0, 1, 1, 3]), np.array([9, 2, 9, 9, 9]), 5).tolist()
     [60, 20, 0, 20, 15]

@@ -41,9 +41,9 @@ _CODES = np.array([LETTERS.index(letter) for letter in "ACGT"])
 
 
 def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
-    """Whether places are looked for: where it is asked, or left to the program and the texts are nucleotides and far longer than the reads.
+    """Return True if reads are mapped: on request, or by default for nucleotide references far longer than the reads.
 
-    Mode prefix and pairs name the place already.
+    Mode prefix and pairs fix the position.
     """
     if parameters.places != "auto":
         return parameters.places == "seeds"
@@ -53,11 +53,12 @@ def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: 
 
 
 def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, threads: int, progress: Progress) -> MinimiserIndex:
-    """The minimisers of texts.
+    """Return the minimisers of references.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
     """
     k, w, known, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
     starts, lengths = texts.sequences.offsets[:-1], texts.lengths
@@ -90,8 +91,12 @@ class MappingPlan:
 
     Attributes
     ----------
-    index : of the texts. rules : what an alignment may be, and what it scores; mode WITHIN or LOCAL.
-    inserts : lengths of fragments, None without mates.
+    index
+        Of the texts.
+    rules
+        What an alignment may be, and what it scores; mode WITHIN or LOCAL.
+    inserts
+        Lengths of fragments, None without mates.
     """
 
     texts: NamedSequences
@@ -103,13 +108,13 @@ class MappingPlan:
 
     @property
     def difference(self) -> int:
-        """Difference of the score by one letter that is paired otherwise, at least 1."""
+        """Score change of one mismatched base, at least 1."""
         matrix = self.rules.matrix[np.ix_(_CODES, _CODES)]
         return max(1, int(matrix.max() - matrix.min()))
 
     @contextmanager
     def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
-        """Open the function that scores rounds; nothing is held between two of them."""
+        """Open a function that scores rounds without shared state."""
         yield lambda first, last: score_reads(self, resources, first, last)
 
     def rounds(self) -> Iterator[tuple[int, int]]:
@@ -128,7 +133,8 @@ def with_inserts(plan: MappingPlan, resources: Resources) -> MappingPlan:
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     parameters = plan.parameters
     if parameters.maximum_insert:
@@ -144,7 +150,8 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     reads = Sequences(plan.patterns.sequences.codes, plan.patterns.sequences.offsets[first : last + 1])
     strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
@@ -244,10 +251,10 @@ def _traced(
     candidates: CandidatePlaces,
     chosen: NDArray[np.int64],
 ) -> tuple[Alignments, NDArray[np.int64]]:
-    """Return the alignments of the chosen candidates, and those of them that the devices aligned.
+    """Return the alignments of chosen candidates, and those computed by the devices.
 
-    Most reads need no gap, and comparing letters often shows that none is better. Without GPUs, the CPU then aligns near the
-    diagonals, where that shows the same. The others go to the devices.
+    Most reads need no gap, which comparing bases often proves. Without GPUs, the CPU then aligns near the diagonal where that is provably
+    optimal. The others go to the devices.
     """
     slacks = () if resources.has_cards else _SLACKS
     lengths = np.diff(strands.offsets)

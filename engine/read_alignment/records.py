@@ -49,13 +49,16 @@ _NOWHERE = np.int64(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True)
 class Aligned:
-    """Sequences that the rows are of, as the tables ``patterns`` and ``texts`` have it.
+    """Sequences of the rows, as in the tables ``patterns`` and ``texts``.
 
     Attributes
     ----------
-    letters, qualities : one byte a letter, of all patterns, may be mapped from files; None where they have no qualities. Letters may be any
-        numbers, which `alphabet` makes ASCII. offsets : (patterns + 1,) int64 into both.
-    text_names, text_lengths : of the texts.
+    letters, qualities
+        One byte per base of all reads, may be mapped from files; qualities may be None. `alphabet` converts codes to ASCII.
+    offsets
+        (patterns + 1,) int64 into both.
+    text_names, text_lengths
+        Of the references.
     """
 
     letters: NDArray[Any]
@@ -67,7 +70,7 @@ class Aligned:
 
     @classmethod
     def of(cls, texts: NamedSequences, patterns: NamedSequences) -> Aligned:
-        """The same of what was read."""
+        """Create from read sequences."""
         codes, offsets = patterns.sequences
         return cls(codes, patterns.qualities, offsets, texts.names, texts.lengths, ALPHABET)
 
@@ -75,19 +78,24 @@ class Aligned:
 def write_sam(
     out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, is_sorted: bool = False, threads: int = 1
 ) -> None:
-    """Write rows of the table ``alignments``, which come pattern by pattern, as SAM.
+    """Write rows of the table ``alignments``, which come read by read, as SAM.
 
-    Of several alignments of a pattern the first with the best score is its primary one; a pattern without any has one record without a
-    place. A name ends before the first blank; characters that SAM does not allow are escaped, as ``%40``. A ``*`` of a protein becomes X.
+    The first alignment of a read with the best score is primary; a read without alignments has one unmapped record. Names end before the
+    first blank; characters invalid in SAM are escaped, as ``%40``. A ``*`` in a protein becomes X.
 
     Parameters
     ----------
-    is_sorted : records are sorted by their place; those without one come last. They then lie in a file beside `out` until they are sorted.
-    threads : that make lines at a time.
+    is_sorted
+        Sort records by position, unmapped ones last, using a temporary file next to `out`.
+    threads
+        Number of formatting threads.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
     """
     numbers = np.arange(len(aligned.text_names))
     names = SamNames()
@@ -117,11 +125,14 @@ def _count_names(n: int) -> str:
 
 
 def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, threads: int = 1) -> None:
-    """Write rows of the table ``alignments`` that have an alignment as PAF, with the tags NM, AS and cg.
+    """Write aligned rows of the table ``alignments`` as PAF with tags NM, AS and cg.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
     """
 
     def lines(piece: pa.Table) -> bytes:
@@ -131,7 +142,7 @@ def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress:
 
 
 def _whole_patterns(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables none of which ends within the rows of a pattern, or of a pair of mates."""
+    """Yield the rows in tables that never split a read or a pair of mates."""
     carried: pa.Table | None = None
     for table in tables:
         rows = table if carried is None else pa.concat_tables([carried, table])
@@ -144,7 +155,7 @@ def _whole_patterns(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _starts(rows: pa.Table) -> NDArray[np.int64]:
-    """Where the rows of each pattern, or pair of mates, begin."""
+    """Return the first row of each read or pair of mates."""
     groups = rows["pattern_row"].to_numpy()
     if len(rows) and rows["mate"][0].is_valid:
         groups = groups // 2
@@ -176,7 +187,7 @@ def _is_reverse(piece: pa.Table) -> NDArray[np.bool_]:
 
 
 def _is_none(piece: pa.Table) -> NDArray[np.bool_]:
-    """Which rows have no place in the text: without an alignment, or with one that has no letter of the text."""
+    """Return True for unmapped rows: without an alignment, or with one without a reference base."""
     return np.asarray(piece["score"].is_null().to_numpy(), np.bool_) | (_numbers(piece, "text_end") < _numbers(piece, "text_start"))
 
 
@@ -224,7 +235,7 @@ class _SamLines:
         self._shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
 
     def _sequences(self, first: int, last: int) -> SamSequences:
-        """Letters and qualities of the patterns `first:last`, whose pages are given back."""
+        """Return bases and qualities of reads `first:last`, releasing their pages."""
         offsets = self._aligned.offsets[first : last + 1]
         begin, end = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
         letters = self._alphabet[self._aligned.letters[begin:end]]
@@ -266,7 +277,7 @@ class _SamLines:
 
 
 def _tags(piece: pa.Table, is_none: NDArray[np.bool_]) -> Texts:
-    """Of each record: letters that differ or are alone, the score, and the text's letters where they differ; nothing without a place."""
+    """Return the tags of each record: NM, AS and MD; empty for unmapped ones."""
     columns = {name: pa.compute.fill_null(piece[name], "").combine_chunks() for name in ("cigar", "md")}
     edits = pa.compute.cast(pa.array(letters_of_cigars(columns["cigar"], "XID")), pa.string())
     scores = pa.compute.cast(pa.compute.fill_null(piece["score"], 0), pa.string()).combine_chunks()
@@ -280,7 +291,7 @@ def lines_of_patterns(rows: pa.Table, aligned: Aligned) -> bytes:
 
 
 def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
-    """Of whole patterns the rows that become records, and which of these are primary: each pattern has one of them."""
+    """Return the rows of whole reads that become records, and True for the primary one of each read."""
     patterns, is_none = _numbers(rows, "pattern_row"), _is_none(rows)
     scores = np.where(is_none, np.iinfo(np.int64).min, _numbers(rows, "score"))
     starts = np.flatnonzero(np.diff(patterns, prepend=-1))
@@ -295,7 +306,7 @@ def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
 
 
 def _mate_flags(piece: pa.Table, is_none: NDArray[np.bool_], is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Flags that reads of pairs have besides."""
+    """Return the additional flags of paired reads."""
     other = np.arange(len(piece)) ^ 1
     is_proper = np.asarray(pa.compute.fill_null(piece["is_proper_pair"], False).to_numpy(), np.bool_)
     first = _numbers(piece, "mate") == 1
@@ -306,7 +317,7 @@ def _mate_flags(piece: pa.Table, is_none: NDArray[np.bool_], is_reverse: NDArray
 def _fill_mates(
     places: NDArray[np.int64], text: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], is_none: NDArray[np.bool_]
 ) -> None:
-    """The columns of a mate's place and of the fragment's length. Of a read without a place the mate has the place of the other."""
+    """Fill mate position and fragment length; an unmapped read and its mapped mate share a position."""
     other = np.arange(len(text)) ^ 1
     places[:, 3] = np.where(is_none[other], text, text[other])
     places[:, 4] = np.where(is_none[other], start, start[other])
@@ -356,9 +367,9 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
 def _write_sorted(
     out: Path, header: bytes, pieces: Iterable[pa.Table], lines: Callable[[pa.Table], Any], progress: Progress, threads: int
 ) -> None:
-    """Write lines in the order of their keys: first into a file beside `out`, each piece in this order, then from there.
+    """Write lines by key: first into a sorted temporary file next to `out` per chunk, then merged.
 
-    So the lines of some part of `out` lie side by side in each piece, and little of that file is looked at for it.
+    Lines of a part of `out` are contiguous in each chunk, so that merging reads little of the file.
     """
     ends, keys = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
 

@@ -42,10 +42,18 @@ class AlignmentRows(NamedTuple):
 
     Attributes
     ----------
-    text_of, pattern_of : (n,) int64, numbers of the text, -1 where the pattern has no place, and of the pattern.
-    found : the alignments; places in the texts, and in the patterns or their reverse complements. is_reverse : (n,) which it is.
-    cigars : how they run along the text. mapping_quality : (n,) int32; None where no places were looked for. is_proper_pair : (n,) whether
-        both mates have places as reads of one fragment have; None where there are no mates.
+    text_of, pattern_of
+        (n,) int64, indices of the reference, -1 if unmapped, and of the read.
+    found
+        The alignments; positions in the references, and in the reads or their reverse complements.
+    is_reverse
+        (n,) True for reverse complements.
+    cigars
+        CIGARs along the reference.
+    mapping_quality
+        (n,) int32; None without mapping.
+    is_proper_pair
+        (n,) True for properly paired mates; None without mates.
     """
 
     text_of: NDArray[np.int64]
@@ -76,7 +84,8 @@ class AlignmentTotals:
 
     Attributes
     ----------
-    best_identity : (patterns,) float32, of each pattern with the text that it resembles most; -1 without an alignment.
+    best_identity : (patterns,) float32
+        Of each pattern with the text that it resembles most; -1 without an alignment.
     """
 
     best_identity: NDArray[np.float32]
@@ -101,7 +110,7 @@ RoundScorer = Callable[[int, int], ScoredRound]
 
 
 def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Of each pair the better alignment of both strands, the forward one where they score the same, and whether it is the reverse one."""
+    """Return the better alignment of both strands, forward for ties, and True for reverse ones."""
     is_reverse = reverse.score > forward.score
     chosen = [
         np.where(is_reverse[:, None] if one.ndim == 2 else is_reverse, other, one) for one, other in zip(forward, reverse, strict=True)
@@ -174,11 +183,14 @@ def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
 def write_alignments(
     out: Path, tables: Iterable[pa.Table], progress: Progress, *, spreadsheet_safe: bool = False, threads: int = 1
 ) -> None:
-    """Write rows as ``alignments.tsv``, as they come: a pair without an alignment has the score ``-inf`` and no places.
+    """Write rows as ``alignments.tsv`` in order; unaligned pairs have the score ``-inf`` and no positions.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
     """
     columns = ALIGNMENTS.saved_columns
     write_separated(out, tables, columns, progress, ROUNDED, spreadsheet_safe=spreadsheet_safe, threads=threads)

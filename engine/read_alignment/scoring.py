@@ -39,11 +39,12 @@ def work_of(texts: Sequences, patterns: Sequences, rules: GapRules) -> Work:
 
 
 def align_pairs(session: Session, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> Alignments:
-    """Alignments of pairs, given by the numbers of their texts and patterns.
+    """Align pairs given by the numbers of their references and reads.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
     """
     state = {"text": text_of, "pattern": pattern_of, "traces": traces}
     # The pairs are named, since a round has others than the one before: none has a device where it belongs.
@@ -51,8 +52,7 @@ def align_pairs(session: Session, text_of: NDArray[np.int64], pattern_of: NDArra
 
 
 def reached(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules) -> NDArray[np.int64]:
-    """Letters of texts of these lengths (n,) that an alignment with patterns of these can come to: from the beginning, more of them alone
-    would cost more than they can be worth."""
+    """Return the reference bases (n,) within reach of an alignment from the start; more would cost more than they can score."""
     if rules.mode != PREFIX or not rules.gap_extend:
         return texts
     return np.minimum(texts, patterns + (patterns * rules.maximum_gain + rules.maximum_loss(patterns)) // rules.gap_extend)
@@ -100,7 +100,7 @@ class TextsAgainstPatterns:
         return cells
 
     def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: `cells` on the processor; on a card nanoseconds of its plan."""
+        """Return the operations of `PredictableKind`: `cells` on the CPU, nanoseconds of the plan on a GPU."""
         texts, patterns = (np.diff(work.sources[name]["offsets"])[state[one]] for name, one in (("texts", "text"), ("patterns", "pattern")))
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         texts = reached(texts, patterns, rules)
@@ -116,18 +116,19 @@ class TextsAgainstPatterns:
 
         Raises
         ------
-        DeviceError : they do not fit there, or the scores do not fit into its numbers; the executor gives the pairs to others.
+        DeviceError
+            They do not fit there, or the scores do not fit into its numbers; the executor gives the pairs to others.
         """
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         texts, patterns = Sequences(**work.sources["texts"]), Sequences(**work.sources["patterns"])
         yield _Computation(twin(device, "gapsmis").ReadSearch(device, texts, patterns, rules), rules.maximum_gaps)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """No alignments."""
+        """Return an empty result."""
         return Alignments.none(n, work.settings["maximum_gaps"])._asdict()
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """By pair."""
+        """Merge results by pair."""
         by_item(into, first, end, rows)
 
 

@@ -46,15 +46,18 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
 
     Parameters
     ----------
-    request : inputs ``texts`` and ``patterns``, a FASTA or FASTQ file of nucleotides or proteins each, also gzipped;
-        `ReadAlignmentParameters`. `out` is a file for the alignments, in `format` (``tsv``, ``sam``, ``bam``, ``sorted-sam``,
-        ``sorted-bam`` or ``paf``); `project` one to which a run with its tables is added; None for none. Its options: ``sorted``, of
-        ``sam`` and ``bam``; ``pairs``, the i-th read is aligned only with the i-th reference; ``mates``, a file with the other read of
-        each fragment, in the same order.
+    request
+        Inputs ``texts`` and ``patterns``, a FASTA or FASTQ file of nucleotides or proteins each, also gzipped; `ReadAlignmentParameters`.
+        `out` is a file for the alignments, in `format` (``tsv``, ``sam``, ``bam``, ``sorted-sam``, ``sorted-bam`` or ``paf``); `project`
+        one to which a run with its tables is added; None for none. Its options: ``sorted``, of ``sam`` and ``bam``; ``pairs``, the i-th
+        read is aligned only with the i-th reference; ``mates``, a file with the other read of each fragment, in the same order.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, format = request.parameters_as(ReadAlignmentParameters), request.format or "tsv"
     is_sorted, pairs, mates = request.flag("sorted"), request.flag("pairs"), request.path("mates")
@@ -131,7 +134,7 @@ def _scored_tables(
     *,
     are_pairs: bool,
 ) -> Generator[pa.Table, None, None]:
-    """Yield the rows of each round, which the writers of tables ask for."""
+    """Yield the rows of each round to the writers of tables."""
     texts, patterns, _, has_places = sequences
     if has_places:
         run.progress.stage("Placing reads", len(patterns))

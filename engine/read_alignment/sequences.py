@@ -1,4 +1,4 @@
-"""Texts and patterns: which are nucleotides, their codes, what their letters score, and their reverse complements."""
+"""References and reads: sequence type, codes, substitution scores and reverse complements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.mate_names import find_mates, inspect_interleaving, other_names
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
-from proteoscope.engine.spectra.spooling import GrowingColumn, passed_through, release_pages
+from proteoscope.engine.spectra.spooling import GrowingColumn, iterate_chunks, release_pages
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
 
 __all__ = [
@@ -57,20 +57,26 @@ _BASES = {
     "V": "ACG",
     "N": "ACGT",
 }
-"""The bases that IUPAC's letter of a nucleotide stands for."""
+"""Bases of each IUPAC nucleotide symbol."""
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
 ALPHABET = np.frombuffer(LETTERS.encode(), np.uint8)
-"""The letter of each code."""
+"""Symbol of each code."""
 _MODES = {"prefix": PREFIX, "within": WITHIN, "local": LOCAL}
 _PAIRS_OF_PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
 class NamedSequences:
-    """Sequences of a file: their names, and codes by `proteoscope.engine.sequences.matrices.LETTERS`, a U of nucleotides as T.
+    """Sequences of a file: names, and codes by `proteoscope.engine.sequences.matrices.LETTERS`, U of nucleotides as T.
 
-    `qualities`: (letters,) uint8, the characters of the file; None where it has none. `are_mates`: whether sequences 2 i and 2 i + 1 are
-    reads of one fragment. Codes, qualities and names may be mapped from files.
+    Arrays may be mapped from files.
+
+    Attributes
+    ----------
+    qualities
+        (bases,) uint8, the characters of the file, or None.
+    are_mates
+        True if sequences 2 i and 2 i + 1 are mates.
     """
 
     path: Path
@@ -85,16 +91,16 @@ class NamedSequences:
 
     @property
     def unknown(self) -> int:
-        """Code of the letter that matches no other, not even itself: N of nucleotides, as ``samtools calmd`` has it; -1 of proteins."""
+        """Code of the symbol that never matches, not even itself: N for nucleotides, as in ``samtools calmd``; -1 for proteins."""
         return LETTERS.index("N") if self.are_nucleotides else -1
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """(n,) letters of each."""
+        """(n,) lengths."""
         return np.diff(self.sequences.offsets)
 
     def lengths_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Letters of some of them."""
+        """Return the lengths of selected sequences."""
         return self.sequences.offsets[rows + 1] - self.sequences.offsets[rows]
 
     def release(self) -> None:
@@ -120,11 +126,14 @@ class AlignedSequences(NamedTuple):
 def read_patterns(
     path: Path, mates: Path | None, parameters: ReadAlignmentParameters, progress: Progress, spool: Path | None = None
 ) -> NamedSequences:
-    """Read patterns, and their mates from a second file, each after its own; `spool` as in `read_sequences`.
+    """Read reads, alternating with their mates from a second file; `spool` as in `read_sequences`.
 
     Raises
     ------
-    InputError : a file cannot be read, or the two do not go together. Cancelled : the user asked to stop.
+    InputError
+        A file cannot be read, or the two do not go together.
+    Cancelled
+        The user cancelled.
     """
     ones = read_sequences(path, progress, spool)
     if mates is None:
@@ -250,7 +259,7 @@ def _reordered(
 def _alternating(
     letters: tuple[NDArray[Any], NDArray[Any]], offsets: tuple[NDArray[np.int64], NDArray[np.int64]], spool: Path | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Runs of two arrays in turn, as runs of one."""
+    """Interleave the ragged arrays of two files."""
     taken = GrowingColumn(letters[0].dtype.type, spool)
     for first in range(0, len(offsets[0]) - 1, _PAIRS_OF_PIECE):
         places = [one[first : first + _PAIRS_OF_PIECE + 1] for one in offsets]
@@ -274,14 +283,18 @@ def _warn_other_names(ones: NamedSequences, others: NamedSequences, progress: Pr
 
 
 def read_sequences(path: Path, progress: Progress, spool: Path | None = None) -> NamedSequences:
-    """Read the sequences of a FASTA or FASTQ file, which is told by its content.
+    """Read the sequences of a FASTA or FASTQ file, detected by content.
 
     `spool` : a folder; what takes more than some hundred megabytes is mapped from nameless files there.
 
     Raises
     ------
-    InputError : the file cannot be read, or holds letters that do not go together. StorageError : the disk of `spool` refused.
-    Cancelled : the user asked to stop.
+    InputError
+        The file cannot be read, or holds letters that do not go together.
+    StorageError
+        The disk of `spool` refused.
+    Cancelled
+        The user cancelled.
     """
     with ByteSource(path) as source:
         has_qualities = is_fastq(source)
@@ -303,15 +316,16 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
 def named_sequences(
     path: Path, names: Texts, letters: NDArray[np.uint8], offsets: NDArray[np.int64], spool: Path | None = None
 ) -> NamedSequences:
-    """Sequences by their ASCII capitals.
+    """Return sequences from ASCII capitals.
 
-    They are of nucleotides where `are_bases` has it so; then every letter must be IUPAC's of a nucleotide.
+    They are nucleotides if `are_bases` accepts them; then every symbol must be an IUPAC nucleotide.
 
     Raises
     ------
-    InputError : nearly all letters are of nucleotides, and one is not.
+    InputError
+        Nearly all symbols are nucleotides, and one is not.
     """
-    counts = sum((letter_counts(piece) for piece in passed_through(letters)), np.zeros(256, np.int64))
+    counts = sum((letter_counts(piece) for piece in iterate_chunks(letters)), np.zeros(256, np.int64))
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
     are_nucleotides = are_bases(counts)
@@ -322,7 +336,7 @@ def named_sequences(
         remedy = "The other letters are nucleotides: give IUPAC's letters (N for any), or proteins alone"
         raise InputError(path, reason, remedy=remedy)
     codes = GrowingColumn(np.int8, spool)
-    for piece in passed_through(letters):
+    for piece in iterate_chunks(letters):
         encoded = encode(piece)
         if are_nucleotides:
             encoded[encoded == LETTERS.index("U")] = LETTERS.index("T")
@@ -331,9 +345,9 @@ def named_sequences(
 
 
 def _first_of(letters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
-    """The place of the first letter for which a table of 256 says so; there is one."""
+    """Return the index of the first symbol selected by a table of 256; there is one."""
     first = 0
-    for piece in passed_through(letters):
+    for piece in iterate_chunks(letters):
         found = is_one[piece]
         if found.any():
             return first + int(found.argmax())
@@ -346,7 +360,8 @@ def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:
 
     Raises
     ------
-    InputError : one file is of nucleotides and the other is not.
+    InputError
+        One file is of nucleotides and the other is not.
     """
     if texts.are_nucleotides != patterns.are_nucleotides and len(texts.sequences.codes) and len(patterns.sequences.codes):
         proteins, others = (patterns, texts) if texts.are_nucleotides else (texts, patterns)
@@ -355,10 +370,10 @@ def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:
 
 
 def nucleotide_matrix(match: int, mismatch: int) -> Matrix:
-    """What IUPAC's letters of nucleotides score.
+    """Return the substitution scores of IUPAC nucleotide symbols.
 
-    A letter that stands for several bases scores what two bases drawn from both letters score on average, rounded down: so an N is nearly a
-    mismatch with anything. By the best of what it may be, a run of N would attract every read.
+    An ambiguous symbol scores the average over its bases, rounded down, so that N nearly mismatches everything. With the best case instead,
+    a run of N would attract every read.
     """
     scores = np.full((len(LETTERS), len(LETTERS)), mismatch, np.int64)
     for one, bases in _BASES.items():
@@ -379,11 +394,12 @@ def _matrix(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> Mat
 
 
 def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> GapRules:
-    """The parameters as the kernels take them.
+    """Return the parameters in the form of the kernels.
 
     Raises
     ------
-    ParameterError, InputError : there is no such matrix.
+    ParameterError, InputError
+        There is no such matrix.
     """
     return GapRules(
         _matrix(parameters, of_nucleotides=of_nucleotides).scores,
@@ -397,7 +413,7 @@ def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> G
 
 
 def bases() -> NDArray[np.uint8]:
-    """(letters,) uint8: 0 to 3 for the codes of A, C, G and T, 4 for the others."""
+    """Return (codes,) uint8: 0 to 3 for A, C, G and T, 4 for others."""
     found = np.full(len(LETTERS) + 1, 4, np.uint8)
     for number, letter in enumerate("ACGT"):
         found[LETTERS.index(letter)] = number
@@ -413,11 +429,12 @@ def complemented_letters() -> NDArray[np.uint8]:
 
 
 def other_strand(letters: str) -> str:
-    """The reverse complement of capitals of nucleotides.
+    """Return the reverse complement of nucleotide capitals.
 
     Raises
     ------
-    ValueError : there are letters that are no ASCII.
+    ValueError
+        There are letters that are no ASCII.
 
     >>> other_strand("AACGR")
     'YCGTT'
@@ -426,7 +443,7 @@ def other_strand(letters: str) -> str:
 
 
 def with_other_strands(sequences: Sequences) -> Sequences:
-    """Sequences of nucleotides, and behind them the reverse complement of each.
+    """Return nucleotide sequences, each followed by its reverse complement.
 
     >>> codes = np.array([LETTERS.index(letter) for letter in "AACGR"], np.int8)
     >>> "".join(LETTERS[code] for code in with_other_strands(Sequences(codes, np.array([0, 2, 5]))).codes)

@@ -28,7 +28,8 @@ def check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
 
     Raises
     ------
-    InputError : the two seem to be exchanged.
+    InputError
+        The two seem to be exchanged.
     """
     counts = len(texts.sequences.codes), len(texts), len(patterns.sequences.codes), len(patterns)
     if are_exchanged(*counts, texts_have_qualities=texts.qualities is not None, reads_do=patterns.qualities is not None):
@@ -39,12 +40,14 @@ def check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
 def check_sequences(
     texts: NamedSequences, patterns: NamedSequences, rules: GapRules, parameters: ReadAlignmentParameters, *, pairs: bool, has_places: bool
 ) -> None:
-    """Refuse what cannot be computed.
+    """Reject inputs that cannot be aligned.
 
     Raises
     ------
-    ParameterError : scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
-    InputError : places of proteins are asked for, or of what is too long for it.
+    ParameterError
+        Scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
+    InputError
+        Places of proteins are asked for, or of what is too long for it.
     """
     longest = int(patterns.lengths.max(initial=0))
     if not score_bits(rules, longest):
@@ -76,7 +79,8 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
 
     Raises
     ------
-    InputError : the reads are aligned with the beginning of a reference in which their places should be looked for.
+    InputError
+        The reads are aligned with the beginning of a reference in which their places should be looked for.
     """
     best, texts = totals.best_identity[totals.best_identity >= 0], sequences.texts
     if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[texts.are_nucleotides]:
@@ -93,7 +97,7 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
 
 
 def _are_at_the_beginning(sequences: AlignedSequences) -> bool:
-    """True if reads that look like those of a genome, or of one longer sequence, were aligned with its beginning."""
+    """Return True if reads that look genomic were aligned with the beginning of the reference."""
     texts, patterns, rules, has_places = sequences
     n_letters, mean = len(texts.sequences.codes), len(patterns.sequences.codes) / max(len(patterns), 1)
     is_single = len(texts) == 1 and n_letters >= _TIMES_LONGER * mean

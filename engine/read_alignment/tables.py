@@ -30,7 +30,7 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 
 def _fit(start: Any, end: Any, length: Any) -> bool:
-    """Whether places lie inside a sequence: all of them are missing, or the first is behind the last by one at the most."""
+    """Return True for positions within a sequence: all missing, or the start at most one after the end."""
     is_known = pa.compute.is_valid(start)
     if not is_known.equals(pa.compute.is_valid(end)) or pa.compute.any(pa.compute.and_(is_known, pa.compute.is_null(length))).as_py():
         return False
@@ -42,7 +42,7 @@ def _fit(start: Any, end: Any, length: Any) -> bool:
 
 
 def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, pattern_end: Any) -> bool:
-    """Whether CIGARs are as long as what they align."""
+    """Return True for CIGARs that match the lengths of their alignments."""
     is_known = pa.compute.is_valid(text_start)
     if not is_known.equals(pa.compute.is_valid(cigar)):
         return False
@@ -55,7 +55,7 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
 
 
 def _belong_together(score: Any, *others: Any) -> bool:
-    """Whether all that an alignment has is there where it has a score, and nowhere else."""
+    """Return True if alignment values are present exactly where there is a score."""
     is_known = pa.compute.is_valid(score)
     return all(is_known.equals(pa.compute.is_valid(one)) for one in others)
 

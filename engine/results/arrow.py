@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
 
-__all__ = ["in_one", "is_list", "is_text", "letters_of", "or_null", "taken", "written_out_bytes"]
+__all__ = ["finite_or_null", "in_one", "is_list", "is_text", "letters_of", "or_null", "taken", "written_out_bytes"]
 
 
 def in_one(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array, of values and not of numbers of a dictionary."""
+    """Return a chunked column as one array, with dictionaries decoded."""
     if column.num_chunks == 1:
         array = column.chunk(0)
     else:
@@ -21,30 +21,35 @@ def in_one(column: pa.ChunkedArray) -> pa.Array:
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
-def or_null(values: NDArray[np.float64]) -> pa.Array:
+def or_null(values: NDArray[np.floating]) -> pa.Array:
     """Return numbers, of any shape, as one column, missing where they are NaN."""
     flat = values.ravel()
     return pa.array(flat, mask=np.isnan(flat))
 
 
-def taken(texts: Sequence[str] | pa.Array, rows: NDArray[np.int64]) -> pa.Array:
+def finite_or_null(values: ArrayLike) -> pa.Array:
+    """Return numbers as a column, missing where they are NaN or infinite."""
+    return or_null(np.where(np.isfinite(values), values, np.nan))
+
+
+def taken(texts: Sequence[str] | pa.Array, rows: NDArray[np.integer]) -> pa.Array:
     """Return texts by their numbers as a column, missing where a number is negative."""
     texts = texts if isinstance(texts, pa.Array) else pa.array(texts, pa.string())
     return texts.take(pa.array(rows, mask=rows < 0))
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether values are lists, of one length or of several."""
+    """Return True for list types of fixed or variable length."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values are texts."""
+    """Return True for text types."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def letters_of(texts: pa.StringArray) -> bytes:
-    """Texts one behind the other, none of them missing, as UTF-8."""
+    """Return concatenated texts without missing values as UTF-8."""
     _, offsets, letters = texts.buffers()
     if letters is None or not len(texts):
         return b""

@@ -14,7 +14,7 @@ _ZERO, _DIGITS = ord("0"), 10
 
 
 def letters_of_cigars(cigars: pa.StringArray, kinds: str) -> NDArray[np.int64]:
-    """How many letters the operations of some kinds have in each CIGAR: numbers of nine digits at the most, each before its letter.
+    """Sum the lengths of CIGAR operations of some kinds; counts have up to nine digits, each before its operation.
 
     >>> import pyarrow as pa
     >>> letters_of_cigars(pa.array(["3=1X12I", "", "2D"]), "=XD").tolist()

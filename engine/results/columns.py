@@ -34,28 +34,48 @@ _TYPES: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column as users see it, and as the file holds it.
+    """A column as displayed and as stored.
 
     Attributes
     ----------
-    name : of the column in the file.
-    title, unit : its header, without and with; a column without a title is never shown. meaning : what it holds, in a sentence.
-    kind : how values read: ``identifier`` is a whole number without separators, ``probability`` a q-value or the like,
-        ``e_value`` an E-value, ``percent`` is stored as a part of one, ``minutes`` are stored in seconds, ``texts`` is a list, and so are
-        ``numbers``, which stand with commas between them, and ``heat``, which are painted as colours.
-    width : in characters.
-    decimals : of a number.
-    is_shown : whether it is shown before the user has chosen.
-    type : Arrow's in the file: ``double``, ``int32``, ``list<string>``, ``double[9]`` for nine numbers; what suits `kind` where
-        it is empty.
-    is_nullable : whether values, or items of a list, may be missing or not a number.
-    is_optional : True if only some runs have the column, such as those that searched known modifications.
-    is_of_some : True if it is optional, and not shown where a run does not have it, such as a score of another search engine.
-    low, high : bounds of numbers; without any they may be infinite. pattern : a regular expression that the whole of each text satisfies.
-    rows_of : the table of the same run whose rows the values are, from 0. as_long_as : another column of lists with as many items.
-    saved : how numbers are written, as Python's format has it (``.4f``); as the dialect of the file writes them where it is empty.
-    saved_null : what stands in a file for a missing value. is_own_text : a text that the program makes itself, in which a spreadsheet can
-        find no formula of a stranger.
+    name
+        Name in the file.
+    title, unit
+        Header without and with unit; a column without a title is never shown.
+    meaning
+        Description, one sentence.
+    kind
+        Display type: ``identifier`` is a whole number without separators, ``probability`` a q-value or similar, ``e_value`` an E-value,
+        ``percent`` is stored as a fraction, ``minutes`` are stored in seconds, ``texts`` and ``numbers`` are lists, the latter joined by
+        commas, and ``heat`` are numbers shown as colours.
+    width
+        Characters.
+    decimals
+        Decimals of a number.
+    is_shown
+        True if shown by default.
+    type
+        Arrow type in the file: ``double``, ``int32``, ``list<string>``, ``double[9]`` for nine numbers; '' derives it from `kind`.
+    is_nullable
+        True if values or list items may be missing or NaN.
+    is_optional
+        True if only some runs have the column, such as those that searched known modifications.
+    is_of_some
+        True if optional and hidden in runs without it, such as a score of another search engine.
+    low, high
+        Bounds of numbers; without bounds they may be infinite.
+    pattern
+        Regular expression that each whole text matches.
+    rows_of
+        Table of the same run whose rows, from 0, are the values.
+    as_long_as
+        Another column of lists with equal lengths.
+    saved
+        Python format of saved numbers (``.4f``); '' uses the file's dialect.
+    saved_null
+        Saved text of a missing value.
+    is_own_text
+        True for text made by the program, which cannot contain an untrusted spreadsheet formula.
     """
 
     name: str
@@ -86,12 +106,12 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is aligned to the right."""
+        """True if values are right-aligned."""
         return self.kind not in ("text", "texts", "numbers", "truth", "heat")
 
     @property
     def has_own_unit(self) -> bool:
-        """Whether the header tells another unit than the file's."""
+        """True if the header has another unit than the file."""
         return self.kind in ("percent", "minutes")
 
     @property
@@ -105,14 +125,14 @@ class Column:
         return self.type or _TYPES.get(self.kind, "double")
 
     def in_unit(self, value: Any) -> Any:
-        """A value of the file in the unit that the header tells."""
+        """Convert a stored value to the unit of the header."""
         if self.kind == "percent":
             return value * _PERCENT
         return value / _SECONDS if self.kind == "minutes" else value
 
 
 def arrow_type(name: str) -> pa.DataType:
-    """An Arrow type by its name, as `Column.type` has it.
+    """Return an Arrow type by its name in `Column.type`.
 
     >>> str(arrow_type("list<int16>")), str(arrow_type("double[9]"))
     ('list<item: int16>', 'fixed_size_list<item: double>[9]')
@@ -128,12 +148,16 @@ def arrow_type(name: str) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Rule:
-    """A condition between columns of a row, without which a table is not believed.
+    """A condition between columns of a row that valid tables satisfy.
 
     Attributes
     ----------
-    columns : that it needs; it is asked where all of them are read. says : what a table does that breaks it, as a sentence's end.
-    is_kept : takes the columns as Arrow arrays; whether all rows keep it.
+    columns
+        Required columns; the rule is checked if all are read.
+    says
+        Description of a violation, as the end of a sentence.
+    is_kept
+        Takes the columns as Arrow arrays and returns True if all rows satisfy it.
     """
 
     columns: tuple[str, ...]
@@ -143,17 +167,28 @@ class Rule:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that every run of a search has.
+    """A table of every run of a search.
 
     Attributes
     ----------
-    name : of the result in the project. title : what its rows are, as ``Proteins``.
-    columns : those that are shown, in the order in which they are.
-    links : what the file holds besides, for the views that connect tables.
-    stored : all columns of the file, in its order; `columns` alone where it is empty.
-    saved : names of those of the table as a file of separated values, in order.
-    rules : what holds between columns. more : a regular expression for the names of further columns, all of them numbers.
-    takes_marks : whether people may put a star and a comment on its rows.
+    name
+        Name of the result in the project.
+    title
+        Title of its rows, such as ``Proteins``.
+    columns
+        Displayed columns in order.
+    links
+        Other stored columns, for views that connect tables.
+    stored
+        All columns of the file in order; only `columns` if empty.
+    saved
+        Names of the columns in exported tables, in order.
+    rules
+        Conditions between columns.
+    more
+        Regular expression for names of further columns, all numeric.
+    takes_marks
+        True if rows can have a star and a comment.
     """
 
     name: str
@@ -180,14 +215,14 @@ class Table:
         more: str = "",
         takes_marks: bool = False,
     ) -> Table:
-        """A table by all of its columns, and the names of those that are shown, linked and saved, with blanks between."""
+        """Create a table from all its columns and space-separated names of displayed, linked and saved ones."""
         by_name = {one.name: one for one in stored}
         columns = tuple(by_name[one] for one in shown.split())
         return cls(name, title, columns, tuple(links.split()), stored, tuple(saved.split()), rules, more, takes_marks)
 
     @cached_property
     def by_name(self) -> dict[str, Column]:
-        """All columns of the file, by their names."""
+        """All columns of the file by name."""
         return {one.name: one for one in self.stored or self.columns}
 
     def chosen(self, names: Iterable[str]) -> tuple[Column, ...]:
@@ -196,7 +231,7 @@ class Table:
 
     @property
     def saved_columns(self) -> tuple[Column, ...]:
-        """Those of the table as a file of separated values, in order."""
+        """Columns of the exported table, in order."""
         return self.chosen(self.saved)
 
     def schema(self, names: Iterable[str] | None = None) -> pa.Schema:
@@ -205,15 +240,17 @@ class Table:
         return pa.schema([(name, arrow_type(one.type_name)) for name, one in self.by_name.items() if wanted is None or name in wanted])
 
     def arrow(self, columns: dict[str, Any], *, without: Collection[str] = ()) -> pa.Table:
-        """An Arrow table of all columns, which are given by their names, each as an array of its type or as what becomes one.
+        """Create an Arrow table from columns by name, converted to their types.
 
         Parameters
         ----------
-        without : names of optional columns that this run does not have.
+        without
+            Names of optional columns that this run does not have.
 
         Raises
         ------
-        KeyError : one that is described is not given, or one that is given is not described.
+        KeyError
+            One that is described is not given, or one that is given is not described.
         """
         names = [name for name, one in self.by_name.items() if not (name in without and one.is_optional)]
         schema = self.schema(names)
@@ -235,4 +272,4 @@ MARK_COLUMNS = (
     Column("starred", STAR, "A star that somebody gave it: Ctrl+D gives and takes it", width=2, is_own_text=True),
     Column("comment", "Comment", "What somebody wrote of it", width=24),
 )
-"""What tables show besides whose rows people may mark; their files never change."""
+"""Additional displayed columns of tables whose rows can be marked; their files never change."""

@@ -8,15 +8,15 @@ from typing import NamedTuple
 __all__ = ["FEW", "WITHOUT_DECOYS", "Certainty", "Count", "counted", "warning_of_nothing"]
 
 FEW = 100
-"""Matches of which 1 % is less than one: a shorter list is never shown as a longer one is."""
+"""Number of matches below which 1 % is less than one; such a list must not look like a longer one."""
 
 
 WITHOUT_DECOYS = "There are no decoys, and so no q-values; in the tables, however false:"
-"""Head of counts that nobody can tell the certainty of."""
+"""Heading of counts without a certainty."""
 
 
 def counted(number: int, one: str, several: str = "") -> str:
-    """A number and what is counted, in the number that fits; `several` where that is more than an s behind `one`.
+    """Format a number with its noun; `several` is the plural if it is not `one` plus s.
 
     >>> counted(1, "protein"), counted(2000, "protein"), counted(0, "query", "queries")
     ('1 protein', '2,000 proteins', '0 queries')
@@ -25,10 +25,14 @@ def counted(number: int, one: str, several: str = "") -> str:
 
 
 class Certainty(NamedTuple):
-    """How sure a count is: decoys that were accepted too, and the 95 % interval of the share of false ones, as parts of one.
+    """Uncertainty of a count: accepted decoys, and the 95 % interval of the fraction of false matches.
 
-    `at_5_percent` : number at 5 %, of counts so small that a rate of 1 % is less than one match. `nothing_at` : the rate, if nothing is
-    accepted at it although something is at 5 %; None otherwise.
+    Attributes
+    ----------
+    at_5_percent
+        Number accepted at 5 %, for counts so small that 1 % is less than one match.
+    nothing_at
+        Rate at which nothing is accepted although something is at 5 %; otherwise None.
 
     >>> Certainty(0, 0.0, 1.0, 103, 0.01).nothing_accepted
     '0 at 1 % FDR; 103 at 5 % FDR'
@@ -57,7 +61,7 @@ class Certainty(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How many of something were found, and how sure that is, where it is known. `total`: of how many, where that is worth a word."""
+    """A count with its uncertainty if known, and the `total` if worth mentioning."""
 
     number: int
     one: str
@@ -69,7 +73,7 @@ class Count(NamedTuple):
     def judged(
         cls, number: int, one: str, several: str, known: Mapping[str, float], fdr: float | None = None, total: int | None = None
     ) -> Count:
-        """A count with its certainty, as `proteoscope.engine.matches.tables.Counted.certainty` tells it, at the rate `fdr` if known."""
+        """Create a count with `proteoscope.engine.matches.tables.Counted.certainty`, at the rate `fdr` if known."""
         looser = known.get("targets_at_5_percent")
         at_5_percent = int(looser) if looser and number < FEW else None
         nothing_at = fdr if not number and at_5_percent else None
@@ -77,7 +81,7 @@ class Count(NamedTuple):
         return cls(number, one, several, Certainty(int(known["decoys"]), low, high, at_5_percent, nothing_at), total)
 
     def line(self, more: str = "") -> str:
-        """A line for a terminal, with `more` behind what is counted."""
+        """Return a line for a terminal, with `more` after the noun."""
         name = f"{self.noun}{more}"
         if self.certainty is None:
             return f"  {self.number:,} {name}"

@@ -1,4 +1,4 @@
-"""Stars and comments of people beside the rows that they are put on, for tables as they are shown and saved."""
+"""Stars and comments of marked rows in displayed and saved tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["marks_table", "with_marks"]
 
 
 def marks_table(marks: Mapping[int, RowMark]) -> pa.Table:
-    """The places of marked rows, ascending, with the columns of `MARK_COLUMNS`."""
+    """Return the positions of marked rows, ascending, with the columns of `MARK_COLUMNS`."""
     rows = sorted(marks)
     starred, comment = MARK_COLUMNS
     return pa.table(
@@ -27,7 +27,7 @@ def marks_table(marks: Mapping[int, RowMark]) -> pa.Table:
 
 
 def with_marks(pieces: Iterable[pa.Table], marks: Mapping[int, RowMark]) -> Iterator[pa.Table]:
-    """A table piece by piece, with the columns of `MARK_COLUMNS` behind its own, empty texts where nobody wrote anything."""
+    """Yield a table in chunks with the columns of `MARK_COLUMNS` appended; '' for unmarked rows."""
     known, first = marks_table(marks), 0
     rows = known["row"].to_numpy()
     for piece in pieces:

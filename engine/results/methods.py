@@ -1,6 +1,6 @@
-"""How a run was done, as a paragraph for a paper: what searches tell of themselves, and what all of them have in common.
+"""Methods paragraph of a run: sentences of its search and those common to all searches.
 
-Sentences are made from the record of the run alone: what was done, not what the program usually does.
+Sentences are made from the run's record only: what was done, not what the program usually does.
 """
 
 from __future__ import annotations
@@ -18,13 +18,24 @@ _MAXIMUM_LETTERS = 120
 
 @dataclass(frozen=True)
 class RunFacts:
-    """A finished run, as its project tells it; all of it may be a stranger's.
+    """A finished run from its project; contents may be untrusted.
 
     Attributes
     ----------
-    search : the name of its search, in words. version : of the program. device : what computed.
-    files : kind and name of each file that it read. parameters : by name, with the defaults for those that its record does not have.
-    record : what ``run.json`` holds. messages : what the run said.
+    search
+        Display name of its search.
+    version
+        Version of the program.
+    device
+        Device that computed.
+    files
+        Kind and name of each input file.
+    parameters
+        Values by name, with defaults for those not recorded.
+    record
+        Content of ``run.json``.
+    messages
+        Messages of the run.
     """
 
     search: str
@@ -40,42 +51,46 @@ class RunFacts:
         return [name for kind, name in self.files if kind in kinds]
 
     def count(self, name: str) -> int | None:
-        """A count of the record; None where it has none."""
+        """Return a count of the record, or None."""
         counts = self.record.get("counts")
         value = counts.get(name) if isinstance(counts, dict) else None
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
     def text(self, name: str) -> str:
-        """A parameter as people write it; empty where it has no value."""
+        """Return a parameter as text; '' without a value."""
         value = self.parameters.get(name)
         if isinstance(value, list | tuple):
             return ", ".join(map(str, value))
         return number_text(value) if isinstance(value, float) else "" if value is None else str(value)
 
     def said(self, beginning: str) -> str:
-        """The last message that begins so; empty where there is none."""
+        """Return the last message with a beginning, or ''."""
         return next((one for one in reversed(self.messages) if one.startswith(beginning)), "")
 
 
 @dataclass(frozen=True)
 class Methods:
-    """Sentences, and the literature that they stand on."""
+    """Sentences with their references."""
 
     sentences: Sequence[str]
     citations: Sequence[str] = field(default_factory=tuple)
 
 
 MethodsWriter = Callable[[RunFacts], Methods]
-"""What a search's entry names: tells how a run was done."""
+"""Function named by a search's entry that describes how a run was done."""
 
 
 def paragraph(facts: RunFacts, methods: Methods | None, preset: str = "", changed: Sequence[tuple[str, str]] = ()) -> str:
-    """The paragraph and its references, plain text.
+    """Return the paragraph and its references as plain text.
 
     Parameters
     ----------
-    methods : what the search tells; of None only what all searches have in common is told.
-    preset : the one whose values the parameters had, empty for the defaults. changed : titles and values of those that differ from it.
+    methods
+        Sentences of the search; with None only those common to all searches.
+    preset
+        Preset of the parameters, '' for the defaults.
+    changed
+        Titles and values of parameters that differ from it.
     """
     version = f" {facts.version}" if facts.version else ""
     sentences = [*(_common_sentences(facts) if methods is None else methods.sentences), _parameters_sentence(preset, changed)]
@@ -112,5 +127,5 @@ def listed(names: Sequence[str]) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number as people write it, as ``1,120`` or ``0.05``."""
+    """Format a number as ``1,120`` or ``0.05``."""
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"

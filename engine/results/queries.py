@@ -34,20 +34,22 @@ _NAMES_OF_TYPES = {
 
 
 def text_literal(text: str) -> str:
-    """A text as SQL writes it."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def identifier(name: str) -> str:
-    """A name of a column or a table as SQL writes it, whatever letters it has."""
+    """Return a column or table name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, name: str = "", has_rows: bool = False) -> None:
-    """A view of a table with those of its columns that are described, each with its described type. Others are a stranger's.
+    """Create a view of a table with its described columns and types; other columns are untrusted.
 
-    `has_rows`: a column ``file_row_number`` says where in the file each row is, and columns that runs may lack are there in any case,
-    without a value where this run does, but for those that belong to some runs alone.
+    Parameters
+    ----------
+    has_rows
+        Adds a column ``file_row_number``, and optional columns without values unless they belong to some runs only.
     """
     options = {"file_row_number": "true"} if has_rows else {}
     reader = parquet_reader(source.path, **options)
@@ -77,7 +79,7 @@ def sql_type(kind: pa.DataType) -> str:
 
 
 def parquet_reader(path: Path, **options: str) -> str:
-    """SQL that stands for the rows of a Parquet file; `options` of DuckDB's ``read_parquet``."""
+    """Return SQL for the rows of a Parquet file; `options` are those of DuckDB's ``read_parquet``."""
     named = "".join(f", {name} = {value}" for name, value in options.items())
     return f"read_parquet({text_literal(_without_wildcards(path))}{named})"
 
@@ -98,11 +100,11 @@ def shut_off(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> No
 
 
 def is_out_of_memory(text: str) -> bool:
-    """Whether what DuckDB complains of is the memory, and not the disk that it would spill to."""
+    """Return True for DuckDB messages about exhausted memory rather than spill space."""
     return ("Out of Memory" in text or "OutOfMemory" in text or "bad_alloc" in text) and "max_temp_directory_size" not in text
 
 
 def _without_wildcards(path: Path) -> str:
-    """A path for DuckDB's readers, which would take its brackets, stars and question marks for patterns."""
+    """Escape a path for DuckDB's readers, which treat brackets, stars and question marks as patterns."""
     path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are
     return "".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(path))

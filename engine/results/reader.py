@@ -35,26 +35,34 @@ _MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
 """A file that was changed less than this before may be changed once more within one tick of the disk's clock, and look the same."""
 _sound: set[tuple[object, ...]] = set()
-"""Files that were found sound in this process, by their state and by what was asked of them."""
+"""Files validated in this process, by state and checks."""
 
 
 class TableFile:
-    """A Parquet table whose columns are those of a description, as far as they are asked for. It is open until `close`.
+    """An open Parquet table with the requested columns of a description, until `close`.
 
     Parameters
     ----------
-    path : of the file. table : what it should hold.
-    needed : names of columns that it must have; those that the description does not call optional, when None.
-    n_rows_of : rows of the other tables of the run, by their names, which columns refer to.
-    remedy : what the user can do about a table that is not sound.
+    path
+        Path of the file.
+    table
+        Its description.
+    needed
+        Names of required columns; by default those that are not optional.
+    n_rows_of
+        Row counts of the run's other tables, by name, to which columns refer.
+    remedy
+        Advice for the user if the table is invalid.
 
     Attributes
     ----------
-    columns : those of the description that it has, by their names, and `Table.more` of them.
+    columns
+        Described columns that it has, by name, and those of `Table.more`.
 
     Raises
     ------
-    InputError : it is no such table.
+    InputError
+        It is not such a table.
     """
 
     def __init__(
@@ -102,11 +110,12 @@ class TableFile:
         return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
     def batches(self, names: Sequence[str] | None = None, rows: int = CHECKED_ROWS) -> Iterator[pa.Table]:
-        """The rows, so many at a time, in their order: some columns, or all described ones that the file has.
+        """Yield rows in order and in chunks: some columns, or all described ones in the file.
 
         Raises
         ------
-        InputError : something in them is not as it should be.
+        InputError
+            Something in them is not as it should be.
         """
         asked = list(self.columns if names is None else names)
         wanted = [name for name in asked if name in self.columns]
@@ -128,26 +137,39 @@ class TableFile:
             raise self.damaged(f"holds {n_read:,} rows where it says {self.n_rows:,}")
 
     def read(self, names: Sequence[str] | None = None) -> pa.Table:
-        """All rows of some columns, or of all described ones. Raises as `batches`."""
+        """Return all rows of some columns, or of all described ones.
+
+        Raises
+        ------
+        InputError
+            See `batches`.
+        """
         wanted = list(self.columns if names is None else names)
         parts = list(self.batches(wanted))
         return pa.concat_tables(parts) if parts else self._empty(wanted)
 
     def read_group(self, number: int, names: Sequence[str]) -> pa.Table:
-        """A row group of some columns. Raises as `batches`."""
+        """Return a row group of some columns.
+
+        Raises
+        ------
+        InputError
+            See `batches`.
+        """
         with self._read():
             found = self._file.read_row_group(number, columns=list(names), use_threads=False).select(list(names))
         return self._checked(found)
 
     def check(self, names: Sequence[str] | None = None, is_wanted: Callable[[], object] = lambda: None) -> None:
-        """Look at all rows, for those who read them without this class; `is_wanted` is called between pieces, and may raise.
+        """Validate all rows for readers that bypass this class; `is_wanted` is called between chunks and may raise.
 
-        What was found sound is not looked at again in this process while the file stays as it is. Nothing of that is written down, least of
-        all in the project, which may be a stranger's.
+        Validated files are remembered by the process until they change. Nothing is stored, least of all in the project, which may be
+        untrusted.
 
         Raises
         ------
-        InputError : something in them is not as it should be.
+        InputError
+            The rows are invalid.
         """
         asked = (
             self.path.absolute(),
@@ -167,7 +189,7 @@ class TableFile:
             _sound.add(asked)
 
     def damaged(self, reason: str, name: str = "") -> InputError:
-        """The fault of the table, or of a column of it."""
+        """Return the error of the table, or of one of its columns."""
         return InputError(self.path, reason, place=f"column {shortened(name)}" if name else "", remedy=self._remedy)
 
     def _known(self, names: list[str], needed: Iterable[str] | None) -> dict[str, Column]:
@@ -194,7 +216,7 @@ class TableFile:
         return known
 
     def _check_rows(self) -> None:
-        """Refuse a table that is cut off, as far as its head tells."""
+        """Reject a table that its metadata shows to be truncated."""
         with self._read():
             metadata = self._file.metadata
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
@@ -202,14 +224,14 @@ class TableFile:
                 raise self.damaged("is cut off: its parts have other numbers of rows than it says")
 
     def _rows_of_piece(self) -> int:
-        """As many rows as are some megabytes."""
+        """Return the number of rows in some megabytes."""
         metadata = self._file.metadata
         # What the file says of single columns, Arrow reads with an error that ends the program where it is damaged.
         n_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
         return max(1, min(CHECKED_ROWS, _PIECE_BYTES * max(1, self.n_rows) // max(1, n_bytes)))
 
     def _with_absent(self, found: pa.Table, names: Sequence[str]) -> pa.Table:
-        """Columns in the order asked for; of those that runs may lack, and this one does, each value is missing."""
+        """Return columns in the requested order; absent optional ones have missing values."""
         for name in names:
             if name not in self.columns:
                 found = found.append_column(name, pa.nulls(len(found), arrow_type(self.table.by_name[name].type_name)))
@@ -237,7 +259,7 @@ class TableFile:
 
 
 class _State(NamedTuple):
-    """What tells a changed file: the system sets `changed_ns` at every change, and nobody else can."""
+    """State that detects a changed file: `changed_ns` is set by the system at every change and cannot be forged."""
 
     device: int
     inode: int
@@ -259,7 +281,7 @@ def _is_settled(state: _State) -> bool:
 
 
 def number_columns(names: Iterable[str]) -> tuple[Column, ...]:
-    """Columns of numbers of which nothing else is known, as `Table.more` has them."""
+    """Return descriptions of numeric columns known only by name, as for `Table.more`."""
     return tuple(Column(name, type="float", is_nullable=True) for name in names)
 
 
@@ -274,7 +296,8 @@ def checked(
 
     Raises
     ------
-    InputError : made by `damaged` of a reason and a column's name.
+    InputError
+        Made by `damaged` of a reason and a column's name.
     """
     arrays: dict[str, pa.Array] = {}
     for name in found.column_names:
@@ -307,11 +330,14 @@ def stored_table(
     verify: bool = True,
     remedy: str = _AGAIN,
 ) -> TableFile:
-    """A table of a finished run, open, whose columns may refer to the rows of its other tables.
+    """Open a table of a finished run, with columns that refer to rows of its other tables.
 
     Raises
     ------
-    InputError : the run has no such table, or it is not sound. StorageError : the file is missing, or is not what was registered.
+    InputError
+        The run has no such table, or it is not sound.
+    StorageError
+        The file is missing, or is not what was registered.
     """
     path = project.table(table.name, run, verify=verify)
     referred = {one.rows_of for one in table.by_name.values() if one.rows_of}
@@ -320,13 +346,19 @@ def stored_table(
 
 
 def read_stored(project: Project, run: str, table: Table, names: Sequence[str], *, remedy: str = _AGAIN) -> pa.Table:
-    """All rows of some columns of a table of a finished run. Raises as `stored_table`."""
+    """Return all rows of some columns of a table of a finished run.
+
+    Raises
+    ------
+    InputError, StorageError
+        See `stored_table`.
+    """
     with stored_table(project, run, table, names, remedy=remedy) as found:
         return found.read(names)
 
 
 def _n_rows(project: Project, run: str, name: str) -> int | None:
-    """Rows of a table; None where the run has not kept it."""
+    """Return the row count of a table; None if the run has not stored it."""
     try:
         path = project.table(name, run, verify=False)
     except (InputError, StorageError):
@@ -335,7 +367,7 @@ def _n_rows(project: Project, run: str, name: str) -> int | None:
 
 
 def row_count(path: Path) -> int | None:
-    """How many rows a table says that it has; None where it cannot be read."""
+    """Return the row count in a table's metadata; None if unreadable."""
     try:
         return int(pa.parquet.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError, ValueError):
@@ -343,7 +375,7 @@ def row_count(path: Path) -> int | None:
 
 
 def _means(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """True if a type may become the described one without another meaning."""
+    """Return True if a type converts to the described one without changing its meaning."""
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if pa.types.is_null(stored):
@@ -369,7 +401,7 @@ def _shown_type(kind: pa.DataType) -> str:
 
 
 def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """The same values as another type, which `_means`."""
+    """Convert values to another type accepted by `_means`."""
     if column.type == wanted:
         return column
     if pa.types.is_dictionary(column.type):
@@ -396,7 +428,7 @@ def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
-    """The fault of the values of a column, as the end of a sentence; empty where nothing is."""
+    """Return the error in a column's values as the end of a sentence, or ''."""
     if is_list(array.type):
         if array.null_count:
             return "holds a list that is missing"

@@ -35,14 +35,14 @@ __all__ = [
 UNPLACED, SECONDARY = 4, 256
 """Flags: a record without a place, and one that is not the best of its sequence."""
 NO_QUALITY = 255
-"""Where the mapping quality is not known."""
+"""Mapping quality of unknown value."""
 NO_PLACE = (-1, 0, 0, -1, 0, 0)
 """A row of `SamRecords.places` without any."""
 
 LONGEST_READ_NAME = 254
-"""Of what is aligned; those of what it is aligned with may be of any length."""
+"""Maximum length of a read name; reference names are unlimited."""
 READ_NAME_CHARACTERS = NameCharacters(bytes(range(ord("!"), ord("~") + 1)).replace(b"@", b""), not_first=b"*")
-"""Characters of QNAME; a single asterisk would mean that there is no name."""
+"""Characters of QNAME; a lone asterisk would mean no name."""
 _REFERENCE_NAME_CHARACTERS = NameCharacters(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&+./:;?@^_|~*=-", not_first=b"*="
 )
@@ -56,7 +56,8 @@ class SamNames:
 
     Attributes
     ----------
-    n_replaced : sequences that have other names in SAM.
+    n_replaced
+        Sequences that have other names in SAM.
     """
 
     def __init__(self, *, are_read_names: bool = False) -> None:
@@ -67,7 +68,7 @@ class SamNames:
         self.n_replaced = 0
 
     def names(self, indexes: NDArray[np.integer], accessions: Texts) -> list[str]:
-        """The names of the sequences at places in the files."""
+        """Return the names of sequences by index."""
         _, first = np.unique(indexes, return_index=True)
         first = np.sort(first)
         allowed, is_changed = self._characters.escape_texts(accessions.take(first))
@@ -114,11 +115,21 @@ class SamRecords(NamedTuple):
 
     Attributes
     ----------
-    names : of what is aligned. flags : (n,) int64.
-    places : (n, 6) int64: number of the reference, -1 for none; position, from 1; mapping quality; number of the mate's reference, -1 for
-        none; its position; length of the fragment.
-    cigars : without what is left out at the ends. clips : (n, 2) int64, so many letters, in the reference's direction.
-    tags : each with a tab before it. rows : (n,) int64, numbers of the sequences.
+    names
+        Read names.
+    flags : (n,) int64
+        SAM flags.
+    places : (n, 6) int64
+        Reference index, -1 for none; position, from 1; mapping quality; mate's reference index, -1 for none; mate's position; fragment
+        length.
+    cigars
+        CIGARs without clips.
+    clips : (n, 2) int64
+        Clipped bases in the reference's direction.
+    tags
+        Tags, each preceded by a tab.
+    rows : (n,) int64
+        Indices of the sequences.
     """
 
     names: Texts
@@ -131,7 +142,7 @@ class SamRecords(NamedTuple):
 
 
 def sam_header(names: Iterable[str], lengths: Iterable[int], *, is_sorted: bool = False) -> bytes:
-    """The lines before the records; `names` and `lengths` of the references."""
+    """Return the header lines from `names` and `lengths` of the references."""
     order = "SO:coordinate" if is_sorted else "SO:unsorted\tGO:query"
     references = "".join(map("@SQ\tSN:{}\tLN:{}\n".format, names, lengths))
     return f"@HD\tVN:1.6\t{order}\n{references}@PG\tID:proteoscope\tPN:proteoscope\tVN:{VERSION}\n".encode()
@@ -143,7 +154,7 @@ def text_arrays(texts: Texts) -> TextArrays:
 
 
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
-    """The lines of records, and where each ends. `references` : names, by the numbers of the records."""
+    """Return the lines of records and the end of each; `references` are names by index."""
     names, flags, places, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
     own = np.diff(sequences.offsets)[rows]

@@ -1,9 +1,8 @@
-"""Tables of tab-separated values from columns: one header line, one line a row, made without a line of Python for each.
+"""Tables of tab-separated values from columns: a header line and one line per row, vectorised over rows.
 
-Truths are ``true`` and ``false``, lists are joined by semicolons (one within an item is written as %3B), vectors by commas, a missing
-value is empty, a text that holds a double
-quote stands in double quotes with those inside doubled (RFC 4180), tabs, line breaks and other control characters become spaces. What
-differs between the files of several searches, which others rely on, is a `Dialect`.
+Booleans are ``true`` and ``false``, lists are joined by semicolons (one within an item is %3B), vectors by commas, missing values are
+empty, a text with a double quote is quoted with doubled quotes (RFC 4180), tabs, line breaks and other control characters become spaces.
+Differences between the files of searches, which other programs rely on, are a `Dialect`.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ __all__ = [
 ]
 
 Piece = TypeVar("Piece", bound=Sized)
-"""Some rows: of a table, or their numbers."""
+"""Rows of a table, or their indices."""
 _ROWS = 1 << 16  # of a piece in memory
 _FORMULA = r"^[\pZ\pC]*[=+@＝＋－＠-]"
-"""What a cell begins with that a spreadsheet takes for a formula, and may obey; some skip blanks and invisible characters before it."""
+"""Beginning of a cell that a spreadsheet may execute as a formula; some skip blanks and invisible characters before it."""
 _CONTROLS = r"\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}"
 """Control characters, which a terminal may obey: tabs, line breaks, ESC; and what some readers take for the end of a line."""
 _BETWEEN, _ESCAPED_BETWEEN = ";", "%3B"
@@ -52,15 +51,24 @@ _BETWEEN, _ESCAPED_BETWEEN = ";", "%3B"
 
 @dataclass(frozen=True)
 class Dialect:
-    """How values become cells where their columns do not say.
+    """Conversion of values to cells unless defined by their columns.
 
     Attributes
     ----------
-    number, single : how numbers of 64 and of 32 bits are written, as Python's format has it.
-    is_short : numbers are rounded to the decimals of their format, and written with no more digits than they then need.
-    not_a_number : what stands for what is not a number. knows_infinity : whether an infinite number is written; as missing where it is not.
-    blanks : a regular expression of what becomes one space in texts. is_trimmed : no space stands at their ends.
-    has_quotes : whether a text with a double quote stands in double quotes.
+    number, single
+        Python formats of 64-bit and 32-bit numbers.
+    is_short
+        True to drop trailing zeros after rounding to the format's decimals.
+    not_a_number
+        Text of NaN.
+    knows_infinity
+        True if infinite numbers are written; otherwise they are missing.
+    blanks
+        Regular expression of what becomes one space in texts.
+    is_trimmed
+        True to strip texts.
+    has_quotes
+        True to quote texts with double quotes.
     """
 
     number: str
@@ -74,20 +82,20 @@ class Dialect:
 
 
 DIGITS = Dialect(".10g", ".7g")
-"""Of PSMs, peptides and protein groups: what a float32 holds, and for float64 enough that scores that differ are written differently."""
+"""Dialect of PSMs, peptides and protein groups: full float32 precision, and enough of float64 to distinguish scores."""
 ROUNDED = Dialect(".6f", ".6f", is_short=True, knows_infinity=False)
-"""Of modifications, clusters, explained spectra and reads."""
+"""Dialect of modifications, clusters, explained spectra and reads."""
 PRINTED = Dialect(".10g", ".10g", not_a_number="nan")
-"""Of the hits of sequence searches."""
+"""Dialect of sequence search hits."""
 TRIMMED = Dialect(
     ".10g",
     ".10g",
     blanks=f"[{_CONTROLS}" + r"\s\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+",
     is_trimmed=True,
 )
-"""Of the hits of structure searches."""
+"""Dialect of structure search hits."""
 UNQUOTED = Dialect(".10g", ".10g", has_quotes=False)
-"""Of complexes, and of a superposition."""
+"""Dialect of complexes and of a superposition."""
 
 
 def write_separated(
@@ -101,18 +109,25 @@ def write_separated(
     threads: int = 1,
     rows: int = _ROWS,
 ) -> None:
-    """Write some columns of a table, or of its parts, to the file `out`, which appears whole or not at all.
+    """Write columns of a table, or of its parts, to the file `out`, atomically.
 
     Parameters
     ----------
-    tables : a table, or its parts, which may come as they are made.
-    progress : told the rows, and asked whether the user wants to stop.
-    spreadsheet_safe : an apostrophe stands before texts that a spreadsheet would take for formulas.
-    threads : that make lines at a time; a few pieces of so many `rows` are held.
+    tables
+        A table, or an iterable of its parts.
+    progress
+        Receives the rows and is checked for cancellation.
+    spreadsheet_safe
+        Prefix texts that a spreadsheet would take for formulas with an apostrophe.
+    threads
+        Number of formatting threads; a few chunks of `rows` are held in memory.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
     """
     parts = [tables] if isinstance(tables, pa.Table) else tables
     pieces = (part.slice(first, rows) for part in parts for first in range(0, len(part), rows))
@@ -142,7 +157,7 @@ def report_rated(progress: Progress, out: Path, q_value: pa.ChunkedArray, fdr: f
 
 
 def joined_texts(texts: Iterable[str]) -> str:
-    """Return a list of texts as it stands in a cell.
+    """Return a list of texts as a cell.
 
     >>> joined_texts(["a", "b;c"])
     'a;b%3Bc'
@@ -151,7 +166,7 @@ def joined_texts(texts: Iterable[str]) -> str:
 
 
 def header_line(columns: Sequence[Column]) -> bytes:
-    """The first line: the names of the columns."""
+    """Return the header line with the names of the columns."""
     return ("\t".join(column.name for column in columns) + "\n").encode()
 
 
@@ -166,14 +181,23 @@ def write_lines(
     then: Callable[[Any], bytes] = bytes,
     end: Callable[[], bytes] = bytes,
 ) -> None:
-    """Write a header and the lines of pieces, as of a table, in their order, to the file `out`, which appears whole or not at all.
+    """Write a header and the lines of chunks in order to the file `out`, atomically.
 
-    `lines` makes them, for several pieces at a time; `then` turns what it made into bytes, for one piece after the other. `end` makes what
-    stands behind them.
+    Parameters
+    ----------
+    lines
+        Formats a chunk, in parallel.
+    then
+        Converts the result to bytes, in order.
+    end
+        Returns the end of the file.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
     """
     with atomic_file(out) as file, ThreadPoolExecutor(max(1, threads), thread_name_prefix="table-writer") as pool:
         file.write(header)
@@ -197,7 +221,7 @@ def write_lines(
 def separated_lines(
     piece: pa.Table, columns: Sequence[Column], dialect: Dialect, *, spreadsheet_safe: bool = False, n_escaped: list[int] | None = None
 ) -> bytes:
-    """The lines of some rows; numbers of texts in lists with escaped semicolons are appended to `n_escaped`."""
+    """Return the lines of some rows; counts of texts with escaped semicolons are appended to `n_escaped`."""
     if not len(piece):
         return b""
     n_escaped = [] if n_escaped is None else n_escaped
@@ -209,7 +233,7 @@ def separated_lines(
 
 
 def _cells(column: pa.Array, one: Column, dialect: Dialect, n_escaped: list[int], *, is_safe: bool) -> pa.Array:
-    """A column of any type as texts, none of them missing."""
+    """Convert a column of any type to texts without missing values."""
     kind = column.type
     if is_list(kind):
         items = pa.compute.fill_null(_plain(column.flatten(), one, dialect), "")
@@ -251,7 +275,7 @@ def _numbers(column: pa.Array, form: str, dialect: Dialect) -> pa.Array:
 
 
 def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
-    """Each value in a format of Python's: Arrow knows none. One format for all takes half the time of one for each."""
+    """Format values in Python, since Arrow has no formats; one format string for all takes half the time."""
     lines = np.frombuffer((f"%{form}\n" * len(values) % tuple(values.tolist())).encode(), np.uint8)
     is_end = lines == ord("\n")
     ends = np.flatnonzero(is_end) - np.arange(len(values))  # where they stand when the ends of lines are gone
@@ -261,7 +285,7 @@ def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
 
 
 def _as_cell(text: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
-    """Texts as they stand between tabs."""
+    """Return texts as cells."""
     if is_safe and not one.is_own_text:
         text = pa.compute.if_else(
             pa.compute.match_substring_regex(text, _FORMULA), pa.compute.binary_join_element_wise("'", text, ""), text

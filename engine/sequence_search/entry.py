@@ -48,7 +48,7 @@ def _of_queries(name: str, title: str, *endings: str) -> Export:
 SEQUENCE_SEARCH: Search = Search(
     kind="align",
     name="sequence search",
-    question="Which proteins are alike?",
+    question="Which proteins have similar sequences?",
     manual="sequences",
     purpose="Find relatives of proteins in a database, with Smith-Waterman alignments",
     description="Align every query with every sequence of a database (Smith-Waterman, nothing left out); report hits with E-values.",

@@ -11,7 +11,7 @@ from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.sequence_search.batches import query_batches, score_batch
-from proteoscope.engine.sequence_search.computing import Computing, shares_of
+from proteoscope.engine.sequence_search.computing import open_session, shares_of
 from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
 from proteoscope.engine.sequence_search.packed import packed_database
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
@@ -45,12 +45,11 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
     if format not in FORMATS:
         raise ParameterError(f"there is no format '{format}'; expected one of {', '.join(FORMATS)}")
     scheme = ScoringScheme(read_matrix(parameters.matrix), parameters.gap_open, parameters.gap_extend)
-    computing = Computing(request)
 
     def read(progress: Progress, threads: int) -> SequenceDatabase:
         return read_sequences(request.files("queries"), progress)
 
-    with search_run(_spec(request, parameters), read, progress, computing.look) as run:
+    with search_run(_spec(request, parameters), read, progress) as run:
         opening = run.begin(run.resources)  # opening a card takes as long as reading the files
         run.load(lambda: kernels.cpu.signatures.load_kernels("align", "traceback"))  # for the report
         queries = run.read()
@@ -63,7 +62,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
             run.load_writers()
         totals, statistics = HitTotals(), None
         writing = hit_writers(queries, database, request, format, run.run, run.progress)
-        with computing.session(database, scheme, resources) as session, writing as writers:
+        with open_session(database, scheme, resources) as session, writing as writers:
             for batch in batches:
                 with run.step("score"):
                     scores = score_batch(session, queries, batch, database, run.progress)

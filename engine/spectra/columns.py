@@ -1,4 +1,4 @@
-"""Tandem mass spectra as columns: what every reader makes and every search takes."""
+"""Tandem mass spectra as columns, returned by all readers and used by all searches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["OtherPrecursors", "Spectra"]
 
 
 class OtherPrecursors(NamedTuple):
-    """Precursors of spectra that have several, besides the first of each.
+    """Precursors of spectra with several, without the first of each.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class OtherPrecursors(NamedTuple):
     mz : ndarray of float64, shape (m,)
         Thomson.
     charge_mask : ndarray of uint32, shape (m,)
-        As of `Spectra`.
+        As in `Spectra`.
     """
 
     spectrum: NDArray[np.int64]
@@ -41,27 +41,41 @@ class OtherPrecursors(NamedTuple):
 
 @dataclass(frozen=True)
 class Spectra:
-    """n MS2 spectra, with their peaks in one flat array (CSR).
+    """n MS2 spectra, with their peaks in compressed rows.
 
     Attributes
     ----------
-    files : the spectrum files, in the order given.
-    file : (n,) int32, index into `files`.
-    identifier : n strings, the spectrum's own name in its file: the native ID of mzML, the scan's of mzXML, the TITLE of MGF (or
-        ``index=k``,
-        counted from 0 in the file, where there is none).
-    scan : (n,) int64, the scan number, -1 where the file gives none.
-    index : (n,) int64, position of the spectrum in its file, counted from 0 over all spectra of the file (MS1 too).
-    retention_time : (n,) float64, seconds, NaN where unknown.
-    precursor_mz : (n,) float64, thomson.
-    precursor_intensity : (n,) float32, 0 where unknown.
-    charge_mask : (n,) uint32, bit z set: charge z is possible; none: the file does not say. Bit 0: the ions are negative.
-    offsets : (n + 1,) int64; the peaks of spectrum i are `offsets[i]:offsets[i + 1]`.
-    mz : (peaks,) float64, thomson, ascending within a spectrum.
-    intensity : (peaks,) float32, positive.
-    n_skipped : spectra left out because they could not be read.
-    others : the further precursors of spectra that have several; searches for peptides try them too.
-    activation : (n,) uint8, `proteoscope.engine.chemistry.activation.Activation`, 0 where the file does not name it; all 0 where not given.
+    files : tuple of str
+        Spectrum files, in the given order.
+    file : ndarray of int32, shape (n,)
+        Indices in `files`.
+    identifier : list of str
+        Name of each spectrum in its file: the native ID of mzML, the scan of mzXML, the TITLE of MGF, or ``index=k``, counted from 0 in the
+        file.
+    scan : ndarray of int64, shape (n,)
+        Scan number, -1 where unknown.
+    index : ndarray of int64, shape (n,)
+        Position in the file, from 0, counted over all spectra of the file, MS1 included.
+    retention_time : ndarray of float64, shape (n,)
+        Seconds, NaN where unknown.
+    precursor_mz : ndarray of float64, shape (n,)
+        Thomson.
+    precursor_intensity : ndarray of float32, shape (n,)
+        0 where unknown.
+    charge_mask : ndarray of uint32, shape (n,)
+        Bit z is set if charge z is possible; none if unknown. Bit 0 is set for negative ions.
+    offsets : ndarray of int64, shape (n + 1,)
+        Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
+    mz : ndarray of float64, shape (peaks,)
+        Thomson, ascending within a spectrum.
+    intensity : ndarray of float32, shape (peaks,)
+        Positive.
+    n_skipped : int
+        Number of spectra that could not be read.
+    others : OtherPrecursors
+        Further precursors; peptide searches try them too.
+    activation : ndarray of uint8, shape (n,)
+        `proteoscope.engine.chemistry.activation.Activation`, 0 where unknown.
     """
 
     files: tuple[str, ...]
@@ -93,17 +107,17 @@ class Spectra:
         return distinct_names(self.files)
 
     def peaks(self, i: SpectrumRow) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-        """The m/z (thomson) and intensities of spectrum `i`, as views."""
+        """Return m/z (thomson) and intensities of spectrum `i`, as views."""
         window = slice(self.offsets[i], self.offsets[i + 1])
         return self.mz[window], self.intensity[window]
 
     @property
     def peak_arrays(self) -> PeakArrays:
-        """The peaks of all spectra, as the kernels take them."""
+        """Peaks of all spectra, as arguments of kernels."""
         return PeakArrays(self.offsets, read_only(self.mz), read_only(self.intensity))
 
     def only(self, rows: NDArray[np.int64]) -> Spectra:
-        """The same spectra by number, but those not in `rows` (ascending) without peaks, so that they are not searched."""
+        """Return the same spectra, without peaks except for `rows` (ascending), so that the others are not searched."""
         count = np.zeros(len(self), np.int64)
         count[rows] = np.diff(self.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(count)))

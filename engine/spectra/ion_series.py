@@ -1,4 +1,4 @@
-"""Ion series that spectra are searched for: those of their activation, or those of the parameter `ion_series`."""
+"""Ion series to search spectra for: those of their activation, or of the parameter `ion_series`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.chemistry.activation import Activation, series_letters
+from proteoscope.engine.chemistry.activation import Activation, activation_series
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 
-__all__ = ["SpectrumSeries", "series_of_spectrum"]
+__all__ = ["SpectrumSeries", "spectrum_ion_series"]
 
 
-def series_of_spectrum(ion_series: str, activation: int) -> str:
-    """Return the letters of the ion series of a spectrum.
+def spectrum_ion_series(ion_series: str, activation: int) -> str:
+    """Return the ion series of a spectrum, as characters.
 
     Parameters
     ----------
@@ -25,10 +25,10 @@ def series_of_spectrum(ion_series: str, activation: int) -> str:
 
     Examples
     --------
-    >>> series_of_spectrum("activation", Activation.ETD), series_of_spectrum("by", Activation.ETD)
+    >>> spectrum_ion_series("activation", Activation.ETD), spectrum_ion_series("by", Activation.ETD)
     ('cz', 'by')
     """
-    return series_letters(activation) if ion_series == BY_ACTIVATION else "".join(dict.fromkeys(ion_series))
+    return activation_series(activation) if ion_series == BY_ACTIVATION else "".join(dict.fromkeys(ion_series))
 
 
 class SpectrumSeries(NamedTuple):
@@ -37,9 +37,9 @@ class SpectrumSeries(NamedTuple):
     Attributes
     ----------
     letters : tuple of str
-        Letters of each series.
+        Distinct series, as characters.
     number : ndarray of uint8, shape (n,)
-        Which of `letters` each spectrum is searched for.
+        Index in `letters` of each spectrum.
     activation : ndarray of uint8, shape (n,)
         Activation of each spectrum.
     """
@@ -50,19 +50,20 @@ class SpectrumSeries(NamedTuple):
 
     @classmethod
     def of(cls, ion_series: str, activation: NDArray[np.uint8]) -> SpectrumSeries:
-        """Return the series of spectra by their activation, or by the parameter where it names letters.
+        """Return the series of spectra by their activation, or by the parameter if it names series.
 
         Examples
         --------
-        >>> found = SpectrumSeries.of("activation", np.array([Activation.ETD, Activation.HCD, Activation.UNKNOWN], np.uint8))
-        >>> found.letters, found.number.tolist()
+        >>> series = SpectrumSeries.of("activation", np.array([Activation.ETD, Activation.HCD, Activation.UNKNOWN], np.uint8))
+        >>> series.letters, series.number.tolist()
         (('by', 'cz'), [1, 0, 0])
         """
-        is_there = np.bincount(activation, minlength=len(Activation)) > 0
-        every = [series_of_spectrum(ion_series, one) for one in Activation]
-        letters = tuple(dict.fromkeys(one for one, used in zip(every, is_there, strict=True) if used)) or (every[0],)
-        number = np.array([letters.index(one) if one in letters else 0 for one in every], np.uint8)
-        return cls(letters, number[activation], activation)
+        is_present = np.bincount(activation, minlength=len(Activation)) > 0
+        series_by_activation = [spectrum_ion_series(ion_series, kind) for kind in Activation]
+        present = (series for series, is_used in zip(series_by_activation, is_present, strict=True) if is_used)
+        distinct = tuple(dict.fromkeys(present)) or (series_by_activation[0],)
+        number = np.array([distinct.index(series) if series in distinct else 0 for series in series_by_activation], np.uint8)
+        return cls(distinct, number[activation], activation)
 
     @property
     def is_single(self) -> bool:
@@ -70,5 +71,5 @@ class SpectrumSeries(NamedTuple):
         return len(self.letters) == 1
 
     def have(self, letters: frozenset[str]) -> NDArray[np.bool_]:
-        """Return which spectra have one of some series, (n,)."""
-        return np.array([bool(letters & set(one)) for one in self.letters])[self.number]
+        """Return which spectra have at least one of some series, shape (n,)."""
+        return np.array([bool(letters & set(series)) for series in self.letters])[self.number]

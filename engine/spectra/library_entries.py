@@ -1,4 +1,4 @@
-"""Entries of a spectral library that are to be written: peptides with their peaks, and which fragment ion each peak is."""
+"""Entries of a spectral library to write: peptides with their peaks, and the fragment ion of each peak."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 __all__ = ["EntryModifications", "LibraryEntries", "PeakIons", "rounded_peaks", "spectral_library"]
 
 Origin = Literal["best", "merged", "predicted"]
-"""Where the peaks of entries come from: the best spectrum of each, the mean of all, or a model."""
+"""Source of the peaks of entries: the best spectrum of each, the mean of all, or a model."""
 
 
 class PeakIons(NamedTuple):
-    """Which ion each of the peaks is; all (peaks,).
+    """Ions of peaks, all of shape (peaks,).
 
     Attributes
     ----------
-    series : uint8, the letter of the series, 0 where no ion explains the peak. number : uint8, residues of the fragment. charge : uint8.
-    error : float32, thomson, the peak's m/z less the ion's.
+    series : ndarray of uint8
+        Character of the series, 0 where no ion explains the peak.
+    number : ndarray of uint8
+        Number of residues of the fragment.
+    charge : ndarray of uint8
+    error : ndarray of float32
+        m/z of the peak minus that of the ion, thomson.
     """
 
     series: NDArray[np.uint8]
@@ -37,12 +42,19 @@ class PeakIons(NamedTuple):
 
 
 class EntryModifications(NamedTuple):
-    """Modifications of n peptides as columns (CSR).
+    """Modifications of n peptides, in compressed rows.
 
     Attributes
     ----------
-    offsets : (n + 1,) int64. position : (m,) int64, 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus; ascending within each.
-    kind : (m,) int64, into `names`, as ProForma has them, and `masses`, dalton.
+    offsets : ndarray of int64, shape (n + 1,)
+    position : ndarray of int64, shape (m,)
+        0 the N-terminus, 1 to L the residues, L + 1 the C-terminus; ascending within a peptide.
+    kind : ndarray of int64, shape (m,)
+        Indices in `names` and `masses`.
+    names : tuple of str
+        As in ProForma.
+    masses : tuple of float
+        Dalton.
     """
 
     offsets: NDArray[np.int64]
@@ -52,7 +64,7 @@ class EntryModifications(NamedTuple):
     masses: tuple[float, ...]
 
     def mass(self) -> NDArray[np.float64]:
-        """(n,) what each peptide carries, dalton."""
+        """Return the mass of all modifications of each peptide, dalton, shape (n,)."""
         owner = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
         carried = np.bincount(owner, np.array([*self.masses, 0.0])[self.kind], minlength=len(self.offsets) - 1)
         return carried.astype(np.float64)
@@ -60,16 +72,33 @@ class EntryModifications(NamedTuple):
 
 @dataclass(frozen=True)
 class LibraryEntries:
-    """n entries, all of peptides, positive ions.
+    """n entries of peptides, all positive ions.
 
     Attributes
     ----------
-    sequence : n texts. modifications : what they carry. proteins : n texts, accessions with `PROTEIN_SEPARATOR` between them, null where
-        unknown.
-    charge : (n,) int64. mass : (n,) float64, neutral, of the peptidoform, dalton. retention_time : (n,) float64, seconds, NaN unknown.
-    q_value : (n,) float64, NaN unknown. n_members : (n,) int64, spectra that the entry was made of.
-    offsets, mz, intensity : the peaks, CSR, ascending in m/z, as of `SpectralLibrary`. ions : what they are. origin : where they come from.
-    files, file : spectrum files, and (n,) int64 into them, the file of the best spectrum of an entry; empty where there is none.
+    sequence : pyarrow.StringArray, length n
+    modifications : EntryModifications
+    proteins : pyarrow.StringArray, length n
+        Accessions separated by `PROTEIN_SEPARATOR`, null where unknown.
+    charge : ndarray of int64, shape (n,)
+    mass : ndarray of float64, shape (n,)
+        Neutral mass of the peptidoform, dalton.
+    retention_time : ndarray of float64, shape (n,)
+        Seconds, NaN where unknown.
+    q_value : ndarray of float64, shape (n,)
+        NaN where unknown.
+    n_members : ndarray of int64, shape (n,)
+        Number of spectra that the entry was made from.
+    offsets, mz, intensity : ndarray
+        Peaks, ascending in m/z, as in `SpectralLibrary`.
+    ions : PeakIons
+        Ions of the peaks.
+    origin : Origin
+        Source of the peaks.
+    files : tuple of str
+        Spectrum files; empty without.
+    file : ndarray of int64, shape (n,) or (0,)
+        Index in `files` of the best spectrum of each entry.
     """
 
     sequence: pa.StringArray
@@ -93,39 +122,39 @@ class LibraryEntries:
 
     @property
     def precursor_mz(self) -> NDArray[np.float64]:
-        """(n,) float64, thomson, of the peptide with its charge."""
+        """m/z of the peptides with their charges, thomson, shape (n,)."""
         return self.mass / self.charge + PROTON_MASS
 
     def peptidoforms(self) -> pa.StringArray:
-        """n texts in ProForma 2.0, without charge."""
-        of = self.modifications
-        if not len(of.position):
+        """Return the peptides in ProForma 2.0, without charges."""
+        offsets, position, kind, names, masses = self.modifications
+        if not len(position):
             return self.sequence
-        return pa.array(write_many(self.sequence.to_pylist(), of.offsets, of.position, of.kind, of.names, of.masses), pa.string())
+        return pa.array(write_many(self.sequence.to_pylist(), offsets, position, kind, names, masses), pa.string())
 
 
 def rounded_peaks(mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Peaks with as many decimals as libraries are written with, so that all formats hold the same numbers."""
+    """Round peaks to the decimals that libraries are written with, so that all formats hold the same numbers."""
     return np.round(mz, 5), np.round(intensity, 2)
 
 
 def spectral_library(parts: list[LibraryEntries], source: Path) -> SpectralLibrary:
-    """Entries as a library that is searched, as if they had been read from the file `source`."""
+    """Return entries as a library to search, as if they had been read from the file `source`."""
 
     def joined(name: str) -> NDArray:
-        return np.concatenate([getattr(one, name) for one in parts])
+        return np.concatenate([getattr(part, name) for part in parts])
 
     n = sum(map(len, parts))
     nothing = pa.nulls(n, pa.string())
-    forms = pa.concat_arrays([one.peptidoforms() for one in parts])
+    forms = pa.concat_arrays([part.peptidoforms() for part in parts])
     return SpectralLibrary(
         (source,),
         np.zeros(n, np.int64),
         np.arange(n) + 1,
         forms,
         forms,
-        pa.concat_arrays([one.sequence for one in parts]),
-        pa.concat_arrays([one.proteins for one in parts]),
+        pa.concat_arrays([part.sequence for part in parts]),
+        pa.concat_arrays([part.proteins for part in parts]),
         nothing,
         nothing,
         nothing,
@@ -134,7 +163,7 @@ def spectral_library(parts: list[LibraryEntries], source: Path) -> SpectralLibra
         joined("retention_time"),
         np.zeros(n, np.bool_),
         joined("n_members"),
-        offsets_of(np.concatenate([np.diff(one.offsets) for one in parts])),
+        offsets_of(np.concatenate([np.diff(part.offsets) for part in parts])),
         joined("mz"),
         joined("intensity"),
     )

@@ -1,4 +1,4 @@
-"""Choose spectra by charge, mass and time."""
+"""Select spectra by charge, mass and time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.spectra.columns import Spectra
 
-__all__ = ["SpectrumSelection", "charges_of", "number_range"]
+__all__ = ["SpectrumSelection", "number_range", "parse_charges"]
 
 _HIGHEST_CHARGE = 31
 _NEGATIVE = 1
@@ -20,13 +20,16 @@ _NEGATIVE = 1
 
 @dataclass(frozen=True)
 class SpectrumSelection:
-    """Properties that spectra must have to be chosen; None where any will do.
+    """Criteria for the selection of spectra; None for no restriction.
 
     Attributes
     ----------
-    charges : of the precursor; of spectra with several possible charges, one must be among them, and those without are not chosen.
-    precursor_mass : least and greatest neutral mass, dalton, with one of its charges; spectra without a charge have none.
-    retention_time : first and last, seconds; spectra without a time are not chosen.
+    charges : tuple of int, optional
+        Charges of the precursor. Spectra with several possible charges need one of these; those without a charge are not selected.
+    precursor_mass : (float, float), optional
+        Minimum and maximum neutral mass with one of these charges, dalton; spectra without a charge are not selected.
+    retention_time : (float, float), optional
+        Minimum and maximum, seconds; spectra without a time are not selected.
     """
 
     charges: tuple[int, ...] | None = None
@@ -34,7 +37,7 @@ class SpectrumSelection:
     retention_time: tuple[float, float] | None = None
 
     def rows(self, spectra: Spectra) -> NDArray[np.int64]:
-        """(n,) int64, the spectra that have all of these properties, ascending."""
+        """Return the spectra that meet all criteria, ascending."""
         possible = spectra.charge_mask & ~np.uint32(_NEGATIVE)
         is_chosen = np.ones(len(spectra), np.bool_)
         if self.charges is not None:
@@ -54,25 +57,33 @@ class SpectrumSelection:
         return np.flatnonzero(is_chosen)
 
 
-def charges_of(text: str) -> tuple[int, ...]:
-    """Charges of a text like ``2,3``.
+def parse_charges(text: str) -> tuple[int, ...]:
+    """Parse a list of charges such as ``2,3``.
 
     Raises
     ------
-    ParameterError : it names none.
+    ParameterError
+        The text is not a list of charges.
     """
     words = text.split(",")
     if not all(word.strip().isdecimal() and 1 <= int(word[:9]) <= _HIGHEST_CHARGE for word in words):
-        raise ParameterError(f"'{text:.60}' names no charges; expected whole numbers from 1 to {_HIGHEST_CHARGE}, as 2,3")
+        raise ParameterError(f"'{text:.60}' is not a list of charges; expected whole numbers from 1 to {_HIGHEST_CHARGE}, as 2,3")
     return tuple(map(int, words))
 
 
-def number_range(text: str, what: str) -> tuple[float, float]:
-    """Least and greatest number of a text like ``500..2000``; either may be left out. `what`: in the message.
+def number_range(text: str, quantity: str) -> tuple[float, float]:
+    """Parse a range such as ``500..2000``; either number may be missing.
+
+    Parameters
+    ----------
+    text : str
+    quantity : str
+        Name of the quantity in the message, in the plural.
 
     Raises
     ------
-    ParameterError : it is another text, or a range that is empty.
+    ParameterError
+        The text is not a range, or the range is empty.
 
     Examples
     --------
@@ -85,5 +96,5 @@ def number_range(text: str, what: str) -> tuple[float, float]:
     except ValueError:
         low = high = math.nan
     if not dots or not (low_text or high_text) or not low <= high:
-        raise ParameterError(f"'{text:.60}' is no range of {what}; expected two numbers as 500..2000, or one as 500.. or ..2000")
+        raise ParameterError(f"'{text:.60}' is not a range of {quantity}; expected two numbers as 500..2000, or one as 500.. or ..2000")
     return low, high

@@ -1,4 +1,4 @@
-"""Reference spectra as columns: what every reader of spectral libraries makes, and every search of them takes."""
+"""Reference spectra as columns, returned by all readers of spectral libraries and used by all library searches."""
 
 from __future__ import annotations
 
@@ -13,18 +13,26 @@ from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.spectra.columns import Spectra
 
-__all__ = ["MAXIMUM_SKIPPED_TOLD", "PROTEIN_SEPARATOR", "Skipped", "SkippedEntry", "SpectralLibrary"]
+__all__ = ["MAXIMUM_SKIPPED_SHOWN", "PROTEIN_SEPARATOR", "Skipped", "SkippedEntry", "SpectralLibrary"]
 
 PROTEIN_SEPARATOR = "\t"
-"""Between the accessions of an entry, which hold no control characters."""
-MAXIMUM_SKIPPED_TOLD = 100
-"""Of the entries that could not be taken, so many are told one by one; the others are counted."""
+"""Separates the accessions of an entry, which have no control characters."""
+MAXIMUM_SKIPPED_SHOWN = 100
+"""Maximum number of skipped entries that are reported individually; all are counted."""
 _HIGHEST_CHARGE = 31
 
 
 class SkippedEntry(NamedTuple):
-    """An entry of a library that could not be taken: `source`, its file, into `SpectralLibrary.sources`; `line`, where it begins (the
-    number of the entry in files without lines), from 1; `reason`, in words."""
+    """An entry of a library that could not be used.
+
+    Attributes
+    ----------
+    source : int
+        Its file, an index in `SpectralLibrary.sources`.
+    line : int
+        Line where it begins, or its number in files without lines, from 1.
+    reason : str
+    """
 
     source: int
     line: int
@@ -33,36 +41,58 @@ class SkippedEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class Skipped:
-    """Entries that could not be taken: the first of them (`MAXIMUM_SKIPPED_TOLD` at most), and how many there are by reason."""
+    """Entries that could not be used: the first `MAXIMUM_SKIPPED_SHOWN`, and the number of all by reason."""
 
     entries: tuple[SkippedEntry, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
-        """How many there are."""
+        """Number of skipped entries."""
         return sum(self.counts.values())
 
 
 @dataclass(frozen=True)
 class SpectralLibrary:
-    """n reference spectra, with their peaks in one flat array (CSR).
+    """n reference spectra, with their peaks in compressed rows.
 
     Attributes
     ----------
-    sources : the files, in the order given. source : (n,) int64, into `sources`. number : (n,) int64, the entry's place in its file,
-        from 1.
-    name : n texts, as in the file. peptidoform : n texts, ProForma 2.0 without charge; null where the entry is no peptide. sequence : n
-        texts, its residues alone; null likewise.
-    proteins : n texts, accessions with `PROTEIN_SEPARATOR` between them; null where unknown. formula, inchikey, adduct : n texts, null
-        where unknown.
-    charge : (n,) int64, 0 where unknown, negative of negative ions. precursor_mz : (n,) float64, thomson, NaN where unknown.
-    retention_time : (n,) float64, seconds, NaN where unknown. is_decoy : (n,) bool. n_members : (n,) int64, spectra that the entry was made
-        of, 1 where unknown.
-    offsets : (n + 1,) int64; the peaks of entry i are `offsets[i]:offsets[i + 1]`. mz : (peaks,) float64, thomson, ascending within an
-        entry. intensity : (peaks,) float32, positive and finite.
-    skipped : entries that could not be taken.
-    polarity : (n,) int64, 1 of positive ions, -1 of negative ones, 0 unknown, which counts where the charge is unknown; None: all unknown.
+    sources : tuple of Path
+        Files, in the given order.
+    source : ndarray of int64, shape (n,)
+        Indices in `sources`.
+    number : ndarray of int64, shape (n,)
+        Number of the entry in its file, from 1.
+    name : pyarrow.StringArray, length n
+        As in the file.
+    peptidoform : pyarrow.StringArray, length n
+        ProForma 2.0 without charge, null for other molecules.
+    sequence : pyarrow.StringArray, length n
+        Residues, null for other molecules.
+    proteins : pyarrow.StringArray, length n
+        Accessions separated by `PROTEIN_SEPARATOR`, null where unknown.
+    formula, inchikey, adduct : pyarrow.StringArray, length n
+        Null where unknown.
+    charge : ndarray of int64, shape (n,)
+        0 where unknown, negative for negative ions.
+    precursor_mz : ndarray of float64, shape (n,)
+        Thomson, NaN where unknown.
+    retention_time : ndarray of float64, shape (n,)
+        Seconds, NaN where unknown.
+    is_decoy : ndarray of bool, shape (n,)
+    n_members : ndarray of int64, shape (n,)
+        Number of spectra that the entry was made from, 1 where unknown.
+    offsets : ndarray of int64, shape (n + 1,)
+        Peaks of entry i are ``offsets[i]:offsets[i + 1]``.
+    mz : ndarray of float64, shape (peaks,)
+        Thomson, ascending within an entry.
+    intensity : ndarray of float32, shape (peaks,)
+        Positive and finite.
+    skipped : Skipped
+        Entries that could not be used.
+    polarity : ndarray of int64, shape (n,), optional
+        1 for positive ions, -1 for negative ones, 0 if unknown; used where the charge is unknown. None if all are unknown.
     """
 
     sources: tuple[Path, ...]
@@ -91,12 +121,12 @@ class SpectralLibrary:
 
     @property
     def polarities(self) -> NDArray[np.int64]:
-        """(n,) int64, 1 of positive ions, -1 of negative ones, 0 unknown."""
+        """1 for positive ions, -1 for negative ones, 0 if unknown, shape (n,)."""
         named = np.zeros(len(self), np.int64) if self.polarity is None else self.polarity
         return np.where(self.charge == 0, named, np.sign(self.charge))
 
     def take(self, rows: NDArray[np.int64]) -> SpectralLibrary:
-        """Some of the entries, in another order or some twice; what was skipped stays."""
+        """Return some of the entries, in any order or repeated; the skipped entries remain."""
         mz, offsets = take_runs(self.mz, self.offsets, rows)
         intensity, _ = take_runs(self.intensity, self.offsets, rows)
         return replace(
@@ -122,7 +152,7 @@ class SpectralLibrary:
         )
 
     def spectra(self) -> Spectra:
-        """The entries as spectra, which what prepares spectra for a search takes; their peaks are not copied."""
+        """Return the entries as spectra, without copying peaks, for the preprocessing of searches."""
         n = len(self)
         charge = np.abs(self.charge)
         is_known = (charge > 0) & (charge <= _HIGHEST_CHARGE)

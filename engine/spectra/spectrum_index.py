@@ -1,8 +1,7 @@
-"""Spectrum index: preprocessed spectra, and the queries (a spectrum with an assumed charge) in order of precursor mass.
+"""Spectrum index: preprocessed spectra, and the queries (a spectrum with an assumed charge) sorted by precursor mass.
 
-Queries in order of mass are the precursor bins: neighbours look at the same stretch of the peptide dictionary. The fragment bins are a bit
-table of the peaks of the spectrum being searched (12.5 KB for 2,000 Th in bins of 0.02), in which the scoring kernel finds a match or a
-miss in O(1).
+Sorted by mass, neighbouring queries use the same part of the peptide dictionary. The fragment bins are a bit table of the peaks of the
+current spectrum (12.5 KB for 2,000 Th in bins of 0.02), in which the scoring kernel finds a match or a miss in O(1).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _MAXIMUM_CHARGE = 31
 
 
 class PreprocessingSettings(Protocol):
-    """Settings that decide the preprocessing, by the names that every search's parameters have for it."""
+    """Settings of the preprocessing, by the names that they have in the parameters of every search."""
 
     fragment_tolerance: Tolerance
     ion_series: str
@@ -51,14 +50,19 @@ class PreprocessingSettings(Protocol):
 
 @dataclass(frozen=True)
 class SpectrumIndex:
-    """Spectra that are searched.
+    """Spectra to search.
 
     Attributes
     ----------
-    arrays : preprocessed peaks of all spectra (those with too few peaks have none).
-    queries : in order of mass. n_searched : spectra with at least one query.
-    ion_series : of the spectra.
-    measured_mass : (q,) float64, dalton, of each query before its mass was corrected; None where none was.
+    arrays : SpectrumArrays
+        Preprocessed peaks of all spectra; those with too few peaks have none.
+    queries : QueryArrays
+        Sorted by mass.
+    n_searched : int
+        Number of spectra with at least one query.
+    ion_series : SpectrumSeries
+    measured_mass : ndarray of float64, shape (q,), optional
+        Mass of each query before corrections, dalton; None without corrections.
     """
 
     arrays: SpectrumArrays
@@ -69,39 +73,39 @@ class SpectrumIndex:
 
     @property
     def observed_mass(self) -> NDArray[np.float64]:
-        """(q,) float64, dalton: masses of the queries as they were measured."""
+        """Masses of the queries as measured, dalton, shape (q,)."""
         return self.queries.mass if self.measured_mass is None else self.measured_mass
 
     def only(self, spectra: NDArray[np.integer]) -> SpectrumIndex:
-        """The queries of these spectra alone, by their numbers; all peaks stay where they are."""
-        is_wanted = np.zeros(len(self.arrays.offsets) - 1, bool)
-        is_wanted[spectra] = True
-        return self._of_queries(np.flatnonzero(is_wanted[self.queries.spectrum]), self.queries.mass)
+        """Return the queries of some spectra only; the peaks remain."""
+        is_selected = np.zeros(len(self.arrays.offsets) - 1, bool)
+        is_selected[spectra] = True
+        return self._select_queries(np.flatnonzero(is_selected[self.queries.spectrum]), self.queries.mass)
 
     @property
     def series(self) -> str:
-        """Letters of the ion series of all spectra."""
+        """Ion series of all spectra, as characters."""
         (letters,) = self.ion_series.letters
         return letters
 
     def by_series(self) -> list[SpectrumIndex]:
-        """Return the queries of each ion series, in the order of `SpectrumSeries.letters`; all in one where there is one series."""
+        """Return the queries of each ion series, in the order of `SpectrumSeries.letters`; a single index for a single series."""
         if self.ion_series.is_single:
             return [self]
         number = self.ion_series.number[self.queries.spectrum]
-        found = [
-            self._of_queries(rows, self.queries.mass).with_series(letters)
+        indexes = [
+            self._select_queries(rows, self.queries.mass).with_series(letters)
             for k, letters in enumerate(self.ion_series.letters)
             if len(rows := np.flatnonzero(number == k))
         ]
-        return found or [self.with_series(self.ion_series.letters[0])]
+        return indexes or [self.with_series(self.ion_series.letters[0])]
 
     def with_series(self, letters: str) -> SpectrumIndex:
-        """Return the same spectra with one ion series for all, whatever their activation."""
+        """Return the same spectra with one ion series for all, regardless of their activation."""
         return replace(self, ion_series=SpectrumSeries.of(letters, self.ion_series.activation))
 
     def activation_counts(self) -> dict[tuple[str, str], int]:
-        """Return the number of searched spectra by the name of their activation, empty where unknown, and their ion series."""
+        """Return the number of searched spectra by name of the activation, '' if unknown, and ion series."""
         spectrum = np.unique(self.queries.spectrum)
         pairs = np.stack((self.ion_series.activation[spectrum], self.ion_series.number[spectrum]))
         kinds, count = np.unique(pairs, axis=1, return_counts=True)
@@ -109,17 +113,18 @@ class SpectrumIndex:
         return {(name, self.ion_series.letters[k]): n for name, k, n in zip(names, kinds[1].tolist(), count.tolist(), strict=True)}
 
     def corrected(self, error: NDArray[np.float64]) -> SpectrumIndex:
-        """The same with the masses that the precursors would have had without an error.
+        """Return the same spectra with precursor masses corrected for errors.
 
         Parameters
         ----------
-        error : (n,) float64, of each spectrum: by how much its precursor was measured too heavy, parts per million.
+        error : ndarray of float64, shape (n,)
+            Mass error of each precursor, parts per million; positive if measured too heavy.
         """
         mass = self.queries.mass / (1.0 + error[self.queries.spectrum] * 1e-6)
-        return self._of_queries(np.argsort(mass, kind="stable"), mass)
+        return self._select_queries(np.argsort(mass, kind="stable"), mass)
 
-    def _of_queries(self, rows: NDArray[np.integer], mass: NDArray[np.float64]) -> SpectrumIndex:
-        """Some of the queries, in the order given, with these masses of all."""
+    def _select_queries(self, rows: NDArray[np.integer], mass: NDArray[np.float64]) -> SpectrumIndex:
+        """Return some of the queries, in the given order; `mass` are the masses of all queries."""
         queries = QueryArrays(self.queries.spectrum[rows], self.queries.charge[rows], mass[rows])
         is_corrected = self.measured_mass is not None or mass is not self.queries.mass
         measured = self.observed_mass[rows] if is_corrected else None
@@ -127,18 +132,25 @@ class SpectrumIndex:
 
 
 def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:
-    """A tolerance as the kernels take it: (dalton, fraction)."""
+    """Return a tolerance as kernels take it: dalton, and fraction."""
     return (0.0, tolerance.value * 1e-6) if tolerance.unit == "ppm" else (tolerance.value, 0.0)
 
 
 def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, resources: Resources) -> SpectrumIndex:
-    """Preprocess the spectra and list the queries."""
+    """Preprocess the spectra and list the queries.
+
+    Parameters
+    ----------
+    spectra : Spectra
+    settings : PreprocessingSettings
+    resources : Resources
+    """
     n, progress = len(spectra), resources.progress
     charges = _charges(spectra.charge_mask, settings)
     ion_series = SpectrumSeries.of(settings.ion_series, spectra.activation)
-    # Only electron transfer leaves precursors with fewer charges; elsewhere there would be fragments at these places.
+    # Only electron transfer leaves charge-reduced precursors; after collisions peaks at these m/z are fragments.
     is_electron_transfer = ion_series.have(frozenset("cz"))
-    known = np.where((charges.sum(axis=1) == 1) & is_electron_transfer, charges.argmax(axis=1), 0)
+    reduced_charge = np.where((charges.sum(axis=1) == 1) & is_electron_transfer, charges.argmax(axis=1), 0)
     progress.stage("Preprocessing spectra", n)
     rules = PreprocessingRules(
         settings.peaks_per_window,
@@ -150,11 +162,11 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
         settings.minimum_fragment_mz,
     )
     counts, columns = [], (GrowingColumn(np.float64), GrowingColumn(np.float32), GrowingColumn(np.float32))
-    # Some at a time: before it is known how many peaks are kept, there is room for all.
-    for some in pieces(spectra.offsets[:-1]):
-        count, kept = _preprocessed(spectra, known, some, rules, settings.minimum_peaks, resources)
+    # In batches, since the buffers of a batch have the size of all its peaks.
+    for batch in pieces(spectra.offsets[:-1]):
+        count, peaks = _preprocessed(spectra, reduced_charge, batch, rules, settings.minimum_peaks, resources)
         counts.append(count)
-        for column, values in zip(columns, kept, strict=True):
+        for column, values in zip(columns, peaks, strict=True):
             column.append(values)
         for values in (spectra.mz, spectra.intensity):
             release_pages(values)
@@ -173,11 +185,12 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
 
 
 def index_spectra(spectra: Spectra, settings: PreprocessingSettings, resources: Resources) -> SpectrumIndex:
-    """Preprocess the spectra of a search and list the queries, as `build_spectrum_index`.
+    """Preprocess the spectra of a search and list the queries; see `build_spectrum_index`.
 
     Raises
     ------
-    InputError : no spectrum can be searched.
+    InputError
+        No spectrum can be searched.
     """
     with resources.clock.stage("plan"):
         index = build_spectrum_index(spectra, settings, resources)
@@ -187,10 +200,10 @@ def index_spectra(spectra: Spectra, settings: PreprocessingSettings, resources: 
 
 
 def _preprocessed(
-    spectra: Spectra, known: NDArray[np.int64], some: slice, rules: PreprocessingRules, minimum_peaks: int, resources: Resources
+    spectra: Spectra, reduced_charge: NDArray[np.int64], batch: slice, rules: PreprocessingRules, minimum_peaks: int, resources: Resources
 ) -> tuple[NDArray[np.int64], tuple[NDArray, NDArray, NDArray]]:
-    """How many peaks of each of some spectra are kept, none of those with too few; and the columns of `SpectrumArrays` of these."""
-    first, last, _ = some.indices(len(spectra))
+    """Preprocess a batch of spectra; return the number of peaks of each, 0 for those with too few, and the columns of `SpectrumArrays`."""
+    first, last, _ = batch.indices(len(spectra))
     offsets = spectra.offsets[first : last + 1]
     peaks = slice(int(offsets[0]), int(offsets[-1]))
     arrays = PeakArrays(offsets - offsets[0], read_only(spectra.mz[peaks]), read_only(spectra.intensity[peaks]))
@@ -199,28 +212,37 @@ def _preprocessed(
 
     def preprocess(part: Partition) -> None:
         preprocess_spectra(
-            arrays, spectra.precursor_mz[first:last], known[first:last], part.first, part.last, rules, count, mz, weight, correlation
+            arrays,
+            spectra.precursor_mz[first:last],
+            reduced_charge[first:last],
+            part.first,
+            part.last,
+            rules,
+            count,
+            mz,
+            weight,
+            correlation,
         )
 
     threads = resources.threads
     parts = equal_partitions(np.diff(offsets), threads)
     run_on_threads(preprocess, parts, threads, resources.progress, steps=lambda part: part.last - part.first)
     count[count < minimum_peaks] = 0
-    _, kept = ranges(arrays.offsets[:-1], arrays.offsets[:-1] + count)
-    return count, (mz[kept], weight[kept], correlation[kept])
+    _, retained = ranges(arrays.offsets[:-1], arrays.offsets[:-1] + count)
+    return count, (mz[retained], weight[retained], correlation[retained])
 
 
 def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
-    """Return why none of the spectra can be searched, as far as the spectra show it."""
+    """Return the error for spectra that cannot be searched, with the reasons that the spectra show."""
     peaks = np.diff(spectra.offsets)
     n, n_empty, n_without_precursor = len(spectra), int((peaks == 0).sum()), int((~np.isfinite(spectra.precursor_mz)).sum())
     path = spectra.files[0] if len(spectra.files) == 1 else f"{len(spectra.files)} files"
     if n == 0:
-        return InputError(path, "holds no spectrum of fragments", remedy="Give a run with MS/MS spectra")
+        return InputError(path, "has no MS/MS spectra", remedy="Give a run with MS/MS spectra")
     reasons = [f"{n_empty:,} hold no peak"] if n_empty else []
     reasons += [f"{n_without_precursor:,} have no precursor m/z"] if n_without_precursor else []
     if not reasons or max(n_empty, n_without_precursor) < n:
-        reasons.append(f"{'the others' if reasons else 'they'} keep fewer than minimum_peaks={minimum_peaks} peaks")
+        reasons.append(f"{'the others' if reasons else 'they'} have fewer than minimum_peaks={minimum_peaks} peaks after preprocessing")
     return InputError(
         path,
         f"none of the {n:,} spectra can be searched: {', '.join(reasons)}",
@@ -229,7 +251,7 @@ def _nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
 
 
 def _charges(mask: NDArray[np.uint32], settings: PreprocessingSettings) -> NDArray[np.bool_]:
-    """(n, charges) bool: the charges that the file gives, or those to try where it gives none."""
+    """Return the known charges of spectra, or those to try if unknown, shape (n, charges)."""
     table = (mask[:, None] >> np.arange(_MAXIMUM_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
     table[:, 0] = False
     table[~table.any(axis=1), settings.minimum_charge : settings.maximum_charge + 1] = True

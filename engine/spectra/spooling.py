@@ -1,7 +1,7 @@
-"""Columns that grow as files are read: in memory, or in a nameless file where they become large.
+"""Columns that grow while files are read, in memory or, when they become large, in a nameless file.
 
-What lies in the file is mapped: its pages come from the disk when somebody looks, and `release_pages` lets them go again, so that a column
-larger than the memory can be gone through block by block.
+The file is memory-mapped: pages are loaded from disk on access, and `release_pages` frees them, so that a column larger than the memory
+can be processed block by block.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.files import storage_errors
 
-__all__ = ["GrowingColumn", "passed_through", "release_pages"]
+__all__ = ["GrowingColumn", "iterate_chunks", "release_pages"]
 
 _MAXIMUM_BYTES = 1 << 27
-"""Of a column in memory, where there is a folder for more: that of some 80,000 spectra."""
-_PIECE = 1 << 24
+"""Maximum of a column in memory if there is a folder: that of some 80,000 spectra."""
+_CHUNK_VALUES = 1 << 24
 _MAXIMUM_LISTED_BYTES = 1 << 25
-"""Of values that are listed until they are joined: the system moves the pages of larger arrays as they grow, and copies smaller ones."""
+"""Maximum of values that are listed before joining: the system moves the pages of larger arrays as they grow, and copies smaller ones."""
 
 
 class GrowingColumn:
-    """A flat array that is added to at its end.
+    """A flat array that grows at its end.
 
-    In memory it is a list of the values while it is small, and then grows in place where the system can move pages, so that little is
-    held twice. With a `folder` it goes on in a file there,
-    which has no name and is gone with the process, however that ends, once it is larger than `_MAXIMUM_BYTES`.
+    In memory it is a list of arrays while it is small, and then grows in place where the system can move pages, so that little is stored
+    twice. With a `folder`, columns larger than `_MAXIMUM_BYTES` continue in a nameless file there, which disappears with the process.
     """
 
     def __init__(self, dtype: type, folder: Path | None = None) -> None:
@@ -41,17 +40,18 @@ class GrowingColumn:
         self._file: IO[bytes] | None = None
 
     def append(self, values: NDArray) -> None:
-        """Add values at the end; the array itself must not be changed any more.
+        """Add values at the end; the array must not be changed afterwards.
 
         Raises
         ------
-        StorageError : the disk refused.
+        StorageError
+            The disk is full or not writable.
         """
         values = np.ascontiguousarray(values, self._values.dtype)
         stop = self._length + len(values)
         if self._listed is not None:
             if stop * self._values.itemsize <= min(_MAXIMUM_LISTED_BYTES, _MAXIMUM_BYTES):
-                # A view would hold the whole array that it is a part of in memory.
+                # A view would keep the whole underlying array in memory.
                 self._listed.append(values if values.base is None else values.copy())
                 self._length = stop
                 return
@@ -72,12 +72,12 @@ class GrowingColumn:
         self._length = stop
 
     def _join(self) -> None:
-        """Make one array of the values listed so far."""
+        """Join the values listed so far."""
         self._values = np.concatenate([self._values, *(self._listed or [])])
         self._listed = None
 
     def finish(self) -> NDArray:
-        """The whole array; nothing can be added any more. What is written into one that is mapped stays in this process."""
+        """Return the whole array; nothing can be added afterwards. Changes of a mapped array remain in this process."""
         if self._listed is not None:
             self._join()
             return self._values
@@ -92,8 +92,7 @@ class GrowingColumn:
 
 
 def release_pages(values: NDArray) -> None:
-    """Give back the memory of a column that is mapped from a file, until somebody looks at it again, and drop what was written into it; of
-    any other column, do nothing."""
+    """Free the memory of a column mapped from a file until the next access, and discard changes of it; do nothing for other columns."""
     base: object = values
     while isinstance(base, np.ndarray):
         base = base.base
@@ -103,8 +102,8 @@ def release_pages(values: NDArray) -> None:
         base.madvise(mmap.MADV_DONTNEED)
 
 
-def passed_through(values: NDArray) -> Iterator[NDArray]:
-    """The values in pieces, one after the other; the memory of those that were mapped from a file is given back behind each."""
-    for first in range(0, len(values), _PIECE):
-        yield values[first : first + _PIECE]
+def iterate_chunks(values: NDArray) -> Iterator[NDArray]:
+    """Yield the values in chunks, and free the memory of mapped ones after each chunk."""
+    for first in range(0, len(values), _CHUNK_VALUES):
+        yield values[first : first + _CHUNK_VALUES]
         release_pages(values)

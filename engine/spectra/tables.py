@@ -1,39 +1,44 @@
-"""The table of a run's spectra with their peaks."""
+"""Table of a run's spectra with their peaks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.chemistry.activation import Activation, activation_names, activations_of_names
+from proteoscope.engine.chemistry.activation import Activation, activation_names, parse_activation_names
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.run import Run
+from proteoscope.engine.results.arrow import or_null, taken
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.spectra.columns import OtherPrecursors, Spectra
 from proteoscope.engine.spectra.spooling import release_pages
 
-__all__ = ["PEAKS", "SPECTRA", "read_spectra_table", "spectra_table", "write_spectra"]
+__all__ = ["PEAKS", "SPECTRA", "SPECTRUM_COLUMNS", "read_spectra_table", "spectra_table", "spectrum_columns", "write_spectra"]
 
-_SPECTRA_PER_GROUP = 256  # a window draws one at a time
-_SPECTRA_PER_PIECE = 16 * _SPECTRA_PER_GROUP
+_SPECTRA_PER_GROUP = 256  # the window draws single spectra
+_SPECTRA_PER_BATCH = 16 * _SPECTRA_PER_GROUP
 
 
 def write_spectra(run: Run, spectra: Spectra, progress: Progress, name: str = "spectra") -> None:
-    """Write spectra with their peaks as the table `name` of a run, piece by piece, so that a cancel is heeded in between.
+    """Write spectra with their peaks as the table `name` of a run, in batches, between which cancellation is checked.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        The disk is full or not writable.
+    Cancelled
+        The user cancelled.
     """
     table = spectra_table(spectra)
     with run.table_writer(name, table.schema, _SPECTRA_PER_GROUP) as writer:
-        for first in range(0, len(table), _SPECTRA_PER_PIECE):
-            writer.write(table.slice(first, _SPECTRA_PER_PIECE))
+        for first in range(0, len(table), _SPECTRA_PER_BATCH):
+            writer.write(table.slice(first, _SPECTRA_PER_BATCH))
             progress.check()
             for column in (spectra.mz, spectra.intensity):
                 release_pages(column)
@@ -82,22 +87,39 @@ _OTHER_PRECURSORS = ("other_precursor_mz", "other_charge_mask")
 
 
 PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity", "activation")))
-"""What can be drawn of a table of spectra, whichever it is."""
+"""Columns of any table of spectra that are needed for drawing."""
+
+
+_FROM_SPECTRA: Mapping[str, Callable[[Spectra, NDArray[np.int64]], Any]] = {
+    "spectrum": lambda _, rows: rows,
+    "spectrum_file": lambda spectra, rows: taken(spectra.file_names, spectra.file[rows]),
+    "spectrum_id": lambda spectra, rows: taken(spectra.identifier, rows),
+    "scan": lambda spectra, rows: pa.array(spectra.scan[rows], mask=spectra.scan[rows] < 0),
+    "spectrum_index": lambda spectra, rows: spectra.index[rows],
+    "retention_time": lambda spectra, rows: or_null(spectra.retention_time[rows]),
+    "precursor_mz": lambda spectra, rows: spectra.precursor_mz[rows],
+}
+SPECTRUM_COLUMNS = tuple(_FROM_SPECTRA)
+"""Names of the columns that identify and place the spectrum of a row."""
+
+
+def spectrum_columns(spectra: Spectra, rows: NDArray[np.int64], names: Sequence[str] = SPECTRUM_COLUMNS) -> dict[str, Any]:
+    """Return columns of a table whose rows each have a spectrum.
+
+    Parameters
+    ----------
+    rows : (n,) int64, the spectrum of each row. names : among `SPECTRUM_COLUMNS`.
+    """
+    return {name: _FROM_SPECTRA[name](spectra, rows) for name in names}
 
 
 def spectra_table(spectra: Spectra) -> pa.Table:
-    """The spectra with their peaks as read, a row each, so that they can be drawn without the file they came from."""
+    """Return the spectra with their peaks as read, a row each, so that they can be drawn without their file."""
     offsets = pa.array(spectra.offsets, pa.int64())
     others = _other_precursors(spectra)
     return SPECTRA.arrow(
         {
-            "spectrum": np.arange(len(spectra)),
-            "spectrum_file": pa.array(spectra.file_names, pa.string()).take(pa.array(spectra.file)),
-            "spectrum_id": spectra.identifier,
-            "scan": pa.array(spectra.scan, mask=spectra.scan < 0),
-            "spectrum_index": spectra.index,
-            "retention_time": pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time)),
-            "precursor_mz": spectra.precursor_mz,
+            **spectrum_columns(spectra, np.arange(len(spectra))),
             "precursor_intensity": spectra.precursor_intensity,
             "charge_mask": spectra.charge_mask,
             **({"activation": _activation_texts(spectra)} if spectra.activation.any() else {}),
@@ -111,7 +133,7 @@ def spectra_table(spectra: Spectra) -> pa.Table:
 
 
 def _other_precursors(spectra: Spectra) -> dict[str, pa.Array]:
-    """Columns of the further precursors, none where no spectrum has one."""
+    """Return the columns of further precursors, or none if no spectrum has any."""
     if not len(spectra.others.spectrum):
         return {}
     order = np.argsort(spectra.others.spectrum, kind="stable")
@@ -123,18 +145,18 @@ def _other_precursors(spectra: Spectra) -> dict[str, pa.Array]:
 
 
 def _activation_texts(spectra: Spectra) -> pa.Array:
-    """Return the names of the activations, missing where they are unknown."""
+    """Return the names of the activations, null where unknown."""
     names = pa.array(activation_names(np.arange(len(Activation), dtype=np.uint8)), pa.string())
     return names.take(pa.array(spectra.activation, mask=spectra.activation == 0))
 
 
 def _peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> dict[str, Any]:
-    """Columns of the table of spectra that are counted from the peaks, whose runs `offsets` (n + 1,) tell: by their names, (n,) each."""
+    """Return the columns that are computed from the peaks, by name, each of shape (n,); `offsets` (n + 1,) delimit the spectra."""
     count = np.diff(offsets)
     n = len(count)
     total, highest, place = np.zeros(n), np.zeros(n, np.float32), np.full(n, -1, np.int64)
-    for first in range(0, n, _SPECTRA_PER_PIECE):
-        last = min(first + _SPECTRA_PER_PIECE, n)
+    for first in range(0, n, _SPECTRA_PER_BATCH):
+        last = min(first + _SPECTRA_PER_BATCH, n)
         begin, end = int(offsets[first]), int(offsets[last])
         rows = np.flatnonzero(count[first:last]) + first
         if not len(rows):
@@ -143,28 +165,29 @@ def _peak_sums(offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: N
         starts = offsets[rows] - begin
         total[rows] = np.add.reduceat(heights, starts, dtype=np.float64)
         highest[rows] = np.maximum.reduceat(heights, starts)
-        # The first of the highest peaks of each spectrum.
+        # The first of the most intense peaks of each spectrum.
         at = np.flatnonzero(heights == np.repeat(highest[rows], count[rows]))
         owner = np.repeat(rows, count[rows])[at]
-        some, first_of = np.unique(owner, return_index=True)
-        place[some] = begin + at[first_of]
-    is_there = place >= 0
+        spectrum, first_peak = np.unique(owner, return_index=True)
+        place[spectrum] = begin + at[first_peak]
+    has_peaks = place >= 0
     base = np.zeros(n)
-    base[is_there] = mz[place[is_there]]
+    base[has_peaks] = mz[place[has_peaks]]
     return {
         "n_peaks": count.astype(np.int32),
         "total_ion_current": total,
-        "base_peak_mz": pa.array(base, mask=~is_there),
+        "base_peak_mz": pa.array(base, mask=~has_peaks),
         "base_peak_intensity": highest,
     }
 
 
 def read_spectra_table(path: Path) -> Spectra:
-    """Spectra with their peaks from a table that `write_spectra` wrote, or that a stranger did.
+    """Return spectra with their peaks from a table of `write_spectra`, possibly from untrusted sources.
 
     Raises
     ------
-    InputError : it is no such table.
+    InputError
+        It is not such a table.
     """
     with TableFile(path, SPECTRA, remedy="Run the identification again") as source:
         table = source.read(tuple(SPECTRA.by_name))
@@ -200,12 +223,12 @@ def _read_other_precursors(table: pa.Table) -> OtherPrecursors:
 
 def _activations(names: pa.DictionaryArray) -> NDArray[np.uint8]:
     """Return activations by their names."""
-    codes = np.append(activations_of_names(names.dictionary.to_pylist()), np.uint8(Activation.UNKNOWN))
+    codes = np.append(parse_activation_names(names.dictionary.to_pylist()), np.uint8(Activation.UNKNOWN))
     return codes[names.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
 
 
 def _peaks(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray]:
-    """Offsets and values of a column of lists."""
+    """Return offsets and values of a column of lists."""
     column = table[name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)

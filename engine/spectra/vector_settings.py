@@ -1,4 +1,4 @@
-"""Settings that decide the vectors of spectra, and the words that they take; what makes the vectors is in `engine.spectra.vectors`."""
+"""Settings of the vectors of spectra, and their values; `engine.spectra.vectors` computes the vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Merging: TypeAlias = Literal["sum", "mean", "largest"]
 
 
 class VectorSettings(Protocol):
-    """Settings that decide the vectors, by the names that every search's parameters have for it."""
+    """Settings of the vectors, by the names that they have in the parameters of every search."""
 
     bin_width: float
     minimum_mz: float

@@ -1,13 +1,13 @@
-"""Spectra as sparse vectors of whole numbers, in the order in which they are compared: by sort of ion, then by precursor m/z.
+"""Spectra as sparse integer vectors, in the order of comparison: by type of ion, then by precursor m/z.
 
-Li's thesis, 4.4.1: the m/z axis is cut into bins, and only the bins that hold something are kept. Spectra whose ions are of another
-polarity or charge are never compared; nor are those without a precursor.
+Li's thesis, 4.4.1: the m/z axis is divided into bins, and only bins with peaks are stored. Spectra of ions with different polarity or
+charge, or without a precursor, are never compared.
 
 ::
 
     class      | 2+           | 3+       | negative 1- |
-    precursor  | 400.2 ... 900| 350 ...  | 120 ...     |      order[k]: the spectrum in place k
-    windows    | i ...ends[i] |          |             |      the places that place i is compared with
+    precursor  | 400.2 ... 900| 350 ...  | 120 ...     |      order[k]: the spectrum at position k
+    windows    | i ...ends[i] |          |             |      the positions that position i is compared with
 """
 
 from __future__ import annotations
@@ -31,19 +31,26 @@ __all__ = ["SpectrumVectors", "bin_factors", "spectrum_vectors", "windows"]
 
 _TRANSFORMS: tuple[Transform, ...] = ("none", "square-root", "logarithm", "rank")
 _WINDOW = 100.0
-"""Thomson, of the windows that `peaks_per_window` counts in."""
+"""Width of the windows of `peaks_per_window`, thomson."""
 _MERGINGS: tuple[Merging, ...] = ("sum", "mean", "largest")
 
 
 @dataclass(frozen=True)
 class SpectrumVectors:
-    """Spectra as vectors, in the order in which they are compared.
+    """Spectra as vectors, in the order of comparison.
 
     Attributes
     ----------
-    order : (n,) int64, the spectrum in each place. precursor_mz : (n,) float64, in that order, NaN unknown. ion : (n,) uint32, in that
-        order: the sort of ion, which is `Spectra.charge_mask`; spectra of different sorts are not compared.
-    arrays : the vectors, in that order. n_bins : none of their bins is as large.
+    order : ndarray of int64, shape (n,)
+        Spectrum at each position.
+    precursor_mz : ndarray of float64, shape (n,)
+        In this order, NaN where unknown.
+    ion : ndarray of uint32, shape (n,)
+        In this order: type of ion, as in `Spectra.charge_mask`; spectra of different types are not compared.
+    arrays : VectorArrays
+        Vectors, in this order.
+    n_bins : int
+        Number of bins, larger than any bin in `arrays`.
     """
 
     order: NDArray[np.int64]
@@ -59,18 +66,23 @@ class SpectrumVectors:
 def spectrum_vectors(
     spectra: Spectra, settings: VectorSettings, resources: Resources, *, factor: NDArray[np.float64] | None = None
 ) -> SpectrumVectors:
-    """The vectors of all spectra; one with too few peaks, or another precursor or charge than is wanted, has no element.
+    """Return the vectors of all spectra; those with too few peaks, or with a precursor or charge out of the limits, are empty.
 
-    `factor` : (bins,) float64, of each bin's weight, where vectors are to be compared with others; from these spectra otherwise.
+    Parameters
+    ----------
+    spectra : Spectra
+    settings : VectorSettings
+    resources : Resources
+    factor : ndarray of float64, shape (bins,), optional
+        Factor of each bin's weight, for vectors to be compared with others; by default computed from these spectra.
     """
     if factor is None:
         factor = bin_factors(spectra, settings, resources)
-    n, room = len(spectra), 3 if settings.bin_spread > 0 else 1
+    n, bins_per_peak = len(spectra), 3 if settings.bin_spread > 0 else 1
     count = np.zeros(n, np.int64)
-    bins, weights = np.empty(room * len(spectra.mz), np.int32), np.empty(room * len(spectra.mz), np.int16)
+    bins, weights = np.empty(bins_per_peak * len(spectra.mz), np.int32), np.empty(bins_per_peak * len(spectra.mz), np.int16)
     progress, threads = resources.progress, resources.threads
-    progress.stage("Making vectors of spectra", n)
-
+    progress.stage("Computing vectors of spectra", n)
     rules = VectorRules(
         settings.bin_width,
         settings.minimum_mz,
@@ -90,29 +102,29 @@ def spectrum_vectors(
 
     parts = equal_partitions(np.diff(spectra.offsets) + 1, threads)
     run_on_threads(fill, parts, threads, progress, steps=lambda part: part.last - part.first)
-    count[~_are_wanted(spectra, settings)] = 0
+    count[~_are_within_limits(spectra, settings)] = 0
     order = np.lexsort((spectra.precursor_mz, spectra.charge_mask))
-    starts, offsets = room * spectra.offsets[:-1][order], offsets_of(count[order])
-    own_bins, own_weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int16)
+    starts, offsets = bins_per_peak * spectra.offsets[:-1][order], offsets_of(count[order])
+    ordered_bins, ordered_weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int16)
 
     def copy(part: Partition) -> None:
-        copy_vectors(starts, offsets, bins, weights, part.first, part.last, own_bins, own_weights)
+        copy_vectors(starts, offsets, bins, weights, part.first, part.last, ordered_bins, ordered_weights)
 
     run_on_threads(copy, equal_partitions(np.diff(offsets) + 1, threads), threads, progress, steps=lambda _: 0)
     return SpectrumVectors(
         order,
         spectra.precursor_mz[order],
         spectra.charge_mask[order],
-        VectorArrays(offsets, own_bins, own_weights),
+        VectorArrays(offsets, ordered_bins, ordered_weights),
         len(factor),
     )
 
 
 def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources) -> NDArray[np.float64]:
-    """(bins,) float64: what a bin's weight is multiplied by, the more the fewer spectra have a peak there.
+    """Return the factor of each bin's weight, larger for bins with peaks in fewer spectra, shape (bins,).
 
-    The logarithm of how many spectra there are for each that has the bin, to the power of `rarity` (the inverse document frequency of
-    Sparck Jones 1972, J Documentation 28:11); 1 where that is 0.
+    It is the logarithm of the ratio of all spectra to those with a peak in the bin, to the power of `rarity` (the inverse document
+    frequency of Sparck Jones 1972, J Documentation 28:11); 1 if `rarity` is 0.
     """
     n_bins = int((settings.maximum_mz - settings.minimum_mz) / settings.bin_width) + 1
     ones = np.ones(n_bins)
@@ -123,8 +135,8 @@ def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources
     return np.log((n + 2) / (np.bincount(vectors.arrays.bins, minlength=n_bins) + 1)) ** settings.rarity
 
 
-def _are_wanted(spectra: Spectra, settings: VectorSettings) -> NDArray[np.bool_]:
-    """(n,) bool, whether a spectrum has a precursor and a charge within the limits; one of unknown m/z has."""
+def _are_within_limits(spectra: Spectra, settings: VectorSettings) -> NDArray[np.bool_]:
+    """Return which spectra have a precursor and a charge within the limits, shape (n,); an unknown m/z is within them."""
     mz, charges = spectra.precursor_mz, spectra.charge_mask >> np.uint32(1)
     allowed = np.uint32(sum(1 << charge for charge in range(max(0, settings.minimum_charge - 1), settings.maximum_charge)))
     has_charge = np.where(charges == 0, settings.minimum_charge == 0, charges & allowed > 0)
@@ -132,17 +144,21 @@ def _are_wanted(spectra: Spectra, settings: VectorSettings) -> NDArray[np.bool_]
 
 
 def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]:
-    """(n,) int64, the end of the places behind each that it is compared with: those of the same sort of ion whose precursors are heavier by
-    at most the tolerance (of the lighter one's m/z).
+    """Return the ends of the positions after each spectrum that it is compared with.
 
-    An empty vector is compared with none, but stays where it is.
+    These are spectra of the same type of ion whose precursors are heavier by at most the tolerance (of the lighter one's m/z). An empty
+    vector is compared with none, but retains its position.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
     """
     n = len(vectors)
     ends = np.arange(1, n + 1)
     cuts = np.flatnonzero(np.diff(vectors.ion)) + 1
     for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), n], strict=True):
         mz = vectors.precursor_mz[first:last]
-        known = int(np.searchsorted(mz, np.inf, side="right"))  # what is not a number stands at the end
-        found = first + np.searchsorted(mz[:known], mz[:known] + tolerance.width(mz[:known]), side="right")
-        ends[first : first + known] = np.maximum(ends[first : first + known], found)
+        n_known = int(np.searchsorted(mz, np.inf, side="right"))  # NaN is sorted to the end
+        reached = first + np.searchsorted(mz[:n_known], mz[:n_known] + tolerance.width(mz[:n_known]), side="right")
+        ends[first : first + n_known] = np.maximum(ends[first : first + n_known], reached)
     return ends

@@ -1,14 +1,14 @@
-"""Significance of a hit's score and superposition: an E-value by extreme-value statistics, and the probability of the same fold.
+"""Significance of a hit's score and superposition: an E-value from extreme-value statistics, and the probability of the same fold.
 
-Best local alignments of unrelated chains score by an extreme-value distribution (Gumbel, as of sequences: Karlin and Altschul 1990,
-PNAS 87:2264). Its location and scale go with the lengths of both chains and with how much secondary structure they share: two bundles of
-helices score higher by chance than a bundle and a barrel. The constants are fitted to chains of different classes and to reversed chains.
+Best local alignment scores of unrelated chains follow an extreme-value distribution (Gumbel, as for sequences: Karlin and Altschul 1990,
+PNAS 87:2264). Its location and scale depend on the lengths of both chains and their shared secondary structure: two helix bundles score
+higher by chance than a bundle and a barrel. The constants are fitted to chains of different classes and to reversed chains.
 
-The probability of the same fold is a logistic function of the product of both TM-scores (Xu and Zhang 2010, Bioinformatics 26:889, have it
-by the TM-score alone) and of the shorter chain's length. It needs no database, and no score. By the product, a piece of a chain that fits
-the whole perfectly has not the whole's fold.
+The probability of the same fold is a logistic function of the product of both TM-scores (Xu and Zhang 2010, Bioinformatics 26:889, use the
+TM-score only) and of the shorter chain's length. It needs neither database nor score. With the product, a fragment that fits a whole chain
+perfectly does not have the same fold.
 
-All constants are in ``resources/structures/calibration.json``, which `benchmarks/structure_calibration.py` makes.
+All constants are in ``resources/structures/calibration.json``, made by `benchmarks/structure_calibration.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from proteoscope.engine.structures.chains import HELIX, STRAND, Chains
 __all__ = ["REFERENCE_LENGTH", "Calibration", "chance_features", "fold_features", "ordered_shares", "shipped_calibration"]
 
 REFERENCE_LENGTH = 200.0
-"""Residues: lengths are told as logarithms of how many times longer a chain is."""
+"""Reference length in residues; lengths enter as logarithms relative to it."""
 
 _SHORTEST = 30  # residues; chance has no shorter chains, which count as these, and what is shorter has no fold
 _MAXIMUM_EXPONENT = 700.0  # of what the machine's numbers hold
@@ -40,8 +40,10 @@ class Calibration:
 
     Attributes
     ----------
-    location, log_scale : (3,) of the scores of unrelated chains, by `chance_features`; None where a mode's scores follow no
-        extreme-value distribution. same_fold : (3,) by `fold_features`.
+    location, log_scale
+        (3,) of scores of unrelated chains, by `chance_features`; None if a mode's scores follow no extreme-value distribution.
+    same_fold
+        (3,) by `fold_features`.
     """
 
     location: NDArray[np.float64] | None
@@ -50,7 +52,7 @@ class Calibration:
 
     @classmethod
     def of(cls, content: Any) -> Calibration:
-        """From what a file tells of a mode."""
+        """Create the calibration of a mode from the content of a file."""
         chance = [np.array(content[name], np.float64) if name in content else None for name in ("location", "log_scale")]
         return cls(chance[0], chance[1], np.array(content["same_fold"], np.float64))
 
@@ -59,7 +61,10 @@ class Calibration:
 
         Parameters
         ----------
-        scores : (n,) in bits. features : (n, 3) by `chance_features`.
+        scores : (n,)
+            In bits.
+        features : (n, 3)
+            By `chance_features`.
         """
         if self.location is None or self.log_scale is None:
             return np.full(len(scores), np.nan)
@@ -75,7 +80,10 @@ class Calibration:
 
         Parameters
         ----------
-        tm_query, tm_target : (n,) TM-scores by the lengths of both. shorter : (n,) residues of the shorter chain.
+        tm_query, tm_target : (n,)
+            TM-scores by the lengths of both.
+        shorter : (n,)
+            Residues of the shorter chain.
         """
         logit = _weighed(fold_features(tm_query, tm_target, shorter), self.same_fold)
         return np.where(shorter < _SHORTEST, np.nan, 1.0 / (1.0 + np.exp(-np.clip(logit, -_MAXIMUM_EXPONENT, _MAXIMUM_EXPONENT))))
@@ -83,7 +91,7 @@ class Calibration:
 
 @lru_cache(maxsize=2)
 def shipped_calibration(mode: str) -> Calibration:
-    """That of a mode that ships."""
+    """Return the shipped calibration of a mode."""
     content = json.loads(resources.path("structures", "calibration.json").read_text(encoding="utf-8"))
     return Calibration.of(content["modes"][mode])
 
@@ -101,7 +109,7 @@ def fold_features(tm_query: NDArray[np.floating], tm_target: NDArray[np.floating
 
 
 def _weighed(features: NDArray[np.float64], constants: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums of features by constants, in one order on every machine, which a library of linear algebra does not promise."""
+    """Return weighted sums in a fixed order, which linear algebra libraries do not guarantee."""
     weighed: NDArray[np.float64] = features[:, 0] * constants[0] + features[:, 1] * constants[1] + features[:, 2] * constants[2]
     return weighed
 

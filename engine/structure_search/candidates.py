@@ -60,8 +60,12 @@ class Comparison(NamedTuple):
 
     Attributes
     ----------
-    session : scores. superposing : superposes the candidates of the sensitive mode; threads do without it. tables : of the sensitive mode,
-        those that ship when None.
+    session
+        Scores.
+    superposing
+        Superposes the candidates of the sensitive mode; threads do without it.
+    tables
+        Of the sensitive mode, those that ship when None.
     """
 
     queries: DescribedChains
@@ -123,7 +127,8 @@ def score_chains(comparison: Comparison, query: ChainRow) -> QueryScores:
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     chain = comparison.queries.arrays.chain(query)
     rewards, unit = rewards_of(comparison, query)
@@ -139,7 +144,8 @@ def best_candidates(comparison: Comparison, query: ChainRow) -> Candidates:
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     scores, database = score_chains(comparison, query), comparison.database
     residues = scores.chains.residues
@@ -160,11 +166,13 @@ def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, 
 
     Parameters
     ----------
-    targets : queries, chains of the database for each, and its rewards.
+    targets
+        Queries, chains of the database for each, and its rewards.
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     starts = _alignments(comparison, targets)
     if comparison.is_sensitive:

@@ -1,7 +1,7 @@
-"""Complexes: all chains of a query's file against all chains of each file of the database, ranked by the sum over the chains.
+"""Search of complexes: all chains of a query file against all chains of each database file, ranked by the sum over chains.
 
-Each chain of the query is matched to another chain of the target so that the sum of their z-scores is the greatest (the assignment
-problem). A complex is scored chain by chain: that its chains also lie alike to each other is not asked.
+Query chains are assigned to different target chains to maximise the sum of z-scores (the assignment problem). Complexes are scored chain
+by chain; the relative arrangement of chains is not considered.
 """
 
 from __future__ import annotations
@@ -28,14 +28,22 @@ __all__ = ["COLUMNS", "ComplexHit", "assignment", "by_file", "complex_hits", "co
 
 @dataclass(frozen=True, slots=True)
 class ComplexHit:
-    """A file of the database beside a query's file, best first.
+    """A database file matched with a query file.
 
     Attributes
     ----------
-    query, target : what the files are called. query_chains, target_chains : how many each has. matched_chains : how many are matched.
-    z_score, score : sums over the matched chains. tm_score_query, tm_score_target : means over the chains of the query's and the target's
-        file, by their lengths, each matched chain with a superposition of its own; a chain that is not matched counts as 0.
-    pairs : names of the matched chains, as ``query=target``, commas between.
+    query, target
+        Names of the files.
+    query_chains, target_chains
+        Number of chains.
+    matched_chains
+        Number of assigned chains.
+    z_score, score
+        Sums over assigned chains.
+    tm_score_query, tm_score_target
+        Length-weighted means over the chains of each file, with separate superpositions; unassigned chains count 0.
+    pairs
+        Assigned chains as ``query=target``, comma-separated.
     """
 
     query: str
@@ -55,7 +63,7 @@ COLUMNS = COMPLEXES.saved
 
 
 def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Rows matched to different columns so that the sum of what the matches are worth is the greatest; what is worth nothing is no match.
+    """Assign rows to different columns with the maximum total worth; worthless pairs are not assigned.
 
     The Hungarian method by shortest paths (Jonker & Volgenant, Computing 38, 1987, 325-340): a row after the other, O(n^3).
 
@@ -162,7 +170,7 @@ def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: in
 def _tm_scores(
     comparison: Comparison, chains: Sequence[StructureQueryHits], best: Sequence[tuple[int, list[tuple[int, int]]]]
 ) -> dict[tuple[int, int], tuple[float, float]]:
-    """TM-scores by query and target of all pairs; those that are no hits are superposed."""
+    """Return TM-scores by query and target of all assigned pairs, superposing those that are not hits."""
     place = np.argsort(comparison.database.file_order)
     known: dict[tuple[int, int], tuple[float, float]] = {}
     for k, one in enumerate(chains):

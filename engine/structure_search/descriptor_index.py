@@ -1,4 +1,4 @@
-"""The descriptors of a structure database, kept in the user's cache: described once, then memory-mapped."""
+"""Descriptors of a structure database, cached on disk and memory-mapped."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ _COLUMNS = {"state": np.uint32, "length": np.uint16, "angle": np.uint16}
 
 
 def descriptors_of(database: StructureDatabase, progress: Progress, threads: int) -> StructureArrays:
-    """The descriptors of a database, opened where the cache has them, else made and kept; made only where the disk refuses.
+    """Return the descriptors of a database from the cache; otherwise compute and, if possible, cache them.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
     """
     progress.stage("Opening the database")
     chains = database.chains
@@ -53,12 +54,12 @@ def descriptors_of(database: StructureDatabase, progress: Progress, threads: int
 
 
 def key_parts(identity: str) -> dict[str, Any]:
-    """Content of the key of descriptors: the identity of the database, and what `descriptor_key` tells."""
+    """Return the cache key of descriptors: identity of the database and `descriptor_key`."""
     return {"format": _FORMAT, "columns": identity, **descriptor_key()}
 
 
 def descriptor_key() -> dict[str, Any]:
-    """What descriptors depend on besides chains: the alphabets that ship, and how words are made of them."""
+    """Return what descriptors depend on besides chains: the shipped alphabets and the word construction."""
     alphabets = resources.path("structures", "descriptors.json").read_bytes()
     return {
         "alphabets": hashlib.sha256(alphabets).hexdigest(),
@@ -75,7 +76,13 @@ def write_descriptors(folder: Path, arrays: StructureArrays) -> None:
 
 
 def open_descriptors(folder: Path, chains: Chains) -> StructureArrays:
-    """The descriptors of chains that `write_descriptors` wrote, memory-mapped. Raises UnsoundIndexError where they are anything else."""
+    """Open descriptors of chains written by `write_descriptors`, memory-mapped.
+
+    Raises
+    ------
+    UnsoundIndexError
+        They are not valid descriptors of these chains.
+    """
     state, length, angle = (open_column(folder / f"{name}.npy", kind) for name, kind in _COLUMNS.items())
     n = int(chains.offsets[-1])
     require(all(len(one) == n for one in (state, length, angle)), f"{folder}: descriptors of another number of residues")

@@ -39,7 +39,7 @@ row, translation) moves the target onto the query. The CIGAR spans both chains.
 STRUCTURE_SEARCH: Search = Search(
     kind="structures",
     name="structure search",
-    question="Which folds are alike?",
+    question="Which proteins have similar structures?",
     manual="structures",
     purpose="Find proteins with the same fold, and superpose them",
     description="Align every query structure with every chain of a database (GPU-CASSERT's two phases); report superposed hits.",

@@ -1,4 +1,4 @@
-"""What a structure search takes, told by its request."""
+"""Expected workload of a structure search, from its request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def expected(request: SearchRequest) -> Expectation:
 
     Raises
     ------
-    InputError : a file is missing, or a folder holds no structures.
+    InputError
+        A file is missing, or a folder holds no structures.
     """
     parameters = request.parameters_as(StructureSearchParameters)
     queries = sources_of(request.inputs.get("queries", ()))

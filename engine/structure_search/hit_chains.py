@@ -1,4 +1,4 @@
-"""A hit of a finished search beside its query: both chains read again from the files that the run names, and how they lie on each other."""
+"""Hits of a finished search with their queries: both chains read from the run's files, and their superposition."""
 
 from __future__ import annotations
 
@@ -35,19 +35,23 @@ _REMEDY = "Put the file back where it was, or search again"
 
 @dataclass(frozen=True)
 class FoundChain:
-    """A chain as it was searched. `chains` holds it alone. `path`: its file, which may be gone where a database holds the chain."""
+    """A searched chain, the only one of `chains`; `path` may be missing if a database holds the chain."""
 
     chains: Chains
     path: Path
 
 
 class HitChains:
-    """Finds the chains of a run's hits in the files that it read, and keeps those looked at last. For one thread at a time.
+    """Reader of the chains of a run's hits, with recent ones cached; for one thread.
 
     Parameters
     ----------
-    inputs : kind and path of the run's files. minimum_confidence, models : the parameters of the run.
-    check : called with the path of each file before it is read; raises InputError if it may not be read.
+    inputs
+        Kind and path of the run's files.
+    minimum_confidence, models
+        Parameters of the run.
+    check
+        Called with each file path before reading; raises InputError to refuse it.
     """
 
     def __init__(
@@ -67,16 +71,23 @@ class HitChains:
         self._database: StructureDatabase | None = None
 
     def query(self, name: str, sequence: str) -> FoundChain:
-        """A query by its name and its residues.
+        """Return a query by its name and sequence.
 
         Raises
         ------
-        InputError : no file of the run holds it any more.
+        InputError
+            No file of the run holds it any more.
         """
         return self._in_files("queries", name, sequence)
 
     def target(self, name: str, sequence: str, index: ChainRow) -> FoundChain:
-        """A chain that was searched in, by its name, residues and place in a structure database. Raises InputError as `query`."""
+        """Return a target chain by name, sequence and row of a structure database.
+
+        Raises
+        ------
+        InputError
+            See `query`.
+        """
         paths = self._paths["database"]
         if len(paths) != 1 or paths[0].name != DATABASE_FILE:
             return self._in_files("database", name, sequence)
@@ -133,7 +144,7 @@ def pairs_of_cigar(cigar: str) -> NDArray[np.int32]:
 
 
 def transformation_of(hit: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The rotation (3, 3) and the translation (3,), Å, that move a hit's target onto its query, of its row of the table."""
+    """Return rotation (3, 3) and translation (3,), Å, that move a hit's target onto its query, from its table row."""
     translation = np.array([float(one) for one in hit["translation"].split(",")])
     return np.array(hit["rotation"], np.float64).reshape(3, 3), translation
 
@@ -154,19 +165,26 @@ def trace_geometry(position: NDArray[np.floating]) -> tuple[NDArray[np.float64],
 
 
 def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[str, Any]) -> tuple[list[Path], list[str]]:
-    """Write a hit superposed as the search found it: table, coordinates of all atoms, alignment and scripts.
+    """Write a superposed hit: table, all-atom coordinates, alignment and scripts.
 
     Parameters
     ----------
-    folder : made where it is missing. hit : its row of the table of hits.
+    folder
+        Created if missing.
+    hit
+        Row of the table of hits.
 
     Returns
     -------
-    Paths of what was written, and what the user should know, as that a file is gone and Cα stand for its atoms.
+    paths : list of Path
+        Written files.
+    messages : list of str
+        Remarks, such as a missing file replaced by Cα atoms.
 
     Raises
     ------
-    StorageError : the disk refuses.
+    StorageError
+        Writing failed.
     """
     pairs = pairs_of_cigar(str(hit["cigar"]))
     rotation, translation = transformation_of(hit)
@@ -198,20 +216,30 @@ def write_hits(
     background: tuple[int, int, int] = (255, 255, 255),
     shown: Sequence[NDArray[np.bool_] | None] | None = None,
 ) -> tuple[list[Path], list[str]]:
-    """Write several hits superposed onto their query, with scripts that show them as a picture does.
+    """Write several hits superposed onto their query, with scripts that reproduce a picture.
 
     Parameters
     ----------
-    folder : made where it is missing. hits : with their rows of the table of hits. colours : (r, 3) of the query and of each hit.
-    shown : residues of the query and of each hit that are shown; all where it is `None`.
+    folder
+        Created if missing.
+    hits
+        Chains with their rows of the table of hits.
+    colours
+        (r, 3) of the query and of each hit.
+    shown
+        Shown residues of the query and of each hit; None for all.
 
     Returns
     -------
-    Paths of what was written (`query`, `hit_1`, ...), and what the user should know, as of `write_hit`.
+    paths : list of Path
+        Written files (`query`, `hit_1`, …).
+    messages : list of str
+        See `write_hit`.
 
     Raises
     ------
-    StorageError : the disk refuses.
+    StorageError
+        Writing failed.
     """
     messages: list[str] = []
     masks = list(shown) if shown is not None else [None] * (len(hits) + 1)
@@ -225,7 +253,7 @@ def write_hits(
 
 
 def _atoms(one: FoundChain, messages: list[str]) -> gemmi.Structure | None:
-    """All atoms of a chain; None where its file is gone or is another one now."""
+    """Return all atoms of a chain, or None if its file is missing or has changed."""
     try:
         return chain_atoms(one.path, one.chains)
     except InputError as error:

@@ -26,9 +26,20 @@ _E_VALUE_DIGITS = 4
 
 @dataclass(frozen=True)
 class StructureQueryHits:
-    """A query with its hits, best first. `n_aligned`: chains that took part in phase 2. `index`: its place in the order of the files.
-    `hits`: rows of the table ``hits`` (`proteoscope.engine.structure_search.tables.HITS`). `beside`: each hit as it is superposed.
-    `scores`, `z_scores`: (n,) of all chains of the database, in order of length; `scores` are negative where phase 1 forbade the chain.
+    """A query with its hits, best first.
+
+    Attributes
+    ----------
+    n_aligned
+        Number of chains aligned in phase 2.
+    index
+        Position in the order of the files.
+    hits
+        Rows of the table ``hits`` (`proteoscope.engine.structure_search.tables.HITS`).
+    beside
+        Superposition of each hit.
+    scores, z_scores
+        (n,) of all database chains by length; `scores` are negative for chains rejected in phase 1.
     """
 
     query: str
@@ -56,7 +67,8 @@ def query_hits(comparison: Comparison, queries: Sequence[ChainRow]) -> list[Stru
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     candidates = [best_candidates(comparison, query) for query in queries]
     aligned = superpose_candidates(comparison, candidates)
@@ -123,7 +135,7 @@ def _table(
     aligned: Superpositions,
     kept: NDArray[np.int64],
 ) -> pa.Table:
-    """Return the table of hits, best first: chains of the database, superposed as those of the places `kept` are."""
+    """Return the table of hits, best first, with the superpositions at the positions `kept`."""
     own, chains = comparison.queries.chains, comparison.database.chains.taken(targets)
     residues, n_query, n = own.residue[own.rows(query)], int(own.lengths[query]), len(targets)
     query_rows, offsets = take_runs(aligned.pairs[:, 0], aligned.pair_offsets, kept)
@@ -155,10 +167,10 @@ def _table(
 
 
 def _rounded_to_digits(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
-    """Rounded to so many digits that tell."""
+    """Round to a number of significant digits."""
     return np.array([float(f"{value:.{digits}g}") for value in values.tolist()], np.float64)
 
 
 def _rounded(values: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
-    """Rounded as decimals are: NumPy multiplies first, and takes 0.00625 for a tie."""
+    """Round in decimal arithmetic; NumPy multiplies first and treats 0.00625 as a tie."""
     return np.array(list(map(round, values.tolist(), repeat(decimals))), np.float64)

@@ -1,11 +1,11 @@
-"""The chains of many files, kept in the user's cache with their descriptors: read once, then memory-mapped.
+"""Chains of files and their descriptors, cached on disk and memory-mapped.
 
 ::
 
-    columns/            the chains, as a structure database has them, and the files that they come from
-    file_order.npy      the place of each in the order of the files
+    columns/            the chains in the form of a structure database, with their source files
+    file_order.npy      position of each chain in the order of the files
     state.npy ...       their descriptors
-    messages.json       what the user should know of the files
+    messages.json       remarks on the files
 """
 
 from __future__ import annotations
@@ -41,15 +41,19 @@ _MAXIMUM_MESSAGES = 1 << 20  # bytes
 def kept_chains(
     sources: Sequence[ChainSource], digests: Sequence[str], progress: Progress, threads: int, models: Models = "first"
 ) -> DescribedChains:
-    """The chains of files, as `read_chains` reads and describes them; opened where the cache has them.
+    """Return the chains of files as `read_chains` does, from the cache if possible.
 
     Parameters
     ----------
-    digests : SHA-256 of each file. models : see `read_structure`.
+    digests
+        SHA-256 of each file.
+    models
+        See `read_structure`.
 
     Raises
     ------
-    InputError, Cancelled : see `read_chains`.
+    InputError, Cancelled
+        See `read_chains`.
     """
     if len(sources) < FEWEST_FILES:
         return read_chains(sources, progress, threads, models=models)

@@ -17,7 +17,7 @@ _GAPS = {"sensitive": {"gap_first": 6.7, "gap_next": 0.7}, "published": {"gap_fi
 
 
 class StructureSearchParameters(SearchParameters):
-    """All that decides the result of a structure search, besides the queries and the database."""
+    """Parameters that, with queries and database, determine the result of a structure search."""
 
     mode: Literal["sensitive", "published"] = parameter(
         "sensitive",
@@ -116,17 +116,17 @@ class StructureSearchParameters(SearchParameters):
 
     @property
     def has_idle_weight(self) -> bool:
-        """Whether the weight of secondary structure was changed where nothing is weighted by it."""
+        """True if the weight of secondary structure was changed in a mode that ignores it."""
         return self.mode == "sensitive" and self.weights[2] != 1
 
     @property
     def has_learned_scores(self) -> bool:
-        """Whether scores are those of the sensitive mode as it was learned, to which the constants of E-values belong."""
+        """True for unchanged learned scores of the sensitive mode, to which the E-value constants apply."""
         gaps = {"gap_first": self.gap_first, "gap_next": self.gap_next}
         length, angle, _, residue = self.weights
         return self.mode == "sensitive" and gaps == _GAPS[self.mode] and length == angle == residue == 1
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """A mode brings its gap costs."""
+        """Return the gap costs that follow a changed mode."""
         return dict(_GAPS.get(str(changes.get("mode")), {}))

@@ -35,7 +35,8 @@ class HitTotals:
 
     Attributes
     ----------
-    n_hits, n_aligned : hits, and pairs that took part in phase 2.
+    n_hits, n_aligned
+        Hits, and pairs that took part in phase 2.
     """
 
     n_hits: int = 0
@@ -50,7 +51,7 @@ class HitTotals:
 
     @property
     def best(self) -> tuple[Best, ...]:
-        """The best queries' best hits; unknown figures are None, since JSON has no NaN."""
+        """Best hits of the best queries; unknown values are None, since JSON has no NaN."""
         best = sorted(self._best, key=lambda hit: -hit["tm_score_query"])[:_N_BEST]
         known = [{name: None if isinstance(value, float) and isnan(value) else value for name, value in hit.items()} for hit in best]
         return tuple(tuple(hit[name] for name in _OF_BEST) for hit in known)  # type: ignore[misc]
@@ -58,11 +59,16 @@ class HitTotals:
 
 @contextmanager
 def hit_writers(run: Run | None, out: Path | None, superpose: Path | None) -> Iterator[list[HitWriter]]:
-    """Open the writers of what is wanted; their files appear when the block ends without an error.
+    """Open the requested writers; their files appear when the block ends without an error.
 
     Parameters
     ----------
-    run : whose tables are written. out : file of hits. superpose : folder of superpositions. None for none.
+    run
+        Run whose tables are written, or None.
+    out
+        File of hits, or None.
+    superpose
+        Folder of superpositions, or None.
     """
     with ExitStack() as stack:
         writers: list[HitWriter] = []

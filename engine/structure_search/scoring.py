@@ -26,24 +26,32 @@ STEP_CELLS = 1_000_000
 
 
 class Scores(NamedTuple):
-    """Of each chain of the database: `residues` (n,) int32, phase 2, -1 where phase 1 forbade it; `elements` (n,) int32, phase 1, -1 where
-    it was skipped."""
+    """Scores of each database chain.
+
+    Attributes
+    ----------
+    residues
+        (n,) int32, phase 2, -1 if rejected in phase 1.
+    elements
+        (n,) int32, phase 1, -1 if skipped.
+    """
 
     residues: NDArray[np.int32]
     elements: NDArray[np.int32]
 
 
 def work_of(chains: StructureArrays) -> Work:
-    """A database to score queries against: its chains in order of length, shortest first."""
+    """Return a database as a workload, shortest chains first."""
     return Work(KIND, {"chains": chains._asdict()}, {})
 
 
 def score_query(session: Session, query: StructureArrays, rewards: Rewards, least: int) -> Scores:
-    """Scores of a query, one chain, with every chain of the database. `least`: the score of phase 1 that admits to phase 2; 0: no phase 1.
+    """Score a query chain against every database chain. `least` is the phase 1 threshold; 0 skips phase 1.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
     """
     state = {"query": query._asdict(), "rewards": rewards._asdict(), "least": least}
     rows = session.run(state, step_cost=STEP_CELLS)
@@ -51,7 +59,7 @@ def score_query(session: Session, query: StructureArrays, rewards: Rewards, leas
 
 
 class StructureAgainstStructures:
-    """Items are the chains of the database; the state of a round is the query with its rewards."""
+    """Workload type whose items are database chains and whose round state is the query with its rewards."""
 
     parts_of_worker = 0
 
@@ -69,16 +77,16 @@ class StructureAgainstStructures:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """The database on the device."""
+        """Open the database on the device."""
         chains = StructureArrays(**work.sources["chains"])
         yield _Computation(twin(device, "structure_alignment").StructureSearch(device, chains), len(chains.offsets) - 1)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """Nothing scored."""
+        """Return an empty result."""
         return {"scores": np.full(n, -1, np.int32), "element_scores": np.full(n, -1, np.int32)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """By chain."""
+        """Merge results by chain."""
         by_item(into, first, end, rows)
 
 
@@ -90,7 +98,7 @@ class _Computation:
         self._scores, self._element_scores = np.empty(n, np.int32), np.empty(n, np.int32)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """A query comes."""
+        """Begin a query."""
         if items is not None:
             raise ValueError("structures are scored against all chains of a run of them")
         self._state = {

@@ -39,15 +39,19 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
 
     Parameters
     ----------
-    request : inputs ``queries``, files of structures, folders and lists of them, each optionally with ``:CHAIN``, and ``database``,
-        the folder of a structure database, or the same; `StructureSearchParameters`. `out` is a file for the hits, tab-separated; `project`
-        one to which a run with its tables is added; None for none. Its options: ``superpose``, a folder for each hit's superposition (Cα):
-        coordinates, alignment and scripts; ``complexes``, a file for the table in which the chains of a query's file are searched together
+    request
+        Inputs ``queries``, files of structures, folders and lists of them, each optionally with ``:CHAIN``, and ``database``, the folder of
+        a structure database, or the same; `StructureSearchParameters`. `out` is a file for the hits, tab-separated; `project` one to which
+        a run with its tables is added; None for none. Its options: ``superpose``, a folder for each hit's superposition (Cα): coordinates,
+        alignment and scripts; ``complexes``, a file for the table in which the chains of a query's file are searched together
         (`proteoscope.engine.structure_search.complexes`).
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters = request.parameters_as(StructureSearchParameters)
     superpose, complexes = request.path("superpose"), request.path("complexes")

@@ -1,4 +1,4 @@
-"""How far a score stands above those of unrelated chains of the same length."""
+"""Significance of a score relative to unrelated chains of the same length."""
 
 from __future__ import annotations
 
@@ -14,18 +14,24 @@ _FEWEST = 10  # chains from which a line can be told
 
 
 def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-    """Standard deviations by which each score is above what a chain of its length has by chance.
+    """Return standard deviations of scores above the chance level of a chain's length.
 
-    Chance is a line through the scores over the logarithms of the lengths, fitted by least squares to the chains that are not far above it,
-    in some rounds; nearly all of a database are unrelated to a query. The deviation is the median one.
+    The chance level is a line over log length, fitted iteratively by least squares to chains not far above it, since nearly all chains are
+    unrelated to a query. The deviation is the median one.
 
     Parameters
     ----------
-    scores : (n,) of one query. lengths : (n,) residues of each chain. of : (n,) the chains to learn chance from; all when None.
+    scores
+        (n,) of one query.
+    lengths
+        (n,) residues of each chain.
+    of
+        (n,) chains used for the fit; all by default.
 
     Returns
     -------
-    (n,) float64; zeros where there are too few chains to tell.
+    ndarray of float64, shape (n,)
+        Zeros if there are too few chains.
     """
     of = np.ones(len(scores), np.bool_) if of is None else of
     known, logarithms = np.asarray(scores, np.float64)[of], np.log(np.maximum(lengths, 1))

@@ -46,8 +46,14 @@ _FEWEST_ELEMENTS = 1  # of helix or strand, without which a query says little
 
 @dataclass(frozen=True)
 class ChainSource:
-    """A file, and the chain of it that is meant; all when empty. `is_of_folder`: nobody named it, so that it may be left out. `note`: what
-    else its folder holds, of the first file of a folder.
+    """A file with an optional chain name.
+
+    Attributes
+    ----------
+    is_of_folder
+        True if found in a folder, so that it may be skipped.
+    note
+        Other contents of the folder, for its first file.
     """
 
     path: Path
@@ -66,14 +72,14 @@ class ChainFiles:
     messages: tuple[str, ...] = ()
 
     def by_length(self) -> ChainFiles:
-        """The same, the shortest chain first."""
+        """Return the files sorted by chain length."""
         order = np.argsort(self.chains.lengths, kind="stable")
         return replace(self, chains=self.chains.taken(order), file=self.file[order])
 
 
 @dataclass(frozen=True)
 class ChainInput:
-    """What was given to be searched: the folder of a structure database, or files."""
+    """Search input: a structure database or files."""
 
     folder: Path | None
     files: Sequence[ChainSource]
@@ -90,8 +96,14 @@ class DescribedChains:
 
     Attributes
     ----------
-    file_order : (n,) int64, the place of each chain in the order of the files. messages : what the user should know of files and chains.
-    file : (n,) int64, the number of each chain's file. files : what each is called.
+    file_order : (n,) int64
+        The place of each chain in the order of the files.
+    messages
+        What the user should know of files and chains.
+    file : (n,) int64
+        The number of each chain's file.
+    files
+        What each is called.
     """
 
     chains: Chains
@@ -106,13 +118,14 @@ class DescribedChains:
 
 
 def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
-    """The files that are meant by files, folders, lists of files (``.txt``), each perhaps with ``:CHAIN`` behind it.
+    """Return the sources of files, folders and lists of files (``.txt``), each with an optional ``:CHAIN``.
 
     For folders and lists see `proteoscope.engine.structures.sources`.
 
     Raises
     ------
-    InputError : a folder or list holds none, or a list cannot be read. What is not there is left to whoever opens it.
+    InputError
+        A folder or list is empty, or a list cannot be read. Missing files are reported when opened.
     """
     found: list[ChainSource] = []
     for one in map(Path, given):
@@ -127,11 +140,12 @@ def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
 
 
 def check_sources(sources: Sequence[ChainSource]) -> None:
-    """Refuse files that are not there, before anything is told of them that are to be opened later.
+    """Check that files exist before messages about files that are opened later.
 
     Raises
     ------
-    InputError : naming the first that is missing.
+    InputError
+        Naming the first that is missing.
     """
     for one in sources:
         if not is_there(one.path):
@@ -139,7 +153,7 @@ def check_sources(sources: Sequence[ChainSource]) -> None:
 
 
 def database_folder(given: Sequence[str | Path]) -> Path | None:
-    """The folder of a structure database, if that is what is given, or the file in it that says so; None for files of structures."""
+    """Return the folder of a structure database given as folder or as its file; None for structure files."""
     if len(given) != 1:
         return None
     folder = Path(given[0])
@@ -148,22 +162,26 @@ def database_folder(given: Sequence[str | Path]) -> Path | None:
 
 
 def chain_input(given: Sequence[str | Path]) -> ChainInput:
-    """A structure database, or files, folders and lists of files of structures.
+    """Return the input from a structure database, or from files, folders and lists.
 
     Raises
     ------
-    InputError : a folder or list holds none.
+    InputError
+        A folder or list holds none.
     """
     folder = database_folder(given)
     return ChainInput(folder, () if folder else sources_of(given))
 
 
 def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChains:
-    """The chains of a structure database, memory-mapped.
+    """Open the chains of a structure database, memory-mapped.
 
     Raises
     ------
-    InputError : it is damaged. Cancelled : the user asked to stop.
+    InputError
+        It is damaged.
+    Cancelled
+        The user cancelled.
     """
     database = open_database(folder)
     found = _of_database(database)
@@ -172,11 +190,14 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
 
 
 def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFiles:
-    """The chains of what was given, the shortest first, without descriptors; memory-mapped where they are a database.
+    """Open the input's chains, shortest first, without descriptors; those of a database are memory-mapped.
 
     Raises
     ------
-    InputError : a database is damaged, or no file is any good, or one that was named is not. Cancelled : the user asked to stop.
+    InputError
+        A database is damaged, or no file is any good, or one that was named is not.
+    Cancelled
+        The user cancelled.
     """
     return read_files(given.files, progress, threads).by_length() if given.folder is None else _of_database(open_database(given.folder))
 
@@ -188,7 +209,7 @@ def _of_database(database: StructureDatabase) -> ChainFiles:
 
 
 def _source(path: Path) -> ChainSource:
-    """A suffix ``:CHAIN`` is one only where the whole is no file."""
+    """Return a source; ``:CHAIN`` is a chain only if the whole text is not a file."""
     if not is_there(path) and ":" in path.name:
         name, _, chain = path.name.rpartition(":")
         if name and is_there(path.parent / name):
@@ -199,12 +220,14 @@ def _source(path: Path) -> ChainSource:
 def read_files(
     sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0, models: Models = "first"
 ) -> ChainFiles:
-    """Read the chains of files, in their order. A file of a folder that holds none, or cannot be read, is left out and told.
+    """Read the chains of files in order. Files of folders without chains or that cannot be read are skipped with a warning.
 
     Raises
     ------
-    InputError : a file that was named cannot be read, holds no protein chain, or not the one that is meant; or no file of a folder is any
-    good. Cancelled : the user asked to stop.
+    InputError
+        A file that was named cannot be read, holds no protein chain, or lacks the requested one; or no file of a folder is readable.
+    Cancelled
+        The user cancelled.
     """
 
     def read(one: ChainSource) -> tuple[Chains, list[str]] | InputError:
@@ -237,7 +260,7 @@ def read_files(
 def read_chains(
     sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0, models: Models = "first"
 ) -> DescribedChains:
-    """Read and describe the chains of files. Arguments and what is raised are those of `read_files`."""
+    """Read and describe the chains of files. Parameters and errors are those of `read_files`."""
     found = read_files(sources, progress, threads, minimum_confidence=minimum_confidence, models=models)
     unrated = found.chains.unrated(minimum_confidence)
     return described(
@@ -282,7 +305,7 @@ def _named(file: StructureFile) -> str:
 
 
 def _remarks(source: ChainSource, file: StructureFile) -> list[str]:
-    """What was left out of a file or read otherwise than it is written, and chains that were left out where the whole was requested."""
+    """Return remarks on omissions and deviations of a file, and on omitted chains if the whole file was requested."""
     remarks = [f"{source.path.name}: {text}" for text in file.messages]
     if source.chain:
         return remarks

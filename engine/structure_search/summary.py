@@ -34,7 +34,7 @@ class StructureSearchSummary(Summary):
         return [Count(self.n_hits, "hit", "hits")]
 
     def lines(self) -> list[str]:
-        """Lines that tell what was searched, how many hits there are, and the best of them."""
+        """Return lines on the searched data, the number of hits, and the best ones."""
         queries, chains = Count(self.n_queries, "query", "queries"), Count(self.n_chains, "chain", "chains")
         pairs = Count(self.n_queries * self.n_chains, "pair", "pairs")
         return [

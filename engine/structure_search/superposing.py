@@ -30,11 +30,12 @@ def work_of_superposing(effort: Effort) -> Work:
 
 
 def superpose_pairs(session: Session, pairs: ChainPairs) -> FoundSuperpositions:
-    """Superpose pairs of chains; a pair is a step of the progress.
+    """Superpose pairs of chains; progress advances by pair.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
     """
     return FoundSuperpositions(**session.run(pairs._asdict()))
 
@@ -59,15 +60,15 @@ class ChainsOnChains:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """What superposes on the device."""
+        """Open the superposition on the device."""
         yield _Computation(twin(device, "superposition").ChainSuperposition(device, EFFORTS[work.settings["effort"]]))
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """Nothing superposed."""
+        """Return an empty result."""
         return FoundSuperpositions.room(ChainPairs(**state))._asdict()
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """By pair of chains, and the pairs of residues where they have room."""
+        """Merge results by pair of chains, and pairs of residues at their reserved positions."""
         for name in ("moves", "scores", "rmsd", "counts"):
             into[name][first:end] = rows[name]
         into["pairs"][into["places"][first] : into["places"][end]] = rows["pairs"]

@@ -28,7 +28,7 @@ _STATES = "[A-Za-z-]*"
 
 
 def _spans(cigar: Any, target_length: Any) -> bool:
-    """Whether CIGARs span the whole targets."""
+    """Return True for CIGARs that span the whole targets."""
     return bool((letters_of_cigars(cigar, "MD") == target_length.to_numpy()).all())
 
 
@@ -183,7 +183,7 @@ COMPLEXES = Table.of(
     ),
     saved="query target query_chains target_chains matched_chains z_score score tm_score_query tm_score_target pairs",
 )
-"""Files of which all chains are searched together."""
+"""Files whose chains are searched together."""
 
 TABLES = (QUERIES, HITS)
-"""From the query to its hits."""
+"""Tables from queries to hits."""

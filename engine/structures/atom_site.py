@@ -109,7 +109,7 @@ class _Columns:
         self.names = [tag[len(_PREFIX) :] for tag in loop.tags]
 
     def has(self, name: str) -> bool:
-        """True if a column is there and holds a value."""
+        """Return True if a column exists and has a value."""
         if name not in self.names:
             return False
         column = self.names.index(name)

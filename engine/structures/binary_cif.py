@@ -69,7 +69,7 @@ _WANTED = {
         "parent_comp_id",
     ),
 }
-"""Categories and columns that the reading of structures asks for."""
+"""Categories and columns needed to read structures."""
 _DECIMALS = {"Cartn_x": 3, "Cartn_y": 3, "Cartn_z": 3, "occupancy": 2, "B_iso_or_equiv": 2}
 
 
@@ -89,7 +89,8 @@ def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tupl
 
     Raises
     ------
-    InputError : the file is damaged, or encoded in a way that the format does not know.
+    InputError
+        The file is damaged, or encoded in a way that the format does not know.
     """
     import gemmi  # slow to import: only structures need it
 
@@ -111,7 +112,7 @@ def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tupl
 
 
 class _WrongError(Exception):
-    """The fault of the file, in words."""
+    """Error in the file, as text."""
 
 
 def _list_of(value: Any, key: str) -> list[Any]:
@@ -129,7 +130,7 @@ def _text_of(value: Any, key: str) -> str:
 
 
 def _unpacked(data: bytes) -> Any:
-    """The first value of MessagePack. Lists are made as long as they say before their items are read: so their length is bounded."""
+    """Return the first MessagePack value with bounded list lengths, since lists are allocated before their items are read."""
     import msgpack  # only BinaryCIF needs it
 
     unpacker = msgpack.Unpacker(max_buffer_size=len(data), max_array_len=_LONGEST_LIST, max_map_len=_LONGEST_LIST)
@@ -174,7 +175,7 @@ def _first_model(column: Any, n_rows: int, unfolding: Unfolding) -> tuple[NDArra
 
 
 def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfolding: Unfolding) -> list[str]:
-    """The values of a column in these rows, as mmCIF writes them."""
+    """Return the values of a column in these rows as mmCIF writes them."""
     import gemmi  # slow to import: only structures need it
 
     found = _decoded(column.get("data"), n_rows, unfolding)
@@ -203,7 +204,7 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfoldi
 
 
 def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | list[str]:
-    """The array that stands behind encoded data: numbers, or texts."""
+    """Decode an array of numbers or texts."""
     value: Any = data.get("data")
     for encoding in _last_first(_list_of(data, "encoding")):
         kind = _text_of(encoding, "kind")
@@ -219,7 +220,7 @@ def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | lis
 
 
 def _last_first(encodings: list[Any]) -> list[Any]:
-    """Encodings in the order in which they are undone, each of which passes over the whole column."""
+    """Return encodings in the order of decoding, each of which passes over the whole column."""
     if len(encodings) > _MAXIMUM_ENCODINGS:
         raise _WrongError(f"a column is encoded {len(encodings):,} times, more than {_MAXIMUM_ENCODINGS}")
     return encodings[::-1]

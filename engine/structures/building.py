@@ -37,21 +37,22 @@ from proteoscope.engine.structures.sources import DATABASE_FILE, files_in, liste
 __all__ = ["add_to_database", "build_database", "remove_from_database", "structure_files"]
 
 _FILES_OF_A_PART = 1000
-"""What is lost at most when a build is stopped: the files of one part."""
+"""Files per part, which is the most that an interrupted build loses."""
 _LOCK = "database.lock"
 _Settings = tuple[float, Models]
 """Least confidence and models that files are read by."""
 
 
 def structure_files(wishes: Sequence[str | Path], progress: Progress | None = None) -> list[Path]:
-    """The files that files, folders and lists of files stand for, each once, in the order given.
+    """Expand files, folders and lists of files into files, each once, in the given order.
 
     For folders and lists see `proteoscope.engine.structures.sources`; what is no structure is taken for a list. `progress` shows
     what else folders hold.
 
     Raises
     ------
-    InputError : one is missing, or a folder or list is empty.
+    InputError
+        One is missing, or a folder or list is empty.
     """
     progress = progress or Progress()
     found: dict[Path, None] = {}
@@ -95,20 +96,32 @@ def build_database(
     processes: int | None = None,
     progress: Progress | None = None,
 ) -> StructureDatabase:
-    """Make the database hold exactly the chains of these files.
+    """Build a database with exactly the chains of these files.
 
-    Files that it holds already, by path, size and time of change, are not read again, nor are those that a build read that was stopped.
-    What is left out and why stands in ``skipped.tsv`` of the folder, and in `StructureDatabase.skipped`.
+    Files already in the database, by path, size and modification time, are not read again, nor are those read by an interrupted build.
+    Omissions are listed with reasons in ``skipped.tsv`` of the folder and in `StructureDatabase.skipped`.
 
     Parameters
     ----------
-    wishes : see `structure_files`. folder : made where it is missing. minimum_confidence : residues with a lower pLDDT are left out.
-    models : see `read_structure`. processes : that read files; one for each processor by default.
+    wishes
+        See `structure_files`.
+    folder
+        Created if missing.
+    minimum_confidence
+        Residues with a lower pLDDT are excluded.
+    models
+        See `read_structure`.
+    processes
+        Number of reading processes; by default one per CPU.
 
     Raises
     ------
-    InputError : none of the files holds a protein chain, or `folder` holds something else. StorageError : the disk refuses.
-    Cancelled : the user asked to stop; what was read is kept for the next build.
+    InputError
+        No file has a protein chain, or `folder` has other contents.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled; chains already read are stored for the next build.
     """
     return _changed(wishes, Path(folder), (minimum_confidence, models), processes, progress or Progress(), keeps_others=False)
 
@@ -124,11 +137,12 @@ def add_to_database(
 
 
 def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureDatabase:
-    """Take chains from a database: by their names, or by what their file is called all chains of it.
+    """Remove chains from a database by name, or all chains of a file by the file's name.
 
     Raises
     ------
-    ParameterError : there is no chain of this name.
+    ParameterError
+        There is no chain of this name.
     """
     folder = Path(folder)
     with _locked(folder):
@@ -217,7 +231,7 @@ def _part_prefix(settings: _Settings) -> str:
 
 
 def _parts(folder: Path, settings: _Settings) -> list[Collection]:
-    """What a build that was stopped has read, as far as it is sound."""
+    """Return the valid parts of an interrupted build."""
     found = []
     if (folder / PARTS).is_dir() and not (folder / PARTS).is_symlink():
         for path in sorted((folder / PARTS).iterdir()):
@@ -241,7 +255,7 @@ def _source_of(path: Path) -> SourceFile:
 def _read_parts(
     sources: list[tuple[Path, SourceFile]], folder: Path, settings: _Settings, processes: int, progress: Progress
 ) -> list[Collection]:
-    """Read files, and keep what they hold, part after part."""
+    """Read files and store their chains part by part."""
     files = [path for path, _ in sources]
     progress.stage("Reading structures", len(files))
     made: list[Collection] = []
@@ -274,7 +288,7 @@ def _write_part(results: list[tuple[SourceFile, StructureFile | None]], folder: 
 def _deduplicated(
     collections: list[Collection], wanted: set[tuple[str, int, int]], others: set[str]
 ) -> tuple[list[Collection], list[NDArray[np.bool_]]]:
-    """Of each collection the files that are wanted and that none before has, and which of its chains are theirs."""
+    """Return the wanted files of each collection that no earlier one has, and masks of their chains."""
     met: set[tuple[str, int, int]] = set()
     chosen, kept = [], []
     for collection in collections:

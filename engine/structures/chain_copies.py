@@ -54,8 +54,14 @@ def molecule_starts(places: Sequence[Any], alternatives: Sequence[Any], breaks: 
 
     Parameters
     ----------
-    places : residue number and insertion code, which are ordered. alternatives : names of alternative locations. breaks : change where a
-        molecule may end. models : change where another model begins.
+    places
+        Residue number and insertion code, which are ordered.
+    alternatives
+        Names of alternative locations.
+    breaks
+        Change where a molecule may end.
+    models
+        Change where another model begins.
     """
     starts, met = list[int](), set[tuple[Any, Any]]()
     begins = -1

@@ -22,28 +22,36 @@ __all__ = ["COIL", "FEWEST_RESIDUES", "HELIX", "NO_CHAINS", "RESIDUE_COLUMNS", "
 COIL, HELIX, STRAND = 0, 1, 2
 """Codes of secondary structure."""
 STATE_LETTERS = "CHE"
-"""Letter of each code of secondary structure, as it is written and shown."""
+"""Symbols of secondary structure codes, as written and shown."""
 _LETTERS, _STATE_LETTERS = (np.frombuffer(letters.encode(), np.uint8) for letters in (LETTERS, STATE_LETTERS))
 FEWEST_RESIDUES = 4
-"""A chain of fewer is none: no angle between successive Cα vectors is defined twice."""
+"""Minimum length of a chain; a shorter one does not define two angles between successive Cα vectors."""
 
 
 @dataclass(frozen=True)
 class Chains:
-    """Protein chains as columns (runs of uneven length; row `i` of a column is the same residue in all of them).
+    """Protein chains as columns (ragged arrays; row `i` of all columns is the same residue).
 
     Attributes
     ----------
-    names : the stem of a chain's file, or ``stem:chain`` where the file has several chains. They need not differ.
-    descriptions : what the file calls the molecule or the entry; may be empty.
-    offsets : (n + 1,) int64, where the residues of each chain begin and end.
-    position : (r, 3) float32, Cα in Å. Residues without Cα are not there.
-    residue : (r,) int8, codes by `proteoscope.engine.sequences.matrices.LETTERS`, X where the parent residue is unknown (MSE is M).
-    secondary : (r,) uint8, 0 coil, 1 helix (DSSP's H, G, I), 2 strand (E, B).
-    confidence : (r,) float32, pLDDT of predicted structures (0 to 100), NaN of others.
-    author_number, insertion : (r,) int32 and uint8, the number that the authors gave a residue, and the ASCII code of its insertion
-        code, 0 for none.
-    label_number : (r,) int32, its number in the sequence of its entity from 1 on (mmCIF's label_seq_id); counted where the file has none.
+    names
+        File stem of a chain, or ``stem:chain`` for a file with several chains; may repeat.
+    descriptions
+        Molecule or entry name in the file; may be ''.
+    offsets
+        (n + 1,) int64, start and end of each chain.
+    position
+        (r, 3) float32, Cα in Å. Residues without Cα are absent.
+    residue
+        (r,) int8, codes by `proteoscope.engine.sequences.matrices.LETTERS`, X for an unknown parent residue (MSE is M).
+    secondary
+        (r,) uint8, 0 coil, 1 helix (DSSP's H, G, I), 2 strand (E, B).
+    confidence
+        (r,) float32, pLDDT of predicted structures (0 to 100), otherwise NaN.
+    author_number, insertion
+        (r,) int32 and uint8, author residue number and ASCII insertion code, 0 for none.
+    label_number
+        (r,) int32, position in the entity's sequence from 1 (mmCIF's label_seq_id); counted if the file has none.
     """
 
     names: tuple[str, ...]
@@ -66,7 +74,7 @@ class Chains:
         return np.diff(self.offsets)
 
     def unrated(self, minimum_confidence: float) -> str:
-        """Return which chains a minimum confidence had nothing to apply to, as a sentence; empty where there are none, or no minimum.
+        """Return a sentence naming the chains without confidence to apply a minimum to; '' without any, or without a minimum.
 
         Parameters
         ----------
@@ -84,31 +92,31 @@ class Chains:
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
     def sequence(self, i: ChainRow) -> str:
-        """Residues of chain `i` in letters."""
+        """Return the residues of chain `i` as text."""
         return _LETTERS[self.residue[self.rows(i)]].tobytes().decode()
 
     def alone(self, i: ChainRow) -> Chains:
-        """Chain `i` without the others; columns are parts of these."""
+        """Return chain `i` as views of the columns."""
         rows = self.rows(i)
         columns = {name: getattr(self, name)[rows] for name in RESIDUE_COLUMNS}
         return Chains(self.names[i : i + 1], self.descriptions[i : i + 1], self.offsets[i : i + 2] - self.offsets[i], **columns)
 
     def states(self, i: ChainRow) -> str:
-        """Secondary structure of chain `i` in letters."""
+        """Return the secondary structure of chain `i` as text."""
         return _STATE_LETTERS[self.secondary[self.rows(i)]].tobytes().decode()
 
     @property
     def sequences(self) -> Texts:
-        """Residues of all chains in letters."""
+        """Residues of all chains as text."""
         return Texts(_LETTERS[self.residue], self.offsets)
 
     @property
     def all_states(self) -> Texts:
-        """Secondary structure of all chains in letters."""
+        """Secondary structure of all chains as text."""
         return Texts(_STATE_LETTERS[self.secondary], self.offsets)
 
     def taken(self, order: NDArray[np.int64] | Sequence[int]) -> Chains:
-        """The chains of these numbers, in this order."""
+        """Return chains by number, in the given order."""
         order = np.asarray(order, np.int64)
         offsets = offsets_of(self.lengths[order])
         columns = {name: take_runs(getattr(self, name), self.offsets, order)[0] for name in RESIDUE_COLUMNS if name != "position"}
@@ -138,7 +146,7 @@ NO_CHAINS = Chains(
 
 
 def concatenated(parts: Sequence[Chains]) -> Chains:
-    """The chains of all parts, in their order."""
+    """Concatenate chains in order."""
     if not parts:
         return NO_CHAINS
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in RESIDUE_COLUMNS}

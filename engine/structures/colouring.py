@@ -1,9 +1,9 @@
-"""Colours of residues in a picture of superposed chains: what each scheme tells, and its legend.
+"""Colours of residues in a picture of superposed chains, with legends.
 
-The first colours of chains are those of Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further one is the farthest from all before and
-from the grey, in CIELAB as it is and as it is seen without red or green cones (Machado, Oliveira & Fernandes, IEEE Transactions on
-Visualization and Computer Graphics 15, 2009, 1291-1298), between lightness 38 and 84, which white, grey and black backgrounds all set off.
-`SCALE` is a part of viridis (van der Walt & Smith 2015, CC0), the bands of pLDDT are those of AlphaFold DB.
+The first chain colours are those of Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further one is the farthest from all earlier ones
+and from grey, in CIELAB for normal vision and without red or green cones (Machado, Oliveira & Fernandes, IEEE Transactions on
+Visualization and Computer Graphics 15, 2009, 1291-1298), with lightness 38 to 84, visible on white, grey and black. `SCALE` is part of
+viridis (van der Walt & Smith 2015, CC0); pLDDT bands are those of AlphaFold DB.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ Colours = NDArray[np.uint8]
 Colour = tuple[int, int, int]
 
 MAXIMUM_HITS = 20
-"""In one picture; as many colours are told apart."""
+"""Maximum number of hits in a picture, the number of distinguishable colours."""
 UNALIGNED: Colour = (0xB8, 0xB8, 0xB8)
-"""Of residues that a scheme says nothing of."""
+"""Colour of residues without a value in a scheme."""
 LIT: Colour = (0xE6, 0x00, 0x9A)
-"""Of residues that are chosen elsewhere, as a peptide in a table: in no scale, and in no scheme of evidence."""
+"""Colour of residues selected elsewhere, such as a peptide in a table; used by no scale or evidence scheme."""
 
 
 def _colour(text: str) -> Colour:
@@ -88,11 +88,11 @@ CHAIN_COLOURS: tuple[Colour, ...] = tuple(
 )
 """The query's, and those of twenty hits."""
 SCALE: tuple[Colour, ...] = tuple(map(_colour, ("424086", "33638d", "26828e", "1fa088", "3fbc73", "84d44b", "c8e020")))
-"""From low to high, evenly: equal steps look equal, and grow lighter."""
+"""Colours from low to high in perceptually equal steps of growing lightness."""
 _CHANGE: tuple[Colour, ...] = tuple(map(_colour, ("0072b2", "6fb4dc", "ececec", "f0a860", "d55e00")))
 """Less, the same, and more."""
 _RAINBOW: tuple[Colour, ...] = tuple(map(_colour, ("2f4fd0", "1f9fdc", "2db27a", "a3bf3c", "f0b429", "e8702a", "d0312d")))
-"""From blue to red, as the field draws chains; its steps are not even."""
+"""Colours from blue to red, as usual for chains; steps are uneven."""
 _STATES: dict[int, tuple[Colour, str]] = {
     HELIX: (_colour("d55e00"), "helix"),
     STRAND: (_colour("0072b2"), "strand"),
@@ -113,7 +113,7 @@ _B_FACTORS = (5.0, 95.0)  # percentiles that the scale spans
 
 @dataclass(frozen=True)
 class QuantityScale:
-    """What quantities of peptides are, and from where to where their colours go; those of a change from one end over none to the other."""
+    """Type of peptide quantities and their colour range; changes are symmetric about zero."""
 
     title: str
     low: float
@@ -128,14 +128,22 @@ class QuantityScale:
 
 @dataclass(frozen=True, eq=False)
 class ChainEvidence:
-    """What identified peptides tell of the r residues of a chain.
+    """Peptide evidence on the r residues of a chain.
 
     Attributes
     ----------
-    position : (r,) int64, the residue of the protein that stands on each, from 0; -1 where none does.
-    n_psms : (r,) int64, spectra of peptides that cover it. is_modified : (r,) bool. exposure : (r,) float64, 0 to 1, NaN where unknown.
-    conservation : (r,) float64, of the protein's residue among its homologues, 0 to 1, NaN where unknown.
-    quantity : (r,) float64, of the peptides over each residue, NaN where there is none, on `quantity_scale`; None where none are known.
+    position
+        (r,) int64, aligned residue of the protein from 0, or -1.
+    n_psms
+        (r,) int64, spectra of peptides that cover it.
+    is_modified
+        (r,) bool.
+    exposure
+        (r,) float64, 0 to 1, NaN if unknown.
+    conservation
+        (r,) float64, of the protein's residue among homologues, 0 to 1, NaN if unknown.
+    quantity
+        (r,) float64, mean of the peptides over each residue on `quantity_scale`, NaN without any; None without quantities.
     """
 
     position: NDArray[np.int64]
@@ -153,11 +161,20 @@ class ShownChain:
 
     Attributes
     ----------
-    chains : holds it alone. hit : 0 for the query's, 1 to 20 for the hits'.
-    pairs : (k, 2) aligned rows of the query and of this chain; none for the query's own. distance : (k,) Å between them, superposed.
-    is_beside : another chain of the query's or of a hit's file, which takes no part in the alignment.
-    b_factor : (r,) Å², NaN where the file has none; `None` where it was not read.
-    evidence : what peptides tell of it, where it is shown for that.
+    chains
+        Columns of this chain only.
+    hit
+        0 for the query, 1 to 20 for hits.
+    pairs
+        (k, 2) aligned rows of query and this chain; empty for the query.
+    distance
+        (k,) Å between superposed pairs.
+    is_beside
+        True for another chain of the query's or a hit's file, outside the alignment.
+    b_factor
+        (r,) Å², NaN if missing in the file; None if not read.
+    evidence
+        Peptide evidence, or None.
     """
 
     chains: Chains
@@ -183,8 +200,14 @@ class ColouredScene:
 
     Attributes
     ----------
-    chains : the query's first. chosen : the hit that the query is compared with, where it can be compared with one alone.
-    conservation : (q,) of the query's residues, see `conservation`; `n_hits`: over so many hits.
+    chains
+        The query's chain first.
+    chosen
+        Hit that the query is compared with, in comparisons with a single hit.
+    conservation
+        (q,) of the query's residues, see `conservation`.
+    n_hits
+        Number of hits behind the conservation.
     """
 
     chains: tuple[ShownChain, ...]
@@ -205,7 +228,7 @@ class ColouredScene:
 
 @dataclass(frozen=True)
 class Scale:
-    """A scale of a legend. `stops`: colours at even distances from `low` to `high`, in `unit`; the texts stand at the ends."""
+    """Scale of a legend; `stops` are evenly spaced colours from `low` to `high`, in `unit`, with texts at the ends."""
 
     stops: tuple[Colour, ...]
     low: float
@@ -235,7 +258,7 @@ class Coloured:
 
 @dataclass(frozen=True)
 class Scheme:
-    """A way to colour. `needs`: what a scene lacks where it cannot tell anything, as a sentence, else an empty text."""
+    """Colouring scheme; `needs` returns a sentence on missing data, or ''."""
 
     name: str
     title: str
@@ -245,7 +268,7 @@ class Scheme:
 
 
 def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: Sequence[Colour] = SCALE) -> Colours:
-    """(n, 3) uint8, values on a scale whose ends also stand for all beyond; `UNALIGNED` for NaN.
+    """Map values to (n, 3) uint8 colours of a scale, clipped at its ends; `UNALIGNED` for NaN.
 
     >>> scale_colours(np.array([0.0, np.nan, 9.0]), 0.0, 1.0).tolist()
     [[66, 64, 134], [184, 184, 184], [200, 224, 32]]
@@ -267,7 +290,10 @@ def conservation(query: NDArray[np.int8], hits: Sequence[tuple[NDArray[np.intege
 
     Parameters
     ----------
-    query : (q,) codes of its residues. hits : of each its aligned rows (k, 2), query and target, and the codes of the target.
+    query : (q,)
+        Codes of its residues.
+    hits
+        Of each its aligned rows (k, 2), query and target, and the codes of the target.
 
     Examples
     --------
@@ -324,7 +350,7 @@ def _by_state(scene: ColouredScene) -> Coloured:
 
 
 def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
-    """What pairs have, on the rows of each chain: of hits by their own pairs, of the query by those of the chosen hit."""
+    """Return values of pairs by chain: hits by their own pairs, the query by those of the chosen hit."""
     found = []
     for chain in scene.chains:
         source = scene.partner if chain is scene.query else chain
@@ -455,7 +481,7 @@ SCHEMES: tuple[Scheme, ...] = (
     ),
     Scheme("rainbow", "N- to C-terminus", "From blue at the N-terminus to red at the C-terminus", _by_place),
 )
-"""In the order in which they are offered."""
+"""Schemes in the order of the menu."""
 
 
 _SEEN, _MISSED, _MODIFIED = map(_colour, ("0072b2", "d55e00", "f0e442"))
@@ -464,7 +490,7 @@ _NOT_OF_PROTEIN = "no residue of the protein"
 
 
 def _by_evidence(scene: ColouredScene, values: Callable[[ChainEvidence], Colours]) -> tuple[Colours, ...]:
-    """Colours of residues on which one of the protein stands; the others are grey."""
+    """Return colours of residues aligned with the protein; others are grey."""
     return tuple(
         _all(len(one), UNALIGNED)
         if one.evidence is None
@@ -565,11 +591,17 @@ EVIDENCE_SCHEMES: tuple[Scheme, ...] = (
     ),
     *(one for one in SCHEMES if one.name in ("conservation", "partner", "identity", "secondary", "confidence", "rainbow")),
 )
-"""Those of chains that peptides are shown on, in the order in which they are offered."""
+"""Schemes of chains with peptide evidence, in the order of the menu."""
 
 
 def scheme_named(name: str) -> Scheme:
-    """The scheme of that name. Raises KeyError."""
+    """Return the scheme with a name.
+
+    Raises
+    ------
+    KeyError
+        There is none.
+    """
     return {one.name: one for one in (*SCHEMES, *EVIDENCE_SCHEMES)}[name]
 
 

@@ -18,13 +18,22 @@ __all__ = ["StructureCount", "count_database", "count_structures"]
 
 @dataclass(frozen=True)
 class StructureCount:
-    """Content of files.
+    """Content of structure files.
 
     Attributes
     ----------
-    n_files : that were asked for. n_read : of them, those that were looked into. n_chains, n_residues : of proteins.
-    n_predicted : chains that come from a prediction (with pLDDT).
-    problem : why a search cannot take them; empty where it can. left_out : chains that are none of proteins, each with the reason.
+    n_files
+        Requested files.
+    n_read
+        Files inspected.
+    n_chains, n_residues
+        Protein chains and residues.
+    n_predicted
+        Predicted chains (with pLDDT).
+    problem
+        Reason why a search cannot use them, or ''.
+    left_out
+        Other chains with reasons.
     """
 
     n_files: int
@@ -39,12 +48,16 @@ class StructureCount:
 def count_structures(
     files: Sequence[tuple[Path, str]], *, most: int, is_wanted: Callable[[], bool] = lambda: True
 ) -> StructureCount | None:
-    """Look into files.
+    """Inspect files.
 
     Parameters
     ----------
-    files : and the chain that is meant of each; all where it is empty. most : files that are looked into, the first ones.
-    is_wanted : asked before each file; None is returned once nobody waits for the answer.
+    files
+        Files, each with a chain name, '' for all chains.
+    most
+        Maximum number of files to inspect.
+    is_wanted
+        Called before each file; if False, None is returned.
     """
     n_chains = n_residues = n_predicted = 0
     problem, left_out = "", list[str]()
@@ -67,7 +80,7 @@ def count_structures(
 
 
 def count_database(folder: Path) -> StructureCount:
-    """Content of a structure database; its `problem` where it is damaged."""
+    """Return the content of a structure database; `problem` is set if it is damaged."""
     try:
         database = open_database(folder)
     except InputError as error:
@@ -77,7 +90,7 @@ def count_database(folder: Path) -> StructureCount:
 
 
 def _predicted(chains: Chains) -> int:
-    """How many chains have a pLDDT."""
+    """Return the number of chains with pLDDT."""
     if not len(chains):
         return 0
     return int(np.add.reduceat(np.isfinite(chains.confidence), chains.offsets[:-1], dtype=np.int64).astype(bool).sum())

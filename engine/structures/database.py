@@ -1,15 +1,15 @@
-"""A database of protein chains on the disk: the user's own folder, whose columns are read by memory map.
+"""Database of protein chains in a user's folder, with memory-mapped columns.
 
 ::
 
-    DATABASE/database.json           which columns count, and how they were read
-    DATABASE/columns-3f9a.../        a file for each column; chains are sorted by length, then by name
-    DATABASE/parts/                  what an unfinished build has read
-    DATABASE/skipped.tsv             what was left out, and why
+    DATABASE/database.json           the current columns, and how they were read
+    DATABASE/columns-3f9a.../        a file per column; chains are sorted by length, then by name
+    DATABASE/parts/                  progress of an unfinished build
+    DATABASE/skipped.tsv             omissions with reasons
 
-Columns are never changed: who adds or removes chains writes new ones beside them and then names these in ``database.json``, so that
-whatever moment a build is stopped at, the database is the one before or the one after. A folder may come from a stranger: nothing in it
-is executed or unpickled, no link is followed, and columns are checked when they are opened.
+Columns are never changed: adding or removing chains writes new ones and then names them in ``database.json``, so that an interrupted build
+leaves either the old or the new database. A folder may be untrusted: nothing in it is executed or unpickled, no link is followed, and
+columns are validated when opened.
 """
 
 from __future__ import annotations
@@ -77,8 +77,14 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file that was read. `size`, `modified`: bytes and nanoseconds, by which it is known again. `skipped`: (chain, reason) of what was
-    left out; the chain is empty for the file as a whole.
+    """A source file.
+
+    Attributes
+    ----------
+    size, modified
+        Bytes and nanoseconds that identify an unchanged file.
+    skipped
+        (chain, reason) of omissions; chain '' for the whole file.
     """
 
     path: str
@@ -93,7 +99,7 @@ class SourceFile:
 
 
 class MadeWhenAsked(Sequence[Item]):
-    """Things that are made from columns when somebody asks for one of them: most searches ask for none of a hundred thousand files."""
+    """Sequence whose items are created from columns on access, since most searches use none of a hundred thousand files."""
 
     def __init__(self, n: int, make: Callable[[], tuple[Item, ...]]) -> None:
         self._n, self._make = n, make
@@ -129,8 +135,14 @@ class StructureDatabase:
 
     Attributes
     ----------
-    identity : another one after every change. minimum_confidence : residues with a lower pLDDT were left out. models : of the files
-        that were read, see `read_structure`. content : memory-mapped.
+    identity
+        Another one after every change.
+    minimum_confidence
+        Residues with a lower pLDDT were left out.
+    models
+        Of the files that were read, see `read_structure`.
+    content
+        Memory-mapped.
     """
 
     folder: Path
@@ -160,7 +172,7 @@ class StructureDatabase:
 
     @property
     def skipped(self) -> list[tuple[str, str, str]]:
-        """(file, chain, reason) of what was left out or read otherwise than it is written; no chain where it is of the whole file."""
+        """Omissions and deviations as (file, chain, reason); chain '' for the whole file."""
         return [(source.path, chain, reason) for source in self.content.sources for chain, reason in source.skipped]
 
 
@@ -169,7 +181,8 @@ def open_database(folder: str | Path) -> StructureDatabase:
 
     Raises
     ------
-    InputError : it is missing, damaged, or no structure database.
+    InputError
+        It is missing, damaged, or no structure database.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -237,10 +250,10 @@ def open_collection(folder: Path) -> Collection:
 
 
 def _check_values(columns: dict[str, NDArray[Any]]) -> None:
-    """Require what is computed with to be within its bounds: numbers of letters and states, places that are numbers."""
+    """Require values within bounds: codes of residues and states, finite coordinates."""
 
     def fault(first: int) -> str:
-        """What is wrong of some residues; they are read side by side with others, for all are read."""
+        """Describe invalid residues; all are read together."""
         residue, secondary, insertion, confidence = (
             columns[name][first : first + _RESIDUES_CHECKED] for name in ("residue", "secondary", "insertion", "confidence")
         )
@@ -263,7 +276,7 @@ def _check_values(columns: dict[str, NDArray[Any]]) -> None:
 
 
 def _is_plain(texts: Texts) -> bool:
-    """Whether all letters are ASCII's that can be written, or there is none."""
+    """Return True if all characters are printable ASCII."""
     letters = texts.letters
     return not len(letters) or bool(letters.min() >= ord(" ") and letters.max() < _DELETE)
 
@@ -288,7 +301,7 @@ def _open_texts(folder: Path, name: str, n: int) -> Texts:
 
 
 def _strings(texts: Texts) -> tuple[str, ...]:
-    """Python's texts; where letters have a byte each, cut from one."""
+    """Return Python strings, sliced from one if all characters are single bytes."""
     bounds = texts.offsets.tolist()
     if len(texts.letters) == 0 or int(texts.letters.max()) < _ASCII:
         whole = texts.letters.tobytes().decode("ascii")
@@ -307,13 +320,21 @@ def _skipped_of(text: str) -> tuple[tuple[str, str], ...]:
 def write_merged(
     folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], *, drops: frozenset[str] = frozenset()
 ) -> NDArray[np.int64]:
-    """Write the chains of several collections that are to be kept as one, sorted by length, name and file: whole or not at all.
-    Returned is the place of each among those that were given, one collection after the other.
+    """Write retained chains of several collections as one, sorted by length, name and file, atomically.
 
     Parameters
     ----------
-    folder : of the new columns; must not exist. kept : of each collection, which of its chains. drops : paths of files that go, which
-    then have no chains left.
+    folder
+        Folder of the new columns; must not exist.
+    kept
+        Mask of retained chains of each collection.
+    drops
+        Paths of removed files, which have no chains left.
+
+    Returns
+    -------
+    ndarray of int64
+        New position of each given chain, collection after collection.
     """
     sources = [source for collection in collections for source in collection.sources if source.path not in drops]
     number_of = {source.key: number for number, source in enumerate(sources)}

@@ -46,7 +46,7 @@ ANGLE_UNITS = (ANGLE_STEPS - 1) / np.pi
 
 @dataclass(frozen=True)
 class Alphabets:
-    """How conformation, neighbour, separation and burial get their codes: see `proteoscope.kernels.cpu.structure_descriptors`."""
+    """Discretisation of conformation, neighbour, separation and burial: see `proteoscope.kernels.cpu.structure_descriptors`."""
 
     conformations: NDArray[np.float64]
     neighbours: NDArray[np.float64]
@@ -55,7 +55,7 @@ class Alphabets:
 
     @classmethod
     def of(cls, content: Any) -> Alphabets:
-        """From what a file tells."""
+        """Create alphabets from the content of a file."""
         return cls(
             np.array(content["conformations"], np.float64),
             np.array(content["neighbours"], np.float64),
@@ -66,12 +66,12 @@ class Alphabets:
 
 @lru_cache(maxsize=1)
 def alphabets() -> Alphabets:
-    """Those that ship."""
+    """Return the shipped alphabets."""
     return Alphabets.of(json.loads(resources.path("structures", "descriptors.json").read_text(encoding="utf-8")))
 
 
 def shift_of(alphabet: str) -> int:
-    """Where the code of an alphabet begins in a residue's word."""
+    """Return the first code of an alphabet within a residue's word."""
     return BITS * ALPHABETS.index(alphabet)
 
 
@@ -81,7 +81,12 @@ class Elements:
 
     Attributes
     ----------
-    offsets : (n + 1,) int64, where those of each chain begin. type : (e,) uint8, 0 coil, 1 helix, 2 strand. length : (e,) int32, residues.
+    offsets : (n + 1,) int64
+        Where those of each chain begin.
+    type : (e,) uint8
+        0 coil, 1 helix, 2 strand.
+    length : (e,) int32
+        Residues.
     """
 
     offsets: NDArray[np.int64]
@@ -90,7 +95,7 @@ class Elements:
 
 
 def elements_of(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Elements:
-    """The elements of chains, given their residues' secondary structure.
+    """Return the secondary structure elements of chains.
 
     >>> found = elements_of(np.array([0, 0, 1, 1, 1, 1, 2], np.uint8), np.array([0, 4, 7]))
     >>> found.offsets.tolist(), found.type.tolist(), found.length.tolist()
@@ -105,15 +110,19 @@ def elements_of(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Ele
 
 
 def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1, progress: Progress | None = None) -> StructureArrays:
-    """Describe chains, for the kernels that align them.
+    """Describe chains for the alignment kernels.
 
     Parameters
     ----------
-    using : the alphabets; those that ship when None. progress : advances by one for each chain.
+    using
+        Alphabets; the shipped ones by default.
+    progress
+        Advances by one per chain.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
     """
     using = using or alphabets()
     coding = kernels.cpu.structure_descriptors.Coding(

@@ -1,7 +1,7 @@
-"""How much of each residue of a chain a solvent can touch, and what lies near it: from all atoms of the chain's file.
+"""Solvent-accessible area and contacts of each residue of a chain, from all atoms of its file.
 
-Radii of atoms are those of DSSP (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637), the greatest area that a residue can have is that of
-Tien and others (PLoS ONE 8, 2013, e80635, the theoretical ones).
+Atomic radii are those of DSSP (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637); maximum residue areas are the theoretical ones of Tien
+et al. (PLoS ONE 8, 2013, e80635).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _GREATEST = {
     "V": 174,
 }
 GREATEST_AREA: NDArray[np.float64] = np.array([_GREATEST.get(letter, np.nan) for letter in LETTERS])
-"""Å², of the residue of each code; NaN of those that are none of the twenty."""
+"""Maximum area of each residue code in Å²; NaN for other than the twenty."""
 _BACKBONE_RADIUS = {"N": 1.65, "CA": 1.87, "C": 1.76, "O": 1.40}
 _SIDE_CHAIN_RADIUS = 1.80
 _NON_POLYMER, _BRANCHED = 2, 3  # gemmi's types of entities
@@ -77,8 +77,16 @@ class ChainAtoms:
 
     Attributes
     ----------
-    position : (a, 3) float64 Å, as in the file. radius : (a,) float64 Å. residue : (a,) int64, row of the chain.
-    is_whole : (r,) bool, residues with more than their backbone's trace. ligands : near it or not, of the whole file.
+    position : (a, 3) float64
+        Å, as in the file.
+    radius : (a,) float64
+        Å.
+    residue : (a,) int64
+        Row of the chain.
+    is_whole : (r,) bool
+        Residues with more than their backbone's trace.
+    ligands
+        Near it or not, of the whole file.
     """
 
     position: NDArray[np.float64]
@@ -89,11 +97,12 @@ class ChainAtoms:
 
 
 def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | InputError]:
-    """The atoms of some chains (each `Chains` holds one) of a file, known by the places of their Cα.
+    """Read the atoms of chains (one per `Chains`) of a file, identified by their Cα positions.
 
     Raises
     ------
-    InputError : the file is gone or cannot be read. A chain that it does not hold now has an error in its place.
+    InputError
+        The file is gone or cannot be read. A chain that it does not hold now has an error in its place.
     """
     structure = gemmi_structure(path)
     while len(structure) > 1:
@@ -154,11 +163,17 @@ def _ligands(structure: gemmi.Structure) -> Ligands:
 
 
 def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> list[NDArray[np.float64]]:
-    """(r,) Å² of each chain alone that water touches; NaN of residues that have no more than their trace.
+    """Return the solvent-accessible area of each residue of isolated chains.
 
     Parameters
     ----------
-    n_residues : of each chain.
+    n_residues
+        Number of residues of each chain.
+
+    Returns
+    -------
+    list of ndarray of float64, shape (r,)
+        Å²; NaN for residues with backbone trace only.
     """
     if not atoms:
         return []

@@ -1,4 +1,4 @@
-"""What is bound to a chain and no part of a polymer: ligands, cofactors, ions and sugars, read again from the chain's file."""
+"""Ligands, cofactors, ions and sugars bound to a chain, read from its file."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ if TYPE_CHECKING:
 __all__ = ["MAXIMUM_LIGANDS", "ligand_atoms"]
 
 MAXIMUM_LIGANDS = 60
-"""Of one chain: more are additives of the crystal, which hide the fold."""
+"""Maximum number of ligands of a chain; more are crystal additives that hide the fold."""
 _MAXIMUM_ATOMS = 300  # of one ligand
 _NEAR = 8.0
-"""Å from a Cα of the chain within which an atom of a ligand lies: side chains reach so far."""
+"""Maximum distance of a ligand atom from a Cα in Å, the reach of side chains."""
 _WATERS = frozenset({"HOH", "DOD", "WAT", "H2O"})
 
 
 def ligand_atoms(path: Path, chains: Chains) -> Atoms:
-    """The heavy atoms of ligands near a chain (`chains` holds it alone), with their bonds; water is none.
+    """Return the heavy atoms of ligands near a chain (the only one of `chains`) with bonds, without water.
 
     Returns
     -------
-    Atoms whose `residue` is the number of the ligand, from 0 on, and whose positions are as in the file.
+    Atoms
+        `residue` is the number of the ligand, from 0; positions as in the file.
 
     Raises
     ------
-    InputError : the file is gone or damaged.
+    InputError
+        The file is missing or damaged.
     """
     structure = gemmi_structure(path)
     structure.setup_entities()

@@ -1,11 +1,11 @@
-"""Surfaces of protein chains as triangles: tubes, ribbons, spheres, sticks, and lines, made from Cα (sticks: from atoms).
+"""Triangle meshes of protein chains: tubes, ribbons, spheres, sticks and lines, from Cα positions (sticks from atoms).
 
-The curve through the Cα is a cubic with the tangent (next - previous) at each, as long as an arc of a circle between both tangents has it:
-the trace of a helix keeps its radius to 6 %. Frames are carried along the curve without twist (Bishop, American Mathematical Monthly 82,
-1975, 246-251); a ribbon is turned out of them towards the guides of Carson & Bugg (Journal of Molecular Graphics 4, 1986, 121-122), which
-follow from successive Cα vectors alone and are flipped so that a ribbon turns no more than it must.
+The curve through the Cα is a cubic with tangent (next - previous) at each, as long as an arc between both tangents, which keeps the radius
+of a helix trace within 6 %. Frames are carried along the curve without twist (Bishop, American Mathematical Monthly 82, 1975, 246-251); a
+ribbon is rotated from them towards the guides of Carson & Bugg (Journal of Molecular Graphics 4, 1986, 121-122), which follow from
+successive Cα vectors and are flipped to minimise the ribbon's rotation.
 
-All surfaces are closed. No bridge leads over a break of the chain; residues whose coordinates are no places are left out.
+All surfaces are closed. Chain breaks are not bridged; residues with invalid coordinates are skipped.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ __all__ = [
 ]
 
 MAXIMUM_TRIANGLES = 300_000
-"""Of one picture, where coarser shapes can keep it so."""
+"""Maximum number of triangles of a picture, as far as coarser shapes allow."""
 _MAXIMUM_BOND = 4.5
-"""Å between successive Cα; more is a break of the chain (3.8 in a trans, 2.9 in a cis peptide)."""
+"""Maximum distance of successive Cα in Å (3.8 in a trans, 2.9 in a cis peptide); beyond it the chain is broken."""
 _MAXIMUM_PLACE = 99_999.0
 """Å from the origin, as `proteoscope.engine.structures.reading` reads them."""
 _LEAST = 1e-6
 _ISOLATED = 1.6
-"""How much thicker than the tube the ball of a residue without neighbours is."""
+"""Radius of an isolated residue's sphere relative to the tube."""
 
 Places = NDArray[np.floating]
 
 
 class Detail(NamedTuple):
-    """How fine surfaces are: `steps` of a residue along the chain (even), `sides` around it (a multiple of four), `level` of spheres."""
+    """Level of detail: even `steps` per residue along the chain, `sides` around it (a multiple of four), `level` of spheres."""
 
     steps: int
     sides: int
@@ -57,7 +57,7 @@ class Detail(NamedTuple):
 
 
 DETAILS = (Detail(8, 12, 2), Detail(6, 8, 2), Detail(4, 8, 1), Detail(4, 4, 0), Detail(2, 4, 0))
-"""From fine to coarse."""
+"""Levels of detail from fine to coarse."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,14 @@ class Mesh:
 
     Attributes
     ----------
-    vertices : (v, 3) float32, Å. normals : (v, 3) float32 of length 1, outward.
-    triangles : (t, 3) uint32, counter-clockwise seen from outside.
-    residue : (v,) int32, the row of the chain that a vertex shows (of `sticks`: the row of the atom): ``colours[mesh.residue]`` colours it.
+    vertices : (v, 3) float32
+        Å.
+    normals : (v, 3) float32
+        Of length 1, outward.
+    triangles : (t, 3) uint32
+        Counter-clockwise seen from outside.
+    residue : (v,) int32
+        The row of the chain that a vertex shows (of `sticks`: the row of the atom): ``colours[mesh.residue]`` colours it.
     """
 
     vertices: NDArray[np.float32]
@@ -91,7 +96,7 @@ class Mesh:
         )
 
     def moved(self, rotation: Places, translation: Places) -> Mesh:
-        """Each place x at R x + t; `rotation` is no reflection."""
+        """Transform each position x to R x + t; `rotation` is not a reflection."""
         turn = np.asarray(rotation, np.float32).T
         return Mesh(self.vertices @ turn + np.asarray(translation, np.float32), self.normals @ turn, self.triangles, self.residue)
 
@@ -106,9 +111,12 @@ def are_places(position: Places) -> NDArray[np.bool_]:
 
 
 def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> NDArray[np.bool_]:
-    """(n - 1,) whether the chain goes on from a residue to the next: Cα no farther apart than 4.5 Å, and no residue between them.
+    """Return (n - 1,) True if successive residues are bonded: Cα within 4.5 Å and no residue between.
 
-    `number`: (n,) places in the sequence of the entity (`Chains.label_number`). The authors' numbers will not do, which leave some out.
+    Parameters
+    ----------
+    number
+        (n,) positions in the entity's sequence (`Chains.label_number`); author numbers may have gaps.
     """
     there = are_places(position)
     vectors = np.diff(np.where(there[:, None], np.asarray(position, np.float64), 0.0), axis=0)
@@ -119,10 +127,20 @@ def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> N
 
 
 class _Curve(NamedTuple):
-    """The curve through a chain, `steps` samples for each residue from its Cα on; those behind an end of the chain are not used.
+    """Curve through a chain with `steps` samples per residue from its Cα; samples after an end of the chain are unused.
 
-    place, tangent : (n * steps, 3). is_joined : (n,) whether a residue is joined to the next. across : two vectors (n * steps, 3) at right
-    angles to the tangent, which jump; angle : (n * steps,) of the untwisted frame in theirs. guide : (n, 3), the width of a ribbon.
+    Attributes
+    ----------
+    place, tangent
+        (n * steps, 3).
+    is_joined
+        (n,) True if a residue is bonded to the next.
+    across
+        Two vectors (n * steps, 3) perpendicular to the tangent, with jumps.
+    angle
+        (n * steps,) angle of the untwisted frame within them.
+    guide
+        (n, 3) width direction of a ribbon.
     """
 
     place: NDArray[np.float64]
@@ -134,7 +152,7 @@ class _Curve(NamedTuple):
 
 
 def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None = None) -> list[NDArray[np.float64]]:
-    """The curve that tubes follow, (k, 3) of each stretch of the chain without a break; every `steps`-th point is a Cα."""
+    """Return the curves (k, 3) of unbroken parts of the chain that tubes follow; every `steps`-th point is a Cα."""
     there = are_places(position)
     found = _curve(np.where(there[:, None], position, 0.0), _next_joined(position, number), steps)
     firsts, lasts = _stretches(found.is_joined)
@@ -160,7 +178,7 @@ def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """As `np.cross`, in a third of its time."""
+    """Return the cross product, three times faster than `np.cross`."""
     found = np.empty_like(a)
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         found[:, i] = a[:, j] * b[:, k] - a[:, k] * b[:, j]
@@ -168,7 +186,7 @@ def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _unit(vectors: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of length 1; what has no direction is as `otherwise`."""
+    """Normalise vectors; those without direction become `otherwise`."""
     length = np.sqrt(_dot(vectors, vectors))
     is_short = length < _LEAST
     if is_short.any():
@@ -226,9 +244,9 @@ def _perpendicular(direction: NDArray[np.float64]) -> tuple[NDArray[np.float64],
 
 
 def _untwisted(direction: NDArray[np.float64], across: tuple[NDArray[np.float64], NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Angle of a frame that never turns about the curve, in the frame `across`.
+    """Return the angle of a frame that never rotates about the curve, within the frame `across`.
 
-    By how much the frames `across` turn from each sample to the next can be told for all samples at once; the sum takes it out.
+    The rotation of `across` between samples is computed for all samples at once; its cumulative sum is subtracted.
     """
     if not len(direction):
         return np.empty(0)
@@ -288,9 +306,9 @@ def _turns(found: _Curve, steps: int, is_guided: NDArray[np.bool_], is_smoothed:
 
 @lru_cache(maxsize=16)
 def _sections(sides: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Corners of a circle of radius 1, and of a square of half a side 1 with edges that stay sharp; (sides, 2) places and normals of each.
+    """Return a unit circle and a square of half side 1 with sharp edges: (sides, 2) positions and normals of each.
 
-    The square's corners stand there twice, once for each face, where there are enough of them.
+    Corners of the square occur twice, once per face, if `sides` allows.
     """
     angle = (np.arange(sides) + 0.5) * (2.0 * np.pi / sides) - np.pi / 4.0
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -312,7 +330,7 @@ def _sections(sides: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDA
 
 
 class _Section(NamedTuple):
-    """What stands across the curve at each sample: half its width and its thickness in Å, and how angular it is, 0 to 1."""
+    """Cross-section of the curve at each sample: half width and thickness in Å, and angularity, 0 to 1."""
 
     width: NDArray[np.float64]
     thickness: NDArray[np.float64]
@@ -322,7 +340,7 @@ class _Section(NamedTuple):
 def _swept(
     found: _Curve, turn: NDArray[np.float64], before: _Section, after: _Section, is_shown: NDArray[np.bool_], steps: int, sides: int
 ) -> Mesh:
-    """The surface of sections along a curve. `before` and `after` differ at a shoulder, where the section jumps."""
+    """Sweep sections along a curve; `before` and `after` differ at shoulders, where the section jumps."""
     n = len(is_shown)
     half = steps // 2
     # Link k leads from sample k to the next, and shows the nearer residue.
@@ -439,7 +457,7 @@ def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) ->
 
 
 def _checked(position: Places, steps: int, sides: int, is_shown: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Coordinates with zeros for what is no place, and which residues are drawn."""
+    """Return coordinates with zeros for invalid ones, and the residues to draw."""
     if steps < 2 or steps % 2 or sides < 3:
         raise ValueError("a residue takes an even number of steps, and a tube three sides")
     there = are_places(position)
@@ -468,12 +486,22 @@ def tube(
     is_shown: NDArray[np.bool_] | None = None,
     number: NDArray[np.integer] | None = None,
 ) -> Mesh:
-    """A tube about the curve through the Cα.
+    """Return a tube about the curve through the Cα.
 
     Parameters
     ----------
-    position : (n, 3) Å. radius : Å. steps : of a residue along the curve, even. sides : of the tube.
-    is_shown : (n,) the residues to draw, each with half of the way to its neighbours; all by default. number : as in `are_joined`.
+    position
+        (n, 3) Å.
+    radius
+        Å.
+    steps
+        Samples per residue along the curve, even.
+    sides
+        Sides of the tube.
+    is_shown
+        (n,) residues to draw, each with half of the way to its neighbours; all by default.
+    number
+        See `are_joined`.
 
     Examples
     --------
@@ -494,7 +522,7 @@ def tube(
 
 _COIL_RADIUS = 0.25
 _WIDTH, _THICKNESS, _ANGULAR = np.array([_COIL_RADIUS, 1.3, 1.1]), np.array([_COIL_RADIUS, 0.22, 0.22]), np.array([0.0, 0.0, 1.0])
-"""Of coil, helix and strand, Å; helices are oval, strands have edges."""
+"""Sizes of coil, helix and strand in Å; helices are oval, strands have edges."""
 _HEAD_WIDTH = 1.9
 
 
@@ -510,7 +538,12 @@ def ribbon(
 
     Parameters
     ----------
-    position : (n, 3) Å. secondary : (n,) as `Chains.secondary`. sides : around, a multiple of four. The others as in `tube`.
+    position : (n, 3)
+        Å.
+    secondary : (n,)
+        As `Chains.secondary`.
+    sides
+        Around, a multiple of four. The others as in `tube`.
     """
     if sides % 4:
         raise ValueError("a ribbon has a multiple of four sides")
@@ -531,7 +564,7 @@ def ribbon(
 
 
 def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], steps: int) -> tuple[_Section, _Section]:
-    """The section of each sample, as what is before it ends and as what is behind it begins: they differ where an arrow's head begins."""
+    """Return the sections of samples before and after them; they differ at the start of an arrow head."""
     n = len(state)
     next_state = np.where(is_joined, np.append(state[1:], 0), state)
     is_strand = state == STRAND
@@ -577,7 +610,7 @@ def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], ste
 
 @lru_cache(maxsize=8)
 def _ball(level: int) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """A ball of radius 1: an icosahedron whose faces are cut into four `level` times."""
+    """Return a unit sphere: an icosahedron with faces split into four `level` times."""
     golden = (1.0 + 5.0**0.5) / 2.0
     corners = []
     for a in (-1.0, 1.0):
@@ -605,7 +638,7 @@ def _ball(level: int) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
 def spheres(
     position: Places, radius: float | NDArray[np.floating] = 0.8, level: int = 1, is_shown: NDArray[np.bool_] | None = None
 ) -> Mesh:
-    """A ball of 20 x 4**`level` triangles about each place. `radius`: Å, one or (n,)."""
+    """Return a sphere of 20 x 4**`level` triangles at each position; `radius` in Å, one or (n,)."""
     is_there = are_places(position) if is_shown is None else are_places(position) & is_shown
     rows = np.flatnonzero(is_there)
     points, triangles = _ball(level)
@@ -625,7 +658,10 @@ def sticks(position: Places, bonds: NDArray[np.integer], radius: float = 0.18, s
 
     Parameters
     ----------
-    position : (a, 3) Å. bonds : (b, 2) rows of atoms.
+    position : (a, 3)
+        Å.
+    bonds : (b, 2)
+        Rows of atoms.
     """
     there = are_places(position)
     bonds = np.asarray(bonds, np.int64).reshape(-1, 2)

@@ -1,7 +1,7 @@
-"""Files of a superposition: coordinates, alignment, scripts for PyMOL and ChimeraX, and a row of a table.
+"""Files of a superposition: coordinates, alignment, scripts for PyMOL and ChimeraX, and a table row.
 
-The scripts name files and objects as the program does (``query``, ``target``), and residues by numbers. What a file calls itself or its
-chains stands in no command, for a name may hold one.
+Scripts use the program's own names (``query``, ``target``) and residue numbers. Names from files never occur in commands, since they may
+contain one.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _LINE = 60
 _X = LETTERS.index("X")
 _MAXIMUM_PDB_ATOMS = 99_999
 _PDB_NUMBERS, _PDB_PLACES, _B_FACTORS = (-999, 1_223_055), (-999.999, 9999.999), (-99.0, 999.0)
-"""What PDB's columns of four, eight and six letters have room for; numbers from 10,000 on are hybrid-36."""
+"""Ranges of PDB's columns of four, eight and six characters; numbers from 10,000 on are hybrid-36."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class AlignedChains:
 
     @property
     def sequences(self) -> tuple[str, str]:
-        """Letters of both chains."""
+        """Sequences of both chains."""
         return self.query.sequence(self.query_number), self.target.sequence(self.target_number)
 
 
 def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
-    """An alignment of two whole chains: M aligned residues, I residues of the query alone, D of the target alone.
+    """Return an alignment of two whole chains: M aligned residues, I residues of the query only, D of the target only.
 
     >>> cigar(np.array([[1, 0], [2, 1], [3, 3]]), 4, 5)
     '1I2M1D1M1D'
@@ -112,11 +112,16 @@ def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
 
 
 def cigars(pairs: NDArray[np.integer], offsets: NDArray[np.int64], n_query: int, n_targets: NDArray[np.integer]) -> list[str]:
-    """The same of many alignments with one query, made without a line of Python for each.
+    """Return the CIGARs of alignments with one query, vectorised over alignments.
 
     Parameters
     ----------
-    pairs : (k, 2), flat. offsets : (n + 1,) where those of each alignment begin. n_targets : (n,) residues of the targets.
+    pairs
+        (k, 2), flat.
+    offsets
+        (n + 1,) start of each alignment's pairs.
+    n_targets
+        (n,) residues of the targets.
 
     >>> cigars(np.array([[1, 0], [2, 1], [3, 3]]), np.array([0, 3, 3]), 4, np.array([5, 1]))
     ['1I2M1D1M1D', '4I1D']
@@ -160,7 +165,7 @@ def identities(
 
 
 def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[np.integer]) -> float:
-    """The share of aligned pairs that are the same residue; X is like none."""
+    """Return the fraction of aligned pairs with equal residues; X never matches."""
     if not len(pairs):
         return 0.0
     a, b = query[pairs[:, 0]], target[pairs[:, 1]]
@@ -168,7 +173,7 @@ def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[n
 
 
 def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None = None) -> dict[str, str]:
-    """The row of a superposition by `ROW_COLUMNS`; `extra` fills what a search knows besides, such as its score."""
+    """Return a superposition as a row of `ROW_COLUMNS`; `extra` adds values known to a search, such as its score."""
     query, target, found, k, pairs = aligned.query, aligned.target, aligned.found, aligned.k, aligned.pairs
     i, j = aligned.query_number, aligned.target_number
     n_query, n_target = int(query.lengths[i]), int(target.lengths[j])
@@ -198,11 +203,12 @@ def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def read_atoms(path: Path, chain: str) -> gemmi.Structure:
-    """All atoms of a chain, of the first model or by its name in all of them: a structure of one chain.
+    """Read all atoms of a chain as a structure of one chain, from the first model, or by name from any model.
 
     Raises
     ------
-    InputError : the file has no such chain.
+    InputError
+        The file has no such chain.
     """
     structure = gemmi_structure(path)
     names = printable_names(one.name for one in structure[0])
@@ -221,11 +227,12 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
 
 
 def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
-    """All atoms of a chain (`chains` holds it alone), found in its file by the places of its Cα: a structure of one chain.
+    """Read all atoms of a chain (the only one of `chains`), found in its file by Cα positions, as a structure of one chain.
 
     Raises
     ------
-    InputError : the file is gone, or holds another chain now.
+    InputError
+        The file is gone, or holds another chain now.
     """
     places = {tuple(place) for place in chains.position.tolist()}
     every: tuple[Models, ...] = ("first", "all")
@@ -238,7 +245,7 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
 
 
 def alpha_carbons(chains: Chains, number: ChainRow) -> gemmi.Structure:
-    """A chain of Cα alone, from its columns."""
+    """Return a chain's Cα atoms as a structure, from its columns."""
     import gemmi  # slow to import: only structures need it
 
     structure, model, chain = gemmi.Structure(), gemmi.Model(1), gemmi.Chain("A")
@@ -259,7 +266,7 @@ def alpha_carbons(chains: Chains, number: ChainRow) -> gemmi.Structure:
 
 
 def _insertion_code(code: int) -> str:
-    """As files may have it: other than letters and digits would need quotes, or be none in another program."""
+    """Return an insertion code valid in files; characters other than alphanumeric ones need quotes or mean none elsewhere."""
     text = chr(code)
     return text if text.isascii() and text.isalnum() else " "
 
@@ -271,11 +278,12 @@ def write_superposition(
     target_atoms: gemmi.Structure | None = None,
     extra: Mapping[str, object] | None = None,
 ) -> list[Path]:
-    """Write all of one superposition into a folder: table, both coordinates, alignment and scripts; the paths of what was written.
+    """Write the table, coordinates, alignment and scripts of a superposition into a folder; return the paths.
 
     Parameters
     ----------
-    query_atoms, target_atoms : structures of one chain (`read_atoms`); Cα alone where they are not given. The target's atoms are moved.
+    query_atoms, target_atoms
+        Structures of one chain (`read_atoms`); Cα only if omitted. The target's atoms are moved.
     """
     query_atoms = query_atoms or alpha_carbons(aligned.query, aligned.query_number)
     target_atoms = target_atoms or alpha_carbons(aligned.target, aligned.target_number)
@@ -294,12 +302,16 @@ def write_superposition(
 
 @dataclass(frozen=True)
 class PictureChain:
-    """A chain of a picture, to be written.
+    """A chain of a picture to be written.
 
     Attributes
     ----------
-    scripted : its name, columns and colours. atoms : a structure of it alone (`chain_atoms`); Cα stand for them where there is none.
-    rotation, translation : move it onto the query, x' = R x + t; `None` where it stays.
+    scripted
+        Name, columns and colours.
+    atoms
+        Structure of this chain (`chain_atoms`), or None for Cα only.
+    rotation, translation
+        Transformation onto the query, x' = R x + t, or None.
     """
 
     scripted: ScriptedChain
@@ -311,15 +323,17 @@ class PictureChain:
 def write_picture(
     folder: Path, chains: Sequence[PictureChain], style: Style = "ribbon", background: tuple[int, int, int] = (255, 255, 255)
 ) -> list[Path]:
-    """Write the chains of a picture into a folder that exists: superposed coordinates, and scripts that show them as the picture does.
+    """Write superposed chains of a picture into an existing folder, with scripts that reproduce it.
 
     Returns
     -------
-    Paths of ``NAME.cif`` and ``NAME.pdb`` of each chain, ``picture.pml`` for PyMOL and ``picture.cxc`` for ChimeraX.
+    list of Path
+        ``NAME.cif`` and ``NAME.pdb`` of each chain, ``picture.pml`` for PyMOL and ``picture.cxc`` for ChimeraX.
 
     Raises
     ------
-    ValueError : a name that is not of letters, digits and ``_`` alone, or that two chains have.
+    ValueError
+        A name repeats or contains other than alphanumeric characters and ``_``.
     """
     names = [chain.scripted.name for chain in chains]
     if len(set(names)) < len(names) or not all(name.isascii() and name.replace("_", "a").isalnum() for name in names):
@@ -351,7 +365,7 @@ def _move(structure: gemmi.Structure, rotation: NDArray[np.float64], translation
 
 
 def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> list[Path]:
-    """As mmCIF, and as PDB where that has room for it."""
+    """Write mmCIF, and PDB if its columns suffice."""
     import gemmi  # slow to import: only structures need it
 
     bare = gemmi.Structure()
@@ -374,7 +388,7 @@ def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> l
 
 
 def _fits_pdb(structure: gemmi.Structure) -> bool:
-    """Whether the columns of PDB have room for the atoms, their places and the numbers of their residues."""
+    """Return True if PDB's columns suffice for atoms, positions and residue numbers."""
     if structure[0].count_atom_sites() > _MAXIMUM_PDB_ATOMS:
         return False
     numbers = [residue.seqid.num for chain in structure[0] for residue in chain if residue.seqid.num is not None]
@@ -406,7 +420,7 @@ def _alignment(aligned: AlignedChains) -> str:
 
 
 def _residues(chains: Chains, number: ChainRow, rows: NDArray[np.integer], program: Program) -> str:
-    """Residues as ranges of the authors' numbers. Insertion codes that are no letters or digits are left out with their residue."""
+    """Return ranges of author numbers, without residues whose insertion code is not alphanumeric."""
     first = chains.rows(number).start
     shown = []
     for row in (rows + first).tolist():
@@ -445,11 +459,11 @@ _SCRIPTS: dict[Program, tuple[tuple[str, ...], tuple[str, ...], str]] = {
         "view",
     ),
 }
-"""What opens and colours both chains, what colours the aligned residues of each, and what shows all."""
+"""Commands that open and colour both chains, colour the aligned residues of each, and show all."""
 
 
 def _script(aligned: AlignedChains, program: Program) -> str:
-    """A script of fixed names and numbers."""
+    """Return a script that consists of fixed names and numbers."""
     opening, colours, end = _SCRIPTS[program]
     query = _residues(aligned.query, aligned.query_number, aligned.pairs[:, 0], program)
     target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], program)

@@ -22,7 +22,7 @@ _OFFSET = 1 << 20  # makes places of negative numbers positive
 
 
 def begins_early(name: str) -> bool:
-    """True if columns 17 to 20 hold a residue name of four characters: some programs begin it in the column of the alternative location."""
+    """Return True if columns 17 to 20 hold a four-character residue name, which some programs start in the column before."""
     return bool(dynamics_parent(name)) and not residue_kind(name[1:])[1]
 
 
@@ -46,7 +46,7 @@ class PdbAtoms:
         return self._cells[row, columns].tobytes().decode("latin-1")
 
     def chain_text(self, chain: int) -> str:
-        """A chain's name as the file has it."""
+        """Return a chain's name as in the file."""
         return bytes([chain >> 8, chain & 255]).decode("latin-1").strip()
 
     def number_text(self, row: int) -> str:
@@ -75,7 +75,7 @@ class PdbAtoms:
                 yield rows, name
 
     def _is_amid(self, rows: NDArray[np.int64], chain: int, names: set[str]) -> bool:
-        """True if standard residues of a chain of two characters continue the numbers of the chain without the first of them."""
+        """Return True if standard residues of a two-character chain continue the numbering of the chain without its first character."""
         if not all(residue_kind(name[:3].strip())[1] for name in names):
             return False
         near = []
@@ -128,7 +128,7 @@ class PdbAtoms:
         return np.where(is_plain, np.where(is_minus.any(axis=1), -value, value), NOT_READABLE)
 
     def numbered_runs(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """First rows of the residues of a chain; without a number, a residue begins where an atom is met again."""
+        """Return the first rows of a chain's residues; without numbers, a repeated atom name starts a residue."""
         firsts = set(self._first_of_runs(rows).tolist())
         starts, met = [], set[bytes]()
         for row in rows.tolist():
@@ -146,7 +146,7 @@ class PdbAtoms:
         return rows[is_alpha & ~((self._cells[rows, _NAME] == np.frombuffer(b" CA", np.uint8)).all(axis=1))]
 
     def _places(self, rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """One number for the residue number and the insertion code of each row."""
+        """Return one number per residue number and insertion code."""
         return numbers[rows] << 8 | self._cells[rows, _INSERTION]
 
     def repeated_chains(self, numbers: NDArray[np.int64], is_forced: NDArray[np.bool_]) -> list[int]:
@@ -204,7 +204,7 @@ class PdbAtoms:
         return table[inverse.reshape(-1)] & (self._cells[:, 0] == ord("A"))
 
     def changed(self, record: Callable[[int], bytes]) -> dict[int, bytes]:
-        """Records that are written anew, by their lines; `record`: what a line is until now."""
+        """Return rewritten records by line; `record` returns a line's current text."""
         lines = self.lines[self._is_changed].tolist()
         return {
             line: cells.tobytes() + record(line)[ATOM_COLUMNS:] for line, cells in zip(lines, self._cells[self._is_changed], strict=True)

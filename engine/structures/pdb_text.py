@@ -1,15 +1,15 @@
-"""PDB files as programs write them, put into the form that the format describes before gemmi reads them.
+"""Normalisation of PDB files from other programs before gemmi reads them.
 
-What other programs do, and what is made of it:
+Deviations and their treatment:
 
-* Files put together hold END between their atoms: what follows is read too.
-* TER inside a chain: what follows is of the chain, where amino acids of ATOM records follow.
-* Two molecules of one name and the same residue numbers: the second of chain A is chain A_2.
-* Residue names of four characters, and serial numbers of six digits, that reach into the next columns.
-* Residue numbers beyond 9999: hexadecimal, hybrid-36, five digits, asterisks, or begun anew at 0.
-* Models: the first alone, or all of them as chains.
+* Concatenated files have END between atoms: what follows is read too.
+* TER inside a chain: following amino acids of ATOM records belong to the chain.
+* Two molecules with one name and the same residue numbers: the second of chain A is chain A_2.
+* Residue names of four characters, and serial numbers of six digits, that extend into the next columns.
+* Residue numbers beyond 9999: hexadecimal, hybrid-36, five digits, asterisks, or restarted at 0.
+* Models: the first only, or all as chains.
 
-Records without readable coordinates are left out and counted. A file of the plain form is passed on as it is.
+Records with unreadable coordinates are skipped and counted. Files in standard form are unchanged.
 """
 
 from __future__ import annotations
@@ -38,12 +38,16 @@ _LONGEST_SHIFT = 2  # columns that a serial number may be too long
 
 @dataclass(frozen=True)
 class PlainPdb:
-    """A PDB file in the plain form.
+    """A PDB file in standard form.
 
     Attributes
     ----------
-    text : what gemmi reads. chain_names : names of chains by the codes that stand for them in `text`, where these differ.
-    notes : what the user should know: what was left out, and what was read otherwise than it is written.
+    text
+        Input of gemmi.
+    chain_names
+        Names of chains by their codes in `text`, if different.
+    notes
+        Remarks for the user on omissions and deviations.
     """
 
     text: bytes
@@ -56,7 +60,10 @@ def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
 
     Parameters
     ----------
-    text : ASCII. all_models : read the chains of all models, those of the second and further ones by other names.
+    text
+        ASCII.
+    all_models
+        Read the chains of all models, those of the second and further ones by other names.
     """
     if b"\n" not in text and b"\r" in text:
         text = text.replace(b"\r", b"\n")
@@ -105,7 +112,7 @@ class _Rewriting:
         self._left_out = np.zeros(len(self._starts), np.bool_)
 
     def _columns(self, lines: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
-        """(n, width) the first columns of these lines; blanks after their ends."""
+        """Return the (n, width) first columns of lines, padded with blanks."""
         found = np.lib.stride_tricks.sliding_window_view(self._padded, width)[self._starts[lines]]
         lengths = self._stops[lines] - self._starts[lines]
         short = np.flatnonzero(lengths < width)
@@ -130,10 +137,10 @@ class _Rewriting:
         return PlainPdb(self._written(), self._names, tuple(self._notes))
 
     def _parts(self) -> NDArray[np.int64]:
-        """The number of each line's part of the file, -1 of models that are not read.
+        """Return the part of the file of each line, -1 for models that are not read.
 
-        Parts end with END and models; the first model of what lies between two ENDs is read. Where all is the same atoms as before the
-        first END, it is another frame of a trajectory, which counts as a model.
+        Parts end with END and models; the first model between two ENDs is read. Repetition of the atoms before the first END is a
+        trajectory frame, which counts as a model.
         """
         section = np.cumsum(self._is_end) - self._is_end
         group = np.cumsum(self._is_model)
@@ -166,7 +173,7 @@ class _Rewriting:
     """(p,) True for parts whose chains are others than those of the parts before, since they are models."""
 
     def _readable(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """The lines of atoms whose coordinates can be read, and their columns; serial numbers that are too long are cut."""
+        """Return the atom lines with readable coordinates and their columns; long serial numbers are truncated."""
         cells = self._columns(lines, ATOM_COLUMNS)
         places = cells[:, 30:]
         is_plain = (places[:, [4, 12, 20]] == ord(".")).all(axis=1)
@@ -204,7 +211,7 @@ class _Rewriting:
         return lines[kept], cells[kept]
 
     def _blank_charges(self, lines: NDArray[np.int64]) -> None:
-        """Blank what is no charge in its columns, which nothing here reads: gemmi refuses the file for it."""
+        """Blank invalid charges, which are unused here but rejected by gemmi."""
         charge = self._columns(lines, 80)[:, 78:]
         is_digit, is_sign = (charge >= ord("0")) & (charge <= ord("9")), (charge == ord("+")) | (charge == ord("-"))
         is_right = (charge == ord(" ")).all(axis=1) | (is_digit.any(axis=1) & is_sign.any(axis=1))
@@ -216,7 +223,7 @@ class _Rewriting:
         return self._changed.get(line, self._text[self._starts[line] : self._stops[line]])
 
     def _long_names(self, atoms: PdbAtoms) -> None:
-        """Names of four characters, whose last stands where chains of two characters have their first."""
+        """Handle four-character residue names whose last character is in the first column of two-character chains."""
         n_before = Counter[str]()
         for rows, name in atoms.long_names():
             parent = dynamics_parent(name) or name[:3]
@@ -303,7 +310,7 @@ class _Rewriting:
 
 
 def _has_place(record: bytes, shift: int) -> bool:
-    """True if three numbers stand in the columns of coordinates, so many columns to the right."""
+    """Return True if the coordinate columns, shifted right, hold three numbers."""
     if len(record.rstrip()) < 31 + shift + 16:
         return False
     for first in (30, 38, 46):

@@ -14,14 +14,14 @@ __all__ = ["ChainPlace", "place_of", "read_chain", "read_chains"]
 
 @dataclass(frozen=True)
 class ChainPlace:
-    """A file, and which of its chains is meant by the authors' name; all where that is None."""
+    """A file with an author chain name, or None for all chains."""
 
     path: Path
     chain: str | None = None
 
 
 def place_of(wish: str) -> ChainPlace:
-    """What a user wrote: ``:CHAIN`` at its end is one only if the whole is no file.
+    """Parse a user's text; ``:CHAIN`` at its end is a chain only if the whole is not a file.
 
     >>> place_of("no_such_file.cif:A").chain
     'A'
@@ -32,11 +32,12 @@ def place_of(wish: str) -> ChainPlace:
 
 
 def read_chains(wish: str, *, minimum_confidence: float = 0.0, models: Models = "first") -> StructureFile:
-    """The protein chains that a user named: one, or all of the file.
+    """Read the protein chains that a user named: one, or all of the file.
 
     Raises
     ------
-    InputError : the file cannot be read, holds no protein, or not this chain; the message lists those that it has.
+    InputError
+        The file cannot be read, holds no protein, or not this chain; the message lists those that it has.
     """
     place = place_of(wish)
     found = read_structure(place.path, minimum_confidence=minimum_confidence, models=models)
@@ -52,7 +53,13 @@ def read_chains(wish: str, *, minimum_confidence: float = 0.0, models: Models = 
 
 
 def read_chain(wish: str, models: Models = "first") -> StructureFile:
-    """The one protein chain that a user named. Raises InputError as `read_chains`, and where the file has several and none was named."""
+    """Read the single protein chain that a user named.
+
+    Raises
+    ------
+    InputError
+        See `read_chains`; also if the file has several and none was named.
+    """
     found = read_chains(wish, models=models)
     if len(found.chains) > 1:
         raise InputError(found.path, f"has {len(found.chains)} protein chains, and one is needed", remedy=_remedy(found))

@@ -19,7 +19,7 @@ from proteoscope.engine.structures.meshes import Mesh
 __all__ = ["AMBIENT", "LIGHT", "MAXIMUM_PIXELS", "Projected", "Projection", "drawn", "projected"]
 
 MAXIMUM_PIXELS = 1 << 26
-"""Of a picture while it is drawn, with the finer ones that are averaged: 7 bytes each."""
+"""Maximum pixels of a picture during drawing, oversampling included: 7 bytes each."""
 AMBIENT = 0.4
 """The share of light that comes from everywhere."""
 LIGHT = (-0.35, 0.45, 0.82)
@@ -28,12 +28,18 @@ LIGHT = (-0.35, 0.45, 0.82)
 
 @dataclass(frozen=True)
 class Projection:
-    """How a scene is looked at.
+    """View of a scene.
 
     Attributes
     ----------
-    rotation : (3, 3), from the scene to the viewer: x to the right, y up, z to the viewer. centre : (3,) Å, in the middle of the picture.
-    scale : pixels for an ångström at the centre. distance : Å from the eye to the centre; infinite where there is no perspective.
+    rotation
+        (3, 3), from scene to viewer: x right, y up, z towards the viewer.
+    centre
+        (3,) Å, at the middle of the picture.
+    scale
+        Pixels per ångström at the centre.
+    distance
+        Å from eye to centre; infinite without perspective.
     """
 
     rotation: NDArray[np.floating]
@@ -43,10 +49,7 @@ class Projection:
 
 
 class Projected(NamedTuple):
-    """Where places lie in a picture: x, y (n,) pixels from its left upper corner, and depth (n,) Å towards the viewer from the centre.
-
-    What is behind the eye has x and y that are no numbers.
-    """
+    """Positions in a picture: x, y (n,) pixels from the upper left, depth (n,) Å towards the viewer; NaN after the eye."""
 
     x: NDArray[np.float32]
     y: NDArray[np.float32]
@@ -54,7 +57,7 @@ class Projected(NamedTuple):
 
 
 def projected(position: NDArray[np.floating], camera: Projection, width: int, height: int) -> Projected:
-    """Where places (n, 3) lie in a picture of so many pixels."""
+    """Project positions (n, 3) into a picture of a size in pixels."""
     offset = np.asarray(position, np.float32) - np.asarray(camera.centre, np.float32)
     x, y, depth = np.asarray(camera.rotation, np.float32) @ offset.T
     scale: Any = np.float32(camera.scale)
@@ -76,16 +79,21 @@ def drawn(
     fog: float = 0.6,
     finer: int = 1,
 ) -> NDArray[np.uint8]:
-    """A picture of a mesh, (height, width, 3) uint8.
+    """Render a mesh to (height, width, 3) uint8.
 
     Parameters
     ----------
-    colours : (n, 3), taken by `mesh.residue`. fog : how much of the background's colour the farthest has, 0 to 1.
-    finer : draws so many times as wide and high, and averages, so that edges are smooth; the camera is that of the picture.
+    colours
+        (n, 3), indexed by `mesh.residue`.
+    fog
+        Fraction of background colour at the far end, 0 to 1.
+    finer
+        Oversampling factor for smooth edges; the camera refers to the final picture.
 
     Raises
     ------
-    ValueError : a picture without pixels, or of more than `MAXIMUM_PIXELS`.
+    ValueError
+        The picture has no pixels, or more than `MAXIMUM_PIXELS`.
     """
     if min(width, height, finer) < 1 or width * height * finer * finer > MAXIMUM_PIXELS:
         raise ValueError(f"a picture of {width} x {height} pixels, {finer} times finer, cannot be drawn")

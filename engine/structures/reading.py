@@ -1,11 +1,11 @@
-"""Read protein chains from files of structures: PDB, mmCIF and BinaryCIF, each also gzipped, told by their content.
+"""Reading of protein chains from PDB, mmCIF and BinaryCIF files, also gzipped, detected by content.
 
-gemmi reads the atoms; what is a residue of a protein, which alternative location counts, and what a chain is called is decided here:
+gemmi reads the atoms; residues, alternative locations and chain names are decided here:
 
-* The first model counts, or all of them by choice. Chains are the authors' chains (mmCIF's auth_asym_id).
-* A residue of a chain has a Cα, and is an amino acid by its name, or by its N and C beside the Cα; ligands, sugars and waters are none.
-* Of alternative locations that of the Cα with the greatest occupancy counts, of residues that share a place likewise.
-* A modified residue has the letter of its parent (MSE is M), as gemmi's table or the file says.
+* The first model is read, or all by choice. Chains are author chains (mmCIF's auth_asym_id).
+* A residue has a Cα and is an amino acid by its name, or by N and C next to the Cα; ligands, sugars and waters are excluded.
+* Among alternative locations the one with the highest Cα occupancy is used, as among residues at one position.
+* A modified residue gets the symbol of its parent (MSE is M) from gemmi's table or the file.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 MAXIMUM_BYTES = 256 << 20
-"""Of a file when it is unpacked: what reads mmCIF takes some ten times its room."""
+"""Maximum unpacked size of a file; the mmCIF reader needs some ten times as much memory."""
 _MAXIMUM_ATOMS = 1 << 24
 _MINIMUM_PLACE, _MAXIMUM_PLACE = -99_999.0, 99_999.0
 """Å; beyond lies no atom of any structure."""
@@ -84,7 +84,7 @@ _TAKEN = "Take the file with all its coordinates from the PDB or from AlphaFold 
 
 @dataclass(frozen=True)
 class SkippedChain:
-    """A chain of a file that is none of a protein, or too little of one. `chain`: the authors' name; `reason`: as ``is DNA or RNA``."""
+    """An omitted chain: author name `chain`, and `reason`, such as ``is DNA or RNA``."""
 
     chain: str
     reason: str
@@ -96,8 +96,14 @@ class StructureFile:
 
     Attributes
     ----------
-    chains : its protein chains, perhaps none. chain_names : what the authors call them. skipped : the others. messages : what else is left
-        out, and what is read otherwise than it is written.
+    chains
+        Its protein chains, perhaps none.
+    chain_names
+        What the authors call them.
+    skipped
+        The others.
+    messages
+        What else is left out, and what is read otherwise than it is written.
     """
 
     path: Path
@@ -107,7 +113,7 @@ class StructureFile:
     messages: tuple[str, ...] = ()
 
     def why_empty(self) -> InputError:
-        """The error that says why a file without protein chains has none."""
+        """Return the error that explains missing protein chains."""
         told = [f"{f'chain {one.chain}' if one.chain else 'the chain without a name'} {one.reason}" for one in self.skipped[:4]]
         more = [f"{len(self.skipped) - 4} chains more"] if len(self.skipped) > 4 else []
         reasons = f": {'; '.join(told + more)}" if told else ", only ligands, solvent or atoms of other kinds"
@@ -125,12 +131,12 @@ def stem(path: Path) -> str:
 
 
 def printable_name(name: str) -> str:
-    """A name without what would break a table's row: blanks and control characters become ``_``."""
+    """Replace blanks and control characters, which would break a table row, by ``_``."""
     return "".join(letter if letter.isprintable() and not letter.isspace() else "_" for letter in name[:_MAXIMUM_NAME])
 
 
 def printable_names(names: Iterable[str]) -> dict[str, str]:
-    """Names of chains that differ, each as `printable_name` has it, with a number behind where another one would be the same.
+    """Return distinct printable names of distinct chains, numbered if they would coincide.
 
     >>> printable_names(["a b", "a_b", "A"])
     {'a_b': 'a_b', 'A': 'A', 'a b': 'a_b_2'}
@@ -157,14 +163,16 @@ def read_structure(path: str | Path, *, minimum_confidence: float = 0.0, models:
 
     Parameters
     ----------
-    minimum_confidence : residues of predicted structures with a lower pLDDT are left out, after their secondary structure was found.
-    models : all of them are the chains of a biological assembly; chain A of the second is called A_2.
+    minimum_confidence
+        Residues of predicted structures with a lower pLDDT are excluded after secondary structure assignment.
+    models
+        All models are chains of a biological assembly; chain A of the second is A_2.
 
     Raises
     ------
     InputError
-        Naming file, place, reason and remedy: a file that is missing, damaged, of another kind, or without atoms. A file that holds no
-        protein is none: see `StructureFile.why_empty`.
+        A file is missing, damaged, of another kind or without atoms; the message names file, position, reason and remedy. A file without
+        protein is not an error: see `StructureFile.why_empty`.
     """
     path = Path(path)
     structure, facts = _read(path, models)
@@ -172,7 +180,13 @@ def read_structure(path: str | Path, *, minimum_confidence: float = 0.0, models:
 
 
 def gemmi_structure(path: Path, models: Models = "first") -> gemmi.Structure:
-    """All that gemmi reads of a file. Raises InputError as `read_structure`."""
+    """Return all that gemmi reads of a file.
+
+    Raises
+    ------
+    InputError
+        See `read_structure`.
+    """
     return _read(path, models)[0]
 
 
@@ -196,8 +210,10 @@ def _read(path: Path, models: Models) -> tuple[gemmi.Structure, _Facts]:
 
 
 def columns_of_atoms(structure: gemmi.Structure) -> Any:
-    """gemmi's columns of the atoms of a structure of one model. They hold no name of more than seven letters, and no residue or atom of
-    interest has one: where there are such, as chains of assemblies have, the structure's names are cut."""
+    """Return gemmi's columns of the atoms of a single-model structure.
+
+    They hold names of up to seven characters, which suffice for residues and atoms; longer chain names, as in assemblies, are truncated.
+    """
     import gemmi  # slow to import: only structures need it
 
     try:
@@ -214,7 +230,13 @@ def columns_of_atoms(structure: gemmi.Structure) -> Any:
 
 
 def is_structure(path: Path) -> bool:
-    """Whether a file's beginning is that of a structure; raises InputError where the file cannot be read."""
+    """Return True if a file begins like a structure.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
     with ByteSource(path) as source:
         head = source.peek(1 << 16)
     return any(key in head for key in _BINARY_KEYS) or _CIF_BLOCK.search(head) is not None or _PDB_RECORD.search(head) is not None
@@ -244,7 +266,13 @@ def _check_words(unfolding: Unfolding, text: bytes) -> None:
 
 
 def _recognised(path: Path, text: bytes) -> str:
-    """``PDB``, ``mmCIF`` or ``BinaryCIF``. Raises InputError for what is none of them."""
+    """Return ``PDB``, ``mmCIF`` or ``BinaryCIF``.
+
+    Raises
+    ------
+    InputError
+        It is none of them.
+    """
     head = text[: 1 << 16]
     if b"\0" in head or (head[:1] and head[0] >= 0x80 and not head.startswith(b"\xef\xbb\xbf")):
         if b"dataBlocks" in head or b"dataBlocks" in text[-(1 << 16) :]:
@@ -283,11 +311,20 @@ def _unreadable(path: Path, kind: str, error: Exception) -> InputError:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of a file besides its atoms.
+    """Metadata of a file.
 
-    `descriptions`: of the entities; `title`: of the whole. `is_predicted`: the B-factors are pLDDT; None where the file does not say what
-    they are. `quality`: pLDDT by the names of mmCIF's chain (label_asym_id) and number (label_seq_id). `notes`: what was left out,
-    and what was read otherwise than it is written.
+    Attributes
+    ----------
+    descriptions
+        Names of entities.
+    title
+        Title of the entry.
+    is_predicted
+        True if B-factors are pLDDT; None if unspecified.
+    quality
+        pLDDT by mmCIF chain (label_asym_id) and number (label_seq_id).
+    notes
+        Omissions and deviations.
     """
 
     title: str
@@ -335,7 +372,7 @@ def _read_binary_cif(path: Path, data: bytes, models: Models) -> tuple[gemmi.Str
 
 
 def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes: list[str]) -> tuple[gemmi.Structure, _Facts]:
-    """Read the first block with atoms; `notes`: what the user should know of the file already."""
+    """Read the first block with atoms; `notes` are earlier remarks for the user."""
     import gemmi  # slow to import: only structures need it
 
     blocks = [one for one in document if one.find_mmcif_category("_atom_site.")]
@@ -382,7 +419,7 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes:
 
 
 def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
-    """True if a Cα may be met twice in a residue of a model, as where molecules share a chain's name, or if that is not known."""
+    """Return True if a Cα may repeat in a residue of a model, as with molecules sharing a chain name, or if unknown."""
     import gemmi  # slow to import: only structures need it
 
     try:
@@ -418,7 +455,7 @@ def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
 
 
 def _tidy(text: str) -> str:
-    """On one line, without control characters, and not too long."""
+    """Return a text on one line without control characters, limited in length."""
     words = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 4 * _MAXIMUM_DESCRIPTION]).split())
     return words.encode("utf-8", "replace").decode()[:_MAXIMUM_DESCRIPTION]
 
@@ -437,7 +474,7 @@ class _StructureReader:
         }
 
     def read(self) -> StructureFile:
-        """The chains of the structure's model."""
+        """Read the chains of the structure's model."""
         names: dict[str, int] = {}
         chain_of_part, n_atoms, label_number = [], [], []
         for part in self._structure[0]:
@@ -489,7 +526,7 @@ class _StructureReader:
         return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
 
     def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Letter of each residue, and whether it is an amino acid or a nucleotide by its name."""
+        """Return the symbol of each residue, and True if its name is an amino acid or a nucleotide."""
         numbers, inverse = np.unique(_as_numbers(residue_names)[first], return_inverse=True)
         kinds = [_kind_of(number) for number in numbers.tolist()]
         if self._parents:
@@ -504,7 +541,7 @@ class _StructureReader:
     def _is_first_of_place(
         chain: NDArray, number: NDArray, insertion: NDArray, is_residue: NDArray[np.bool_], occupancy: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
-        """False for those of several residues at one place of the sequence that have not the greatest occupancy."""
+        """Return False for residues that share a position with one of higher occupancy."""
         kept = np.ones(len(chain), np.bool_)
         rows = np.flatnonzero(is_residue)
         if len(rows) < 2:
@@ -524,7 +561,7 @@ class _StructureReader:
     def _confidence(
         self, atoms: Any, offsets: NDArray[np.int64], chosen: NDArray[np.int64], is_residue: NDArray[np.bool_], label_number: list[Any]
     ) -> NDArray[np.float32]:
-        """pLDDT of each residue; NaN where the structure is no prediction."""
+        """Return the pLDDT of each residue; NaN for experimental structures."""
         n = len(chosen)
         none = np.full(n, np.nan, np.float32)
         facts, rows = self._facts, np.flatnonzero(is_residue)
@@ -635,7 +672,7 @@ class _Residues:
     offsets: NDArray[np.int64]
 
     def of_chains(self, is_residue: NDArray[np.bool_], wanted: list[int]) -> _Residues:
-        """The protein residues of these chains, chain after chain."""
+        """Return the protein residues of these chains in order."""
         place = np.full(int(self.chain.max()) + 1, -1, np.int64)
         place[wanted] = np.arange(len(wanted))
         rows = np.flatnonzero(is_residue & (place[self.chain] >= 0))
@@ -662,7 +699,7 @@ class _Residues:
 
 
 def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
-    """By hydrogen bonds, of all chains of the file together, where half of a chain's residues have their backbone; else by distances."""
+    """Assign secondary structure by hydrogen bonds over all chains if half of a chain's residues have a backbone, else by distances."""
     is_whole: NDArray[np.bool_] = np.asarray(np.isfinite(residues.backbone[:, :, 0]).all(axis=1))
     states = np.zeros(len(is_whole), np.uint8)
     if is_whole.any():
@@ -677,7 +714,7 @@ def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
 
 
 def _as_numbers(letters: NDArray) -> NDArray[np.int64]:
-    """(n, 8) letters as one number each."""
+    """Return (n, 8) characters as one number each."""
     return np.ascontiguousarray(letters).view(np.int64).reshape(-1)
 
 
@@ -693,7 +730,7 @@ def _kind_of(number: int) -> tuple[int, bool, bool]:
 
 
 def _as_percent(confidence: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Some programs write pLDDT from 0 to 1."""
+    """Convert pLDDT written as 0 to 1 by some programs to percent."""
     values = confidence[rows]
     finite = values[np.isfinite(values)]
     return confidence * np.float32(100.0) if len(finite) and finite.max() <= 1.0 else confidence

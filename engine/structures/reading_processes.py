@@ -1,5 +1,7 @@
-"""Read many files of structures in processes of their own: gemmi holds Python's lock while it reads, and what a hostile file does to its
-reader must not befall the program. A process that dies, or takes too long over a file, costs that file alone.
+"""Reading of structure files in separate processes.
+
+gemmi holds the GIL while reading, and a hostile file must not crash the program. A process that dies or exceeds its time costs only that
+file.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from proteoscope.engine.structures.reading import Models, StructureFile, read_st
 __all__ = ["read_structures"]
 
 _MAXIMUM_SECONDS = 120.0
-"""For one file; the largest assemblies take ten."""
+"""Maximum seconds per file; the largest assemblies take ten."""
 _MAXIMUM_MEMORY = 8 << 30
 _UNDER_WAY = 4  # files that a process has at a time, so that it never waits for the next
 _FILES_OF_A_PROCESS = 16  # fewer are not worth the second that another one takes to begin
@@ -34,9 +36,9 @@ _LOOK_SECONDS = 0.1
 def read_structures(
     paths: Sequence[Path], processes: int, progress: Progress, *, minimum_confidence: float = 0.0, models: Models = "first"
 ) -> Iterator[tuple[int, StructureFile | str]]:
-    """Read files in several processes; yields, as they are done, the number of each and what it holds, or why it is left out.
+    """Read files in several processes and yield the number of each with its content, or the reason for its omission, as completed.
 
-    `progress` is asked for a cancel several times a second.
+    `progress` is checked for cancellation several times a second.
     """
     waiting = deque(range(len(paths)))
     context = multiprocessing.get_context("spawn")
@@ -88,7 +90,7 @@ class _Reader:
 
     @property
     def is_late(self) -> bool:
-        """Whether the oldest file takes too long."""
+        """True if the oldest file exceeds its time."""
         return bool(self.under_way) and time.monotonic() - self._began > _MAXIMUM_SECONDS
 
     def give(self, number: int, paths: Sequence[Path]) -> None:
@@ -100,7 +102,7 @@ class _Reader:
             self.connection.send(os.fspath(paths[number]))
 
     def finished(self) -> int:
-        """The oldest file is done: its number."""
+        """Remove the oldest, finished file and return its number."""
         self._began = time.monotonic()
         return self.under_way.popleft()
 
@@ -112,7 +114,7 @@ class _Reader:
 
 
 def _serve(connection: Connection, minimum_confidence: float, models: Models) -> None:
-    """Work of the process: read the files that it is told of, until nobody tells any."""
+    """Run a reading process until it receives no more files."""
     for number in END_SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # the parent receives it too, and ends this process
     _limit_memory()

@@ -33,8 +33,14 @@ class Atoms:
 
     Attributes
     ----------
-    name, element : of each atom, as ``CG`` and ``C``. position : (a, 3) float32 Å, as in the file. residue : (a,) int32, row of the chain.
-    bonds : (b, 2) int32, rows of atoms.
+    name, element
+        Of each atom, as ``CG`` and ``C``.
+    position : (a, 3) float32
+        Å, as in the file.
+    residue : (a,) int32
+        Row of the chain.
+    bonds : (b, 2) int32
+        Rows of atoms.
     """
 
     name: tuple[str, ...]
@@ -48,15 +54,19 @@ NO_ATOMS = Atoms((), (), np.empty((0, 3), np.float32), np.empty(0, np.int32), np
 
 
 def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with_backbone: bool = False) -> Atoms:
-    """The atoms of residues of a chain: side chains from Cα on, hydrogens left out; all of their heavy atoms `with_backbone`.
+    """Return side-chain heavy atoms of residues from Cα on, or all heavy atoms `with_backbone`.
 
     Parameters
     ----------
-    chains : holds the chain alone. rows : of its residues, of which the first `MAXIMUM_RESIDUES` count.
+    chains
+        The chain only.
+    rows
+        Residues, of which the first `MAXIMUM_RESIDUES` are used.
 
     Raises
     ------
-    InputError : the file is gone, holds another chain now, or has Cα alone.
+    InputError
+        The file is missing, has another chain now, or has only Cα.
     """
     wanted = set(np.unique(rows)[:MAXIMUM_RESIDUES].tolist())
     names: list[str] = []
@@ -83,11 +93,12 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
 
 
 def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
-    """(r,) Å², the B-factors of the Cα of a chain (`chains` holds it alone), NaN where the file has none.
+    """Return (r,) Cα B-factors in Å² of a chain (the only one of `chains`), NaN if missing.
 
     Raises
     ------
-    InputError : the file is gone, or holds another chain now.
+    InputError
+        The file is gone, or holds another chain now.
     """
     found = np.full(int(chains.offsets[-1]), np.nan, np.float32)
     for row, residue, alternative in _residues(path, chains):
@@ -99,7 +110,7 @@ def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
 
 
 def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]]:
-    """Rows of the chain with what the file has of the residue, and the letter of the alternative location that counts."""
+    """Return rows of the chain with the file's residue and selected alternative location."""
     row_at = {tuple(place): row for row, place in enumerate(chains.position.tolist())}
     found = []
     for residue in chain_atoms(path, chains)[0][0]:
@@ -112,7 +123,7 @@ def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]
 
 
 def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
-    """Whether all of these residues are glycine, which has nothing but Cα."""
+    """Return True if all of these residues are glycine, which has no atoms beyond Cα."""
     return bool((chains.residue[owner] == LETTERS.index("G")).all())
 
 

@@ -1,6 +1,6 @@
-"""Names of residues: their one-letter codes, by gemmi's table and by the names that programs of molecular dynamics write.
+"""Residue names with their one-letter codes, from gemmi's table and from molecular dynamics programs.
 
-AMBER, CHARMM, GROMACS and others name protonation states, bonds and ends of chains: HID, HSE, CYX, ASH; HISD, LYSP; NALA and CLEU.
+AMBER, CHARMM, GROMACS and others name protonation states, bonds and chain ends: HID, HSE, CYX, ASH; HISD, LYSP; NALA and CLEU.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def dynamics_parent(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def residue_kind(name: str) -> tuple[int, bool, bool]:
-    """Return the code of the one-letter code of a residue's parent, and whether it is an amino acid or a nucleotide."""
+    """Return the residue code of a name's parent, and True if it is an amino acid or a nucleotide."""
     import gemmi  # slow to import: only structures need it
 
     known = gemmi.find_tabulated_residue(name)

@@ -10,7 +10,7 @@ __all__ = ["DECIMAL_NUMBER", "FIRST_HEXADECIMAL", "LAST_DECIMAL", "hybrid_36", "
 LAST_DECIMAL = 9999
 """Greatest number in four columns of decimal digits."""
 FIRST_HEXADECIMAL = f"{LAST_DECIMAL + 1:x}"
-"""The number after it where a program goes on in hexadecimal digits."""
+"""First number after it if a program continues in hexadecimal."""
 DECIMAL_NUMBER = re.compile(r" *-?\d+ *")
 _GREATEST_NUMBER = 2_436_111  # of hybrid-36 in four columns
 _HEXADECIMAL = re.compile(r"\d[0-9A-Fa-f]{3}|[0-9A-Fa-f]{4}")
@@ -18,7 +18,7 @@ _HYBRID = re.compile(r"[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}")
 
 
 def read_residue_numbers(texts: list[str]) -> tuple[list[int], list[int], list[int]]:
-    """Numbers of the residues of a chain from their columns; which had to be counted, and which are hexadecimal."""
+    """Parse a chain's residue numbers from their columns; also return the indices of counted and of hexadecimal ones."""
     found, is_counted, hexadecimal = list[int](), list[int](), list[int]()
     is_hexadecimal = False
     for k, text in enumerate(texts):
@@ -45,7 +45,7 @@ def read_residue_numbers(texts: list[str]) -> tuple[list[int], list[int], list[i
 
 
 def _earlier_hexadecimal(texts: list[str], found: list[int], value: int, stop: int) -> list[int]:
-    """Read the numbers before a hexadecimal one as such, as far as they lead up to it; which these are."""
+    """Reinterpret as hexadecimal the numbers that lead up to a hexadecimal one; return their indices."""
     changed = []
     for k in range(stop - 1, -1, -1):
         number = texts[k][:4]

@@ -40,7 +40,7 @@ _MATRIX = "BLOSUM62"
 
 @dataclass(frozen=True)
 class Weights:
-    """How much each term counts; 1 is as published, or as learned."""
+    """Weights of the score terms; 1 is as published or learned."""
 
     length: float = 1.0
     angle: float = 1.0
@@ -50,7 +50,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class GapCosts:
-    """What the first residue of a gap costs, and each further one; the same of elements in phase 1. In the units of the rewards."""
+    """Costs of the first and each further residue of a gap, and of elements in phase 1, in units of the rewards."""
 
     first: float
     next: float
@@ -64,8 +64,14 @@ class SensitiveTables:
 
     Attributes
     ----------
-    tables : (32, 32) float64, log-odds in bits, by alphabet. weights : of each. baseline : bits taken off every pair.
-    gap_first, gap_next : bits.
+    tables : (32, 32) float64
+        Log-odds in bits, by alphabet.
+    weights
+        Of each.
+    baseline
+        Bits taken off every pair.
+    gap_first, gap_next
+        Bits.
     """
 
     tables: dict[str, NDArray[np.float64]]
@@ -76,7 +82,7 @@ class SensitiveTables:
 
     @classmethod
     def of(cls, content: Any) -> SensitiveTables:
-        """From what a file tells."""
+        """Create tables from the content of a file."""
         tables = {}
         for name, rows in content["tables"].items():
             tables[name] = np.zeros((CODES, CODES))
@@ -86,7 +92,7 @@ class SensitiveTables:
 
 @lru_cache(maxsize=1)
 def sensitive_tables() -> SensitiveTables:
-    """Those that ship."""
+    """Return the shipped tables."""
     return SensitiveTables.of(json.loads(resources.path("structures", "rewards.json").read_text(encoding="utf-8")))
 
 
@@ -96,7 +102,7 @@ def element_similarity() -> NDArray[np.float64]:
 
 
 def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
-    """The published rewards in whole numbers, and how many of these make one."""
+    """Return the published rewards as integers, and the number of integer units per unit."""
     matrix = read_matrix(_MATRIX).scores.astype(np.float64)
     tables = np.zeros((2, CODES, CODES))
     tables[0, : len(matrix), : len(matrix)] = weights.residue * (matrix - matrix.min()) / (matrix.max() - matrix.min())
@@ -107,10 +113,10 @@ def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) 
 
 
 def sensitive_rewards(query: StructureArrays, tables: SensitiveTables, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
-    """The learned rewards in whole numbers, and how many of them make a bit.
+    """Return the learned rewards as integers, and the number of units per bit.
 
-    The weight of lengths is that of distances, which are separation, burial and neighbour; that of angles is the conformation's, of which
-    secondary structure is a part: no table is learned for that, and its own weight counts in the published mode alone.
+    The length weight applies to distances (separation, burial and neighbour), the angle weight to conformation, which includes secondary
+    structure; the latter's own weight applies to the published mode only.
     """
     factors = {
         "residue": weights.residue,
@@ -134,7 +140,7 @@ def _rewards(
     gaps: GapCosts,
     units: float,
 ) -> tuple[Rewards, float]:
-    """In whole numbers: so many units to one as leave room in 32 bits for what the query could be worth."""
+    """Return integer rewards with as many units per unit as 32 bits allow for the query's maximum score."""
     most = tables.max(axis=(1, 2)).sum() + by_length.max(initial=0.0) + by_angle.max(initial=0.0)
     while len(query.state) * (most * units + len(names) + 2) >= _MAXIMUM_SCORE:
         units /= 2

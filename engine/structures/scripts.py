@@ -1,7 +1,7 @@
-"""Scripts that make PyMOL and ChimeraX show chains as a picture of this program does: colours, shapes and secondary structure.
+"""Scripts for PyMOL and ChimeraX that reproduce a picture: colours, shapes and secondary structure.
 
-What stands in a script is numbers, colours and names of this program; no name out of a file does. PyMOL: pymolwiki.org (Selection Algebra,
-Color, Cartoon); ChimeraX: its user guide on `color`, `cartoon`, `setattr` and on specifying atoms.
+Scripts contain only numbers, colours and names of this program, none from files. PyMOL: pymolwiki.org (Selection Algebra, Color,
+Cartoon); ChimeraX: user guide on `color`, `cartoon`, `setattr` and specifying atoms.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Style = Literal["ribbon", "tube", "line", "spheres", "surface"]
 Colour = tuple[int, int, int]
 
 _MAXIMUM_LETTERS = 700
-"""Of a selection: PyMOL reads lines of a thousand."""
+"""Maximum length of a selection; PyMOL reads lines of a thousand characters."""
 _PYMOL_STATES = {"C": "L", "H": "H", "E": "S"}
 _PYMOL_STYLES: dict[Style, tuple[str, ...]] = {
     "ribbon": ("show cartoon", "set cartoon_trace_atoms, 1", "set cartoon_fancy_helices, 0"),
@@ -42,12 +42,18 @@ _CHIMERAX_STYLES: dict[Style, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class ScriptedChain:
-    """A chain of a picture.
+    """A chain of a scripted picture.
 
     Attributes
     ----------
-    name : of its file without the ending, of letters, digits and ``_``. chains : holds it alone.
-    colours : (r, 3) uint8. is_shown : (r,) bool, the residues that are shown; all where it is `None`.
+    name
+        File stem of alphanumeric characters and ``_``.
+    chains
+        The chain only.
+    colours
+        (r, 3) uint8.
+    is_shown
+        (r,) bool, shown residues; None for all.
     """
 
     name: str
@@ -57,10 +63,10 @@ class ScriptedChain:
 
 
 def residue_ranges(numbers: Sequence[int], program: Program) -> list[str]:
-    """The authors' numbers of residues as ranges.
+    r"""Return residues as ranges of author numbers.
 
     >>> residue_ranges([3, -1, 0, 1, 7], "PyMOL"), residue_ranges([3, -1, 0, 1, 7], "ChimeraX")
-    (['\\\\-1-1', '3', '7'], ['-1-1', '3', '7'])
+    (['\\-1-1', '3', '7'], ['-1-1', '3', '7'])
     """
     # PyMOL takes a bare minus for that of a range.
     sign = "\\-" if program == "PyMOL" else "-"
@@ -91,7 +97,7 @@ def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> 
 
 
 def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np.integer]]], program: Program) -> Iterator[tuple[str, str]]:
-    """What is said of groups of residues, those with insertion codes after all others."""
+    """Yield commands for groups of residues, those with insertion codes last."""
     for has_code in (False, True):
         for colour, rows in groups:
             for text in _selections(chains, rows[(chains.insertion[rows] != 0) == has_code], program):
@@ -99,7 +105,7 @@ def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np
 
 
 def _colour_groups(one: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:
-    """The most frequent colour first, which the whole chain gets, then the others with their residues."""
+    """Return colours with their residues, the most frequent, which colours the whole chain, first."""
     codes = one.colours.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
     values, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -115,7 +121,7 @@ def _state_groups(chains: Chains) -> list[tuple[str, NDArray[np.integer]]]:
 
 
 def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
-    """A script for PyMOL that loads ``NAME.cif`` of each chain from its own folder."""
+    """Return a PyMOL script that loads ``NAME.cif`` of each chain from its own folder."""
     lines = ["# Open in PyMOL from this folder.", *(f"load {chain.name}.cif, {chain.name}" for chain in chains), "hide everything"]
     lines += _PYMOL_STYLES[style]
     for chain in chains:
@@ -136,7 +142,7 @@ def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", backg
 
 
 def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
-    """A script for a new session of ChimeraX that opens ``NAME.cif`` of each chain from its own folder."""
+    """Return a ChimeraX script for a new session that opens ``NAME.cif`` of each chain from its own folder."""
     lines = ["# Open in a new session of ChimeraX.", *(f"open {chain.name}.cif" for chain in chains), "hide atoms"]
     for number, one in enumerate(chains, 1):
         lines.append(f"setattr #{number} residues ss_type 0")
@@ -156,7 +162,7 @@ def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", ba
 
 
 def _told(chains: Chains, groups: list[tuple[str, NDArray[np.integer]]]) -> list[tuple[str, NDArray[np.integer]]]:
-    """Groups that are said again: all but the first, of which only residues with insertion codes are, which ranges may have taken."""
+    """Return all groups but the first, plus its residues with insertion codes, which ranges of other groups may cover."""
     first = [(colour, rows[chains.insertion[rows] != 0]) for colour, rows in groups[:1]]
     return first + groups[1:]
 

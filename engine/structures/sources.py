@@ -1,4 +1,4 @@
-"""The files of structures that folders and lists of files stand for, whoever asks: a search, a database that is built, the window."""
+"""Expansion of folders and lists into structure files, for searches, database builds and the window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proteoscope.engine.structures.reading import is_structure
 __all__ = ["DATABASE_FILE", "LISTS", "FolderFiles", "files_in", "listed", "structures_in"]
 
 DATABASE_FILE = "database.json"
-"""What the folder of a structure database is known by."""
+"""File that identifies the folder of a structure database."""
 LISTS = (".txt", ".list", ".lst")
 """Suffixes of lists of files: texts with a path in each line."""
 _NAMES_SHOWN = 3
@@ -42,11 +42,12 @@ def structures_in(folder: Path) -> FolderFiles:
 
 
 def files_in(folder: Path) -> FolderFiles:
-    """The files that a folder stands for: `structures_in`.
+    """Return the structure files of a folder: `structures_in`.
 
     Raises
     ------
-    InputError : there is none.
+    InputError
+        There is none.
     """
     found = structures_in(folder)
     if not found.files:
@@ -70,11 +71,12 @@ def _listed_names(folder: Path, others: list[Path]) -> str:
 
 
 def listed(path: Path) -> list[Path]:
-    """What a list of files names, each once: a path in each line that counts from the list's own folder; ``#`` begins a remark.
+    """Return the files named in a list, each once: one path per line, relative to the list's folder; ``#`` starts a comment.
 
     Raises
     ------
-    InputError : it is no text, or names nothing, or too much.
+    InputError
+        It is no text, or names nothing, or too much.
     """
     with ByteSource(path) as source:
         data = source.read(_MAXIMUM_LIST_BYTES)

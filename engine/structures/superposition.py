@@ -30,12 +30,20 @@ class Superpositions:
 
     Attributes
     ----------
-    rotation : (n, 3, 3) float64. translation : (n, 3) float64, Å.
-    tm_score_query, tm_score_target : (n,) float64, TM-scores of the alignment normalised by the lengths of query and target, each with the
-        superposition that is best for it.
-    rmsd : (n,) float64, Å, of the aligned pairs under this rotation and translation, which are best for the shorter chain's TM-score.
-    aligned_length : (n,) int64, how many pairs that are.
-    pairs : (k, 2) int32, aligned residues (row of the query, row of the target), flat. pair_offsets : (n + 1,) int64.
+    rotation
+        (n, 3, 3) float64.
+    translation
+        (n, 3) float64, Å.
+    tm_score_query, tm_score_target
+        (n,) float64, TM-scores normalised by the lengths of query and target, each with its own best superposition.
+    rmsd
+        (n,) float64, Å, of the aligned pairs under this transformation, the best for the shorter chain's TM-score.
+    aligned_length
+        (n,) int64, number of aligned pairs.
+    pairs
+        (k, 2) int32, aligned residues (row of the query, row of the target), flat.
+    pair_offsets
+        (n + 1,) int64.
     """
 
     rotation: Rotation
@@ -51,21 +59,25 @@ class Superpositions:
         return len(self.rmsd)
 
     def moved(self, i: int, position: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Coordinates (r, 3) of target `i`, or of what lies beside it, moved onto the query."""
+        """Transform coordinates (r, 3) in the frame of target `i` onto the query."""
         moved: NDArray[np.float64] = position @ self.rotation[i].T + self.translation[i]
         return moved
 
 
 def superpose(fixed: NDArray[np.floating], mobile: NDArray[np.floating]) -> tuple[Rotation, Translation, float]:
-    """The superposition of pairs of least squares (Kabsch), which is never a reflection.
+    """Superpose pairs by least squares (Kabsch) without reflection.
 
     Parameters
     ----------
-    fixed, mobile : (n, 3) coordinates of the pairs in Å.
+    fixed, mobile
+        (n, 3) coordinates of the pairs in Å.
 
     Returns
     -------
-    rotation (3, 3), translation (3,), by which `mobile @ rotation.T + translation` lies on `fixed`; RMSD in Å.
+    rotation, translation
+        (3, 3) and (3,), so that `mobile @ rotation.T + translation` fits `fixed`.
+    rmsd
+        Å.
 
     Examples
     --------
@@ -81,11 +93,14 @@ def superpose(fixed: NDArray[np.floating], mobile: NDArray[np.floating]) -> tupl
 def tm_scores(
     query_position: NDArray[np.floating], target_position: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[float, float]:
-    """TM-scores of a given alignment, by the length of the query and by that of the target, each with its own best superposition.
+    """Return the TM-scores of an alignment, normalised by query and by target length, each with its own best superposition.
 
     Parameters
     ----------
-    query_position (m, 3), target_position (n, 3) : Cα of the whole chains, Å. pairs : (k, 2) rows of query and target.
+    query_position, target_position : (m, 3) and (n, 3) float64
+        Cα of the whole chains, Å.
+    pairs : (k, 2)
+        Rows of query and target.
     """
     x, y = _columns(target_position[pairs[:, 1]]), _columns(query_position[pairs[:, 0]])
     by_query, _ = kernels.cpu.pair_superposition.tm_score_of_pairs(x, y, len(query_position))
@@ -104,22 +119,30 @@ def superpose_many(
     effort: Effort = "thorough",
     progress: Progress | None = None,
 ) -> Superpositions:
-    """Align and superpose each target with the query so that the TM-score is the greatest that is found.
+    """Align and superpose each target with the query for the highest TM-score found.
 
-    Begins with the given alignments, and with what Cα alone suggest (`proteoscope.kernels.cpu.superposition`). ``"quick"`` is for
-    alignments that are near the best already, and takes half of the time; ``"thorough"`` finds from nothing what TM-align finds.
+    Starts are the given alignments and those suggested by Cα positions (`proteoscope.kernels.cpu.superposition`). ``"quick"`` suits
+    near-optimal alignments and takes half the time; ``"thorough"`` finds what TM-align finds without a start.
 
     Parameters
     ----------
-    query_position : (m, 3), Cα in Å. target_position, target_offsets : (r, 3) of all targets, and (n + 1,) where each begins and ends.
-    start_pairs, start_offsets : (k, 2) pairs (row of the query, row within the target), ascending in both, flat; and (n + 1,).
-    threads : all processors by default; each pair of chains is one thread's.
-    progress : advances by 1 for each target.
+    query_position
+        (m, 3), Cα in Å.
+    target_position, target_offsets
+        (r, 3) of all targets, and (n + 1,) their starts and ends.
+    start_pairs, start_offsets
+        (k, 2) pairs (row of the query, row within the target), ascending in both, flat; and (n + 1,).
+    threads
+        Number of threads, by default one per CPU; each pair of chains uses one.
+    progress
+        Advances by 1 per target.
 
     Raises
     ------
-    ValueError : coordinates that are not finite, an empty chain, or pairs that do not ascend within the chains.
-    Cancelled : the user asked to stop.
+    ValueError
+        Coordinates are not finite, a chain is empty, or pairs are not ascending within the chains.
+    Cancelled
+        The user cancelled.
     """
     pairs = pairs_with_query(query_position, target_position, target_offsets, start_pairs, start_offsets)
     return superpositions_of(superposed(pairs, threads or available_threads(), effort, progress or Progress()))
@@ -142,7 +165,7 @@ def pairs_with_query(
     start_pairs: NDArray[np.integer],
     start_offsets: NDArray[np.int64],
 ) -> ChainPairs:
-    """Each target with the query, which they are moved onto. Arguments and what is raised are those of `superpose_many`."""
+    """Return the pairs of each target with the query. Parameters and errors are those of `superpose_many`."""
     query, targets = np.asarray(query_position, np.float64), np.asarray(target_position, np.float64)
     _check(len(query), targets, target_offsets, start_pairs, start_offsets)
     if not np.isfinite(query).all():
@@ -161,7 +184,7 @@ def pairs_with_query(
 
 
 def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
-    """What was found of the pairs `first:last`, all by default."""
+    """Return the results of pairs `first:last`, all by default."""
     own = slice(first, last)
     counts, scores = found.counts[own], found.scores[own]
     kept = np.repeat(found.places[:-1][own] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
@@ -178,7 +201,7 @@ def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | No
 
 
 def _check(n_query: int, position: NDArray, offsets: NDArray, pairs: NDArray, pair_offsets: NDArray) -> None:
-    """Raise ValueError where the kernel would read outside of a chain, or run on numbers that are none."""
+    """Raise ValueError for input that would make the kernel read out of bounds or use invalid numbers."""
     lengths, counts = np.diff(offsets), np.diff(pair_offsets)
     if not n_query or (lengths < 1).any() or len(lengths) != len(counts) or (counts < 0).any():
         raise ValueError("a chain is empty, or there are not as many alignments as targets")

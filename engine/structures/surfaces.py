@@ -1,8 +1,8 @@
-"""The surface of a molecule as triangles: where the sum of a Gaussian on each atom has one value.
+"""Molecular surfaces as triangles: isosurfaces of a sum of Gaussians on atoms.
 
 The sum is that of Grant & Pickup (Journal of Physical Chemistry 99, 1995, 3503-3510) with one factor for all atoms, 1 on the surface of an
-atom that stands alone. It is made into triangles by surface nets (Gibson, MICCAI 1998, 888-898): a vertex in each cell of a grid that the
-surface goes through, at the mean of where its edges cross it, and a square around each edge that is crossed.
+isolated atom. Triangles come from surface nets (Gibson, MICCAI 1998, 888-898): a vertex in each grid cell that the surface crosses, at the
+mean of the edge crossings, and a square around each crossed edge.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from proteoscope.engine.structures.meshes import NO_MESH, Mesh, are_places
 __all__ = ["MAXIMUM_CELLS", "molecular_surface"]
 
 MAXIMUM_CELLS = 4_000_000
-"""Of the grid: 16 MB, whatever the atoms."""
+"""Maximum number of grid cells: 16 MB."""
 _FINEST = 0.6
 """Å between places of the grid, where both bounds allow it."""
 _STEEPNESS = 2.0
@@ -32,12 +32,18 @@ _EDGES = [(a, b) for a in range(8) for b in range(a + 1, 8) if int(np.abs(_CORNE
 def molecular_surface(
     position: NDArray[np.floating], radius: NDArray[np.floating], residue: NDArray[np.integer], maximum_triangles: int
 ) -> Mesh:
-    """The surface of atoms, as fine as the bounds of memory and triangles allow.
+    """Return the surface of atoms, as fine as memory and triangle limits allow.
 
     Parameters
     ----------
-    position : (a, 3) Å. radius : (a,) Å. residue : (a,) the row of the chain that each atom is of; a vertex shows that of the nearest atom.
-    maximum_triangles : that it has at most.
+    position
+        (a, 3) Å.
+    radius
+        (a,) Å.
+    residue
+        (a,) row of the chain of each atom; a vertex has that of the nearest atom.
+    maximum_triangles
+        Maximum number of triangles.
     """
     there = are_places(position)
     if not there.any():

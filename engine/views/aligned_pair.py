@@ -15,22 +15,28 @@ __all__ = ["GAP", "IDENTICAL", "MISMATCH", "POSITIVE", "AlignedPair"]
 MISMATCH, POSITIVE, IDENTICAL, GAP = range(4)
 _DASH, _PLUS = ord("-"), ord("+")
 _TITLE_LETTERS = 7
-"""Of the column of titles, at least."""
+"""Minimum width of the column of titles, in characters."""
 _WIDTH = 60
 
 
 @dataclass(frozen=True)
 class AlignedPair:
-    """A local alignment.
+    """A local alignment of a query and a subject.
 
     Attributes
     ----------
-    query_name, subject_name, description : of the two, and of the subject.
-    query_start, subject_start : of their first residues in the alignment, from 1.
-    query, middle, subject : the three lines, of one length: ``-`` for a gap; in the middle the letter that both have, ``+`` where the
-        matrix scores above zero.
-    facts : what is known of the alignment, in a few lines of words, which `text` holds too; empty where nobody has put it into words.
-    hit : the row of the table that it was made from.
+    query_name, subject_name
+        Names of both sequences.
+    description
+        Description of the subject.
+    query_start, subject_start
+        Positions of the first aligned residues, from 1.
+    query, middle, subject
+        Lines of equal length: ``-`` for a gap; in the middle the residue that both share, ``+`` where the matrix scores above zero.
+    facts
+        Lines of statistics, also part of `text`; may be empty.
+    hit
+        Row of the table of hits.
     """
 
     query_name: str
@@ -45,15 +51,15 @@ class AlignedPair:
     hit: Mapping[str, Any] = field(default_factory=dict)
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Subject")
-    """Names of the two beside their lines."""
+    """Names shown next to the two lines."""
     has_states: ClassVar[bool] = False
-    """Whether secondary structure is drawn above and below."""
+    """True if secondary structure is drawn above and below."""
     kind_names: ClassVar[Mapping[int, str]] = {IDENTICAL: "identical", POSITIVE: "positive", MISMATCH: "not alike", GAP: "gap"}
     """Names of kinds of columns."""
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """The kinds of columns that a picture tells apart, and what each is."""
+        """Kinds of columns in a picture, each with its meaning."""
         return ((IDENTICAL, "identical"), (POSITIVE, "positive (+)"), (GAP, "gap (-)"))
 
     def __len__(self) -> int:
@@ -77,7 +83,7 @@ class AlignedPair:
         return query, subject
 
     def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Numbers of the first and the last residue of query and of subject in columns `first` to `last`, which is not included.
+        """Return the numbers of the first and last residue of query and subject in columns `first` to `last` (excluded).
 
         Where there are only gaps, both are the number of the residue before.
         """
@@ -88,21 +94,21 @@ class AlignedPair:
         return ends[0], ends[1]
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """What `numbers` gives, as it is shown."""
+        """Return the results of `numbers` as text."""
         (a, b), (c, d) = self.numbers(first, last)
         return (str(a), str(b)), (str(c), str(d))
 
     @cached_property
     def widest_label(self) -> int:
-        """Letters of the longest label."""
+        """Length of the longest label in characters."""
         return max((len(end) for ends in self.labels(0, len(self)) for end in ends), default=1) if len(self) else 1
 
     def states_text(self, first: int, last: int) -> tuple[str, str]:
-        """Text above and below the lines of a block of text; empty where nothing does."""
+        """Return the text above and below a block of lines; may be empty."""
         return "", ""
 
     def text(self, width: int = _WIDTH) -> str:
-        """The alignment as BLAST prints it, in blocks of `width` columns."""
+        """Return the alignment as BLAST prints it, in blocks of `width` columns."""
         digits = self.widest_label
         longest = max(_TITLE_LETTERS, *map(len, self.titles))
         names, indent = [f"{title:<{longest}}" for title in self.titles], " " * (longest + 2)
@@ -122,7 +128,7 @@ class AlignedPair:
         return "\n".join(lines)
 
     def fasta(self) -> str:
-        """The two sequences with their gaps, as FASTA."""
+        """Return both sequences with their gaps as FASTA."""
         records = []
         ends = self.labels(0, len(self)) if len(self) else (("0", "0"), ("0", "0"))
         for name, note, letters, (start, end) in (

@@ -36,9 +36,9 @@ _FILLS: dict[int, tuple[Ink, float]] = {
 _TRACK = 1.15
 """Height of a line of secondary structure, in lines of residues."""
 _SIGNS = (("H", "helix"), ("E", "strand"), ("", "middle line: a letter where both are the same, : within 5 Å, . aligned"))
-"""What the legend shows after the kinds, of structures."""
+"""Legend entries of structures, after the kinds of columns."""
 _SIDE = 0.84
-"""Of a box of the legend, as part of the font size."""
+"""Side of a legend box as a fraction of the font size."""
 _FIGURE_SIZE, _FIGURE_WIDTH = 7.0, 520.0
 _LONGEST = 6000.0
 """Points that a figure may be high: a page of PDF ends at 14,400. A longer alignment becomes wider."""
@@ -64,8 +64,12 @@ class AlignmentSheet(Sheet):
 
     Attributes
     ----------
-    marks : columns that are marked, and whether the residue of the query and that of the subject are.
-    per_row, n_rows : columns of each row, and rows. cell, line : width of a column and height of a line.
+    marks
+        Columns that are marked, and whether the residue of the query and that of the subject are.
+    per_row, n_rows
+        Columns of each row, and rows.
+    cell, line
+        Width of a column and height of a line.
     """
 
     def __init__(self, pair: AlignedPair, measure: TextMeasure, width: float, zoom: float = 1.0) -> None:
@@ -90,12 +94,12 @@ class AlignmentSheet(Sheet):
         self.size = max(sides + columns * self.cell, width), self.top + self.n_rows * self.row_height
 
     def corner(self, column: int) -> tuple[float, float]:
-        """The upper left corner of a column's residue in the query."""
+        """Return the upper left corner of a column's residue in the query."""
         row, place = divmod(column, self.per_row)
         return self.margin + self.name + self.number + place * self.cell, self.top + row * self.row_height + self.track
 
     def column_at(self, x: float, y: float) -> int | None:
-        """The column at a place."""
+        """Return the column at a position."""
         row, down = divmod(y - self.top, self.row_height)
         place = int((x - self.corner(0)[0]) // self.cell)
         if row < 0 or not 0 <= place < self.per_row or down > 3 * self.line + 2 * self.track:
@@ -104,7 +108,7 @@ class AlignmentSheet(Sheet):
         return column if column < len(self.pair) else None
 
     def rows(self, region: Region) -> range:
-        """The rows that are seen in a region."""
+        """Return the rows visible in a region."""
         first, last = (int((y - self.top) // self.row_height) for y in (region.top, region.bottom))
         return range(min(max(first, 0), self.n_rows), min(max(last + 1, 0), self.n_rows))
 
@@ -116,7 +120,7 @@ class AlignmentSheet(Sheet):
         return shapes + self._marks()
 
     def _wrapped(self, text: str) -> list[str]:
-        """A line of the heading, broken after commas where it is too wide."""
+        """Break a heading line after commas if it is too wide."""
         lines: list[str] = []
         for part in text.split(", "):
             longer = f"{lines[-1]}, {part}" if lines else part
@@ -186,7 +190,7 @@ class AlignmentSheet(Sheet):
         return shapes
 
     def _marks(self) -> list[Shape]:
-        """Marked residues on the colour of what is selected, and a frame around marked columns that are neighbours."""
+        """Highlight marked residues and frame adjacent marked columns."""
         shapes: list[Shape] = []
         for column, are_marked in self.marks.items():
             left, top = self.corner(column)
@@ -209,7 +213,7 @@ class AlignmentSheet(Sheet):
 
 
 def draw_alignment(pair: AlignedPair, measure: TextMeasure | None = None) -> Drawing:
-    """A whole alignment for a page; its heading names the query too."""
+    """Draw a whole alignment for a page; its heading includes the query."""
     measure, width = measure or TextMeasure(_FIGURE_SIZE), _FIGURE_WIDTH
     pair = replace(pair, facts=(f"aligned with {pair.query_name}", *pair.facts))
     sheet = AlignmentSheet(pair, measure, width)
@@ -240,14 +244,14 @@ def draw_states(states: str, start: int, stop: int, left: float, top: float, cel
 
 
 def draw_helix(area: Region, cell: float, phase: float = 0.0) -> Curve:
-    """A wave of a turn for each 3.6 residues."""
+    """Return a wave with one turn per 3.6 residues."""
     x = np.linspace(0.0, area.width, max(2, round(area.width / cell * _STEPS) + 1))
     y = area.top + area.height * (0.5 - 0.36 * np.sin(2 * np.pi * (phase + x / cell / _TURN)))
     return Curve(area.left + x, y, INK_OF_STATE["H"], max(1.2, area.height * 0.13))
 
 
 def draw_strand(area: Region, cell: float, *, has_head: bool = True) -> Area:
-    """An arrow to the right; a bar where it continues in the next line."""
+    """Return an arrow to the right, or a bar if it continues in the next line."""
     head = min(area.width, 1.6 * cell) if has_head else 0.0
     neck, half, wide = area.right - head, 0.16 * area.height, 0.38 * area.height
     x = np.array([area.left, neck, neck, area.right, neck, neck, area.left])

@@ -1,4 +1,4 @@
-"""A spectrum and the ions of a peptide in it, as columns; and which of them are looked for and shown."""
+"""Spectra annotated with the ions of a peptide, and the settings that select the ions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from proteoscope.engine.chemistry.fragments import (
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, PlacedModification, parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.spectra.ion_series import series_of_spectrum
+from proteoscope.engine.spectra.ion_series import spectrum_ion_series
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import LOSS, UNMATCHED, ShownPeaks, relative_intensity
 
@@ -48,7 +48,7 @@ SHOWN_SERIES = SERIES[:PRECURSOR]
 """Series of fragments that can be looked for."""
 OF_MODIFICATIONS = "of modifications"
 LOSSES = ("H2O", "NH3", OF_MODIFICATIONS)
-"""What ions may have lost: water, ammonia, or what their modification loses by Unimod."""
+"""Neutral losses of ions: water, ammonia, or the losses of their modification in Unimod."""
 
 _FROM_THE_FRONT = "abc"
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -56,12 +56,16 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class IonSettings:
-    """Which ions are looked for: the run's own settings, and what the user adds (`AnnotationChoice`).
+    """Ions to look for: the run's own settings and the user's additions (`AnnotationChoice`).
 
     Attributes
     ----------
-    series : letters of `SHOWN_SERIES`, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`. losses : some of `LOSSES`.
-    least_labelled : percent of the base peak from which a peak has its name written.
+    series
+        Characters of `SHOWN_SERIES`, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
+    losses
+        Subset of `LOSSES`.
+    least_labelled
+        Minimum height of a labelled peak, percent of the base peak.
     """
 
     tolerance: Tolerance
@@ -73,8 +77,8 @@ class IonSettings:
     least_labelled: float = 0.0
 
     def of(self, peaks: Peaks) -> IonSettings:
-        """Return the settings with the letters of the series of a spectrum."""
-        series = series_of_spectrum(self.series, peaks.activation)
+        """Return the settings with the ion series of a spectrum's activation."""
+        series = spectrum_ion_series(self.series, peaks.activation)
         return self if series == self.series else replace(self, series=series)
 
 
@@ -84,13 +88,20 @@ class AnnotatedSpectrum:
 
     Attributes
     ----------
-    title : what spectrum it is, for people.
-    peptidoform : the peptide; its charge is the precursor's.
-    precursor_mz : measured, thomson.
-    ions : all ions looked for.
-    matches : ions found, one for a peak.
-    found : (ions,) bool, whether each ion is found, those whose peak is named after another ion included.
-    shift : the modification that was found as a shift of the mass; None where there is none.
+    title
+        Display name of the spectrum.
+    peptidoform
+        The peptide with the precursor's charge.
+    precursor_mz
+        Measured, in thomson.
+    ions
+        All ions looked for.
+    matches
+        Matched ions, one per peak.
+    found
+        (ions,) bool, True for matched ions, including those whose peak is labelled with another ion.
+    shift
+        Modification found as a mass shift, or None.
     """
 
     title: str
@@ -118,17 +129,17 @@ class AnnotatedSpectrum:
 
     @cached_property
     def kinds(self) -> list[str]:
-        """Kind of each match: the letter of its series, or `LOSS`."""
+        """Kind of each match: the symbol of its series, or `LOSS`."""
         return [LOSS if self.ions.loss[ion] else SERIES[self.ions.series[ion]] for ion in self.matches.ion.tolist()]
 
     @cached_property
     def labels(self) -> list[str]:
-        """Name of the ion of each match, for the eye; a star stands behind those that carry the shift."""
+        """Display name of the ion of each match; a star marks ions that carry the shift."""
         return [f"{self.name(ion)}{'*' if self.carries_shift[ion] else ''}" for ion in self.matches.ion.tolist()]
 
     @cached_property
     def carries_shift(self) -> NDArray[np.bool_]:
-        """Whether each fragment holds the residue or terminus of the shift, (ions,); of the whole peptide it is not told."""
+        """(ions,) True for fragments that contain the residue or terminus of the shift; unknown for the whole peptide."""
         if self.shift is None:
             return np.zeros(len(self.ions), np.bool_)
         is_front = np.isin(self.ions.series, [SERIES.index(letter) for letter in _FROM_THE_FRONT])
@@ -139,7 +150,7 @@ class AnnotatedSpectrum:
 
     @cached_property
     def match_of_peak(self) -> dict[int, int]:
-        """Which match names a peak."""
+        """Match that labels each peak."""
         return {peak: match for match, peak in enumerate(self.matches.peak.tolist())}
 
     @cached_property
@@ -167,7 +178,7 @@ class AnnotatedSpectrum:
 
 
 def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
-    """The ions that a search of spectra looked for, by its parameters; None where they do not tell."""
+    """Return the ions that a spectrum search looked for, or None if its parameters lack them."""
     try:
         return IonSettings(
             Tolerance.parse(str(parameters["fragment_tolerance"])),
@@ -181,11 +192,12 @@ def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
 
 
 def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
-    """The ions that a search of spectra looked for, and besides those that lost something, and the precursor's.
+    """Return the ions that a spectrum search looked for, with neutral losses and the precursor.
 
     Raises
     ------
-    ProteoscopeError : its parameters do not tell.
+    ProteoscopeError
+        Its parameters do not tell.
     """
     found = ions_looked_for(parameters)
     if found is None:
@@ -203,7 +215,8 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
 
     Raises
     ------
-    ParameterError : the row's peptide has no masses.
+    ParameterError
+        The row's peptide has no masses.
     """
     placed = tuple(
         PlacedModification(int(position), str(name), float(mass))
@@ -219,7 +232,7 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
 
 
 def annotate_text(peptide: str | None, charge: int | None, peaks: Peaks, settings: IonSettings | None) -> AnnotatedSpectrum | None:
-    """The ions of a peptide in ProForma, of a charge or that of its text; None where it cannot be read, or has no masses."""
+    """Annotate peaks with the ions of a ProForma peptide; None if it cannot be parsed or has no mass."""
     if settings is None or peptide is None:
         return None
     try:
@@ -271,17 +284,22 @@ def _joined(fragments: FragmentIons, others: FragmentIons, kept: NDArray[np.int6
 
 
 WIDEST_TOLERANCE = {"ppm": 5000.0, "Da": 5.0}
-"""By unit: with a wider one any peak is an ion."""
+"""Widest tolerance by unit; beyond it any peak matches an ion."""
 
 
 class AnnotationChoice(BaseModel):
-    """Which ions are looked for in annotated spectra, and which of them are named.
+    """Selection of annotated ions and of labelled peaks.
 
     Attributes
     ----------
-    series : letters of `SHOWN_SERIES`, in their order; empty for those that the search looked for.
-    losses : some of `LOSSES`. tolerance : of fragments; None for the search's.
-    least_labelled : percent of the base peak from which a peak has its name written.
+    series
+        Letters of `SHOWN_SERIES`, in their order; empty for those that the search looked for.
+    losses
+        Some of `LOSSES`.
+    tolerance
+        Of fragments; None for the search's.
+    least_labelled
+        Percent of the base peak from which a peak has its name written.
 
     Examples
     --------
@@ -322,14 +340,14 @@ class AnnotationChoice(BaseModel):
 
     @classmethod
     def restored(cls, stored: Any) -> Self:
-        """What `model_dump(mode="json")` gave, whoever has written it; what cannot be read is the usual choice."""
+        """Restore a stored choice from any source; invalid values give the default."""
         try:
             return cls.model_validate(stored)
         except (ValidationError, TypeError):
             return cls()
 
     def settings(self, asked: IonSettings) -> IonSettings:
-        """The ions to look for in a run whose search looked for `asked`."""
+        """Return the ions to look for in a run whose search looked for `asked`."""
         return replace(
             asked,
             tolerance=self.tolerance or asked.tolerance,

@@ -26,8 +26,16 @@ class Chromatogram:
 
     Attributes
     ----------
-    title : what it is, for people. minutes : (n,) float64, ascending. intensity : (n,) float64.
-    spectrum : (n,) int64, rows of the table of spectra; -1 where these are survey spectra. scan : (n,) int64, -1 where unknown.
+    title
+        What it is, for people.
+    minutes : (n,) float64
+        Ascending.
+    intensity : (n,)
+        Float64.
+    spectrum : (n,) int64
+        Rows of the table of spectra; -1 where these are survey spectra.
+    scan : (n,) int64
+        -1 where unknown.
     """
 
     title: str
@@ -40,7 +48,7 @@ class Chromatogram:
         return len(self.minutes)
 
     def nearest(self, minutes: float) -> int | None:
-        """The place next to a time; None where there is none."""
+        """Return the index nearest to a time, or None."""
         if not len(self):
             return None
         right = min(int(np.searchsorted(self.minutes, minutes)), len(self) - 1)
@@ -48,8 +56,15 @@ class Chromatogram:
         return left if minutes - self.minutes[left] <= self.minutes[right] - minutes else right
 
     def outline(self, low: float, high: float, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Points of the line from `low` to `high` minutes, with what leads into and out of it: all of them, or of many those that reach
-        lowest and highest in each of so many columns. x and y, (m,) each."""
+        """Return the line between two times (minutes), with its neighbours on both sides.
+
+        Dense lines are reduced to the lowest and highest point of each of `n_columns` columns.
+
+        Returns
+        -------
+        x, y
+            (m,) float64 each.
+        """
         first = max(0, int(np.searchsorted(self.minutes, low)) - 1)
         last = min(len(self), int(np.searchsorted(self.minutes, high, side="right")) + 1)
         x, y = self.minutes[first:last], self.intensity[first:last]
@@ -62,7 +77,7 @@ class Chromatogram:
 
 
 def power_below(highest: float) -> tuple[float, str]:
-    """The power of ten that intensities up to a value are divided by, and how it is written; 1 and nothing for less than 1,000."""
+    """Return the power of ten that divides intensities up to a value, and its text; 1 and '' below 1,000."""
     if highest < 1000:
         return 1.0, ""
     exponent = math.floor(math.log10(highest))
@@ -97,17 +112,17 @@ def _tip(chromatogram: Chromatogram, place: int) -> str:
 
 
 def total_ions(surveys: Surveys) -> Chromatogram:
-    """The total ion current of the survey spectra."""
+    """Return the total ion current of the MS1 spectra."""
     return _of_surveys("Total ion current (MS1)", surveys, _sums(surveys.intensity, surveys.offsets))
 
 
 def base_peaks(surveys: Surveys) -> Chromatogram:
-    """The highest peak of each survey spectrum."""
+    """Return the highest peak of each MS1 spectrum."""
     return _of_surveys("Base peak (MS1)", surveys, _over_runs(np.maximum, surveys.intensity, surveys.offsets))
 
 
 def extracted(surveys: Surveys, mz: float, tolerance: Tolerance) -> Chromatogram:
-    """The peaks of the survey spectra within the tolerance of an m/z, summed in each.
+    """Return the summed peaks of each MS1 spectrum within the tolerance of an m/z.
 
     Examples
     --------
@@ -126,7 +141,7 @@ def extracted(surveys: Surveys, mz: float, tolerance: Tolerance) -> Chromatogram
 def of_spectra(
     title: str, seconds: NDArray[np.float64], intensity: NDArray[np.float64], spectrum: NDArray[np.int64], scan: NDArray[np.int64]
 ) -> Chromatogram:
-    """A chromatogram of tandem mass spectra, those without a time left out; all columns are (n,)."""
+    """Return a chromatogram of (n,) tandem mass spectra, without those that lack a time."""
     kept = np.flatnonzero(np.isfinite(seconds) & np.isfinite(intensity))
     kept = kept[np.argsort(seconds[kept], kind="stable")]
     return Chromatogram(title, seconds[kept] / 60, intensity[kept].astype(np.float64), spectrum[kept], scan[kept])

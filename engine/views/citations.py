@@ -1,4 +1,4 @@
-"""How to cite the program, and the works whose methods it follows: as text, and as BibTeX."""
+"""Citations of the program and of the methods it implements, as text and BibTeX."""
 
 from __future__ import annotations
 
@@ -15,8 +15,14 @@ class Citation:
 
     Attributes
     ----------
-    key : in BibTeX. kind : of BibTeX's entry, as ``article``. of : what of the program follows it. fields : BibTeX's, in order; names of
-        people are written ``Family, Given`` with `` and `` between.
+    key
+        BibTeX key.
+    kind
+        BibTeX entry type, such as ``article``.
+    of
+        Part of the program that follows the work.
+    fields
+        BibTeX fields in order; names of people are ``Family, Given`` joined with `` and ``.
     """
 
     key: str
@@ -26,7 +32,7 @@ class Citation:
 
     @property
     def text(self) -> str:
-        """As in a list of references."""
+        """Entry in a list of references."""
         known = dict(self.fields)
         names = [_short(name) for name in known["author"].split(" and ")]
         place = known.get("journal") or known.get("school") or known.get("note", "")
@@ -39,7 +45,7 @@ class Citation:
 
     @property
     def bibtex(self) -> str:
-        """As an entry of BibTeX."""
+        """BibTeX entry."""
         lines = [f"  {name} = {{{value}}}" for name, value in self.fields]
         return f"@{self.kind}{{{self.key},\n" + ",\n".join(lines) + "\n}"
 
@@ -129,16 +135,16 @@ CITATIONS = (
 
 
 def citation_text() -> str:
-    """All of them as text, each with what follows it."""
+    """Return all citations as text, each with the part that follows it."""
     return "\n\n".join(f"{one.of[:1].upper()}{one.of[1:]}\n{one.text}" for one in CITATIONS) + "\n"
 
 
 def bibtex() -> str:
-    """All of them as BibTeX."""
+    """Return all citations as BibTeX."""
     return "\n\n".join(one.bibtex for one in CITATIONS) + "\n"
 
 
 def _short(name: str) -> str:
-    """``Małysiak-Mrozek, Bożena`` as ``Małysiak-Mrozek B``; a name in braces as it is."""
+    """Abbreviate ``Małysiak-Mrozek, Bożena`` to ``Małysiak-Mrozek B``; names in braces are unchanged."""
     family, comma, given = name.partition(", ")
     return f"{family} {''.join(part[0] for part in given.split())}" if comma else name.strip("{}")

@@ -1,4 +1,4 @@
-"""Data of the view of a clustering: which clusters and spectra, and how many there are."""
+"""Data of the clustering view: clusters, spectra and their counts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEMBER_DETAILS = (
 
 @dataclass(frozen=True)
 class ClusterFilter:
-    """Which clusters and spectra to see; None bounds nothing. `lowest_mz`, `highest_mz`: of the precursor, in thomson."""
+    """Filter of clusters and spectra; None is unbounded. Precursor m/z bounds are in thomson."""
 
     text: str = ""
     minimum_spectra: int = 1
@@ -42,7 +42,7 @@ class ClusterFilter:
 
 
 def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
-    """The conditions that a filter puts on the rows of ``clusters`` or ``members``. A cluster has the text that one of its spectra has."""
+    """Return a filter's conditions on ``clusters`` or ``members``; a cluster matches a text if any of its spectra does."""
     conditions = given(
         ("n_members", ">=", chosen.minimum_spectra if chosen.minimum_spectra > 1 else None),
         ("precursor_mz", ">=", chosen.lowest_mz),
@@ -81,9 +81,14 @@ def cluster_summary(source: TableSource) -> ClusterSummary:
 
 @dataclass(frozen=True)
 class ComparedMember:
-    """A spectrum of a clustering beside the one that stands for its cluster.
+    """A clustered spectrum with the consensus spectrum of its cluster.
 
-    `member`: the columns of `MEMBER_DETAILS`. `consensus`: what `consensus_of` tells, None where the spectrum is in no cluster.
+    Attributes
+    ----------
+    member
+        Columns of `MEMBER_DETAILS`.
+    consensus
+        Result of `consensus_of`; None if the spectrum is in no cluster.
     """
 
     member: Mapping[str, Any]
@@ -92,11 +97,12 @@ class ComparedMember:
 
 
 def compared_member(source: TableSource, row: int, run: FinishedRun) -> ComparedMember:
-    """The spectrum at a place of the table of members, mirrored with its cluster's consensus spectrum.
+    """Mirror the spectrum in a row of the members with its cluster's consensus spectrum.
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its peaks, or they are damaged.
+    ProteoscopeError
+        The run did not keep its peaks, or they are damaged.
     """
     member = source.row(row, MEMBER_DETAILS)
     upper = Half(member["title"] or "", run.peaks().peaks(member["spectrum"]))
@@ -110,7 +116,7 @@ def compared_member(source: TableSource, row: int, run: FinishedRun) -> Compared
 
 
 def consensus_of(source: TableSource, cluster: int) -> dict[str, Any] | None:
-    """``consensus`` (row of the consensus spectra), ``title`` and ``row`` (place in the table) of a cluster; None where there is none."""
+    """Return ``consensus`` (row of the consensus spectra), ``title`` and ``row`` (of the table) of a cluster, or None."""
     asked = "SELECT consensus, title, file_row_number AS row FROM clusters WHERE cluster = ?"
     found: list[dict[str, Any]] = source.query(asked, [cluster]).to_pylist()
     return found[0] if found else None

@@ -1,7 +1,7 @@
-"""Which spectrum files of several runs are the same.
+"""Identification of the same spectrum file in several runs.
 
-Files with the same digest are. Beside them those whose names are the same without folder and ending, since what one program read as mzML
-another read as MGF, and results of other programs often tell a name alone; not where a run has two files of that name.
+Files with equal digests are the same. Files with the same name without folder and extension are too, since one program reads mzML where
+another reads MGF and imported results often have a name only. The exception is a run with two files of that name.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ _ENDINGS = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".dta", ".pkl", ".raw", ".
 
 @dataclass(frozen=True)
 class ComparedFiles:
-    """The spectrum files of runs, each with a number that is the same for the same files.
+    """Spectrum files of several runs, numbered so that equal files have equal numbers.
 
     Attributes
     ----------
-    numbers : for each run the number of each of its files, by the file's name in the run's tables.
-    by_name : pairs of names that were taken for the same file by their names alone, each pair once.
+    numbers
+        For each run the number of each file, by its name in the run's tables.
+    by_name
+        Pairs of names that were matched by name only, each pair once.
     """
 
     numbers: tuple[dict[str, int], ...]
@@ -36,11 +38,14 @@ class ComparedFiles:
 
 
 def match_files(names: Sequence[Sequence[str]], digests: Sequence[Mapping[str, str]]) -> ComparedFiles:
-    """Number the spectrum files of runs.
+    """Assign numbers to the spectrum files of runs.
 
     Parameters
     ----------
-    names : of each run's files, as its tables tell them. digests : for each run those of its files that are known, by these names.
+    names
+        File names of each run as in its tables.
+    digests
+        Known digests of each run's files, by these names.
     """
     numbers: list[dict[str, int]] = []
     of_digest: dict[str, int] = {}
@@ -57,7 +62,7 @@ def match_files(names: Sequence[Sequence[str]], digests: Sequence[Mapping[str, s
 
 
 def stem_of(name: str) -> str:
-    r"""The name of a spectrum file without its folder and its endings.
+    r"""Return the name of a spectrum file without its folder and extensions.
 
     >>> stem_of("/data/run 1.mzML.gz"), stem_of("C:\\data\\run 1.mgf"), stem_of("run 1")
     ('run 1', 'run 1', 'run 1')
@@ -69,7 +74,7 @@ def stem_of(name: str) -> str:
 
 
 def _joined_by_name(numbers: list[dict[str, int]]) -> ComparedFiles:
-    """The same numbers, those of files of one name made the same where no run has two of these."""
+    """Merge the numbers of files with the same name unless a run has two of them."""
     of_stem: dict[str, list[tuple[int, str]]] = {}
     for run, own in enumerate(numbers):
         for name in own:

@@ -46,11 +46,14 @@ _ACCESSION = "regexp_replace({}, '^(sp|tr)[|]([^|]+)[|].*$', '\\2')"
 
 
 def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRun], files: ComparedFiles, progress: Progress) -> None:
-    """Make the tables ``spectra``, ``psms``, ``peptidoforms``, ``peptides``, ``groups`` and ``proteins`` from the tables of runs.
+    """Create the tables ``spectra``, ``psms``, ``peptidoforms``, ``peptides``, ``groups`` and ``proteins`` from the tables of runs.
 
     Raises
     ------
-    InputError : a table of a run is damaged. Cancelled : the user asked to stop.
+    InputError
+        A table of a run is damaged.
+    Cancelled
+        The user cancelled.
     """
     _gather(connection, "answers", runs, "psms", _ANSWERS)
     _gather(connection, "forms", runs, "peptides", _PEPTIDES)
@@ -145,7 +148,7 @@ def _name_forms(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _same_masses(masses: Any) -> Any:
-    """A number for each of (n,) ascending masses, the same for those that lie no farther than `_SAME_MASS` above the first with it.
+    """Group (n,) ascending masses; a group extends `_SAME_MASS` above its first mass.
 
     >>> _same_masses(np.array([15.99, 15.9949, 15.995, 79.9568, 79.9663])).tolist()
     [0, 0, 0, 1, 2]
@@ -191,7 +194,7 @@ def _make_spectra(connection: duckdb.DuckDBPyConnection, letters: str) -> None:
 def _pivot(
     connection: duckdb.DuckDBPyConnection, name: str, rows: str, key: str, told: str, letters: str, more: Sequence[str] = ()
 ) -> None:
-    """A table of one row for each key, with what the first run that has it tells, and columns of each run; the best first."""
+    """Create a table with one row per key: values of the first run that has it, and columns of each run; best first."""
     shown = [f"first({one} ORDER BY run, q_value NULLS LAST, {one}) AS {one}" for one in told.split(", ")]
     each = [
         f"CAST(sum(n) FILTER (run = {run}) AS BIGINT) AS n_{letter}, min(q_value) FILTER (run = {run}) AS q_value_{letter}, "

@@ -19,17 +19,23 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["compared_answers", "differing_runs"]
 
 _UNKNOWN = IonSettings(Tolerance(20, "ppm"))
-"""Of runs that do not tell which ions they looked for, as those of other programs."""
+"""Settings for runs with unknown ions, such as imported ones."""
 
 
 def compared_answers(comparison: RunComparison, source: TableSource, row: int, runs: tuple[int, int] | None = None) -> MirroredSpectra:
-    """The spectrum in a row of ``spectra`` with the answers of two runs, by their places; of those that differ first where it is None.
+    """Mirror the answers of two runs to the spectrum in a row of ``spectra``.
 
-    Peaks are those that a run kept; where one did not, those of the other.
+    Peaks come from either run that stores them.
+
+    Parameters
+    ----------
+    runs
+        Positions of the runs; None selects the first two that differ.
 
     Raises
     ------
-    ProteoscopeError : one of the runs has no answer, or neither kept peaks.
+    ProteoscopeError
+        A run has no answer, or neither stored peaks.
     """
     names = [name for letter in comparison.letters for name in (f"psm_{letter}", f"peptide_{letter}", f"accepted_from_{letter}")]
     answers = source.row(row, [*names, "spectrum_id"])
@@ -53,9 +59,12 @@ def compared_answers(comparison: RunComparison, source: TableSource, row: int, r
 
 
 def differing_runs(comparison: RunComparison, answers: dict[str, Any]) -> tuple[int, int]:
-    """The first two runs whose answers differ, the surest; of a row with ``peptide_A`` and ``accepted_from_A`` of each run.
+    """Return the two runs with the best differing answers, otherwise the first two with an answer.
 
-    Where none differ, the first two that have one.
+    Parameters
+    ----------
+    answers
+        Row with ``peptide_A`` and ``accepted_from_A`` of each run.
     """
     there = [run for run, letter in enumerate(comparison.letters) if answers[f"psm_{letter}"] is not None]
     if len(there) < 2:
@@ -84,7 +93,7 @@ def _peaks(run: FinishedRun, spectrum: SpectrumRow) -> Peaks | ProteoscopeError:
 
 
 def _settings(comparison: RunComparison, runs: tuple[int, ...]) -> IonSettings:
-    """What the first of some runs looked for that tells it."""
+    """Return the ion settings of the first run that has them."""
     for run in runs:
         if ions_looked_for(comparison.runs[run].parameters) is not None:
             return ions_to_show(comparison.runs[run].parameters)

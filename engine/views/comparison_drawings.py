@@ -21,9 +21,9 @@ _ROW = 16.0
 def draw_overlaps(
     comparison: RunComparison, level: Level, threshold: float, width: float = 480.0, height: float = 300.0, font_size: float = _FONT
 ) -> Drawing:
-    """An UpSet plot (Lex et al. 2014, IEEE Trans. Vis. Comput. Graph. 20:1983): a bar for each set of runs that alone find so many items.
+    """Draw an UpSet plot (Lex et al. 2014, IEEE Trans. Vis. Comput. Graph. 20:1983): a bar per set of runs that share items.
 
-    The target of a bar, and of the dots below it, is the runs of its set, by their places.
+    The target of a bar and of its dots is the set of runs, by position.
     """
     found = comparison.intersections(level.name, threshold)
     shown, n_more = found[:_MAXIMUM_SETS], max(0, len(found) - _MAXIMUM_SETS)
@@ -79,7 +79,7 @@ def draw_overlaps(
 def draw_curves(
     comparison: RunComparison, level: Level, threshold: float, width: float = 360.0, height: float = 260.0, font_size: float = _FONT
 ) -> Drawing:
-    """How many items each run finds at q-values up to 5 %, how many all of them do, and any of them."""
+    """Draw the number of items found up to each q-value to 5 %: by each run, by all and by any."""
     curves = comparison.curves(level.name)
     series: list[tuple[str, np.ndarray, Ink, bool]] = [
         (comparison.letters[run], counts, run, False) for run, counts in enumerate(curves.runs)
@@ -115,7 +115,7 @@ def draw_scores(
     height: float = 320.0,
     font_size: float = _FONT,
 ) -> Drawing:
-    """The scores of spectra that two runs answer: those of one peptide, of two of which one or none is accepted, of two accepted ones.
+    """Draw the scores of spectra that two runs both answer, coloured by agreement.
 
     The target of a dot is the row of its spectrum.
     """
@@ -150,7 +150,7 @@ def _axis_of(values: np.ndarray, title: str) -> Axis:
 
 
 def _apart(places: Sequence[float], least: float) -> list[float]:
-    """Ascending places moved down as far as they need to lie so far apart."""
+    """Move ascending positions down to a minimum distance."""
     moved: list[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + least) if moved else place)

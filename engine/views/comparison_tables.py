@@ -77,7 +77,7 @@ _RUNS = tuple(Column(name) for name in ("letter", "run", "search", "project", "v
 
 
 def comparison_table(comparison: RunComparison, level: str) -> Table:
-    """The columns of a level's items: what they are, and behind that those of each run, whose names end in its letter."""
+    """Return the columns of a level: properties of items, then those of each run, with its symbol at the end."""
     columns = list(_ITEMS[level])
     for letter, label in zip(comparison.letters, comparison.labels, strict=True):
         if level == "spectra":
@@ -104,13 +104,23 @@ def write_comparison(
     n_mirrors: int = 10,
     spreadsheet_safe: bool = False,
 ) -> list[Path]:
-    """Write a comparison into a folder: what the runs are, overlaps, counts by q-value, items, disagreements, and figures; their paths.
+    """Write a comparison into a folder and return the paths.
 
-    Items are those that some run accepts at the threshold. `n_mirrors`: of so many spectra with two answers, the surest first, a figure.
+    Files: runs, overlaps, counts by q-value, items accepted by any run at the threshold, disagreements and figures.
+
+    Parameters
+    ----------
+    n_mirrors
+        Number of mirrored spectra with two answers to draw, best first.
 
     Raises
     ------
-    StorageError : the disk refused. InputError : a table is damaged. Cancelled : the user asked to stop.
+    StorageError
+        Writing failed.
+    InputError
+        A table is damaged.
+    Cancelled
+        The user cancelled.
     """
     write = partial(write_separated, progress=progress, dialect=DIGITS, spreadsheet_safe=spreadsheet_safe)
     drawings = [*_drawings(comparison, threshold), *_mirrors(comparison, threshold, n_mirrors)]
@@ -193,7 +203,7 @@ def _count_columns(comparison: RunComparison) -> dict[str, Any]:
 
 
 def _saved_columns(comparison: RunComparison, level: str) -> tuple[Column, ...]:
-    """The columns of a level's file; ``runs`` tells which runs accept the item."""
+    """Return the columns of a level's file; ``runs`` lists the runs that accept the item."""
     found_by = Column("runs", meaning="Runs that accept it", is_own_text=True)
     columns = comparison_table(comparison, level).columns
     of_item = len(_ITEMS[level])
@@ -201,7 +211,7 @@ def _saved_columns(comparison: RunComparison, level: str) -> tuple[Column, ...]:
 
 
 def _accepted(comparison: RunComparison, level: str, threshold: float) -> Iterator[pa.Table]:
-    """The items of a level that some run accepts, in pieces."""
+    """Yield the items of a level that any run accepts, in chunks."""
     source = comparison.source(level)
     rows = np.flatnonzero((comparison.accepted_from(level) <= threshold).any(1))
     yield from _pieces(comparison, source, rows, _saved_columns(comparison, level), threshold)
@@ -211,7 +221,7 @@ def _accepted(comparison: RunComparison, level: str, threshold: float) -> Iterat
 def _pieces(
     comparison: RunComparison, source: TableSource, rows: NDArray[np.int64], columns: Sequence[Column], threshold: float
 ) -> Iterator[pa.Table]:
-    """Rows of a level with the letters of the runs that accept each."""
+    """Yield rows of a level with the symbols of the runs that accept each."""
     names = [one.name for one in columns if one.name != "runs"]
     for first in range(0, len(rows), _ROWS):
         some = rows[first : first + _ROWS]

@@ -41,14 +41,14 @@ Sign = Literal["=", "<=", ">=", "<", ">"]
 
 
 class Condition(NamedTuple):
-    """What a row satisfies, as SQL with a question mark for each of its values."""
+    """Condition on a row, as SQL with a question mark for each value."""
 
     sql: str
     values: tuple[Any, ...] = ()
 
 
 class Selected(NamedTuple):
-    """What a column of another table of the run holds in those of its rows that satisfy all conditions."""
+    """Values of a column in another table of the run, from rows that satisfy all conditions."""
 
     table: str
     column: str
@@ -56,7 +56,7 @@ class Selected(NamedTuple):
 
 
 def compares(column: str, sign: Sign, value: str | float | bool) -> Condition:
-    """A column's value compared with a given one of its type. What is missing fulfils none; not-a-number is the largest number."""
+    """Compare a column with a value of its type; missing values never match, NaN is the largest number."""
     return Condition(f"{identifier(column)} {sign} ?", (value,))
 
 
@@ -71,32 +71,34 @@ def equals(column: str, other: str) -> Condition:
 
 
 def is_missing(column: str) -> Condition:
-    """A column has no value."""
+    """Require a missing value."""
     return Condition(f"{identifier(column)} IS NULL")
 
 
 def is_finite(column: str) -> Condition:
-    """A column of numbers has one that is finite."""
+    """Require a finite number."""
     return Condition(f"isfinite({identifier(column)})")
 
 
 def none_finite(table: str, column: str) -> Condition:
-    """A column of a table of the run has no finite number in any row."""
+    """Require that a column of a table has no finite number in any row."""
     return Condition(f"NOT EXISTS (SELECT 1 FROM {identifier(table)} WHERE isfinite({identifier(column)}))")
 
 
 def is_empty(column: str) -> Condition:
-    """A column of lists has one without items."""
+    """Require an empty list."""
     return Condition(f"len({identifier(column)}) = 0")
 
 
 def contains(column: str, text: str, *, is_list: bool = False, is_capital: bool = False) -> Condition:
-    """A column's text contains another, whatever the case; a tab counts as a blank, as which it is shown.
+    """Require that a column's text contains another, ignoring case; tabs match blanks.
 
     Parameters
     ----------
-    is_list : whether the column holds lists of texts, which are looked through as they are shown, with ``"; "`` between.
-    is_capital : whether the column is known to hold capital letters without tabs, as sequences do, so that `text` alone is changed.
+    is_list
+        True if the column holds lists of texts, which are joined with ``"; "`` as displayed.
+    is_capital
+        True if the column holds only capitals without tabs, as sequences do; then only `text` is converted.
     """
     name = identifier(column)
     if is_capital:
@@ -114,19 +116,19 @@ def matches_pattern(column: str, pattern: str) -> Condition:
 
 
 def rounds_to(column: str, factor: float, value: float) -> Condition:
-    """A column's number times `factor`, rounded half to even, is `value`."""
+    """Require that a number times `factor`, rounded half to even, is `value`."""
     return Condition(f"round_even({identifier(column)} * ?, 0) = ?", (factor, value))
 
 
 def among(column: str, selected: Selected) -> Condition:
-    """A column's value occurs in a column of another table."""
+    """Require that a value occurs in a column of another table."""
     where, values = where_clause(selected.conditions)
     found = f"SELECT {identifier(selected.column)} FROM {identifier(selected.table)}{where}"
     return Condition(f"{identifier(column)} IN ({found})", tuple(values))
 
 
 def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
-    """A column of lists has an item that is one of some values, or that occurs in a column of lists of another table."""
+    """Require that a list contains one of some values, given or from lists in another table."""
     name = identifier(column)
     if isinstance(wanted, Selected):
         where, values = where_clause(wanted.conditions)
@@ -139,17 +141,17 @@ def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
 
 
 def negated(condition: Condition) -> Condition:
-    """The opposite holds. Of a value that is missing, neither does."""
+    """Negate a condition; missing values satisfy neither."""
     return Condition(f"NOT ({condition.sql})", condition.values)
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition:
-    """All conditions hold; also where there are none."""
+    """Require all conditions; true without any."""
     return _joined(conditions, " AND ", "true")
 
 
 def any_of(conditions: Iterable[Condition]) -> Condition:
-    """One of the conditions holds; never where there are none."""
+    """Require one of the conditions; false without any."""
     return _joined(conditions, " OR ", "false")
 
 
@@ -167,7 +169,7 @@ def accepted_at(q_value: float, table: str) -> Condition:
 
 
 def contains_in(columns: Iterable[str], text: str) -> list[Condition]:
-    """Rows with a text in one of some columns of texts; no condition where there is nothing but blanks to look for.
+    """Require a text in any of some columns; no condition for blanks.
 
     >>> contains_in(["query", "target"], "  ")
     []
@@ -177,14 +179,14 @@ def contains_in(columns: Iterable[str], text: str) -> list[Condition]:
 
 
 def text_in_columns(columns: Sequence[Column], text: str) -> list[Condition]:
-    """Rows with a text in one of the described columns that hold texts, or lists of them; none where there are no such columns."""
+    """Require a text in any described column of texts or lists of texts; no condition without such columns."""
     wanted = text.strip()
     looked_in = [contains(column.name, wanted, is_list=column.kind == "texts") for column in columns if column.kind in ("text", "texts")]
     return [any_of(tuple(looked_in))] if wanted and looked_in else []
 
 
 def where_clause(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:
-    """SQL that asks for all conditions, with a ``?`` for each of the parameters; empty where there are no conditions."""
+    """Return SQL that joins all conditions, with a ``?`` for each parameter; empty without conditions."""
     joined = list(conditions)
     sql, values = all_of(joined)
     return f" WHERE {sql}" if joined else "", list(values)

@@ -1,4 +1,4 @@
-"""Where peptides lie in a protein, and what the database knows of its parts."""
+"""Peptides and database features along a protein."""
 
 from __future__ import annotations
 
@@ -52,9 +52,17 @@ class PlacedPeptide:
 
 @dataclass(frozen=True)
 class ProteinFeature:
-    """A feature of the protein: residues `start` to `end`, counted from 0, the end not included; `group`, of
-    `proteoscope.engine.formats.features.FEATURE_GROUPS`, says what `kind` it is of. `is_found`: it is a modification that a peptide carries
-    there."""
+    """A feature of a protein.
+
+    Attributes
+    ----------
+    start, end
+        Residues from 0, `end` excluded.
+    group
+        Group of its `kind`, one of `proteoscope.engine.formats.features.FEATURE_GROUPS`.
+    is_found
+        True for a modification that a peptide carries at this residue.
+    """
 
     kind: str
     group: str
@@ -65,7 +73,7 @@ class ProteinFeature:
 
     @property
     def told(self) -> str:
-        """What it is and where, in a line."""
+        """Description and position in one line."""
         place = f"residue {self.end}" if self.end == self.start + 1 else f"residues {self.start + 1} to {self.end}"
         found = ", found" if self.is_found else ""
         return f"{self.kind}{f': {self.description}' if self.description else ''} ({place}{found})"
@@ -77,9 +85,18 @@ class Coverage:
 
     Attributes
     ----------
-    title, description : of the protein. sequence : its n residues.
-    peptides : by their first residue. covered : (n,) bool. modified : names of modifications by residue, from 0.
-    features : what the database knows of it.
+    title, description
+        Of the protein.
+    sequence
+        Its n residues.
+    peptides
+        By their first residue.
+    covered : (n,)
+        Bool.
+    modified
+        Names of modifications by residue, from 0.
+    features
+        What the database knows of it.
     """
 
     title: str
@@ -105,12 +122,14 @@ class Coverage:
 def cover(
     title: str, sequence: str, peptides: Iterable[Mapping[str, Any]], description: str = "", fixed: FixedModifications = NONE_FIXED
 ) -> Coverage:
-    """Place peptides in a protein, at every place where they fit; leucine and isoleucine, of equal mass, are the same.
+    """Place peptides at every matching position of a protein; leucine and isoleucine, of equal mass, match.
 
     Parameters
     ----------
-    peptides : with ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value``. fixed : what all residues of a kind carry, which is
-        not shown.
+    peptides
+        With ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value``.
+    fixed
+        What all residues of a kind carry, which is not shown.
 
     Examples
     --------
@@ -129,8 +148,10 @@ def cover(
 
 
 class CarriedModification(NamedTuple):
-    """What a peptide carries at its place: the residue of the protein, from 0, the modification's name and mass (Da), and what carries it:
-    the letter of the residue, or an end of the peptide (`proteoscope.engine.matches.fixed_modifications`)."""
+    """Modification of a peptide in a protein: residue (from 0), name, mass (Da) and carrier.
+
+    The carrier is a residue symbol or an end of the peptide (`proteoscope.engine.matches.fixed_modifications`).
+    """
 
     place: int
     name: str
@@ -149,8 +170,15 @@ def covered_by(
     description: str = "",
     is_shown: Callable[[CarriedModification], bool] = _is_any,
 ) -> Coverage:
-    """A protein with peptides at known places: first residue from 0, the one behind the last, and the peptide as `cover` takes it.
-    `is_shown`: which of what they carry is marked."""
+    """Place peptides at known positions of a protein.
+
+    Parameters
+    ----------
+    found
+        First residue from 0, end (excluded), and a peptide as for `cover`.
+    is_shown
+        Selects the modifications to mark.
+    """
     covered = np.zeros(len(sequence), np.bool_)
     modified: dict[int, list[str]] = {}
     lanes: list[int] = []
@@ -181,8 +209,7 @@ def covered_by(
 
 
 def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[ProteinFeature, ...]:
-    """Features of a protein of `length` residues from rows with ``kind``, ``first``, ``last`` and ``description``; none of those that do
-    not lie in it, or are of no known kind."""
+    """Return the features of a protein of `length` residues that have valid positions and a known kind."""
     return tuple(
         ProteinFeature(row["kind"], _GROUP_OF_KIND[row["kind"]], row["first"] - 1, row["last"], row["description"])
         for row in rows
@@ -191,7 +218,7 @@ def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[Pr
 
 
 def with_found_modifications(coverage: Coverage) -> Coverage:
-    """The same, whose features tell of modifications whether a peptide carries them at that residue, or at its end there.
+    """Return the coverage with `is_found` set on modification features that a peptide carries at that residue or end.
 
     >>> one = ProteinFeature("modified residue", "modification", 2, 3, "Phosphoserine; by PKA")
     >>> peptide = {"row": 0, "peptide": "S[Phospho]EK", "sequence": "SEK", "n_psms": 2, "q_value": 0.001}
@@ -209,8 +236,7 @@ def with_found_modifications(coverage: Coverage) -> Coverage:
 
 
 def feature_lanes(features: Collection[ProteinFeature], groups: Collection[str]) -> list[tuple[int, ProteinFeature]]:
-    """Those of some groups, each with the line that it is drawn on: the groups below each other in their usual order, in each as many lines
-    as its features overlap, from the first residue on, but `LANES_OF_GROUP` at most; what has no room there shares the last.
+    """Assign the features of some groups to lines, group by group, with at most `LANES_OF_GROUP` lines each; the last is shared.
 
     >>> one, other = ProteinFeature("chain", "chain", 0, 9, ""), ProteinFeature("helix", "secondary structure", 2, 4, "")
     >>> [(lane, feature.kind) for lane, feature in feature_lanes([other, one, one], FEATURE_GROUPS)]

@@ -20,7 +20,7 @@ __all__ = ["CoverageSheet", "draw_coverage"]
 
 _GROUP = 10
 _LANES = 6
-"""Bars under each row at most; deeper peptides are still coloured in the sequence, and in the tables."""
+"""Maximum number of bars under each row; further peptides only colour the sequence."""
 _FEATURE_LANES = 12
 """Spans of features under each row at most."""
 _COVERED = 0.27
@@ -34,7 +34,10 @@ class CoverageSheet(Sheet):
 
     Attributes
     ----------
-    chosen : row of the peptides table that is marked, or None. residues : residues that are marked, from 0.
+    chosen
+        Row of the peptides table that is marked, or None.
+    residues
+        Residues that are marked, from 0.
     """
 
     def __init__(
@@ -75,11 +78,11 @@ class CoverageSheet(Sheet):
         self.size = right + 8, self.tops[-1] + self.line * 0.6
 
     def residue(self, place: int) -> Region:
-        """The cell of a residue."""
+        """Return the cell of a residue."""
         return self._span(place // self.per_row, place, place + 1, 0.0, self.line * 1.2)
 
     def residue_at(self, x: float, y: float) -> int | None:
-        """The residue at a place."""
+        """Return the residue at a position."""
         row = bisect_right(self.tops, y) - 1
         group, column = divmod(int((x - self.numbers) // self.cell), _GROUP + 1)
         place = row * self.per_row + group * _GROUP + column
@@ -101,17 +104,17 @@ class CoverageSheet(Sheet):
         return range(one.start // self.per_row, (one.end - 1) // self.per_row + 1)
 
     def _x(self, column: int) -> float:
-        """The left end of a column of a row; between groups there is a blank one."""
+        """Return the left end of a column; groups are separated by a blank one."""
         return self.numbers + (column + column // _GROUP) * self.cell
 
     def _span(self, row: int, start: int, end: int, down: float, height: float) -> Region:
-        """The part of residues `start` to `end`, which is not included, that is in a row; `down` from its top."""
+        """Return the part of residues `start` to `end` (excluded) within a row, `down` from its top."""
         first, last = max(start - row * self.per_row, 0), min(end - row * self.per_row, self.per_row) - 1
         left = self._x(first)
         return Region(left, self.tops[row] + down, self._x(last) + self.cell - left, height)
 
     def _shades(self) -> dict[int, Ink]:
-        """The colour of each peptide by its quantity, by its row; grey where it has none. Empty where quantities are not shown."""
+        """Colour of each peptide by quantity, by row; grey for missing, empty if quantities are hidden."""
         if self.quantities is None or QUANTITY not in self.shown:
             return {}
         values = [self.quantities.value(self.coverage, one) for one in self.coverage.peptides]
@@ -119,7 +122,7 @@ class CoverageSheet(Sheet):
         return {one.row: Fixed(*colour) for one, colour in zip(self.coverage.peptides, colours.tolist(), strict=True)}
 
     def _heading(self) -> list[Shape]:
-        """The title, and at its right the scale of the quantities that are shown."""
+        """Draw the title and the scale of shown quantities."""
         width, y = self.size[0] - 8, self.line * 0.4 + self.measure.font_size
         shapes: list[Shape] = []
         if self.quantities is not None and QUANTITY in self.shown:
@@ -137,7 +140,7 @@ class CoverageSheet(Sheet):
         return [Label(4, y, self.measure.elided(self.coverage.title, width)), *shapes]
 
     def _sequence(self, row: int) -> list[Shape]:
-        """The residues of a row with their numbers, those that are covered in bold on a ground."""
+        """Draw the numbered residues of a row, covered ones in bold on a background."""
         start, end = row * self.per_row, min((row + 1) * self.per_row, len(self.coverage.sequence))
         codes = np.frombuffer(self.coverage.sequence[start:end].encode("ascii", "replace"), np.uint8)
         columns = np.arange(len(codes)) + np.arange(len(codes)) // _GROUP
@@ -166,7 +169,7 @@ class CoverageSheet(Sheet):
         return shapes
 
     def _features(self, row: int) -> list[Shape]:
-        """The spans of features in a row."""
+        """Draw the features of a row."""
         shapes: list[Shape] = []
         for lane, feature in self.features[row]:
             if (at := self.lanes[row].get(lane)) is not None:
@@ -177,7 +180,7 @@ class CoverageSheet(Sheet):
         return shapes
 
     def _peptides(self, row: int) -> list[Shape]:
-        """The bars of peptides in a row, which are their targets, and on them what they carry; the chosen one in another colour, framed."""
+        """Draw the peptides of a row with their modifications; the selected one is framed."""
         bars: list[Shape] = []
         carried: list[Shape] = []
         for peptide in self.peptides[row]:
@@ -199,5 +202,11 @@ def draw_coverage(
     shown: Collection[str] = FEATURE_GROUPS,
     quantities: PeptideQuantities | None = None,
 ) -> Drawing:
-    """A whole coverage map for a page; `shown`: groups of features, with `QUANTITY` if peptides are coloured by it."""
+    """Draw a whole coverage map for a page.
+
+    Parameters
+    ----------
+    shown
+        Groups of features; with `QUANTITY` peptides are coloured by quantity.
+    """
     return CoverageSheet(coverage, measure or TextMeasure(_FIGURE_SIZE), _FIGURE_WIDTH, shown, quantities).draw()

@@ -1,4 +1,4 @@
-"""Depth of coverage along a sequence: how many alignments cover each of its letters, and its figure."""
+"""Depth of coverage along a sequence, and its figure."""
 
 from __future__ import annotations
 
@@ -20,19 +20,25 @@ _SMALLEST = 20.0
 _NEAR = 1.0
 """Pixels on both sides of the pointer whose positions are meant, too."""
 _PALE, _SOLID = Shade(-0.27), Shade(-0.8)
-"""Of the first series, and opaque: a thousand bars that the background is seen through take too long for a frame."""
+"""Inks of both series, opaque because many translucent bars take too long for a frame."""
 
 
 @dataclass(frozen=True)
 class Depth:
-    """The depth of a sequence's letters, as runs of letters of the same depth; m runs.
+    """Depth along a sequence, as m runs of equal depth.
 
-    A million alignments have at most two million runs, however long the sequence is, so that any part of it is summed up at once.
+    A million alignments give at most two million runs, so that any part of a sequence is summed at once.
 
     Attributes
     ----------
-    name, length : of the sequence. n_alignments : that cover some of it.
-    first : (m,) int64, ascending: the first letter of each run, counted from 1. depth : (m,) int32.
+    name, length
+        Name and length of the sequence.
+    n_alignments
+        Number of alignments that cover any of it.
+    first
+        (m,) int64, first position of each run, from 1, ascending.
+    depth
+        (m,) int32.
     """
 
     name: str
@@ -43,7 +49,7 @@ class Depth:
 
     @classmethod
     def of_ranges(cls, name: str, length: int, start: NDArray[np.integer], end: NDArray[np.integer]) -> Depth:
-        """From the first and the last letter that each alignment covers.
+        """Return the depth from the first and last position of each alignment.
 
         >>> depth = Depth.of_ranges("t", 10, np.array([2, 4]), np.array([5, 8]))
         >>> depth.first.tolist(), depth.depth.tolist()
@@ -61,34 +67,36 @@ class Depth:
 
     @cached_property
     def _before(self) -> NDArray[np.float64]:
-        """(m,) sum of the depths of all letters before a run."""
+        """(m,) summed depth of all positions before a run."""
         return np.concatenate(([0.0], np.cumsum(self.depth[:-1] * np.diff(self.first), dtype=np.float64)))
 
     @property
     def mean(self) -> float:
-        """Of all letters."""
+        """Mean depth of all positions."""
         return float(self.parts(np.array([0.5, self.length + 0.5]))[0][0])
 
     @property
     def most(self) -> int:
-        """The depth of the deepest letter."""
+        """Maximum depth."""
         return int(self.depth.max(initial=0))
 
     @property
     def covered(self) -> float:
-        """Part of the letters that an alignment covers."""
+        """Fraction of positions covered by an alignment."""
         return float(np.diff(self.first, append=self.length + 1)[self.depth > 0].sum() / self.length)
 
     def parts(self, edges: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Mean and greatest depth of parts of the sequence.
+        """Return mean and maximum depth of parts of the sequence.
 
         Parameters
         ----------
-        edges : (n + 1,) ascending, from 0.5 to the length and a half: the letter i reaches from i - 0.5 to i + 0.5.
+        edges
+            (n + 1,) ascending, from 0.5 to the length + 0.5; position i extends from i - 0.5 to i + 0.5.
 
         Returns
         -------
-        (n,) each.
+        mean, maximum
+            (n,) each.
         """
         left = self.first - 0.5
         run = np.maximum(np.searchsorted(left, edges, "right") - 1, 0)
@@ -106,7 +114,7 @@ class Depth:
         return max(1, math.floor(low + 0.5)), min(self.length, math.floor(high + 0.5))
 
     def tip(self, first: int, last: int) -> str:
-        """How many alignments cover positions."""
+        """Return the number of alignments that cover positions as text."""
         mean, most = self.parts(np.array([first - 0.5, last + 0.5]))
         if first == last:
             return f"{first:,}: depth {most[0]:,}"
@@ -114,7 +122,7 @@ class Depth:
 
 
 def depth_figure(depth: Depth) -> Figure:
-    """The depth by position: solid the mean of the positions of a pixel, pale the deepest; a click chooses the first and the last there."""
+    """Draw depth by position, solid the mean and pale the maximum per pixel; a click selects the positions of a pixel."""
     x = Axis(0.5, depth.length + 0.5, f"Position in {depth.name}", is_whole=True)
 
     def of_view(low: float, high: float, n_columns: int) -> Panel:

@@ -1,4 +1,4 @@
-"""What is known of a device: what it is, when it was measured and with what outcome, and how fast it was in earlier searches."""
+"""Device information: properties, calibration and speeds of earlier searches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from datetime import datetime
 
 from proteoscope import kernels
 from proteoscope.engine import searches
-from proteoscope.engine.execution.cost.kept import known_parameters, measured_when
+from proteoscope.engine.execution.cost.calibration_store import calibrated_at, stored_calibration
 from proteoscope.engine.execution.cost.parameters import DeviceParameters
 from proteoscope.engine.execution.devices import Device
-from proteoscope.engine.execution.speeds import Speeds
+from proteoscope.engine.execution.speeds import speeds_by_kind
 from proteoscope.engine.execution.threads import available_threads
 
 __all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "devices_of_choice"]
@@ -19,7 +19,7 @@ __all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "devices_of_ch
 
 @dataclass(frozen=True)
 class RememberedSpeed:
-    """Of a kind of work: its name, the searches that it is of, and how much of it a device did in a second, as its plan counts it."""
+    """Measured speed of a workload type: its name, its searches and its units per second."""
 
     kind: str
     searches: tuple[str, ...]
@@ -28,13 +28,20 @@ class RememberedSpeed:
 
 @dataclass(frozen=True)
 class DeviceAccount:
-    """A device.
+    """Information about a device.
 
     Attributes
     ----------
-    device : it. clock_hz : the highest of a card, None where it is not known. measured : when it was calibrated, None where it was not.
-    kinds : how many kinds of work were measured then. figures : names and texts of what was.
-    speeds : of earlier searches on this machine.
+    clock_hz
+        Maximum clock of a GPU, or None.
+    measured
+        Time of calibration, or None.
+    kinds
+        Number of calibrated workload types.
+    figures
+        Names and texts of calibrated values.
+    speeds
+        Speeds of earlier searches on this machine.
     """
 
     device: Device
@@ -46,14 +53,16 @@ class DeviceAccount:
 
 
 def device_accounts(devices: Sequence[Device]) -> tuple[DeviceAccount, ...]:
-    """What is known of each; some milliseconds, and more where a driver is asked for the first time."""
+    """Return information on devices; takes milliseconds, more on the first driver call."""
     return tuple(_account(device) for device in devices)
 
 
 def devices_of_choice(wish: str, devices: Sequence[Device]) -> tuple[str, ...]:
-    """The names of those of these devices that compute for a choice, as ``--device`` takes it.
+    """Return the names of the devices selected by a ``--device`` value.
 
-    See `proteoscope.engine.execution.devices.chosen_device`, which looks for them.
+    See Also
+    --------
+    proteoscope.engine.execution.devices.chosen_device
     """
     cards = [one.name for one in devices if one.numbers and one.usable]
     others = [one.name for one in devices if not one.numbers and one.usable]
@@ -63,7 +72,7 @@ def devices_of_choice(wish: str, devices: Sequence[Device]) -> tuple[str, ...]:
 
 def _account(device: Device) -> DeviceAccount:
     threads = available_threads()
-    measured = known_parameters(device, threads) if device.usable else None
+    measured = stored_calibration(device, threads) if device.usable else None
     clock = None
     if device.numbers and device.usable:
         found = kernels.cuda.driver.card_identity(device.numbers[0])
@@ -71,7 +80,7 @@ def _account(device: Device) -> DeviceAccount:
     return DeviceAccount(
         device,
         clock,
-        None if measured is None else measured_when(measured),
+        None if measured is None else calibrated_at(device, threads),
         0 if measured is None else len(measured.kinds),
         () if measured is None else _figures(measured),
         _speeds(device, threads) if device.usable else (),
@@ -81,15 +90,13 @@ def _account(device: Device) -> DeviceAccount:
 def _figures(measured: DeviceParameters) -> tuple[tuple[str, str], ...]:
     found = [("Memory", f"{measured.memory_bandwidth / 1e9:,.0f} GB/s"), ("Launch", f"{1e6 * measured.sigma:.1f} µs")]
     if not measured.is_processor:
-        ways = (("Transfers, pinned", measured.pinned), ("Transfers, pageable", measured.pageable))
-        for name, way in ways:
-            rates = [f"{1e-9 / beta:.1f}" if beta else "?" for beta in (way.beta(True), way.beta(False))]
-            found.append((name, f"{' and '.join(rates)} GB/s to it and back"))
+        rates = [f"{1e-9 / beta:.1f}" if beta else "?" for beta in map(measured.transfers.beta, (True, False))]
+        found.append(("Transfers", f"{' and '.join(rates)} GB/s to it and back"))
     return tuple(found)
 
 
 def _speeds(device: Device, threads: int) -> tuple[RememberedSpeed, ...]:
     return tuple(
         RememberedSpeed(kind, tuple(search.name for search in searches.SEARCHES if kind in dict(search.work)), speed)
-        for kind, speed in sorted(Speeds.all_of(device.name, threads).items())
+        for kind, speed in sorted(speeds_by_kind(device.name, threads).items())
     )

@@ -52,7 +52,7 @@ Anchor = Literal["start", "middle", "end"]
 Scale = Literal["linear", "square-root", "logarithmic"]
 
 _LONGEST_NUMBER = 1e7
-"""From which on ticks have an exponent."""
+"""Numbers from this on are written with exponents on ticks."""
 FIXED_CHARACTER = 0.602
 """Width of a character of DejaVu Sans Mono as part of the font size."""
 _CHARACTER = 0.56
@@ -141,7 +141,7 @@ class Points:
 
     @property
     def places(self) -> NDArray[np.float64]:
-        """(k, 2) places where there are dots, to half a point, which is finer than they are: those at one place are drawn once."""
+        """(k, 2) positions of dots, rounded to half a point so that coinciding dots are drawn once."""
         return np.unique(np.rint(np.column_stack((self.x, self.y)) * 2), axis=0) / 2
 
 
@@ -175,7 +175,7 @@ Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image
 
 @dataclass(frozen=True)
 class Clip(Box):
-    """Shapes of which only what lies within a rectangle is drawn."""
+    """Shapes clipped to a rectangle."""
 
     shapes: tuple[Basic, ...]
 
@@ -203,10 +203,10 @@ class PaperFigure(NamedTuple):
 
 @dataclass(frozen=True)
 class Axis:
-    """The range of an axis and its title; whether its values are whole, shares, or grow from zero both ways; how they are spaced.
+    """Range and title of an axis, with the kind of its values and their spacing.
 
-    An axis of square roots begins at 0; values below the range of a logarithmic axis lie at its lower end. `short_titles`: for axes that
-    are too short for the title, the longest first.
+    An axis of square roots begins at 0; on a logarithmic axis, values below the range are drawn at its lower end. `short_titles`, longest
+    first, replace a title that does not fit.
     """
 
     low: float
@@ -219,7 +219,7 @@ class Axis:
     short_titles: tuple[str, ...] = ()
 
     def scaled(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Values on the scale of the axis, on which it is linear; of their shape."""
+        """Return values on the linear scale of the axis, in their shape."""
         if self.scale == "logarithmic":
             return np.asarray(np.log10(np.maximum(values, self.low)))
         if self.scale == "square-root":
@@ -227,13 +227,13 @@ class Axis:
         return np.asarray(values, np.float64)
 
     def unscaled(self, places: ArrayLike) -> NDArray[np.float64]:
-        """The values of `scaled` places."""
+        """Return the values of `scaled` positions."""
         if self.scale == "logarithmic":
             return np.asarray(10.0 ** np.asarray(places))
         return np.square(places) if self.scale == "square-root" else np.asarray(places, np.float64)
 
     def shares(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Where values lie between the ends of the axis: 0 at `low`, 1 at `high`; of the shape of `values`."""
+        """Return the relative position of values between `low` (0) and `high` (1), in their shape."""
         low, high = self.scaled([self.low, self.high]).tolist()
         return np.asarray((self.scaled(values) - low) / (high - low))
 
@@ -258,24 +258,24 @@ class Axis:
         return [f"{tick:,.{decimals}f}" if abs(tick) < _LONGEST_NUMBER else f"{tick:.6g}" for tick in shown]
 
     def fitting_title(self, width: Callable[[str], float], length: float) -> str:
-        """The longest title that an axis of a length has space for, the shortest where there is none. `width`: of a text."""
+        """Return the longest title that fits a length, otherwise the shortest."""
         titles = (self.title, *self.short_titles)
         return next((title for title in titles if width(title) <= length), titles[-1])
 
 
 def text_width(text: str, font_size: float) -> float:
-    """The approximate width of a text."""
+    """Return the approximate width of a text."""
     return len(text) * _CHARACTER * font_size
 
 
 def shortened(text: str, width: float, font_size: float) -> str:
-    """As much of a text as about fits into a width, with an ellipsis where some is left out."""
+    """Shorten a text to about a width, with an ellipsis if needed."""
     most = max(1, int(width / (font_size * _CHARACTER)))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def in_lines(text: str, width: float, font_size: float) -> list[str]:
-    """A text in lines of which each about fits into a width; a longer word has a line of its own."""
+    """Wrap a text to about a width; a longer word has its own line."""
     return textwrap.wrap(text, max(1, int(width / (font_size * _CHARACTER))), break_long_words=False, break_on_hyphens=False)
 
 
@@ -303,7 +303,7 @@ def draw_x_axis(
     has_numbers: bool = True,
     number: Callable[[float], str] | None = None,
 ) -> list[Shape]:
-    """An axis with ticks, numbers and title between two ends at a height; `number`: writes the numbers, None as the axis does."""
+    """Draw a horizontal axis with ticks, numbers and title; `number` formats the numbers."""
     left, right = ends
     shapes: list[Shape] = [Stroke(left, bottom, right, bottom)]
     ticks = x.ticks(max(2, int((right - left) / (font_size * 6))))
@@ -319,7 +319,7 @@ def draw_x_axis(
 
 
 def svg(drawing: Drawing) -> bytes:
-    """A drawing as Scalable Vector Graphics, its texts as text."""
+    """Return a drawing as Scalable Vector Graphics with real text."""
     size = f'width="{drawing.width:g}pt" height="{drawing.height:g}pt" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
     font = f'font-family="Arial, Helvetica, sans-serif" font-size="{drawing.font_size:g}"'
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}>', f"<title>{_written(drawing.title)}</title>"]
@@ -329,7 +329,7 @@ def svg(drawing: Drawing) -> bytes:
 
 
 def _svg_of(shape: Shape, font_size: float, name: str) -> str:
-    """A shape as an element; `name`: of this shape in the document."""
+    """Return a shape as an SVG element with the given name."""
     match shape:
         case Stroke(x1, y1, x2, y2, ink, width, is_dashed):
             line = f'x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"'
@@ -393,11 +393,11 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def colour_of(ink: Ink) -> str:
-    """A colour on a white page, as ``#rrggbb``."""
+    """Return a colour on a white page as ``#rrggbb``."""
     red, green, blue = rgb_of(ink)
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 def _written(text: str) -> str:
-    """A text for XML, which holds no control characters."""
+    """Escape a text for XML without control characters."""
     return escape("".join(character if character.isprintable() else " " for character in text))

@@ -1,4 +1,4 @@
-"""What a search will take, in words: a line, what is below it, and all that is known."""
+"""Text of a search estimate: a summary, details, and the full account."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EstimateText:
 
 
 def estimate_text(found: Estimate) -> EstimateText:
-    """An estimate in words."""
+    """Return an estimate as text."""
     details = [
         "steps: " + ", ".join(f"{step} {seconds_text(seconds)}" for step, seconds in found.steps.items() if seconds >= 0.0005),
         "shares: " + ", ".join(f"{part} {100 * share:.1f} %" for part, share in found.shares().items()),
@@ -40,13 +40,13 @@ def estimate_text(found: Estimate) -> EstimateText:
 
 
 def memory_text(found: Estimate) -> str:
-    """As ``1.20 GB on the host, 0.40 GB on each card``."""
+    """Format memory as ``1.20 GB on the host, 0.40 GB on each card``."""
     card = f", {found.card_bytes / 1e9:.2f} GB on each card" if found.card_bytes else ""
     return f"{found.memory_bytes / 1e9:.2f} GB on the host{card}"
 
 
 def sureness_text(found: Estimate) -> str:
-    """How sure an estimate is, and by what."""
+    """Describe the uncertainty of an estimate and its basis."""
     if not found.n_runs:
         calibrated = "" if found.is_measured else ", and the device is not calibrated"
         return f"rough: no run like it here yet (the first compiles, if need be: up to a minute more){calibrated}"
@@ -55,7 +55,7 @@ def sureness_text(found: Estimate) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """As ``320 ms``, ``12.4 s``, ``7.5 min`` or ``3 h``."""
+    """Format seconds as ``320 ms``, ``12.4 s``, ``7.5 min`` or ``3 h``."""
     if seconds < 0.95:
         return f"{1000 * seconds:.3g} ms"
     if seconds < 120:
@@ -64,5 +64,5 @@ def seconds_text(seconds: float) -> str:
 
 
 def count_text(value: float) -> str:
-    """A number of what is counted."""
+    """Format a count."""
     return f"{value:,.0f}" if value < 1e7 else f"{value:.2e}"

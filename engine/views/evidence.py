@@ -1,7 +1,7 @@
-"""Data of the view of evidence on structures: a protein with its peptides and sites, its near chains, and what stands where.
+"""Data of the evidence view: a protein with peptides, sites and similar chains, and their correspondence.
 
-A residue of the protein is known by its place, from 0. All that is chosen somewhere becomes such places, and from these the peptides, the
-columns of the alignment and the residues of the chain that belong to it.
+Residues of the protein are indexed from 0. Every selection becomes such positions, which select peptides, columns of the alignment and
+residues of the chain.
 """
 
 from __future__ import annotations
@@ -59,14 +59,26 @@ _NEAREST_ATOMS = 3  # pairs that say how a chain lies on another
 
 @dataclass(frozen=True, eq=False)
 class NearFold:
-    """A chain that is near a protein, as the run's tables tell it.
+    """A chain similar to a protein, from the run's tables.
 
     Attributes
     ----------
-    row : of the table of chains. values : of that row.
-    position : (k,) residues of the protein, from 0, ascending, and `chain_residue` (k,) those of the chain that are aligned with them.
-    letters : (k,) of the chain. labels : (k,) authors' numbers. exposure : (k,) 0 to 1, NaN where it is not known.
-    unseen : (u,) residues of the protein that the chain's sequence has and nobody saw.
+    row
+        Row of the table of chains.
+    values
+        Values of that row.
+    position
+        (k,) residues of the protein, from 0, ascending.
+    chain_residue
+        (k,) aligned residues of the chain.
+    letters
+        (k,) residues of the chain.
+    labels
+        (k,) author residue numbers.
+    exposure
+        (k,) 0 to 1, NaN if unknown.
+    unseen
+        (u,) residues of the protein in the chain's sequence without coordinates.
     """
 
     row: int
@@ -91,11 +103,24 @@ class ProteinEvidence:
 
     Attributes
     ----------
-    row : of the table of proteins. accession : its name. coverage : its peptides at their places; their rows are those of the table of
-        peptides at their places. n_psms : (r,) spectra that cover each residue. is_modified : (r,).
-    conservation : (r,) among homologues, 0 to 1, NaN where it is not known.
-    quantities : of peptides of the same identification, None where the project has none.
-    sites : row of the table of sites, by residue from 0; the first where there are several. folds : near chains, the nearest first.
+    row
+        Row of the table of proteins.
+    accession
+        Name of the protein.
+    coverage
+        Its peptides at their positions; their rows are those of the table of peptide positions.
+    n_psms
+        (r,) spectra that cover each residue.
+    is_modified
+        (r,) bool.
+    conservation
+        (r,) conservation among homologues, 0 to 1, NaN if unknown.
+    quantities
+        Peptide quantities of the same identification, or None.
+    sites
+        First row of the table of sites by residue, from 0.
+    folds
+        Similar chains, nearest first.
     """
 
     row: ProteinRow
@@ -110,34 +135,35 @@ class ProteinEvidence:
 
     @cached_property
     def quantity(self) -> NDArray[np.float64] | None:
-        """(r,) of the peptides over each residue, NaN where there is none; None where nothing is quantified."""
+        """(r,) mean quantity of the peptides over each residue, NaN if none; None without quantities."""
         return None if self.quantities is None else self.quantities.of_residues(self.coverage)
 
     def __len__(self) -> int:
         return len(self.coverage.sequence)
 
     def name_of(self, place: int) -> str:
-        """A residue as ``K45``."""
+        """Return a residue as ``K45``."""
         return f"{self.coverage.sequence[place]}{place + 1}"
 
     def first_over(self, place: int) -> PlacedPeptide | None:
-        """Of the peptides over a residue the first of the table; None where none covers it."""
+        """Return the first peptide of the table that covers a residue, or None."""
         start, end, row = self._spans
         over = np.flatnonzero((start <= place) & (place < end))
         return self.coverage.peptides[int(over[np.argmin(row[over])])] if len(over) else None
 
     @cached_property
     def _spans(self) -> NDArray[np.int64]:
-        """(3, p) first residue, the one behind the last, and row of each peptide."""
+        """(3, p) first residue, end (excluded) and row of each peptide."""
         return np.array([(one.start, one.end, one.row) for one in self.coverage.peptides], np.int64).reshape(-1, 3).T
 
 
 def protein_evidence(source: TableSource, protein: ProteinRow, quantities: PeptideQuantities | None = None) -> ProteinEvidence:
-    """All that a run knows of a protein, by its row of the table of proteins; with quantities of its peptides, where there are any.
+    """Return the evidence of a protein by its row of the table of proteins, with peptide quantities if available.
 
     Raises
     ------
-    InputError : there is none, or a table is damaged.
+    InputError
+        There is none, or a table is damaged.
     """
     found = source.query("SELECT accession, description, sequence FROM proteins WHERE file_row_number = ?", [protein]).to_pylist()
     if not found:
@@ -209,10 +235,16 @@ def _folds(source: TableSource, protein: ProteinRow, n: int) -> list[NearFold]:
 
 @dataclass(frozen=True, kw_only=True)
 class ChainPair(AlignedPair):
-    """A protein aligned with a near chain.
+    """A protein aligned with a similar chain.
 
-    `place`, `residue`: (columns,) of the protein and of the chain, from 0, -1 for a gap. `labels_of`: authors' numbers of all residues of
-    the chain. `unseen`: residues of the protein that the chain's sequence has and nobody saw.
+    Attributes
+    ----------
+    place, residue
+        (columns,) residues of protein and chain, from 0, -1 for a gap.
+    labels_of
+        Author numbers of all residues of the chain.
+    unseen
+        Residues of the protein in the chain's sequence without coordinates.
     """
 
     place: NDArray[np.int64]
@@ -230,20 +262,20 @@ class ChainPair(AlignedPair):
         return kinds
 
     def columns_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Columns in which residues of the protein stand."""
+        """Return the columns with residues of the protein."""
         is_there = self.place >= 0
         is_there[is_there] = places[self.place[is_there]]
         return np.flatnonzero(is_there)
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Of the protein counted from 1, of the chain as its authors number it."""
+        """Return residue labels: protein positions from 1, author numbers of the chain."""
         (query, _), rows = super().labels(first, last), self.residue[first:last]
         known = [self.author.get(row, "?") for row in rows[rows >= 0].tolist()]
         return query, (known[0], known[-1]) if known else ("", "")
 
     @cached_property
     def widest_label(self) -> int:
-        """Letters of the longest label."""
+        """Length of the longest label in characters."""
         return max(len(str(self.query_start + len(self.query))), max(map(len, self.author.values()), default=1))
 
     def column_text(self, column: int) -> str:
@@ -259,7 +291,15 @@ class ChainPair(AlignedPair):
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A near chain that is shown: its alignment, and the chain as its file has it, None where that is gone; `note` says why."""
+    """A shown chain with its alignment.
+
+    Attributes
+    ----------
+    found
+        The chain from its file, or None if the file is missing.
+    note
+        Reason if it is missing.
+    """
 
     near: NearFold
     pair: ChainPair
@@ -267,7 +307,7 @@ class Fold:
     note: str = ""
 
     def rows_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Residues of the chain that stand under residues of the protein."""
+        """Return the residues of the chain aligned with residues of the protein."""
         rows: NDArray[np.int64] = self.near.chain_residue[places[self.near.position]]
         return rows
 
@@ -278,7 +318,7 @@ def quantities_of_evidence(run: FinishedRun) -> QuantitiesBeside:
 
 
 def fold_of(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> Fold:
-    """A near chain beside its protein. Where its file is gone, the alignment is what the tables tell."""
+    """Return a similar chain aligned with its protein; without its file the alignment comes from the tables."""
     try:
         found = _found(run, near)
     except InputError as error:
@@ -287,8 +327,7 @@ def fold_of(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> Fold:
 
 
 def folds_beside(run: FinishedRun, protein: ProteinEvidence, shown: Fold) -> tuple[list[Trace], list[str]]:
-    """The other near chains of the protein moved onto the one that is shown, by residues of the protein that stand on both; and why some
-    are left out."""
+    """Superpose the protein's other similar chains on the shown one by shared residues; return them with reasons for omissions."""
     traces, told = [], []
     if shown.trace is None:
         return [], [shown.note]
@@ -328,11 +367,12 @@ def _at_places(n: int, places: NDArray[np.int64], values: NDArray[Any] | bool, n
 
 
 def _found(run: FinishedRun, near: NearFold) -> FoundChain:
-    """The chain as the run saw it.
+    """Return the chain as the run read it.
 
     Raises
     ------
-    InputError : its file is gone or another one, and no database holds it.
+    InputError
+        Its file is gone or another one, and no database holds it.
     """
     name = near.values["chain"]
     wanted = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
@@ -364,7 +404,7 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
 
 
 def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) -> ChainPair:
-    """Columns of an alignment from its pairs: what stands between two of them stands against none."""
+    """Build the columns of an alignment from its pairs; residues between pairs align with gaps."""
     sequence, letters = protein.coverage.sequence, found.chains.sequence(ChainRow(0)) if found else ""
     known = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
     columns: list[tuple[int, int]] = []
@@ -413,7 +453,7 @@ def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) ->
 
 
 def _certainty(values: Mapping[str, Any]) -> str:
-    """What an alignment with a chain rests on."""
+    """Describe the basis of an alignment with a chain."""
     if values["tm_score"] is not None:
         return f"found by the fold of {values['through']}, TM-score {values['tm_score']:.3f}; aligned by superposition"
     known = [f"E-value {values['e_value']:.2g}"] if values["e_value"] is not None else []
@@ -455,8 +495,7 @@ def of_proteins(text: str) -> list[Condition]:
 
 
 def place_of_peptide(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:
-    """The first protein that a peptide (ProForma) lies in, and its row of the table of peptides at their places; where this peptidoform
-    lies in none, another of the same residues."""
+    """Return the first protein with a ProForma peptide and its row of peptide positions; otherwise another form of its residues."""
     try:
         sequence = parse(peptide).sequence
     except ParameterError:

@@ -27,7 +27,7 @@ _LETTERS = 8.0
 
 
 def draw_protein(protein: ProteinEvidence) -> Drawing:
-    """Coverage of a protein along its residues, with the stretches of near chains that stand under them."""
+    """Draw the coverage of a protein with the aligned ranges of similar chains."""
     n = max(len(protein), 1)
     scale = (_WIDTH - _LEFT - _RIGHT) / n
     shapes: list[Shape] = []
@@ -70,8 +70,10 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
 
 
 def draw_fold(protein: ProteinEvidence, fold: Fold) -> Drawing | None:
-    """The Cα of a near chain, joined, seen from where it is widest: what peptides cover, what was never seen, where no residue of the
-    protein stands; modified residues as dots. None where its file cannot be read or has too few places."""
+    """Draw the Cα trace of a similar chain from its widest side; None if its file is unreadable or too short.
+
+    Residues are coloured by peptide coverage, missing coordinates and alignment; modified residues are dots.
+    """
     trace = fold.trace
     if trace is None or trace.evidence is None:
         return None
@@ -116,7 +118,7 @@ def draw_fold(protein: ProteinEvidence, fold: Fold) -> Drawing | None:
 
 
 def _names_beside(dots: NDArray[np.float64], names: Sequence[str], height: float) -> list[Label]:
-    """Names beside their dots where no other name and no other dot stands; one that has no such place is left to its tip."""
+    """Return names next to their dots where they overlap no other name or dot; others appear only in tooltips."""
     taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in dots.tolist()]
     labels: list[Label] = []
     for (x, y), name in zip(dots[:_MAXIMUM_NAMES].tolist(), names, strict=False):

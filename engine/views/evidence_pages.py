@@ -1,5 +1,7 @@
-"""Pages of an evidence run: of each protein one as HTML and one as PDF, with coverage, fold, near chains, sites, what was missed and
-contacts; and one that lists them."""
+"""Pages of an evidence run: one HTML and one PDF page per protein, and an index.
+
+Pages show coverage, structure, similar chains, sites, uncovered residues and contacts.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["MAXIMUM_PAGES", "write_pages"]
 
 MAXIMUM_PAGES = 1000
-"""Of proteins, those that come first; the tables have all."""
+"""Maximum number of proteins with pages; the tables have all."""
 _MAXIMUM_ROWS, _MAXIMUM_PRINTED = 300, 60
 _SHOWN = (CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
 _ROW_LETTERS, _GROUP = 60, 10
@@ -54,7 +56,7 @@ class _Section:
 
 @dataclass(frozen=True)
 class _Page:
-    """What the page of a protein tells, before it is HTML or PDF."""
+    """Content of a protein's page, before it is HTML or PDF."""
 
     protein: ProteinEvidence
     told: list[str]
@@ -69,12 +71,14 @@ class _Page:
 
 
 def write_pages(project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
-    """Write two pages for each protein of a finished run, HTML and PDF, and ``index.html``, into a folder that is made where it is
-    missing; their paths.
+    """Write an HTML and a PDF page for each protein of a finished run, and ``index.html``, into a folder; return the paths.
 
     Raises
     ------
-    InputError, StorageError : the run's tables are missing or damaged, or the disk refused. Cancelled : the user asked to stop.
+    InputError, StorageError
+        The run's tables are missing or damaged, or the disk refused.
+    Cancelled
+        The user cancelled.
     """
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -183,7 +187,7 @@ def _sequence_rows(n: int) -> list[tuple[int, int]]:
 
 
 def _grouped(text: str, kinds: Sequence[int]) -> tuple[str, list[int]]:
-    """Letters with a space behind each group."""
+    """Return the residues with a space after each group."""
     places = [k for first in range(0, len(text), _GROUP) for k in (*([-1] if first else []), *range(first, min(first + _GROUP, len(text))))]
     return "".join(" " if k < 0 else text[k] for k in places), [0 if k < 0 else kinds[k] for k in places]
 

@@ -1,4 +1,4 @@
-"""Data of the view of explained spectra: which of them, how many there are, and the map of the run."""
+"""Data of the view of explained spectra: rows, counts and the LC-MS map."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NO_PEAKS = "There are no stored peaks of the run {}, whose spectra are explaine
 
 @dataclass(frozen=True)
 class ExplanationFilter:
-    """Which explained spectra to see; None bounds nothing. `kind`: ``same`` (mass as the peptide) or ``modified``."""
+    """Filter of explained spectra; None is unbounded. `kind`: ``same`` (mass as the peptide) or ``modified``."""
 
     text: str = ""
     q_value: float | None = None
@@ -50,14 +50,15 @@ class ExplanationFilter:
 
 
 def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
-    """The conditions that a filter puts on explained spectra."""
+    """Return a filter's conditions on explained spectra."""
     bounds = given(("q_value", "<=", chosen.q_value), ("kind", "=", chosen.kind))
     return [*bounds, *contains_in(("peptide", "spectrum_id", "nearest_spectrum"), chosen.text)]
 
 
 def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
-    """How many spectra are ``explained`` at a false discovery rate, of these the ``modified`` ones, and their ``peptides``; how many are
-    explained ``at_5_percent``; with a map ``spectra``, all of the run, and the ``identified`` ones. `source`: any table of the run.
+    """Count explained spectra at a false discovery rate, and with a map all and identified ones.
+
+    Keys: ``explained``, ``modified``, ``peptides``, ``at_5_percent``, ``spectra`` and ``identified``. `source` is any table of the run.
     """
     accepted = source.query(
         "SELECT count(*) FILTER (q_value <= $1) AS explained, count(*) FILTER (q_value <= $1 AND kind = 'modified') AS modified, "
@@ -71,8 +72,9 @@ def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
 
 
 def status_of_spectrum(source: TableSource, spectrum: SpectrumRow) -> dict[str, Any]:
-    """``status`` (one of `proteoscope.engine.views.run_map`) and ``peptide`` of a spectrum; unexplained where the map has it not. `source`:
-    any table of the run.
+    """Return ``status`` (of `proteoscope.engine.views.run_map`) and ``peptide`` of a spectrum; unexplained if not in the map.
+
+    `source` is any table of the run.
     """
     found = source.query("SELECT status, peptide FROM map WHERE spectrum = ?", [spectrum]).to_pylist()
     row: dict[str, Any] = found[0] if found else {"status": UNEXPLAINED, "peptide": None}
@@ -80,11 +82,12 @@ def status_of_spectrum(source: TableSource, spectrum: SpectrumRow) -> dict[str, 
 
 
 def source_run(run: FinishedRun) -> str:
-    """The id of the identification that an explanation began with, as its record tells.
+    """Return the id of the identification that an explanation is based on, from its record.
 
     Raises
     ------
-    InputError : it does not.
+    InputError
+        It does not.
     """
     path = run.project.table("run", run.run.id)
     source = run.project.record(run.run.id).get("source_run")
@@ -102,16 +105,17 @@ class SourceSpectra:
     ions: IonSettings | None
 
     def annotated(self, peptide: str | None, charge: int | None, peaks: Peaks) -> AnnotatedSpectrum | None:
-        """The ions of a peptide in a spectrum; None where it cannot be read, or has no masses."""
+        """Annotate a spectrum with a peptide's ions; None if it cannot be parsed or has no mass."""
         return annotate_text(peptide, charge, peaks, self.ions)
 
 
 def source_spectra(run: FinishedRun) -> SourceSpectra:
-    """The spectra of the identification that an explanation began with.
+    """Return the spectra of the identification that an explanation is based on.
 
     Raises
     ------
-    InputError : the run's record does not name it, or the parameters recorded of it are damaged.
+    InputError
+        The run's record does not name it, or the parameters recorded of it are damaged.
     """
     source = source_run(run)
     record = next((one for one in run.project.runs() if one.id == source), None)
@@ -123,18 +127,19 @@ def source_spectra(run: FinishedRun) -> SourceSpectra:
 
 @dataclass(frozen=True)
 class ComparedExplanation:
-    """An explained spectrum beside the identified one that it resembles. `details`: the columns of `EXPLANATION_DETAILS`."""
+    """An explained spectrum with the identified one that it resembles; `details` are the columns of `EXPLANATION_DETAILS`."""
 
     details: Mapping[str, Any]
     spectra: MirroredSpectra
 
 
 def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> ComparedExplanation:
-    """The spectrum at a place of the table of explained spectra, mirrored with the identified one that it resembles most.
+    """Mirror the spectrum in a row of the explained spectra with the most similar identified one.
 
     Raises
     ------
-    ProteoscopeError : the peaks are not there, or damaged.
+    ProteoscopeError
+        The peaks are not there, or damaged.
     """
     found = source.row(row, EXPLANATION_DETAILS)
     of_source = source_spectra(run)
@@ -147,11 +152,12 @@ def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> Com
 
 
 def spectrum_alone(source: TableSource, spectrum: SpectrumRow, run: FinishedRun) -> MirroredSpectra:
-    """A spectrum of the map by itself, with the ions of its peptide where it is identified. `source`: any table of the run.
+    """Return a single spectrum of the map, annotated if identified. `source` is any table of the run.
 
     Raises
     ------
-    ProteoscopeError : the peaks are not there, or damaged.
+    ProteoscopeError
+        The peaks are not there, or damaged.
     """
     row, of_source = status_of_spectrum(source, spectrum), source_spectra(run)
     peaks = of_source.peaks.peaks(spectrum)

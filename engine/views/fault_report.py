@@ -1,4 +1,4 @@
-"""What a report of a fault needs: versions, devices, the last lines of the log; no names of folders and people unless they are wanted."""
+"""Text of a bug report: versions, devices and the end of the log; paths and user names only on request."""
 
 from __future__ import annotations
 
@@ -27,12 +27,18 @@ def program_facts() -> str:
 
 
 def fault_report(what: str, devices: Iterable[str], log: str, *, with_paths: bool) -> str:
-    """The report as text.
+    """Return the report as text.
 
     Parameters
     ----------
-    what : that happened, in the user's words or as a traceback. devices : a line each. log : its last 200 lines are taken.
-    with_paths : leave names of folders, of the user and of the machine as they are.
+    what
+        Description by the user, or a traceback.
+    devices
+        One line each.
+    log
+        Only the last 200 lines are used.
+    with_paths
+        Keep names of folders, user and machine.
     """
     lines = log.splitlines()[-_MAXIMUM_LINES:]
     parts = (

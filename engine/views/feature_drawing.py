@@ -34,7 +34,10 @@ class Key:
 
     Attributes
     ----------
-    places : the region of each group. bottom : where the key ends; `top` without groups.
+    places
+        The region of each group.
+    bottom
+        Where the key ends; `top` without groups.
     """
 
     def __init__(self, groups: Iterable[str], measure: TextMeasure, left: float, top: float, right: float) -> None:
@@ -61,12 +64,12 @@ class Key:
         return shapes
 
     def group_at(self, x: float, y: float) -> str | None:
-        """The group whose name is at a place."""
+        """Return the group whose name is at a position."""
         return next((group for group, place in self.places.items() if place.holds(x, y)), None)
 
 
 def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float]) -> list[Shape]:
-    """The span of a feature, which is the target of its bars; `ends`: of a bond, widths at its first and last residue, 0 for none."""
+    """Draw the range of a feature; `ends` are the widths of a bond at its first and last residue, 0 for none."""
     ink = _INKS[feature.group]
     if feature.group != "disulfide bond" or feature.end - feature.start == 1:
         # What a peptide carries has a frame.
@@ -81,13 +84,13 @@ def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float
 
 
 def key_tip(group: str, shown: Collection[str]) -> str:
-    """What a click on a group of the key does."""
+    """Return the effect of a click on a group of the key."""
     if group == QUANTITY:
         return f"Click to colour peptides {'in one colour' if group in shown else 'by their quantity'}"
     return f"Click to {'hide' if group in shown else 'show'} features of this group"
 
 
 def feature_lines(features: Sequence[ProteinFeature]) -> list[str]:
-    """A line for each feature, the first of many."""
+    """Return a line for each feature, for the first of many."""
     lines = [feature.told for feature in features[:_MAXIMUM_LINES]]
     return [*lines, f"and {len(features) - _MAXIMUM_LINES} more"] if len(features) > _MAXIMUM_LINES else lines

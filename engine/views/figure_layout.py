@@ -53,13 +53,13 @@ _FONT_SIZE = 8.0
 _GAP = 12.0
 """Points between panels."""
 _NAME_WIDTH = 1.25
-"""Of a name, in widths of other texts: most characters of names are wide ones, as capitals and digits, and they may cover nothing."""
+"""Width of a name relative to other text, since names consist mostly of wide characters and must not overlap."""
 _NEAR = 7.0
-"""From a mark within which a click is meant for it."""
+"""Distance from a mark within which a click selects it."""
 _COLUMNS_PER_POINT = 2.0
-"""Of marks that are made for a view."""
+"""Columns per point of marks made for a view."""
 _PIXELS_PER_POINT = 4.0
-"""Of pictures within a figure: 288 dpi."""
+"""Resolution of images within a figure: 288 dpi."""
 
 Range = tuple[float, float]
 Rectangle = tuple[float, float, float, float]
@@ -79,8 +79,10 @@ def lay_out(
 
     Parameters
     ----------
-    size : width and height, points; None for the figure's own.
-    x_range, y_ranges : what part is drawn, of all panels and of each; None for what is in sight at first.
+    size
+        Width and height, points; None for the figure's own.
+    x_range, y_ranges
+        What part is drawn, of all panels and of each; None for what is in sight at first.
     """
     x_range = figure.x_range if x_range is None else x_range
     width, height = figure.size if size is None else size
@@ -111,7 +113,7 @@ def lay_out(
 
 
 def panel_of_view(panel: Panel, x_range: Range | None, y_range: Range | None, n_columns: int) -> Panel:
-    """A panel as it is where ranges of its axes are in sight, None for all of them. `n_columns`: pixels across."""
+    """Return a panel restricted to visible ranges, None for the whole; `n_columns` is the width in pixels."""
     low, high = (panel.x.low, panel.x.high) if x_range is None else x_range
     if panel.of_view is not None:
         made = panel.of_view(low, high, max(2, n_columns))
@@ -187,7 +189,7 @@ class PanelPlace:
         return self.bottom - self.panel.y.shares(values) * (self.bottom - self.top)
 
     def values(self, across: float, down: float) -> tuple[float, float]:
-        """The values of both axes at a place."""
+        """Return the values of both axes at a position."""
         x, y = self.panel.x, self.panel.y
         (x_low, x_high), (low, high) = x.scaled([x.low, x.high]).tolist(), y.scaled([y.low, y.high]).tolist()
         share = (self.bottom - down) / (self.bottom - self.top)
@@ -195,7 +197,7 @@ class PanelPlace:
         return float(x.unscaled(at)), float(y.unscaled(low + share * (high - low)))
 
     def picked(self, across: float, down: float) -> Picked | None:
-        """What is at a place."""
+        """Return the mark at a position."""
         if self.panel.pick is not None:
             (x, y), (right, above) = self.values(across, down), self.values(across + 1, down - 1)
             return self.panel.pick(x, y, right - x, above - y)
@@ -209,7 +211,7 @@ class PanelPlace:
         return None
 
     def target_place(self, target: object) -> tuple[float, float] | None:
-        """The values of both axes where the mark of a target is."""
+        """Return the values of both axes at the mark of a target."""
         for mark in reversed(self.panel.marks):
             if isinstance(mark, Pickable) and isinstance(target, int):
                 for at in np.flatnonzero(mark.targets == target)[:1].tolist():
@@ -229,7 +231,7 @@ class PanelPlace:
         return np.hypot(*(np.maximum(0.0, one) for one in apart))
 
     def shapes(self, mark: Mark) -> list[Basic]:
-        """A mark as shapes."""
+        """Convert a mark to shapes."""
         match mark:
             case Spikes(x, y, ink, width, foot):
                 seen = self._seen(x, x)
@@ -267,7 +269,7 @@ class PanelPlace:
                 return [Label(across, down, mark.text, mark.anchor, mark.ink)]
 
     def _seen(self, low: Values, high: Values) -> NDArray[np.bool_]:
-        """Which of the marks between two values of the lower axis are in the panel."""
+        """Return the marks between two values of the x axis that are visible."""
         return (high >= self.panel.x.low) & (low <= self.panel.x.high)
 
     def _bars(self, bars: Bars) -> list[Basic]:
@@ -302,7 +304,7 @@ class PanelPlace:
         return [mark for mark in self.panel.marks if isinstance(mark, Corner) and mark.is_low == is_low]
 
     def _names(self, names: Names) -> list[Basic]:
-        """Names that found a place, each with a line to its own where it is not directly at it."""
+        """Draw the names that fit, with a line to displaced ones."""
         side = -1 if names.is_below else 1
         seen = np.flatnonzero(self._seen(names.x, names.x))
         tips = [

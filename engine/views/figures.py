@@ -42,11 +42,14 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Pickable:
-    """(n,) marks, each of which a click may choose.
+    """(n,) marks that can be selected by a click.
 
     Attributes
     ----------
-    targets : (n,) or empty, what a click on each chooses. tips : the text that the pointer shows at a mark, by its place; None for none.
+    targets
+        (n,) or empty, result of a click on each.
+    tips
+        Function from index to tooltip, or None.
     """
 
     targets: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -145,12 +148,18 @@ class Text:
 
 @dataclass(frozen=True)
 class Names:
-    """Names of (n,) places, drawn where they cover neither each other nor obstacles, the most important first.
+    """Names of (n,) positions, drawn without overlap, most important first.
 
     Attributes
     ----------
-    inks : of each name, or one for all. importance : (n,). obstacle_x, obstacle_y : (m,) tips of upright lines that no name may cover.
-    is_below : they hang from the places rather than stand on them.
+    inks
+        Ink of each name, or one for all.
+    importance
+        (n,) float64.
+    obstacle_x, obstacle_y
+        (m,) tips of vertical lines that no name may cover.
+    is_below
+        True if names are placed below their positions.
     """
 
     x: Values
@@ -183,7 +192,7 @@ class Render(Protocol):
 
 @dataclass(frozen=True)
 class Pixels:
-    """Points of which there are too many for marks of their own."""
+    """Points too many for individual marks, drawn as pixels."""
 
     render: Render
 
@@ -204,13 +213,19 @@ class Panel:
 
     Attributes
     ----------
-    share : of the figure's height that the panel takes, relative to the other panels.
-    smallest : least range that zooming shows of x and of y, None where an axis is not zoomed.
-    is_standing : y is zoomed by its upper end alone, as peaks are: the foot stays (of a mirrored axis the middle), and the wheel leaves it.
-    of_view : from two ends of x and the pixels between them to a panel with the marks for that part, of which there are more than pixels,
-        the y axis that fits them, and what picks them; None where all parts have the same marks.
-    pick : from x, y and the width and height of a pixel to what is there; None: the nearest mark that has targets or tips.
-    title : above it.
+    share
+        Relative height of the panel in the figure.
+    smallest
+        Minimum range of x and of y when zoomed in; None if an axis is not zoomed.
+    is_standing
+        True if y is zoomed by its upper end only, as for peaks: the base (of a mirrored axis the middle) is fixed and the wheel ignores it.
+    of_view
+        Function from two ends of x and the pixels between them to a panel for that range, with fitting y axis and picking, for more marks
+        than pixels; None if the marks do not depend on the range.
+    pick
+        Function from x, y and the size of a pixel to the mark there; None selects the nearest mark with targets or tooltips.
+    title
+        Text above the panel.
     """
 
     x: Axis
@@ -226,7 +241,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A name beside the colour of its marks, a line or a box."""
+    """A name next to the colour of its marks, a line or a box."""
 
     name: str
     ink: Ink
@@ -239,7 +254,10 @@ class Strip:
 
     Attributes
     ----------
-    lines : height, in font sizes. draw : from left, top, width and font size to the shapes.
+    lines
+        Height, in font sizes.
+    draw
+        From left, top, width and font size to the shapes.
     """
 
     lines: float
@@ -248,14 +266,24 @@ class Strip:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels below each other over the same x axis, whose numbers and title are below the last one.
+    """Panels in rows over a shared x axis, which has numbers and title below the last one.
 
     Attributes
     ----------
-    name : of a file that holds it. title : what is drawn, for people who do not see it.
-    heading : lines of text above the panels, the first one bold. size : width and height on a page, points.
-    n_columns : of panels; where there are several, each panel has the numbers of x. strip : see `Strip`.
-    x_range : what is in sight of x at first and on paper, None for all.
+    name
+        File name for saving.
+    title
+        Description of the picture for accessibility.
+    heading
+        Lines of text above the panels, the first one bold.
+    size
+        Width and height on a page, points.
+    n_columns
+        Columns of panels; with several, each panel has its own x numbers.
+    strip
+        See `Strip`.
+    x_range
+        Initial range of x, also on paper; None for all.
     """
 
     name: str

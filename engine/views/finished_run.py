@@ -28,21 +28,31 @@ from proteoscope.engine.views.tables import ResultTables
 __all__ = ["FinishedRun", "open_finished_run", "open_run"]
 
 _MATCHES, _MAP = "psms", "map"
-"""The tables that tell which spectra are identified: those of the run itself, or of the run whose spectra it explains."""
+"""Tables with the identified spectra: the run's own or those of the run whose spectra it explains."""
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that is looked at.
+    """A finished run opened for viewing.
 
     Attributes
     ----------
-    project : that it is of. run : its record.
-    tables : those of the search, and what the run kept besides, save peaks.
-    parameters : by name, with the defaults for those that its record does not have.
-    inputs : kind and path of each file that it read. messages : what it said, warnings first.
-    passes : how it searched, of a search of spectra in proteins.
-    marks : stars and comments on rows as they were when it was opened, of the tables that take them.
+    project
+        Its project.
+    run
+        Its record.
+    tables
+        Tables of the search and other stored tables, without peaks.
+    parameters
+        Values by name, with defaults for those not recorded.
+    inputs
+        Kind and path of each input file.
+    messages
+        Logged messages, warnings first.
+    passes
+        Search passes of a spectrum search.
+    marks
+        Stars and comments on rows at opening time, by table.
     """
 
     project: Project
@@ -67,7 +77,8 @@ class FinishedRun:
 
         Raises
         ------
-        ParameterError : its search has none.
+        ParameterError
+            Its search has none.
         """
         if "fdr" not in self.parameters:
             raise ParameterError(f"run {self.run.id} has no false discovery rate: its search counts at none")
@@ -75,12 +86,12 @@ class FinishedRun:
 
     @property
     def ions(self) -> IonSettings | None:
-        """The ions that it looked for, of a search of spectra; None where its parameters do not tell."""
+        """Ions that a spectrum search looked for; None if its parameters lack them."""
         return ions_looked_for(self.parameters)
 
     @property
     def spectra_run(self) -> str:
-        """The run that keeps the spectra of which it tells: itself, or the one that it explains; empty where that is not told."""
+        """Run that stores the spectra: itself, or the one that it explains; empty if unknown."""
         if _MAP not in self.tables.paths:
             return self.run.id
         source = self.project.record(self.run.id).get("source_run")
@@ -94,11 +105,11 @@ class FinishedRun:
 
     @property
     def has_decoys(self) -> bool:
-        """Whether decoys stood among its matches, of which results of other engines may have none."""
+        """True if its matches include decoys; imported results may have none."""
         return self.project.record(self.run.id).get("has_decoys") is not False
 
     def peaks(self, table: str = "spectra", run_id: str = "") -> PeaksOfRun:
-        """The peaks in one of its tables of spectra, or of another run of the project. For one thread at a time."""
+        """Return the peaks of a table of spectra, of this or another run of the project; for one thread."""
         key = run_id or self.run.id, table
         if key not in self._peaks:
             # Of two threads that come here at once both get the first one's.
@@ -110,7 +121,8 @@ class FinishedRun:
 
         Raises
         ------
-        InputError : the run recorded no such file, or it is missing or has changed.
+        InputError
+            The run recorded no such file, or it is missing or has changed.
         """
         self._recorded.check(path)
 
@@ -119,11 +131,16 @@ class FinishedRun:
         return RecordedFiles(self.project.inputs(self.run.id))
 
     def mark(self, table: str, row: int, mark: RowMark) -> None:
-        """Put a star and a comment on a row of a table, in the project and in what sources of the table show from now on.
+        """Set the star and comment of a row, in the project and in all sources of the table from now on.
 
         Raises
         ------
-        InputError : there is no such row. ParameterError : the comment is too long. StorageError : the disk refused.
+        InputError
+            There is no such row.
+        ParameterError
+            The comment is too long.
+        StorageError
+            Writing failed.
         """
         self.project.set_row_mark(self.run.id, table, row, mark)
         self.tables.set_mark(table, row, mark)
@@ -136,12 +153,14 @@ class FinishedRun:
 
 
 def open_run(project: str | Path | Project, run_id: str | None = None) -> FinishedRun:
-    """Open a finished run of any search, the last one of the project where `run_id` is None; see `open_finished_run`.
+    """Open a finished run of any search, the project's last if `run_id` is None; see `open_finished_run`.
 
     Raises
     ------
-    InputError, StorageError : there is no such run, or its tables are missing or damaged.
-    ParameterError : the run is of a search that this version of the program has not.
+    InputError, StorageError
+        There is no such run, or its tables are missing or damaged.
+    ParameterError
+        The run is of a search that this version of the program has not.
     """
     opened = project if isinstance(project, Project) else Project.open(project)
     chosen = run_id or opened.latest()
@@ -153,11 +172,12 @@ def open_run(project: str | Path | Project, run_id: str | None = None) -> Finish
 
 
 def open_finished_run(project: Project, search: Search, run_id: str | None = None) -> FinishedRun:
-    """Open a finished run, the last one of its search where `run_id` is None. Checks the files' digests, hence takes its time.
+    """Open a finished run, the last of its search if `run_id` is None, after verifying the files' digests.
 
     Raises
     ------
-    InputError, StorageError : there is none, or its tables are missing or damaged.
+    InputError, StorageError
+        There is none, or its tables are missing or damaged.
     """
     chosen = run_id or project.latest(search.kind)
     # Asked for first: where there is no such run, this says so.
@@ -193,7 +213,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
 
 
 def _spectra(project: Project, run_id: str) -> dict[str, Path]:
-    """The table of the spectra of a run; none where that or its file is gone, which whoever asks for peaks is told."""
+    """Return the table of a run's spectra; empty if it or its file is missing, which is reported when peaks are requested."""
     try:
         return {SPECTRA.name: project.table(SPECTRA.name, run_id, verify=False)}
     except ProteoscopeError:

@@ -18,12 +18,20 @@ _MADE = {"quantify": (PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE)}
 
 @dataclass(frozen=True)
 class Term:
-    """A column of tables, or a setting of searches, that have one title and one meaning.
+    """A table column or search setting with one title and meaning.
 
     Attributes
     ----------
-    title : with its unit, as ``Mass (Da)``. names : in files and on the command line. meaning : a sentence or several.
-    places : where it stands, as ``PSMs of identification``. is_setting : whether it is a parameter that searches take.
+    title
+        With its unit, such as ``Mass (Da)``.
+    names
+        Names in files and on the command line.
+    meaning
+        One or more sentences.
+    places
+        Tables and searches that have it, such as ``PSMs of identification``.
+    is_setting
+        True for a search parameter.
     """
 
     title: str
@@ -34,8 +42,7 @@ class Term:
 
 
 def glossary(searches: Iterable[Search]) -> list[Term]:
-    """All columns that tables of these searches show, and all of their parameters, by their titles; what has the same title and the same
-    meaning is told once."""
+    """Return all table columns and parameters of searches by title; equal titles with equal meanings are merged."""
     found: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]] = {}
     for search in searches:
         for table in (*search.result_tables, *_MADE.get(search.kind, ())):

@@ -1,4 +1,4 @@
-"""What the colours of a row of numbers tell: how far each is from the row's median."""
+"""Distances of numbers from the median of their row, shown as colours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["relative"]
 
 
 def relative(values: Sequence[float | None]) -> NDArray[np.float64]:
-    """log2 quantities less their median, NaN where there is none: what the colours of a row tell.
+    """Return log2 quantities minus their median, NaN for missing.
 
     >>> relative([1.0, None, 3.0, 2.0]).tolist()
     [-1.0, nan, 1.0, 0.0]

@@ -21,7 +21,7 @@ __all__ = ["Histogram", "bin_counts", "bin_edges", "histogram_figure"]
 _BINS = 60
 _INKS: tuple[Ink, ...] = ("target", "decoy")
 _FOOT = 0.5
-"""Where a logarithmic axis begins: one thing counted is above it."""
+"""Lower end of a logarithmic axis; a single count lies above it."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,24 @@ class Histogram:
 
     Attributes
     ----------
-    edges : (n + 1,) float64.
-    series : name and (n,) counts of each.
-    mark : a value worth a line, and what it is; None: none.
-    summary : one sentence that says what is to be seen.
-    curve : name, places and heights of what is compared with the counts; None: nothing.
-    n_beyond, highest : how many values lie beyond the last bin, and the largest of them. n_missing : rows without a value.
-    is_whole : whether what is counted has whole numbers, as scores have that are sums of them.
-    chosen : the range that a filter lets through; None: there is none.
+    edges
+        (n + 1,) float64.
+    series
+        Name and (n,) counts of each series.
+    mark
+        Highlighted value with its label, or None.
+    summary
+        One sentence that describes the histogram.
+    curve
+        Name, positions and heights of a reference curve, or None.
+    n_beyond, highest
+        Number of values beyond the last bin, and their maximum.
+    n_missing
+        Rows without a value.
+    is_whole
+        True if values are integers or sums of integers.
+    chosen
+        Range selected by a filter, or None.
     """
 
     title: str
@@ -56,12 +66,12 @@ class Histogram:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was counted."""
+        """True if nothing was counted."""
         return not any(counts.any() for _, counts in self.series)
 
 
 def bin_edges(source: TableSource, column: str, conditions: Sequence[Condition]) -> NDArray[np.float64]:
-    """Edges (61,) of equal bins that hold a column's values in the rows that satisfy all conditions; (2,) where there are none.
+    """Return (61,) edges of equal bins over a column's values in rows that satisfy all conditions; (2,) without values.
 
     The conditions must leave out what is not finite.
     """
@@ -77,11 +87,16 @@ def bin_edges(source: TableSource, column: str, conditions: Sequence[Condition])
 
 
 def bin_counts(source: TableSource, column: str, conditions: Sequence[Condition], edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How many values of a column lie in each of n equal bins, (n,), in the rows that satisfy all conditions.
+    """Count the values of a column in each of n equal bins, in rows that satisfy all conditions.
 
     Parameters
     ----------
-    edges : (n + 1,), which hold all values. The largest value lies on the last edge and belongs to the last bin.
+    edges
+        (n + 1,) edges that enclose all values; the maximum belongs to the last bin.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
     """
     where, parameters = where_clause(conditions)
     n, low, width = len(edges) - 1, float(edges[0]), float(edges[-1] - edges[0])
@@ -96,12 +111,16 @@ def bin_counts(source: TableSource, column: str, conditions: Sequence[Condition]
 
 
 def histogram_figure(histogram: Histogram, *, is_log: bool = False, note: str = "", has_targets: bool = False) -> Figure:
-    """Counts as steps, the first series in front.
+    """Draw counts as steps, the first series in front.
 
     Parameters
     ----------
-    is_log : whether the axis of the counts is one of powers of ten. note : what is written where the bins end.
-    has_targets : whether a click chooses the two edges of a bin.
+    is_log
+        True for a logarithmic axis of counts.
+    note
+        Text at the end of the bins.
+    has_targets
+        True if a click selects the edges of a bin.
     """
     edges = histogram.edges
     highest = max((int(counts.max(initial=0)) for _, counts in histogram.series), default=0) or 1
@@ -144,7 +163,7 @@ def histogram_figure(histogram: Histogram, *, is_log: bool = False, note: str = 
 
 
 def _tip(histogram: Histogram, i: int) -> str:
-    """What a bin counts."""
+    """Return the tooltip of a bin."""
     counted = ", ".join(f"{name}: {counts[i]:,}" for name, counts in histogram.series)
     low, high = float(histogram.edges[i]), float(histogram.edges[i + 1])
     if histogram.curve is not None:

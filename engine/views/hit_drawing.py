@@ -40,12 +40,17 @@ class HitSheet(Sheet):
 
     Parameters
     ----------
-    n_bars : hits that are drawn, the best ones. groups : of features that are shown.
-    names : of the hits, drawn before their bars, below that of the query; empty where a table next to the figure has them.
+    n_bars
+        Hits that are drawn, the best ones.
+    groups
+        Of features that are shown.
+    names
+        Of the hits, drawn before their bars, below that of the query; empty where a table next to the figure has them.
 
     Attributes
     ----------
-    chosen : row of the table of hits that is marked, or None.
+    chosen
+        Row of the table of hits that is marked, or None.
     """
 
     def __init__(
@@ -77,12 +82,12 @@ class HitSheet(Sheet):
         self.size = width, self.top + n_bars * self.step + (2.2 if self.is_cut else 0.6) * line
 
     def box(self, place: int) -> Region:
-        """The bar at a place of the list."""
+        """Return the bar at a position of the list."""
         bar = self.hits.bars[place]
         return self._between(bar.start, bar.end + 1, self.top + place * self.step, self.bar)
 
     def place_at(self, y: float) -> int | None:
-        """The place of the bar at a height."""
+        """Return the list position of the bar at a height."""
         place = int((y - self.top) // self.step)
         return place if 0 <= place < self.n_bars else None
 
@@ -106,7 +111,7 @@ class HitSheet(Sheet):
         return shapes
 
     def _features(self) -> list[Shape]:
-        """The key of the groups, and the features of the query."""
+        """Draw the key of groups and the features of the query."""
         shapes = self.key.shapes(self.groups)
         for lane, feature in self.features:
             span = self._between(feature.start + 1, feature.end + 1, self.first_lane + lane * _LANE, _LANE - 2)
@@ -114,7 +119,7 @@ class HitSheet(Sheet):
         return shapes
 
     def _x(self, residue: float) -> float:
-        """The left end of a residue, from 1."""
+        """Return the left end of a residue, from 1."""
         return self.left + (residue - 1) / max(self.hits.query_length, 1) * (self.right - self.left)
 
     def _between(self, start: int, end: int, top: float, height: float) -> Region:
@@ -125,7 +130,7 @@ class HitSheet(Sheet):
         return Label(x, middle + CENTRE * self.measure.font_size, text, is_bold=is_bold)
 
     def _scores(self) -> list[Shape]:
-        """The name of the query, where hits have names, and the classes of scores."""
+        """Draw the query's name and the score classes."""
         line, measure, width = self.line, self.measure, self.size[0]
         shapes: list[Shape] = []
         if self.names:
@@ -146,7 +151,7 @@ class HitSheet(Sheet):
         return shapes
 
     def _query(self) -> list[Shape]:
-        """The query as a bar, over it the numbers of its residues."""
+        """Draw the query as a bar with residue numbers above it."""
         line, measure, top = self.line, self.measure, 2.9 * self.line + self.heading
         width = self.right - self.left
         shapes: list[Shape] = [drawings.Bar(self.left, top, width, max(5.0, self.bar))]
@@ -163,6 +168,6 @@ class HitSheet(Sheet):
 
 
 def draw_hits(hits: QueryBars, measure: TextMeasure | None = None, groups: Collection[str] = FEATURE_GROUPS) -> Drawing:
-    """The best hits of a query with their names for a page; `groups`: of features that are shown."""
+    """Draw the best hits of a query with their names for a page; `groups` are the shown feature groups."""
     names = [bar.name for bar in hits.bars[:_MAXIMUM_EXPORTED]]
     return HitSheet(hits, measure or TextMeasure(_FIGURE_SIZE), _FIGURE_WIDTH, len(names), groups, names).draw()

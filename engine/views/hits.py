@@ -90,7 +90,7 @@ class HitFilter:
 
 
 def hit_conditions(chosen: HitFilter) -> list[Condition]:
-    """The conditions that a filter puts on hits."""
+    """Return a filter's conditions on hits."""
     least_identity, least_coverage = (share if share > 0 else None for share in (chosen.identity, chosen.coverage))
     bounds = given(("e_value", "<=", chosen.e_value), ("identity", ">=", least_identity), ("query_coverage", ">=", least_coverage))
     return [*bounds, *contains_in(("subject", "description", "query"), chosen.text)]
@@ -114,14 +114,19 @@ class Bar:
     e_value: float | None
     identity: float
     features: tuple[ProteinFeature, ...] = ()
-    """What the database knows of the part of it that is aligned: domains, sites, modifications and disulfide bonds."""
+    """Database features in the aligned part: domains, sites, modifications and disulfide bonds."""
 
 
 @dataclass(frozen=True)
 class QueryBars:
-    """A query and the hits that are drawn along it, best first; `total` says how many there are in all.
+    """A query with its best hits.
 
-    `features`: what its file knows of the query.
+    Attributes
+    ----------
+    total
+        Number of all hits.
+    features
+        Features of the query from its file.
     """
 
     query: str
@@ -132,7 +137,7 @@ class QueryBars:
 
 
 def bars_of_query(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
-    """The best hits of the query of an index that satisfy conditions, to be drawn along it. `source`: any table of the run."""
+    """Return the best hits that satisfy conditions of the query with an index. `source` is any table of the run."""
     query, length = _query(source, index)
     where, parameters = where_clause([*hits_of_query(index), *conditions])
     rows = source.query(
@@ -149,9 +154,9 @@ def bars_of_query(source: TableSource, index: int, conditions: Sequence[Conditio
 def _features(
     source: TableSource, query: str, length: int, hits: str, parameters: Sequence[Any]
 ) -> tuple[tuple[ProteinFeature, ...], dict[int, list[ProteinFeature]]]:
-    """Features of a query, and of the aligned parts of some of its hits, by the rows of these; nothing where the run keeps none.
+    """Return features of a query and of the aligned parts of hits, by row; empty if the run stores none.
 
-    `hits` : what follows FROM in a query of the hits, whose rows are ``row``.
+    `hits` is the text after FROM in a query of the hits, with a column ``row``.
     """
     if FEATURES.name not in source.paths:
         return (), {}
@@ -179,7 +184,7 @@ def _query(source: TableSource, index: int) -> tuple[str, int]:
 
 
 def aligned_pair(source: TableSource, row: int) -> AlignedPair:
-    """The alignment of the hit at a place of the table of hits."""
+    """Return the alignment of a row of the table of hits."""
     values = source.row(row, _PAIR)
     return AlignedPair(
         values["query"],

@@ -1,5 +1,7 @@
-"""HTML pages that need nothing else, of what a project holds: all of it is shown as text, since names may be a stranger's; no script and no
-address of elsewhere is in a page."""
+"""Self-contained HTML pages about a project.
+
+Everything is shown as text, since names may be untrusted; pages contain no scripts and no external addresses.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ __all__ = [
 ]
 
 MAXIMUM_LETTERS = 200
-"""Of a text, where nothing else is said."""
+"""Maximum length of a text unless stated otherwise."""
 _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem;border-bottom:1px solid #ccc}
@@ -38,7 +40,7 @@ tr.changed td{background:#fff3d6;font-weight:600}.counts td:first-child{font-siz
 
 
 def html_page(title: str, parts: Iterable[str]) -> str:
-    """A page with a title; `parts` are HTML, empty ones are left out."""
+    """Return a page with a title; `parts` are HTML, empty ones are skipped."""
     head = [
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
         # Nothing in the page may load or run anything, whatever its texts are.
@@ -49,12 +51,12 @@ def html_page(title: str, parts: Iterable[str]) -> str:
 
 
 def shown(value: object, most: int = MAXIMUM_LETTERS) -> str:
-    """A text as HTML."""
+    """Escape a text for HTML."""
     return escape(printable(value, most))
 
 
 def printable(value: object, most: int = MAXIMUM_LETTERS) -> str:
-    """A text with no control characters, no halves of letters, and no marks that turn the direction of what follows."""
+    """Remove control characters, lone surrogates and direction marks from a text."""
     text = str(value)
     if len(text) > most:
         text = f"{text[: most - 1]}…"
@@ -62,41 +64,41 @@ def printable(value: object, most: int = MAXIMUM_LETTERS) -> str:
 
 
 def section(title: str, content: str) -> str:
-    """A part with its heading; empty where it has no content. `content` is HTML."""
+    """Return a section with its heading; empty without content. `content` is HTML."""
     return f"<section><h2>{shown(title)}</h2>\n{content}</section>" if content else ""
 
 
 def listed(texts: Sequence[str]) -> str:
-    """A list of texts."""
+    """Return an HTML list of texts."""
     return f"<ul>{''.join(f'<li>{shown(one, 2000)}</li>' for one in texts)}</ul>"
 
 
 def rows_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table of texts; `head` may be empty texts."""
+    """Return a table of texts; header texts may be empty."""
     header = f"<tr>{''.join(f'<th>{shown(one)}</th>' for one in head)}</tr>" if any(head) else ""
     body = "".join("<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return scrolled_table(header + body)
 
 
 def scrolled_table(rows: str) -> str:
-    """A table of rows in HTML, which scrolls where the page is narrower than its words."""
+    """Wrap an HTML table so that it scrolls on narrow pages."""
     return f'<div class="wide"><table>{rows}</table></div>'
 
 
 def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> str:
-    """The first rows of a table of results, by name of column, under their headers; `n_rows`: how many there are in all."""
+    """Return the first rows of a result table under their headers; `n_rows` is the total."""
     head = "".join(f'<th title="{shown(one.meaning)}">{shown(one.header)}</th>' for one in columns)
     body = "".join(f"<tr>{''.join(_cell(row[one.name], one) for one in columns)}</tr>" for row in values)
     return f"<p>{rows_told(len(values), n_rows)}</p>{scrolled_table(f'<tr>{head}</tr>{body}')}"
 
 
 def rows_told(n_shown: int, n_rows: int) -> str:
-    """How many rows a table has, and how many of them are shown."""
+    """Return the number of rows of a table and how many are shown."""
     return counted(n_rows, "row") + (f", the first {n_shown:,} of them" if n_shown < n_rows else "")
 
 
 def cell_text(value: Any, column: Column) -> tuple[str, bool]:
-    """What is shown of a value of a column, and whether it is a number."""
+    """Return the displayed text of a value, and True if it is a number."""
     if value is None or (isinstance(value, float) and value != value):
         return "", False
     if isinstance(value, list):

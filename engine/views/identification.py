@@ -78,9 +78,16 @@ class Counts:
 
     Attributes
     ----------
-    psms : of rank 1. peptides : rows of their table, which are peptidoforms. proteins : groups, by their own q-values.
-    sequences : different sequences of the peptides that are targets. is_judged : whether any PSM has a q-value; where none has, all targets
-        are counted.
+    psms
+        Of rank 1.
+    peptides
+        Rows of their table, which are peptidoforms.
+    proteins
+        Groups, by their own q-values.
+    sequences
+        Different sequences of the peptides that are targets.
+    is_judged
+        Whether any PSM has a q-value; where none has, all targets are counted.
     """
 
     psms: Count
@@ -91,8 +98,15 @@ class Counts:
 
 
 def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *, has_decoys: bool = True) -> Counts:
-    """Count what is accepted at a false discovery rate, where so many decoys stood beside each target; without any nothing is said of how
-    sure that is. Without q-values, which an import may have none of, all targets are counted."""
+    """Count accepted items at a false discovery rate.
+
+    Without decoys no interval is given. Without q-values, as in some imports, all targets count.
+
+    Parameters
+    ----------
+    decoy_ratio
+        Decoys per target in the search.
+    """
     is_judged = bool(source.query("SELECT count(*) AS n FROM psms WHERE q_value IS NOT NULL AND NOT isnan(q_value)")["n"][0].as_py())
     accepted = "q_value <= $1" if is_judged else "$1 >= 0"
     counted = (
@@ -118,14 +132,14 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
 
 @dataclass(frozen=True)
 class IdentificationOverview:
-    """Counts of an identification at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
+    """Counts of an identification at its false discovery rate; `n_spectra` is None if spectra were not stored."""
 
     counts: Counts
     n_spectra: int | None
 
     @property
     def rate(self) -> float | None:
-        """Part of the spectra that are identified, None where their number is not known."""
+        """Fraction of spectra identified, or None if their number is unknown."""
         return self.counts.psms.number / self.n_spectra if self.n_spectra else None
 
 
@@ -153,9 +167,16 @@ def facets(source: TableSource) -> Facets:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """Which rows to see in all tables; None is any. `text`: of a peptide, an accession or a description. `modification`: "" is none.
+    """Filter of rows in all tables; None matches any.
 
-    `only_marked`: PSMs that have a star or a comment, as tables have them in which marks are shown.
+    Attributes
+    ----------
+    text
+        Text of a peptide, accession or description.
+    modification
+        Name, or "" for unmodified.
+    only_marked
+        True for PSMs with a star or comment, in tables with marks.
     """
 
     text: str = ""
@@ -167,8 +188,7 @@ class RowFilter:
 
 
 def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
-    """The conditions that a filter puts on the rows of ``proteins``, ``peptides`` or ``psms``; charge and marks are a matter of
-    PSMs alone."""
+    """Return a filter's conditions on ``proteins``, ``peptides`` or ``psms``; charge and marks apply to PSMs only."""
     conditions: list[Condition] = []
     if not chosen.shows_decoys:
         conditions.append(compares("is_decoy", "=", False))
@@ -198,7 +218,7 @@ def _modified(name: str, table: str) -> Condition:
 
 
 def _with_text(text: str, table: str) -> Condition:
-    """Peptide sequence or ProForma, accession, or description; whatever the case."""
+    """Match a peptide sequence, ProForma, accession or description, ignoring case."""
     # A group's accessions stand in its name close together, those of peptides and PSMs in a list that is shown with blanks.
     group, listed = (re.sub(r"\s*;\s*", between, text) for between in (";", "; "))
     in_peptide = any_of((contains("sequence", text, is_capital=True), contains("peptide", text)))
@@ -224,11 +244,12 @@ def psms_of_peptide(peptide: str, is_decoy: bool) -> list[Condition]:
 
 
 def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, PeptideRow | None]:
-    """Places in their files of the best protein group and of the peptide of a row of peptides or PSMs; None where there is none.
+    """Return the row of the best protein group and of the peptide of a peptide or PSM, or None.
 
     Parameters
     ----------
-    row : with ``peptide``, ``proteins`` and ``is_decoy``.
+    row
+        Row with ``peptide``, ``proteins`` and ``is_decoy``.
     """
 
     def first(sql: str, parameters: list[Any]) -> int | None:
@@ -246,35 +267,39 @@ def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, 
 
 
 def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[str, Any], Peaks]:
-    """A PSM by its place in the table of PSMs: the columns of `PSM_DETAILS`, and the peaks of its spectrum.
+    """Return the columns of `PSM_DETAILS` and the peaks of a PSM.
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or they are damaged.
+    ProteoscopeError
+        The run did not keep its spectra, or they are damaged.
     """
     details = source.row(row, PSM_DETAILS)
     return details, run.peaks().peaks(SpectrumRow(int(details["spectrum"])))
 
 
 def psm_name(row: Mapping[str, Any]) -> str:
-    """A match for people: scan, peptide and charge."""
+    """Return the display name of a match: scan, peptide and charge."""
     scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
     return f"{scan}: {row['peptide']} ({row['charge']}+)"
 
 
 def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedSpectrum:
-    """The spectrum of a PSM with the ions that the search looked for, those that lost something, and the precursor's.
+    """Annotate the spectrum of a PSM with the search's ions, neutral losses and the precursor.
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or does not tell its ions, or the peptide has no masses.
+    ProteoscopeError
+        The run did not keep its spectra, or does not tell its ions, or the peptide has no masses.
     """
     return annotate_match(*psm_of_row(source, row, run), ions_to_show(run.parameters))
 
 
 def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModifications:
-    """What all residues of a kind carry: the run's fixed modifications; where it names none, as one that is imported, what its accepted
-    matches tell. `source`: any table of the run."""
+    """Return the fixed modifications of a run, derived from its accepted matches if not recorded.
+
+    `source` is any table of the run.
+    """
     named = fixed_of_parameters(run.parameters)
     if named:
         return named
@@ -290,12 +315,12 @@ def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModificat
 
 
 def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedModifications = NONE_FIXED) -> Coverage:
-    """Where the peptides that are accepted at `fdr` lie in the first protein of the group at `row` of the protein groups; what all residues
-    of a kind carry (`fixed_modifications`) is not marked.
+    """Return the coverage of the first protein of a group by peptides accepted at `fdr`, without fixed modifications.
 
     Raises
     ------
-    ProteoscopeError : the run does not know its sequence.
+    ProteoscopeError
+        The run does not know its sequence.
     """
     asked = "SELECT accessions, description, sequence FROM proteins WHERE file_row_number = ?"
     protein = source.query(asked, [row]).to_pylist()[0]

@@ -19,14 +19,18 @@ NUMBER, RESIDUE = "#", "Residue"
 
 @dataclass(frozen=True)
 class IonTable:
-    """Whole ions (nothing lost) of a peptide of n residues, in m columns.
+    """Ions without neutral losses of a peptide of n residues, in m columns.
 
     Attributes
     ----------
-    spectrum : where they are looked for, whose `name`, `ions` and `carries_shift` tell more of an ion.
-    headers : of the m columns, as ``b⁺``, ``y2⁺``, `NUMBER` and `RESIDUE`.
-    ion : (n, m) int64, which of `spectrum.ions` stands there; -1 where none does.
-    modifications : names of those that each residue carries, with those of the termini beside them.
+    spectrum
+        Annotated spectrum, with `name`, `ions` and `carries_shift`.
+    headers
+        Headers of the m columns, such as ``b⁺``, ``y2⁺``, `NUMBER` and `RESIDUE`.
+    ion
+        (n, m) int64, index into `spectrum.ions`, or -1.
+    modifications
+        Modification names of each residue, including those of termini.
     """
 
     spectrum: AnnotatedSpectrum
@@ -39,7 +43,7 @@ class IonTable:
 
     @cached_property
     def mz(self) -> NDArray[np.float64]:
-        """(n, m) thomson, not a number where there is no ion."""
+        """(n, m) thomson, NaN without an ion."""
         return np.append(self.spectrum.ions.mz, np.nan)[self.ion]
 
     @cached_property
@@ -48,7 +52,7 @@ class IonTable:
         return np.append(self.spectrum.found, False)[self.ion]
 
     def residue(self, row: int) -> str:
-        """The letter of a residue, with a star where it is modified."""
+        """Return a residue symbol, with a star if modified."""
         return self.spectrum.peptidoform.sequence[row] + ("*" if self.modifications[row] else "")
 
     def number(self, row: int, column: int) -> int:
@@ -57,7 +61,7 @@ class IonTable:
 
 
 def ion_table(spectrum: AnnotatedSpectrum) -> IonTable:
-    """The table of a spectrum's ions: those of the N-terminus at the left, those of the C-terminus at the right."""
+    """Return the table of a spectrum's ions: N-terminal ions at the left, C-terminal ones at the right."""
     ions, sequence = spectrum.ions, spectrum.peptidoform.sequence
     charges = sorted({int(charge) for charge in ions.charge[ions.series < PRECURSOR]})
     letters = [letter for letter in spectrum.settings.series if letter in SERIES]

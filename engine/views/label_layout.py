@@ -1,4 +1,4 @@
-"""Which labels of peaks to show, and where, so that none covers another, a higher peak, or the line that leads to another."""
+"""Placement of peak labels without overlap of labels, higher peaks or leader lines."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["PlacedLabel", "place_labels"]
 _GAP = 2.0
 _LEVELS = 5
 _SHIFTS = (0.0, -0.5, 0.5, -1.0, 1.0)
-"""How far a label stands beside its peak, in its own widths: those of a half still stand over it."""
+"""Horizontal shifts of labels in their widths; half a width still covers the peak."""
 _SIDEWAYS = 1.3
-"""What a shift by a width counts, in lines higher."""
+"""Cost of a shift by a width, in lines."""
 
 Values = NDArray[np.float64]
 
 
 class PlacedLabel(NamedTuple):
-    """Which label, the left and top of its box, and where at its foot the line to its peak ends; None where it stands at its peak."""
+    """A label with the left and top of its box and the lower end of its leader line, None without a line."""
 
     label: int
     left: float
@@ -38,16 +38,22 @@ def place_labels(
     obstacle_y: Values,
     bounds: tuple[float, float, float, float],
 ) -> list[PlacedLabel]:
-    """Place labels greedily, the most important first: over its peak, or some lines higher, or beside that, or not at all.
+    """Place labels greedily, most important first: above the peak, some lines higher, next to it, or not at all.
 
     Parameters
     ----------
-    x, y : (n,) tips of the labelled peaks, pixels, y downwards.
-    widths : (n,) of the labels, pixels.
-    height : of a line, pixels.
-    importance : (n,) intensities.
-    obstacle_x, obstacle_y : (m,) tips of all peaks; a label does not cover the line from a tip downwards.
-    bounds : left, top, right, bottom of the plot, pixels.
+    x, y
+        (n,) tips of the labelled peaks, pixels, y downwards.
+    widths
+        (n,) label widths, pixels.
+    height
+        Line height, pixels.
+    importance
+        (n,) intensities.
+    obstacle_x, obstacle_y
+        (m,) tips of all peaks; labels do not cover the line below a tip.
+    bounds
+        Left, top, right and bottom of the plot, pixels.
     """
     left, top, right, bottom = bounds
     order = np.argsort(obstacle_x, kind="stable")
@@ -113,7 +119,7 @@ def _meet(some: Values, others: Values) -> NDArray[np.bool_]:
 
 
 def _side(line: Values, place: Values) -> Values:
-    """On which side of lines places are, by its sign."""
+    """Return the side of lines on which positions lie, as a sign."""
     across, along = line[..., 2] - line[..., 0], line[..., 3] - line[..., 1]
     return across * (place[..., 1] - line[..., 1]) - along * (place[..., 0] - line[..., 0])
 
@@ -132,6 +138,6 @@ def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Value
 
 
 def _highest(y: Values, first: NDArray[np.int64], last: NDArray[np.int64]) -> Values:
-    """(n,) the highest of each run of lines, which is the least y; infinite where there are none."""
+    """Return the (n,) highest point (least y) of each range of lines; infinite for empty ones."""
     runs = np.minimum.reduceat(y, np.column_stack((first, np.maximum(first, last))).ravel())[::2]
     return np.where(last > first, runs, np.inf)

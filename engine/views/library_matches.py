@@ -38,7 +38,7 @@ _TEXTS = ("library_spectrum", "peptide", "formula", "inchikey", "modification", 
 
 @dataclass(frozen=True)
 class LibraryFilter:
-    """Which matches to see; None bounds nothing. `kind`: ``same`` (mass as the entry) or ``shifted``."""
+    """Filter of library matches; None is unbounded. `kind`: ``same`` (mass as the entry) or ``shifted``."""
 
     text: str = ""
     q_value: float | None = None
@@ -46,7 +46,7 @@ class LibraryFilter:
 
 
 def library_conditions(chosen: LibraryFilter) -> list[Condition]:
-    """The conditions that a filter puts on matches; where no q-value is known, none bounds it."""
+    """Return a filter's conditions on matches; rows without a q-value are not filtered by it."""
     bounds = given(("q_value", "<=", chosen.q_value), ("kind", "=", chosen.kind))
     return [*bounds, *contains_in(_TEXTS, chosen.text)]
 
@@ -61,9 +61,18 @@ def list_conditions(chosen: LibraryFilter, columns: Sequence[Column]) -> list[Co
 
 @dataclass(frozen=True)
 class LibraryOverview:
-    """Overview of the run: `counts` of ``matches`` that are accepted, ``shifted`` ones among them, ``names`` of entries, matches accepted
-    ``at_5_percent``, and ``unrated`` ones, whose entries have no decoys where others have; the differences of mass of the shifted ones; and
-    whether error rates are known."""
+    """Overview of a library search.
+
+    Attributes
+    ----------
+    counts
+        Accepted ``matches``, ``shifted`` ones, ``names`` of entries, matches ``at_5_percent``, and ``unrated`` ones, whose entries lack the
+        decoys that others have.
+    differences
+        Mass differences of shifted matches.
+    is_judged
+        True if error rates are known.
+    """
 
     counts: Mapping[str, int]
     differences: Histogram
@@ -91,16 +100,17 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
 
 
 def matched_spectrum(source: TableSource, row: int) -> dict[str, Any]:
-    """Which spectrum a match is of, by its row and its file, and its place in the run. `source`: the table of matches."""
+    """Return the spectrum of a match: row, file and position in the run. `source` is the table of matches."""
     return source.row(row, _PLACE)
 
 
 def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredSpectra:
-    """The spectrum at a place of the table of matches, above its library entry.
+    """Mirror the spectrum in a row of the matches with its library entry.
 
     Raises
     ------
-    ProteoscopeError : the peaks are not there, or damaged.
+    ProteoscopeError
+        The peaks are not there, or damaged.
     """
     found = source.row(row, _DETAILS)
     upper = Half(found["spectrum_id"] or "", run.peaks().peaks(found["spectrum"]))

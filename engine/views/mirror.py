@@ -18,7 +18,7 @@ __all__ = ["Half", "MirroredSpectra", "shared_peaks"]
 
 @dataclass(frozen=True)
 class Half:
-    """One of the spectra: its name for people, its peaks, and the ions in it where it is known of what peptide it is."""
+    """One half of a mirrored pair: display name, peaks and, if its peptide is known, ions."""
 
     name: str
     peaks: Peaks
@@ -32,16 +32,22 @@ class Half:
 
 @dataclass(frozen=True)
 class MirroredSpectra:
-    """A spectrum, and below it the one that it is compared with, if any.
+    """A spectrum mirrored with another, if any.
 
     Attributes
     ----------
-    title : what is compared, for people.
-    tolerance : up to which two peaks are the same. similarity : of the two, as the search has found it; None where it is not known.
-    note : why there is none below, or what else is to be known.
-    shift : thomson, by which fragments of the lower may have to be moved to be those of the upper; 0: none is. similarity_name : what the
-        similarity is.
-    is_one_spectrum : whether both are the same, explained by two peptides; then no peak counts as shared.
+    title
+        Display name of the comparison.
+    tolerance
+        Maximum distance of equal peaks.
+    similarity, similarity_name
+        Similarity found by the search, or None, and its name.
+    note
+        Reason for a missing lower spectrum, or a remark.
+    shift
+        Thomson by which fragments of the lower spectrum may be shifted; 0 for none.
+    is_one_spectrum
+        True if both are the same spectrum with two peptides; then no peak counts as shared.
     """
 
     title: str
@@ -61,12 +67,12 @@ class MirroredSpectra:
 
     @cached_property
     def shared(self) -> NDArray[np.int64]:
-        """(n, 2) peaks that both have: the upper's and the lower's. Those that lie where they are stand before those that are moved."""
+        """(n, 2) shared peaks of upper and lower spectrum; unshifted ones come first."""
         return np.concatenate((self._in_place, self._moved))
 
     @property
     def n_moved(self) -> int:
-        """How many of the shared peaks are moved by the shift: the last ones."""
+        """Number of shared peaks matched with the shift (the last ones)."""
         return len(self._moved)
 
     @cached_property
@@ -77,7 +83,7 @@ class MirroredSpectra:
 
     @cached_property
     def _moved(self) -> NDArray[np.int64]:
-        """Of the peaks that are not where they are in the other."""
+        """Pairs of shifted peaks among those not shared unshifted."""
         if self.lower is None or self.is_one_spectrum or not self.shift:
             return np.empty((0, 2), np.int64)
         upper = np.setdiff1d(np.arange(len(self.upper.peaks.mz)), self._in_place[:, 0])
@@ -113,17 +119,18 @@ class MirroredSpectra:
         )
 
     def partner(self, half: int, peak: int) -> int | None:
-        """The peak of the other spectrum that is the same as a peak of one; None where there is none."""
+        """Return the matching peak of the other spectrum, or None."""
         found = np.flatnonzero(self.shared[:, half] == peak)
         return int(self.shared[found[0], 1 - half]) if len(found) else None
 
 
 def shared_peaks(first: NDArray[np.float64], second: NDArray[np.float64], tolerance: Tolerance) -> NDArray[np.int64]:
-    """Pairs of peaks within the tolerance of which each is the nearest to the other, (n, 2), by m/z.
+    """Return pairs (n, 2) of mutually nearest peaks within the tolerance, by m/z.
 
     Parameters
     ----------
-    first, second : (n,) and (m,) float64, ascending, thomson.
+    first, second : (n,)
+        And (m,) float64, ascending, thomson.
 
     Examples
     --------
@@ -139,7 +146,7 @@ def shared_peaks(first: NDArray[np.float64], second: NDArray[np.float64], tolera
 
 
 def _nearest(of: NDArray[np.float64], among: NDArray[np.float64]) -> NDArray[np.int64]:
-    """For each value the nearest among others; the smaller of two that are equally near."""
+    """Return the nearest other value for each value; ties give the smaller."""
     right = np.clip(np.searchsorted(among, of), 1, max(1, len(among) - 1))
     left = right - 1
     right = np.minimum(right, len(among) - 1)

@@ -1,4 +1,4 @@
-"""Data of the view of a search for modified peptides: which rows, shifts, partners, and what can be asked for again."""
+"""Data of the open modification view: rows, shifts, unmodified counterparts, and parameters for another search."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SURE = 0.95
 _NO_PARTNER = "No accepted spectrum of this peptide and charge without a shift."
 _NO_SHIFT = "This match has no shift."
 _RARE = 0.1
-"""Part of a modification's PSMs below which a site is not asked for again."""
+"""Minimum fraction of a modification's PSMs for a site to be searched again."""
 
 # Shifts without a name stand in the table of modifications by their hundredth of a dalton, and are called by their mass.
 _IS_BINNED = "shift_kind = 'unnamed' AND regexp_matches(modification, '^[+-]')"
@@ -68,9 +68,7 @@ _ROW_KEY_MASS = f"CASE WHEN {_ROW_IS_BINNED} THEN round_even(mass * 100, 0) ELSE
 
 @dataclass(frozen=True)
 class ModifiedFilter:
-    """Which rows to see; None bounds nothing. Shifts in dalton; `kind`: ``none``, ``named``, ``end`` or ``unnamed``.
-    `only_marked`: PSMs with a star or a comment.
-    """
+    """Filter of rows; None is unbounded. Shifts in dalton; `kind`: ``none``, ``named``, ``end`` or ``unnamed``."""
 
     text: str = ""
     lowest_shift: float | None = None
@@ -104,7 +102,7 @@ class ModifiedOverview:
 
 
 def overview(source: TableSource, fdr: float) -> ModifiedOverview:
-    """Read the shifts of the accepted matches, with the modification that each belongs to."""
+    """Return the shifts of accepted matches with their modifications."""
     rows = source.query(
         f"SELECT file_row_number AS row, name, mass, kind, sites, {_ROW_KEY_NAME} AS key_name, {_ROW_KEY_MASS} AS key_mass "
         "FROM modifications ORDER BY row"
@@ -136,7 +134,7 @@ def overview(source: TableSource, fdr: float) -> ModifiedOverview:
 
 
 def modified_conditions(chosen: ModifiedFilter, table: str) -> list[Condition]:
-    """The conditions that a filter puts on ``modifications``, ``psms`` or ``proteins``; each takes those that are about its columns."""
+    """Return a filter's conditions on ``modifications``, ``psms`` or ``proteins`` that apply to its columns."""
     conditions: list[Condition] = [] if table == "modifications" else [compares("is_decoy", "=", False)]
     mass = {"modifications": "mass", "psms": "mass_shift"}.get(table)
     if mass is not None:
@@ -159,7 +157,7 @@ _LOOKED_IN = {
     "psms": ("peptide", "sequence", "modification", "proteins", "spectrum_id"),
     "proteins": ("group", "description"),
 }
-"""Where a text is looked for."""
+"""Columns searched for a text."""
 
 
 def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
@@ -169,7 +167,7 @@ def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
 
 
 def _has_modification(row: ModificationRow) -> Condition:
-    """The same as that `_KEY_NAME` and `_KEY_MASS` are those of the row."""
+    """Require that `_KEY_NAME` and `_KEY_MASS` equal those of the row."""
     binned = (compares("shift_kind", "=", "unnamed"), matches_pattern("modification", "^[+-]"))
     if not row.key_name:
         return all_of((*binned, rounds_to("carried_mass", 100, row.key_mass)))
@@ -186,7 +184,7 @@ def _accepted(fdr: float) -> list[Condition]:
 
 
 def partner_of(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
-    """The best accepted match of the same peptide and charge without a shift; None where there is none."""
+    """Return the best accepted match of the same peptide and charge without a shift, or None."""
     columns = ", ".join(DETAILS)
     same = [compares("sequence", "=", row["sequence"]), compares("charge", "=", row["charge"]), compares("shift_kind", "=", "none")]
     where, parameters = where_clause([*same, *_accepted(fdr)])
@@ -198,9 +196,14 @@ def partner_of(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[
 
 @dataclass(frozen=True)
 class ComparedMatch:
-    """A match beside the best one of the same peptide without its shift.
+    """A match with the best match of its unshifted peptide.
 
-    `match`, `partner`: the columns of `DETAILS`; the partner is None where there is none, or the match has no shift. `peaks`: of the match.
+    Attributes
+    ----------
+    match, partner
+        Columns of `DETAILS`; the partner is None if absent or the match has no shift.
+    peaks
+        Peaks of the match.
     """
 
     match: Mapping[str, Any]
@@ -210,11 +213,12 @@ class ComparedMatch:
 
 
 def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedMatch:
-    """The match at a place of the table of PSMs, mirrored with the best accepted one of the same peptide and charge without a shift.
+    """Mirror the match in a row of PSMs with the best accepted unshifted one of its peptide and charge.
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or does not tell its ions, or a peptide has no masses.
+    ProteoscopeError
+        The run did not keep its spectra, or does not tell its ions, or a peptide has no masses.
     """
     settings = replace(ions_to_show(run.parameters), losses=(), shows_precursor=False)
     found = source.row(row, DETAILS)
@@ -231,7 +235,7 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
 
 
 def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What an identification can look for of some modifications, as its parameter has it, and the names of those that it cannot.
+    """Return modifications as an identification parameter, and the names of unsupported ones.
 
     Sites with less than a tenth of a modification's PSMs are left out, since they may be chance.
 

@@ -31,7 +31,7 @@ class Fixed(NamedTuple):
 
 
 class Ion(NamedTuple):
-    """The colour of an ion series, by its letter, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`."""
+    """Ink of an ion series, named by its symbol, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`."""
 
     kind: str
 
@@ -53,7 +53,7 @@ SERIES_COLOURS = (
     "#555555",
     "#e69f00",
 )
-"""For up to twelve series on a white page."""
+"""Colours of up to twelve series on a white page."""
 _IONS_ON_LIGHT = {
     "b": "#0072b2",
     "y": "#c04a00",
@@ -104,17 +104,17 @@ class Palette:
 
     @property
     def is_dark(self) -> bool:
-        """Whether the background is darker than a medium grey."""
+        """True if the background is darker than medium grey."""
         red, green, blue = _rgb(self.background)
         return max(red, green, blue) + min(red, green, blue) < 256
 
 
 PAPER = Palette("#ffffff", "#000000", "#4a4a4a", "#d5d5d5")
-"""For figures in files: a white page whatever the screen looks like."""
+"""Palette of figures in files: a white page regardless of the theme."""
 
 
 def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
-    """The colour of an ink on a surface: red, green and blue, 0 to 255."""
+    """Return the colour of an ink on a surface: red, green and blue, 0 to 255."""
     if isinstance(ink, Shade):
         share, full, back = min(abs(ink.part), 1.0), rgb_of(0 if ink.part < 0 else 1, palette), _rgb(palette.background)
         red, green, blue = (round(low + (high - low) * share) for high, low in zip(full, back, strict=True))
@@ -137,7 +137,7 @@ def _rgb(text: str) -> Rgb:
 
 
 def _lighter(colour: Rgb) -> Rgb:
-    """The colour with a greater HSV value; what exceeds full brightness goes into a lower saturation."""
+    """Return the colour with a greater HSV value; an excess over full brightness lowers the saturation."""
     highest = max(colour)
     value = highest * _LIGHTER
     if value <= 255:

@@ -62,11 +62,12 @@ _POINTS_PER_INCH = 72
 
 
 def write_figure(path: Path, drawing: Drawing) -> None:
-    """Write a drawing as the file's ending says: ``.svg``, ``.pdf`` or ``.png`` (300 dpi). The file appears whole or not at all.
+    """Write a drawing as ``.svg``, ``.pdf`` or ``.png`` (300 dpi) by the file's extension, atomically.
 
     Raises
     ------
-    StorageError : the ending is none of these, the folder does not exist, or the disk refused.
+    StorageError
+        The ending is none of these, the folder does not exist, or the disk refused.
     """
     writers: dict[str, Callable[[Drawing], bytes]] = {".svg": svg, ".pdf": pdf, ".png": png}
     ending = path.suffix.lower()
@@ -82,7 +83,7 @@ def write_figure(path: Path, drawing: Drawing) -> None:
 
 
 def pdf(drawing: Drawing) -> bytes:
-    """A drawing as a page of its size, its texts as text."""
+    """Return a drawing as a PDF page of its size, with real text."""
     file = BytesIO()
     canvas = new_canvas(file, (drawing.width, drawing.height), drawing.title)
     draw_on(canvas, drawing)
@@ -91,7 +92,7 @@ def pdf(drawing: Drawing) -> bytes:
 
 
 def png(drawing: Drawing, dpi: int = _DPI) -> bytes:
-    """A drawing as a picture."""
+    """Return a drawing as a PNG image."""
     import pypdfium2  # takes 40 ms; few figures are pictures
 
     document = pypdfium2.PdfDocument(pdf(drawing))
@@ -105,7 +106,7 @@ def png(drawing: Drawing, dpi: int = _DPI) -> bytes:
 
 
 def new_canvas(file: BytesIO, size: tuple[float, float], title: str) -> Canvas:
-    """A canvas with the shipped fonts, whose file depends only on what is drawn."""
+    """Return a canvas with the shipped fonts whose bytes depend only on the drawing."""
     for name in (FONT, BOLD, FIXED, FIXED_BOLD):
         if name not in pdfmetrics.getRegisteredFontNames():
             pdfmetrics.registerFont(TTFont(name, str(resources.path("fonts", f"{name}.ttf"))))
@@ -118,7 +119,7 @@ def new_canvas(file: BytesIO, size: tuple[float, float], title: str) -> Canvas:
 
 
 def with_known_characters(text: str, font: str = FONT) -> str:
-    """A text with a box for each character that a font lacks."""
+    """Replace characters missing from a font with boxes."""
     if text.isascii():
         return text
     known = pdfmetrics.getFont(font).face.charToGlyph
@@ -205,7 +206,7 @@ def _set_line(canvas: Canvas, width: float, *, is_dashed: bool = False) -> None:
 
 
 def _path(canvas: Canvas, x: NDArray[np.float64], up: NDArray[np.float64]) -> Any:
-    """A path through places, upwards from the canvas's corner."""
+    """Return a path through points, with y upwards from the canvas's lower left corner."""
     path = canvas.beginPath()
     places = list(zip(x.tolist(), up.tolist(), strict=True))
     path.moveTo(*places[0])

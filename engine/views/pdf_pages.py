@@ -27,12 +27,12 @@ from proteoscope.engine.views.paper import BOLD, FIXED, FIXED_BOLD, FONT, draw_o
 __all__ = ["PdfPages"]
 
 _WIDTH, _HEIGHT, _MARGIN, _FOOT = 841.9, 595.3, 36.0, 14.0
-"""A4, lying; points."""
+"""A4 landscape, in points."""
 _TEXT_WIDTH, _TEXT_HEIGHT = _WIDTH - 2 * _MARGIN, _HEIGHT - 2 * _MARGIN - _FOOT
 _TEXT, _SMALL, _PADDING = 8.5, 6.0, 3.0
 _WIDEST, _NARROWEST, _LONGEST_CELL = 130.0, 26.0, 90
 _LEAST_SCALE = 0.6
-"""Of a figure, below which it begins a page rather than fill the rest of one."""
+"""Minimum scale of a figure; otherwise it starts a new page."""
 
 _PLAIN = ParagraphStyle("plain", fontName=FONT, fontSize=_TEXT, leading=1.35 * _TEXT, splitLongWords=True)
 _CELL = ParagraphStyle("cell", fontName=FONT, fontSize=_SMALL, leading=1.3 * _SMALL, splitLongWords=True)
@@ -45,7 +45,10 @@ class PdfPages:
 
     Parameters
     ----------
-    title : of the document. address : written at the foot of each page.
+    title
+        Of the document.
+    address
+        Written at the foot of each page.
     """
 
     def __init__(self, title: str, address: str = "") -> None:
@@ -55,7 +58,7 @@ class PdfPages:
         new_canvas(BytesIO(), (1, 1), "")
 
     def finished(self) -> bytes:
-        """The file."""
+        """Return the bytes of the file."""
         document = BaseDocTemplate(self._file, pagesize=(_WIDTH, _HEIGHT), title=self._title, creator="Proteoscope")
         frame = Frame(_MARGIN, _MARGIN + _FOOT, _TEXT_WIDTH, _TEXT_HEIGHT, 0, 0, 0, 0)
         document.addPageTemplates(PageTemplate(frames=[frame], onPageEnd=self._write_foot))
@@ -63,16 +66,16 @@ class PdfPages:
         return self._file.getvalue()
 
     def heading(self, text: str, size: float = 11.0) -> None:
-        """A heading, on the page of what follows, that a viewer lists."""
+        """Add a heading, listed by viewers, on the page of its content."""
         style = ParagraphStyle("heading", fontName=BOLD, fontSize=size, leading=1.3 * size, spaceBefore=0.5 * size, keepWithNext=True)
         self._parts.append(_Heading(_markup(printable(text, MAXIMUM_LETTERS), BOLD), style, f"h{len(self._parts)}", printable(text, 80)))
 
     def paragraph(self, text: str, most: int = 20_000) -> None:
-        """A text, whose lines stay lines."""
+        """Add a text with its line breaks."""
         self._parts += [Paragraph(_markup(line) or "&nbsp;", _PLAIN) for line in printable(text, most).split("\n")]
 
     def figure(self, drawing: Drawing) -> None:
-        """A drawing, smaller where the page is."""
+        """Add a drawing, scaled down to the page."""
         self._parts.append(_Figure(drawing))
 
     def letters(self, rows: Sequence[tuple[str, str, Sequence[int], str]], inks: Sequence[tuple[str, bool]]) -> None:
@@ -80,8 +83,10 @@ class PdfPages:
 
         Parameters
         ----------
-        rows : of each the text before it, its residues, the kind of each residue, and the text after it.
-        inks : by kind the colour, and whether it is bold.
+        rows
+            Of each the text before it, its residues, the kind of each residue, and the text after it.
+        inks
+            By kind the colour, and whether it is bold.
         """
         for before, text, kinds, after in rows:
             parts = [escape(before)]
@@ -92,7 +97,7 @@ class PdfPages:
             self._parts.append(XPreformatted(f"{parts[0]} {''.join(parts[1:])} {escape(after)}", _RESIDUES))
 
     def rows(self, columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> None:
-        """The first rows of a table of results, as `html_pages.result_rows` shows them; headers again on each page."""
+        """Add the first rows of a result table as `html_pages.result_rows` does; headers repeat on each page."""
         self.paragraph(rows_told(len(values), n_rows))
         texts = [[printable(cell_text(row[one.name], one)[0], _LONGEST_CELL) for one in columns] for row in values]
         widths = _widths([one.header for one in columns], texts)
@@ -151,24 +156,24 @@ class _Figure(Flowable):  # type: ignore[misc, no-any-unimported, unused-ignore]
 
 
 def _markup(text: str, font: str = FONT) -> str:
-    """A text as ReportLab's markup, in which nothing is interpreted."""
+    """Escape a text for ReportLab's markup."""
     return escape(with_known_characters(text, font))
 
 
 @lru_cache(maxsize=1 << 14)
 def _measured(text: str, font: str) -> float:
-    """Width in points; accessions, numbers and enzymes come again and again, on the pages of all proteins."""
+    """Return the width of a text in points, cached since accessions and numbers repeat on many pages."""
     return float(stringWidth(text, font, _SMALL))
 
 
 def _cell(text: str, width: float) -> str | Paragraph:
-    """A cell: a paragraph only where the text needs several lines, since paragraphs take longer to set."""
+    """Return a cell, as a paragraph only if it needs several lines, since paragraphs are slower."""
     known = with_known_characters(text)
     return known if _measured(known, FONT) <= width - 2 * _PADDING else Paragraph(escape(known), _CELL)
 
 
 def _widths(headers: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
-    """What each column needs; less for the widest where all together do not fit the page."""
+    """Return column widths; the widest shrink if the table exceeds the page."""
     needed = np.array([max((_measured(word, BOLD) for word in header.split()), default=0.0) for header in headers])
     for row in texts:
         needed = np.maximum(needed, [_measured(text, FONT) for text in row])

@@ -1,4 +1,4 @@
-"""The stored peaks of a run: single spectra by their row, or why there are none."""
+"""Access to a run's stored peaks by spectrum row, or the reason for their absence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.chemistry.activation import Activation, activations_of_names
+from proteoscope.engine.chemistry.activation import Activation, parse_activation_names
 from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.reader import TableFile, row_count
@@ -22,8 +22,17 @@ _PEAKS_KEPT = 4_000_000
 
 
 class Peaks(NamedTuple):
-    """Peaks of one spectrum: `mz` (n,) float64, thomson, ascending; `intensity` (n,) float64. `activation` : how its precursor was
-    fragmented."""
+    """Peaks of one spectrum.
+
+    Attributes
+    ----------
+    mz
+        (n,) float64, thomson, ascending.
+    intensity
+        (n,) float64.
+    activation
+        Fragmentation method of the precursor.
+    """
 
     mz: NDArray[np.float64]
     intensity: NDArray[np.float64]
@@ -38,11 +47,12 @@ class _Group(NamedTuple):
 
 
 class SpectraReader:
-    """Random access to ``spectra.parquet``: a row group is read and decoded at a time, and those used last are kept.
+    """Random access to ``spectra.parquet`` by row group, with recently used groups cached.
 
     Raises
     ------
-    InputError : the file is no Parquet, or has no peaks.
+    InputError
+        The file is no Parquet, or has no peaks.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -55,11 +65,12 @@ class SpectraReader:
         return int(self._starts[-1])
 
     def peaks(self, row: SpectrumRow) -> Peaks:
-        """The peaks of the spectrum in `row` of the table, ordered by m/z.
+        """Return the peaks of the spectrum in `row` of the table, ordered by m/z.
 
         Raises
         ------
-        InputError : there is no such row, or the file is damaged.
+        InputError
+            There is no such row, or the file is damaged.
         """
         if not 0 <= row < len(self):
             raise InputError(self._path, f"has no spectrum {row}; it holds {len(self)}", remedy="Run the search again")
@@ -88,7 +99,7 @@ class SpectraReader:
         offsets = mz.offsets.to_numpy().astype(np.int64)
         names = table["activation"].to_pylist() if has_activation else [None] * len(table)
         group = _Group(
-            offsets - offsets[0], mz.flatten().to_numpy(), intensity.flatten().to_numpy().astype(np.float64), activations_of_names(names)
+            offsets - offsets[0], mz.flatten().to_numpy(), intensity.flatten().to_numpy().astype(np.float64), parse_activation_names(names)
         )
         self._groups[number] = group
         while len(self._groups) > 1 and sum(len(kept.mz) for kept in self._groups.values()) > _PEAKS_KEPT:
@@ -97,9 +108,12 @@ class SpectraReader:
 
 
 class PeaksOfRun:
-    """Peaks by their row in a table of spectra, which is opened when the first are asked for. For one thread at a time.
+    """Peaks of a table of spectra by row, opened on first use; for one thread.
 
-    `problem`: why there are none, empty where there are some.
+    Attributes
+    ----------
+    problem
+        Reason for missing peaks, or ''.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -108,15 +122,16 @@ class PeaksOfRun:
 
     @property
     def is_there(self) -> bool:
-        """Whether there are some."""
+        """True if peaks are available."""
         return not self._problem
 
     def peaks(self, row: SpectrumRow) -> Peaks:
-        """The peaks of a row.
+        """Return the peaks of a row.
 
         Raises
         ------
-        ProteoscopeError : there are none, or the file is damaged.
+        ProteoscopeError
+            There are none, or the file is damaged.
         """
         if self._problem:
             raise ProteoscopeError(self._problem)
@@ -125,7 +140,7 @@ class PeaksOfRun:
         return self._reader.peaks(row)
 
     def count(self) -> int | None:
-        """How many spectra there are; None where it cannot be told."""
+        """Return the number of spectra, or None if unknown."""
         return row_count(Path(self._path)) if self.is_there else None
 
     def close(self) -> None:
@@ -135,7 +150,7 @@ class PeaksOfRun:
 
 
 def open_peaks(project: Project, run_id: str, table: str) -> PeaksOfRun:
-    """The peaks in a table of a run. Spectra are large, and each part of the file carries its own check."""
+    """Open the peaks in a table of a run without reading it whole; each part of the file has its own checksum."""
     try:
         return PeaksOfRun(str(project.table(table, run_id, verify=False)), "")
     except InputError:

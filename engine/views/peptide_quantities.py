@@ -1,4 +1,4 @@
-"""Quantities of peptides beside another run of the same project: what coverage maps and folds are coloured by."""
+"""Peptide quantities linked to another run of the project, used to colour coverage maps and structures."""
 
 from __future__ import annotations
 
@@ -28,9 +28,14 @@ class PeptideQuantities:
 
     Attributes
     ----------
-    run : the quantification. title : what the numbers are, in a few words. is_change : whether they are differences between two
-        conditions, log2, else means over all samples, log2.
-    values : by sequence, with L for I, which have the same mass.
+    run
+        The quantification.
+    title
+        What the numbers are, in a few words.
+    is_change
+        Whether they are differences between two conditions, log2, else means over all samples, log2.
+    values
+        By sequence, with L for I, which have the same mass.
     """
 
     run: str
@@ -39,7 +44,7 @@ class PeptideQuantities:
     values: Mapping[str, float]
 
     def value(self, coverage: Coverage, peptide: PlacedPeptide) -> float | None:
-        """That of a peptide at its place in a protein."""
+        """Return the value of a peptide at its position in a protein."""
         return self.values.get(_alike(coverage.sequence[peptide.start : peptide.end]))
 
     def of_residues(self, coverage: Coverage) -> NDArray[np.float64]:
@@ -54,7 +59,7 @@ class PeptideQuantities:
 
     @cached_property
     def scale(self) -> QuantityScale:
-        """Of all peptides: from the fifth to the 95th percentile, of changes as far to both sides, and one at least."""
+        """Scale of all peptides, from the 5th to the 95th percentile; symmetric for changes and at least one wide."""
         values = np.array(list(self.values.values()))
         low, high = (float(one) for one in np.percentile(values, (5, 95))) if len(values) else (0.0, 0.0)
         if self.is_change:
@@ -64,9 +69,9 @@ class PeptideQuantities:
 
 
 class QuantitiesBeside:
-    """Quantities of the newest quantification that went on from a run; read again only where there is a newer one, or people corrected it.
+    """Quantities of the newest quantification based on a run, reloaded after a newer one or a manual correction.
 
-    Where conditions were compared, they are the changes of the first comparison; else means over the samples.
+    Values are changes of the first comparison, or means over samples without comparisons.
     """
 
     def __init__(self, project: Project, run: str) -> None:
@@ -74,7 +79,7 @@ class QuantitiesBeside:
         self._known: tuple[object, PeptideQuantities | None] = None, None
 
     def newest(self) -> PeptideQuantities | None:
-        """Those quantities; None where there are none, or their tables cannot be read."""
+        """Return the newest quantities, or None if absent or unreadable."""
         newest = next(iter(following_runs(self._project, self._run, "quantify")), None)
         if newest is None:
             return None

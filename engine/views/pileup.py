@@ -20,25 +20,37 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "pileup_of"]
 
 MAXIMUM_READS = 1000
-"""Alignments that are piled up at once; of more, as many are left out as are said to be."""
+"""Maximum number of alignments in a pile-up; the number of omitted ones is shown."""
 MAXIMUM_WIDTH = 20_000
-"""Letters of a text that are piled up at once."""
+"""Maximum width of a pile-up in reference positions."""
 _COLUMNS = ("text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar", "md", "pattern_row", "pattern")
 _DASH = ord("-")
 
 
 @dataclass(frozen=True)
 class Pileup:
-    """n alignments that cover some of the letters `first` to `last` of a text, with m differences.
+    """n alignments that cover positions `first` to `last` of a reference, with m differences.
 
     Attributes
     ----------
-    n_left_out : alignments there besides, for which there is no room.
-    row : (n,) int64, of the table of alignments. start, end : (n,) int64, first and last letter of the text that each covers.
-    is_reverse : (n,) bool. lane : (n,) int64, the line from 0 on in which each has room.
-    read : (m,) int64, which of the alignments differs. place : (m,) int64, letter of the text; of an insertion the one before it.
-    letter : (m,) uint8, the pattern's letter there, ``-`` where it has none, ``+`` where it has more.
-    reference : (last - first + 1,) uint8, the letters of the text as the alignments tell them, 0 where none covers it.
+    n_left_out
+        Alignments omitted for lack of space.
+    row
+        (n,) int64, rows of the table of alignments.
+    start, end
+        (n,) int64, first and last covered position of the reference.
+    is_reverse
+        (n,) bool.
+    lane
+        (n,) int64, line of each alignment, from 0.
+    read
+        (m,) int64, index of the differing alignment.
+    place
+        (m,) int64, position in the reference; for an insertion the one before it.
+    letter
+        (m,) uint8, base of the read there; ``-`` for a deletion, ``+`` for an insertion.
+    reference
+        (last - first + 1,) uint8, bases of the reference derived from the alignments, 0 where uncovered.
     """
 
     text: ShownText
@@ -65,7 +77,7 @@ class Pileup:
         return int(self.lane.max(initial=-1)) + 1
 
     def counts(self, place: int) -> dict[str, int]:
-        """How many of the alignments shown have which letter at a place of the text: by letter, ``-`` for none of theirs."""
+        """Count the bases of shown alignments at a position of the reference; ``-`` counts deletions."""
         covers = (self.start <= place) & (self.end >= place)
         at = (self.place == place) & (self.letter != ord("+"))
         found: dict[str, int] = {}
@@ -79,11 +91,12 @@ class Pileup:
 
 
 def pileup_of(source: TableSource, text: ShownText, first: int, last: int, conditions: Iterable[Condition] = ()) -> Pileup:
-    """Pile up the alignments that cover letters `first` to `last` of a text (counted from 1) and satisfy all conditions.
+    """Pile up the alignments that cover positions `first` to `last` (from 1) of a reference and satisfy all conditions.
 
     Raises
     ------
-    ProteoscopeError : the run has no table of reads, or its tables do not belong together.
+    ProteoscopeError
+        The run has no table of reads, or its tables do not belong together.
     """
     if "patterns" not in source.paths:
         raise ProteoscopeError(NO_READS)
@@ -125,7 +138,7 @@ def pileup_of(source: TableSource, text: ShownText, first: int, last: int, condi
 
 
 def _letters(source: TableSource, rows: NDArray[np.int64]) -> dict[int, str]:
-    """Letters of patterns by their rows."""
+    """Return the sequences of reads by row."""
     different = np.unique(rows)
     found = source.beside("patterns").values(different, ("letters",))["letters"].to_pylist()
     if len(found) != len(different):
@@ -136,7 +149,7 @@ def _letters(source: TableSource, rows: NDArray[np.int64]) -> dict[int, str]:
 def _differences(
     row: dict[str, Any], letters: str, first: int, last: int, reference: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Places and letters where an alignment differs, of those in sight; the text's letters that it tells go into `reference`."""
+    """Return positions and bases of an alignment's differences in view, and add the reference bases it shows to `reference`."""
     try:
         pattern = letters[row["pattern_start"] - 1 : row["pattern_end"]]
         if row["strand"] == "-":
@@ -157,7 +170,7 @@ def _differences(
 
 
 def _lanes(start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The first line in which each alignment has room, those before it given theirs; `start` ascends."""
+    """Assign each alignment the first free line; `start` is ascending."""
     lane = np.empty(len(start), np.int64)
     busy: list[tuple[int, int]] = []
     free: list[int] = []

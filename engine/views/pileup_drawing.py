@@ -29,15 +29,19 @@ Range = tuple[float, float]
 
 
 class PileupSheet(Sheet):
-    """A pile of alignments in a size.
+    """A pile-up at a given size.
 
     Parameters
     ----------
-    shown : the part of the text, in characters from 1, of which each extends by half to both sides.
+    shown
+        Shown range of the reference, in positions from 1, each extending half a position to both sides.
 
     Attributes
     ----------
-    inner : where alignments are drawn. chosen : row of the table of alignments that is marked, or None.
+    inner
+        Area of the alignments.
+    chosen
+        Row of the marked alignment, or None.
     """
 
     def __init__(
@@ -56,11 +60,11 @@ class PileupSheet(Sheet):
         self.features = list(self._placed(features))
 
     def place_at(self, x: float) -> float:
-        """The place of the text at a place of the figure."""
+        """Return the reference position at a point of the figure."""
         return self.shown[0] + (x - self.inner.left) / self.step
 
     def read_at(self, x: float, y: float) -> int | None:
-        """The alignment at a place of the figure."""
+        """Return the alignment at a point of the figure."""
         if not self.inner.holds(x, y) or y < self.top:
             return None
         place, lane, pile = self.place_at(x), int((y - self.top) // self.height), self.pile
@@ -68,7 +72,7 @@ class PileupSheet(Sheet):
         return int(found[0]) if len(found) else None
 
     def text_at(self, x: float, y: float) -> str:
-        """The feature, or the alignment and the characters, at a place of the figure."""
+        """Return the tooltip at a point: a feature, or an alignment and its bases."""
         if not self.inner.holds(x, y):
             return ""
         feature = next((feature for feature, box in self.features if box.holds(x, y)), None)
@@ -81,7 +85,7 @@ class PileupSheet(Sheet):
         return f"{name}letter {self.measure.number(place)}: {counts or 'not covered'}"
 
     def shapes(self, region: Region) -> list[Shape]:
-        """All that is shown, whatever the region."""
+        """Return all shapes, regardless of the region."""
         is_written = self.step >= 0.9 * self.measure.width("W")
         inside = [*(self._reference() if is_written else []), *self._track(), *self._reads(), *self._differences(is_written)]
         axis = Axis(*self.shown, self.title, is_whole=True)
@@ -92,7 +96,7 @@ class PileupSheet(Sheet):
         return np.asarray(self.inner.left + (place - self.shown[0]) * self.step)
 
     def _reference(self) -> list[Basic]:
-        """The characters of the text."""
+        """Draw the reference bases."""
         pile, y = self.pile, self.inner.top + self.measure.line / 2 + CENTRE * self.measure.font_size
         first, last = max(int(np.ceil(self.shown[0])), pile.first), min(int(np.floor(self.shown[1])), pile.last)
         places = np.arange(first, last + 1)
@@ -123,7 +127,7 @@ class PileupSheet(Sheet):
         return shapes
 
     def _reads(self) -> list[Basic]:
-        """The alignments in sight, reverse ones in another colour."""
+        """Draw the visible alignments, reverse ones in another colour."""
         pile, height = self.pile, self.height
         left, right, top = self._x(pile.start - 0.5), self._x(pile.end + 0.5), self.top + pile.lane * height
         in_sight = np.flatnonzero((top < self.inner.bottom) & (right > self.inner.left) & (left < self.inner.right))
@@ -136,7 +140,7 @@ class PileupSheet(Sheet):
         ]
 
     def _differences(self, is_written: bool) -> list[Basic]:
-        """What differs, in the colours of the characters, which are written where there is space."""
+        """Draw differences in the colours of bases, labelled where space allows."""
         pile, inner = self.pile, self.inner
         top = self.top + pile.lane[pile.read] * self.height
         in_sight = (top < inner.bottom) & (pile.place >= self.shown[0]) & (pile.place <= self.shown[1])
@@ -161,12 +165,12 @@ class PileupSheet(Sheet):
 
 
 def inner_region(measure: TextMeasure, size: tuple[float, float]) -> Region:
-    """Where alignments are drawn in a figure of a size: above the axis with its numbers and title."""
+    """Return the area of alignments in a figure of a size, above the axis with its numbers and title."""
     return Region(12.0, 4.0, size[0] - 24, size[1] - 2 * measure.line - 14)
 
 
 def draw_pileup(
     pile: Pileup, features: Sequence[TrackFeature] = (), shown: Range | None = None, measure: TextMeasure | None = None
 ) -> Drawing:
-    """A pile of alignments for a page; `shown`: the part of the text, None for all of it."""
+    """Draw a pile-up for a page; `shown` is the range of the reference, None for all."""
     return PileupSheet(pile, features, shown or (pile.first - 0.5, pile.last + 0.5), measure or TextMeasure(), _FIGURE_SIZE).draw()

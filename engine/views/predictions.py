@@ -1,4 +1,4 @@
-"""Predicted beside measured: the problems of the ATGPU model as curves. Plain data and shapes."""
+"""Predicted and measured times of the ATGPU model's problems, as curves."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _COLUMNS = "size", "predicted s", "measured s", "error", "predicted share", "mea
 
 
 def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, width: float = 360.0, height: float = 240.0) -> Drawing:
-    """A problem's seconds, or the share of its transfers, by its size: measured as dots, predicted as lines.
+    """Draw a problem's seconds, or its share of transfers, by size: measured as dots, predicted as lines.
 
-    Of the seconds also those without transfers, as models have them that do not know of these.
+    Times without transfers are drawn too, as in models that ignore transfers.
     """
     n = np.array([one.n for one in every], np.float64)
     if shares:
@@ -51,7 +51,7 @@ def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, wid
 
 
 def report_page(parameters: DeviceParameters, problems: Mapping[str, Sequence[Comparison]], notes: Sequence[str] = ()) -> str:
-    """An HTML page with the curves of all problems and a table of their numbers, which needs nothing besides itself."""
+    """Return a self-contained HTML page with curves and a table of all problems."""
     pieces = [_HEAD, f"<p>{escape(parameters.description)}</p>", *(f"<p>{escape(note)}</p>" for note in notes)]
     machine = parameters.machine()
     pieces.append(
@@ -80,7 +80,7 @@ def _row(cell: str, texts: Sequence[str]) -> str:
 
 
 def _growth(every: Sequence[Comparison]) -> str:
-    """How predicted and measured seconds grow, step by step, as the thesis compares them."""
+    """Describe the growth of predicted and measured seconds step by step, as the thesis does."""
     told = [
         f"{after.predicted.seconds / max(1e-12, before.predicted.seconds):.2f} predicted,"
         f" {after.measured.seconds / max(1e-12, before.measured.seconds):.2f} measured"

@@ -12,7 +12,7 @@ from proteoscope.engine import matches
 from proteoscope.engine.chemistry.fragments import SERIES, annotate, fragment_ions
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, series_of_spectrum
+from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, spectrum_ion_series
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.identification import psm_name, psm_of_row
@@ -31,16 +31,17 @@ _LABELS = ("TMT", "iTRAQ")
 
 
 def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
-    """The spectrum of a row of the PSMs above, the b and y ions of its peptide as the shipped model predicts them below.
+    """Mirror a PSM's spectrum with the b and y ions of its peptide predicted by the shipped model.
 
     The similarity is the cosine of the square roots of predicted intensities and of those of the peaks that match these ions.
 
     Raises
     ------
-    ProteoscopeError : the peptide has no masses, or is too long for the model.
+    ProteoscopeError
+        The peptide has no masses, or is too long for the model.
     """
     upper = annotate_match(row, peaks, settings)
-    searched = series_of_spectrum(BY_ACTIVATION, peaks.activation)
+    searched = spectrum_ion_series(BY_ACTIVATION, peaks.activation)
     if not matches.fragment_intensities.has_predicted_series(searched):
         return MirroredSpectra(psm_name(row), Half(psm_name(row), peaks, upper), None, settings.tolerance, note=_OTHER_ACTIVATION)
     peptidoform = upper.peptidoform
@@ -72,11 +73,12 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
 def mirrored_with_psm(
     one: tuple[Mapping[str, Any], Peaks], other: tuple[Mapping[str, Any], Peaks], settings: IonSettings
 ) -> MirroredSpectra:
-    """The spectra of two rows of PSMs, with their `spectral_cosine`.
+    """Mirror the spectra of two PSMs, with their `spectral_cosine`.
 
     Raises
     ------
-    ProteoscopeError : a peptide has no masses.
+    ProteoscopeError
+        A peptide has no masses.
     """
     halves = [Half(psm_name(row), peaks, _ions(row, peaks, settings)) for row, peaks in (one, other)]
     mirrored = MirroredSpectra(f"{halves[0].name} and {halves[1].name}", halves[0], halves[1], settings.tolerance)
@@ -86,11 +88,12 @@ def mirrored_with_psm(
 def mirrored_with_other(
     source: TableSource, row: int, match: Mapping[str, Any], peaks: Peaks, run: FinishedRun, settings: IonSettings
 ) -> MirroredSpectra:
-    """The spectrum of a row of the PSMs, mirrored with the best other one of the same peptide: of the same charge, if there is one.
+    """Mirror a PSM's spectrum with the best other one of its peptide, preferably of the same charge.
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or a peptide has no masses.
+    ProteoscopeError
+        The run did not keep its spectra, or a peptide has no masses.
     """
     found = source.query(
         "SELECT file_row_number AS row FROM psms WHERE rank = 1 AND peptide = ? AND file_row_number != ? AND spectrum != ? "

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 STATES = ("measured", "transferred", "too low", "refused", "no shared ion", "not seen")
-"""What a quantity may be, in the order in which figures stack them."""
+"""Possible states of a quantity, in the stacking order of figures."""
 _LARGEST_LOG = 1100.0
 _BY_SAMPLE = Column(
     "by_sample",
@@ -73,14 +73,21 @@ PEPTIDES_BY_SAMPLE = Table(
     links=("accession",),
 )
 SHOWN_TABLES = (CHANGES, PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE, ION_TRACES, SAMPLES)
-"""What the window shows of a run: by sample there is a row for each thing, instead of one for each of its samples."""
+"""Tables shown for a run; tables by sample have one row per item with a column per sample."""
 _LONG = {PROTEINS_BY_SAMPLE.name: PROTEINS, PEPTIDES_BY_SAMPLE.name: PEPTIDES}
 
 
 @dataclass(frozen=True)
 class QuantityFilter:
-    """Which rows to see, and what is taken for a change: up to a q-value, by so many log2 at least. `comparison`: of the changes that are
-    seen, None where there are none. `is_changed`: whether those that change are seen alone."""
+    """Filter of rows, and the thresholds of a change.
+
+    Attributes
+    ----------
+    comparison
+        Comparison whose changes are shown, or None.
+    is_changed
+        True to show only changed items.
+    """
 
     text: str = ""
     q_value: float = 0.01
@@ -90,7 +97,7 @@ class QuantityFilter:
 
 
 def quantity_conditions(chosen: QuantityFilter, table: str) -> list[Condition]:
-    """The conditions that a filter puts on one of `SHOWN_TABLES`."""
+    """Return a filter's conditions on one of `SHOWN_TABLES`."""
     texts = {
         CHANGES.name: ("accession", "description"),
         PROTEINS_BY_SAMPLE.name: ("accession", "description"),
@@ -111,13 +118,20 @@ def quantity_conditions(chosen: QuantityFilter, table: str) -> list[Condition]:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Quantities of n things in s samples.
+    """Quantities of n items in s samples.
 
     Attributes
     ----------
-    samples, conditions : (s,) names; a condition is empty where none is told. keys : (n,) accessions or sequences.
-    owner : (n,) accession of the protein that a peptide counts for, None for none; of a protein its own.
-    log2 : (n, s) float64, NaN where there is none. state : (n, s) int8, place in `STATES`.
+    samples, conditions
+        (s,) names; a condition may be ''.
+    keys
+        (n,) accessions or sequences.
+    owner
+        (n,) accession of the protein that a peptide counts for, '' for none; of a protein, itself.
+    log2
+        (n, s) float64, NaN if missing.
+    state
+        (n, s) int8, index into `STATES`.
     """
 
     samples: tuple[str, ...]
@@ -141,7 +155,7 @@ class Samples:
 
     @cached_property
     def has(self) -> NDArray[np.bool_]:
-        """(n, s) whether there is a quantity."""
+        """(n, s) True if there is a quantity."""
         return ~np.isnan(self.log2)
 
     @cached_property
@@ -156,7 +170,12 @@ class Volcano:
 
     Attributes
     ----------
-    row : (m,) int64, rows of the table of changes. fold_change : (m,) float64, log2. p_value, q_value : (m,) float64.
+    row : (m,) int64
+        Rows of the table of changes.
+    fold_change : (m,) float64
+        Log2.
+    p_value, q_value : (m,)
+        Float64.
     """
 
     comparison: str
@@ -171,15 +190,15 @@ class Volcano:
 
     @cached_property
     def height(self) -> NDArray[np.float64]:
-        """(m,) -log10 of the p-values; what is too small for a number stands as high as the smallest number."""
+        """(m,) -log10 of the p-values; values that underflow have the height of the smallest number."""
         return -np.log10(np.maximum(self.p_value, np.finfo(np.float64).tiny))
 
     def changed(self, q_value: float, fold_change: float) -> NDArray[np.bool_]:
-        """(m,) which ones change at a q-value by so many log2 at least."""
+        """Return (m,) True for changes at a q-value with a minimum absolute log2 fold change."""
         return (self.q_value <= q_value) & (np.abs(self.fold_change) >= fold_change)
 
     def p_value_at(self, q_value: float) -> float | None:
-        """The largest p-value that is accepted at a q-value; None where none is."""
+        """Return the largest p-value accepted at a q-value, or None."""
         accepted = self.p_value[self.q_value <= q_value]
         return float(accepted.max()) if len(accepted) else None
 
@@ -195,12 +214,16 @@ class Components:
 
 @dataclass(frozen=True, eq=False)
 class QuantityOverview:
-    """All that the figures of a run are drawn from.
+    """Data of a run's figures.
 
     Attributes
     ----------
-    changes : row of the table of changes by comparison and accession. peptidoforms : in ProForma, by their sequences.
-    components, correlations : of the samples, by their proteins.
+    changes
+        Row of the table of changes by comparison and accession.
+    peptidoforms
+        ProForma texts by sequence.
+    components, correlations
+        Of the samples, by their proteins.
     """
 
     proteins: Samples
@@ -212,21 +235,22 @@ class QuantityOverview:
     correlations: NDArray[np.float64]
 
     def volcano_of(self, comparison: str | None) -> Volcano | None:
-        """That of a comparison."""
+        """Return the volcano of a comparison."""
         return next((one for one in self.volcanos if one.comparison == comparison), None)
 
     def peptidoforms_of(self, protein: str) -> tuple[str, ...]:
-        """Those that count for a protein, in ProForma."""
+        """Return the ProForma texts that count for a protein."""
         sequences = (self.peptides.keys[row] for row in self.peptides.rows_of(protein).tolist())
         return tuple(form for one in sequences for form in self.peptidoforms.get(one, ()))
 
 
 def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
-    """Have the tables by sample beside those of a run, all with what people corrected; what its figures are drawn from.
+    """Add tables by sample to a run, including manual corrections, and return the data of its figures.
 
     Raises
     ------
-    InputError : a table is not what it should be.
+    InputError
+        A table is not what it should be.
     """
     tables = read_quantities(run.project, run.run.id)
     found = {}
@@ -255,14 +279,15 @@ def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple
 
     Raises
     ------
-    InputError : a table is not what it should be.
+    InputError
+        A table is not what it should be.
     """
     tables = read_quantities(project, run)
     return _samples(PEPTIDES, tables), tuple(dict.fromkeys(tables[CHANGES.name]["comparison"].to_pylist()))
 
 
 def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
-    """A table by sample with a row for each thing."""
+    """Return a table by sample with one row per item."""
     long, samples = tables[table.name], tables[SAMPLES.name]
     names = samples["sample"].to_pylist()
     n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"
@@ -278,7 +303,7 @@ def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
 
 
 def _wide(long: pa.Table, found: Samples, name: str) -> pa.Table:
-    """The table by sample that is shown."""
+    """Return the displayed table by sample."""
     n, n_samples = found.log2.shape
     first = np.arange(0, len(long), n_samples)
     count = found.has.sum(axis=1)
@@ -315,10 +340,10 @@ def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
 
 
 def principal_components(found: Samples) -> Components | None:
-    """The first two principal components of the samples that have anything, by what all of these have; None where fewer than three samples
-    or things are there. Samples without anything have NaN.
+    """Return the first two principal components of samples by items that all of them have.
 
-    Each thing's log2 quantities are centred on their mean, and not scaled. A component's sign is such that its largest loading is positive.
+    None with fewer than three samples or items; samples without quantities have NaN. log2 quantities are centred by item, not scaled. The
+    sign of a component makes its largest loading positive.
     """
     used = np.asarray(found.has.any(axis=0))
     rows = np.asarray(found.has[:, used].all(axis=1))
@@ -337,8 +362,7 @@ def principal_components(found: Samples) -> Components | None:
 
 
 def sample_correlations(found: Samples) -> NDArray[np.float64]:
-    """Pearson's correlation of the log2 quantities of each two samples, by what both have, (s, s); NaN where fewer than three are shared,
-    or all are the same."""
+    """Return Pearson correlations (s, s) of log2 quantities by shared items; NaN for fewer than three or constant ones."""
     has = found.has.astype(np.float64)
     value = np.where(found.has, found.log2, 0.0)
     # Centred first, so that sums of squares lose nothing.

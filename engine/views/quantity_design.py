@@ -1,4 +1,4 @@
-"""The design of a quantification as the window edits it: rows of texts, guessed from the names of files, and judged by its own reader."""
+"""Editable design of a quantification: rows of texts, guessed from file names and validated by the design reader."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class DesignTable:
 
     Attributes
     ----------
-    columns : names, at least those of `DESIGN_COLUMNS`. rows : a text for each column.
+    columns
+        Names, at least those of `DESIGN_COLUMNS`.
+    rows
+        A text for each column.
     """
 
     columns: tuple[str, ...]
@@ -63,7 +66,7 @@ class DesignTable:
 
 @dataclass(frozen=True)
 class DesignFault:
-    """Why a table is no design: a sentence, and the row that it is about, None where that is the whole."""
+    """Reason why a table is not a valid design, with its row, or None for the whole table."""
 
     text: str
     row: int | None = None
@@ -78,7 +81,7 @@ class ComparedConditions:
 
 
 def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
-    """Return a design with or without a block column; a new one is empty and comes last.
+    """Return a design with or without a block column; a new one is empty and last.
 
     Examples
     --------
@@ -98,12 +101,12 @@ def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
 
 
 def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
-    """Paths of the files of spectra of identifications of a project, each content once; of the newest one where `runs` is empty. Tables
-    are not looked at.
+    """Return the spectrum files of identifications of a project by content, of the newest if `runs` is empty.
 
     Raises
     ------
-    InputError, StorageError : there is no project, or no such finished identification.
+    InputError, StorageError
+        There is no project, or no such finished identification.
     """
     project, kinds = Project.open(folder), identifying_kinds()
     also = kinds | QUANTIFIED_TOO
@@ -122,9 +125,10 @@ def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
 
 
 def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> DesignTable:
-    """A design by the names of files: a number at the end is that of the replicate, what stands before it the condition, without what all
-    names begin with; ``F1`` or ``frac02`` between are fractions of one sample. Of a label each channel of each file has a row, and
-    nobody can guess its condition.
+    """Guess a design from file names.
+
+    A number at the end is the replicate, the text before it without the common start the condition; ``F1`` or ``frac02`` between them are
+    fractions of a sample. With a label, each channel of each file has a row without a condition.
 
     Examples
     --------
@@ -159,7 +163,7 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
 
 
 def _replicate_of(stem: str) -> tuple[str, int]:
-    """A name without the number of the replicate at its end, and that; 0 where there is none, or nothing else."""
+    """Return a name without its replicate number and that number, 0 for none."""
     match = _REPLICATE.search(stem)
     head = "" if match is None else stem[: match.start()].rstrip("_-. ")
     return (head, int(match[1])) if match is not None and head else (stem, 0)
@@ -179,7 +183,7 @@ def _without_common_parts(names: Sequence[str]) -> list[str]:
 
 
 def design_text(table: DesignTable) -> str:
-    """The design as a table of tab-separated values, whose cells stay in their lines."""
+    """Return the design as tab-separated values with one line per row."""
     written = io.StringIO()
     writer = csv.writer(written, delimiter="\t", lineterminator="\n")
     writer.writerow(table.columns)
@@ -188,9 +192,9 @@ def design_text(table: DesignTable) -> str:
 
 
 def judged_design(table: DesignTable, files: Sequence[str], kit: LabelName | None = None) -> Design | DesignFault:
-    """What the reader of designs makes of a table, of an identification with these files.
+    """Validate a table as a design of an identification with these files.
 
-    Rows without a sample are left out, as their files, or their channels, are.
+    Rows without a sample are excluded with their files or channels.
     """
     places = [number for number, row in enumerate(table.rows) if has_sample(row)]
     kept = DesignTable(table.columns, tuple(table.rows[number] for number in places))
@@ -206,13 +210,16 @@ def judged_design(table: DesignTable, files: Sequence[str], kit: LabelName | Non
 def compared_conditions(
     design: Design, table: DesignTable, groups: Sequence[str] = (), reference: str = ""
 ) -> ComparedConditions | DesignFault:
-    """Return which conditions of a design are compared, or why they cannot be.
+    """Return the compared conditions of a design, or the reason why they cannot be compared.
 
     Plexes that are known by the files alone hinder no quantities: that conditions differ with them is then a note.
 
     Parameters
     ----------
-    design : as read from `table`. groups, reference : parameters of the quantification.
+    design
+        As read from `table`.
+    groups, reference
+        Parameters of the quantification.
     """
     try:
         compared = design.groups(groups, reference)
@@ -228,12 +235,12 @@ def compared_conditions(
 
 
 def has_sample(row: Sequence[str]) -> bool:
-    """Whether a row tells anything of its file: a sample, a condition or a replicate."""
+    """Return True if a row has a sample, a condition or a replicate."""
     return any(cell.strip() for cell in row[1 : len(DESIGN_COLUMNS)])
 
 
 def _fault(error: InputError, places: Sequence[int]) -> DesignFault:
-    """What the reader said, of the row of the table instead of the line of a file that nobody sees."""
+    """Convert a reader's error to the row of the table."""
     match = _LINE.fullmatch(error.place)
     line = int(match[1]) - 2 if match else -1
     row = places[line] if 0 <= line < len(places) else None
@@ -242,11 +249,12 @@ def _fault(error: InputError, places: Sequence[int]) -> DesignFault:
 
 
 def read_design_table(path: Path) -> DesignTable:
-    """A table of tab-separated values as texts, whatever it says; the columns of a design come first, further ones after them.
+    """Read a table of tab-separated texts without validation; design columns come first.
 
     Raises
     ------
-    InputError : it cannot be read, is no text, or lacks a column.
+    InputError
+        It cannot be read, is no text, or lacks a column.
     """
     remedy = f"Its columns are {', '.join(DESIGN_COLUMNS)}"
     lines = [row for row in separated_rows(path, remedy) if any(cell.strip() for cell in row)]
@@ -264,8 +272,7 @@ def read_design_table(path: Path) -> DesignTable:
 
 
 def filled_down(cells: Sequence[str]) -> list[str]:
-    """What a column of cells becomes that is filled from its first one: a number at the end of that counts on where it is alone, or where
-    the second cell has begun to count.
+    """Fill a column from its first cell; a trailing number counts up if it is the only cell or the second cell has continued it.
 
     >>> filled_down(["1", "", ""]), filled_down(["control", "", ""]), filled_down(["s1", "s2", "", ""])
     (['1', '2', '3'], ['control', 'control', 'control'], ['s1', 's2', 's3', 's4'])
@@ -278,9 +285,9 @@ def filled_down(cells: Sequence[str]) -> list[str]:
 
 
 def pasted_cells(text: str) -> list[list[str]]:
-    """The cells that a spreadsheet puts on the clipboard: tabs between columns, a line for each row, cells with breaks in quotes.
+    r"""Return the cells of spreadsheet text on the clipboard: tab-separated, one line per row, line breaks in quotes.
 
-    >>> pasted_cells("a\\tb\\r\\nc\\td\\r\\n")
+    >>> pasted_cells("a\tb\r\nc\td\r\n")
     [['a', 'b'], ['c', 'd']]
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")

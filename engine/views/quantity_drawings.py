@@ -30,15 +30,17 @@ __all__ = ["draw_components", "draw_correlations", "draw_missing", "draw_profile
 _LABELLED = 12
 _PEPTIDES_DRAWN = 60
 _CELLS = 6000
-"""Of the map of what is missing, at most: more would be finer than is seen, and slow to draw."""
+"""Maximum number of cells of the map of missing values; more would be slow and invisible."""
 _STATE_INKS: dict[str, Ink] = {"measured": 0, "transferred": 5, "too low": 11, "refused": 3, "no shared ion": 7, "not seen": "grid"}
 
 
 def draw_volcano(
     volcano: Volcano, q_value: float, fold_change: float, width: float = 400.0, height: float = 320.0, font_size: float = 8.0
 ) -> Drawing:
-    """Fold changes against p-values; those that change are coloured, and the surest of them named. The target of a dot is its row in the
-    table of changes."""
+    """Draw fold changes against p-values, with changes coloured and the most significant named.
+
+    The target of a dot is its row in the table of changes.
+    """
     changed = volcano.changed(q_value, fold_change)
     up, down = changed & (volcano.fold_change > 0), changed & (volcano.fold_change < 0)
     title = f"{volcano.comparison}: {up.sum():,} up, {down.sum():,} down, of {counted(len(volcano), 'tested protein')}"
@@ -83,7 +85,7 @@ def _named(
     font_size: float,
     most: int = 1000,
 ) -> list[Shape]:
-    """Names of dots beside them, at most so many, where no other name stands."""
+    """Return names next to dots without overlap, up to `most`."""
     shapes: list[Shape] = []
     taken: list[tuple[float, float, float]] = []
     for row in rows.tolist():
@@ -104,8 +106,10 @@ def _named(
 def draw_profile(
     proteins: Samples, peptides: Samples, accession: str, width: float = 420.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
-    """A protein over the samples, and below it its peptides, at most some tens of those with most quantities. The target of a peptide's dot
-    is its row in the table of peptides."""
+    """Draw a protein over the samples, with its most complete peptides below.
+
+    The target of a peptide's dot is its row in the table of peptides.
+    """
     rows = peptides.rows_of(accession)
     own = proteins.log2[proteins.row_of[accession]] if accession in proteins.row_of else np.full(len(proteins.samples), np.nan)
     order = np.lexsort((-np.nan_to_num(peptides.log2[rows]).sum(axis=1), -peptides.has[rows].sum(axis=1)))
@@ -138,7 +142,7 @@ def draw_profile(
 
 
 def _upward_axis(area: tuple[float, float, float, float], axis: Axis, font_size: float) -> list[Shape]:
-    """The vertical axis of `draw_axes`, and a line for the horizontal one, which has names."""
+    """Return the vertical axis of `draw_axes` and a line for the horizontal axis, which has names."""
     bottom = area[3]
     drawn = draw_axes(area, Axis(0, 1), axis, font_size)
     is_across = [
@@ -149,7 +153,7 @@ def _upward_axis(area: tuple[float, float, float, float], axis: Axis, font_size:
 
 
 def _joined(x: NDArray[np.float64], y: NDArray[np.float64], ink: Ink, width: float) -> list[Shape]:
-    """Lines between neighbours that are both there: what is missing is no line."""
+    """Return lines between adjacent values; missing ones leave gaps."""
     has = np.isfinite(y)
     ends = np.flatnonzero(np.diff(np.concatenate([[False], has, [False]]).astype(np.int8)))
     return [Curve(x[first:last], y[first:last], ink, width) for first, last in ends.reshape(-1, 2).tolist() if last - first > 1]
@@ -161,13 +165,13 @@ def _places(samples: Samples, left: float, right: float) -> NDArray[np.float64]:
 
 
 def _sample_foot(samples: Samples, font_size: float) -> float:
-    """Room for the names of samples below a figure, read from below, and a line of conditions."""
+    """Return the height of vertical sample names below a figure, and a line of conditions."""
     longest = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0)
     return longest + font_size * (3.6 if any(samples.conditions) else 1.6)
 
 
 def _sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: float, font_size: float) -> list[Shape]:
-    """Names of samples below their places, as many as there is room for, and a bar for each condition."""
+    """Return as many sample names as fit, and a bar for each condition."""
     n = len(samples.samples)
     step = max(1, int(np.ceil(font_size * 1.15 * n / max(float(x[-1] - x[0]) + 1, 1)))) if n > 1 else 1
     shapes: list[Shape] = []
@@ -195,7 +199,7 @@ def _condition_inks(samples: Samples) -> dict[str, int]:
 
 
 def _nothing_drawn(title: str, why: str, width: float, height: float, font_size: float) -> Drawing:
-    """A title, and below it the whole reason why there is nothing else."""
+    """Return a title with the reason for an empty figure."""
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     lines = in_lines(why, width - 16, font_size)
     shapes += [Label(8, font_size * (4 + 1.4 * at), line, ink="faint") for at, line in enumerate(lines)]
@@ -205,7 +209,7 @@ def _nothing_drawn(title: str, why: str, width: float, height: float, font_size:
 def draw_components(
     found: Components | None, samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
-    """Samples by their first two principal components, coloured by condition. The target of a dot is the place of its sample."""
+    """Draw samples by their first two principal components, coloured by condition; a dot's target is its sample."""
     title = "Principal components of the samples"
     if found is None:
         told = "At least three samples, and three proteins that all of them have, are needed."
@@ -274,8 +278,7 @@ def draw_correlations(
 
 
 def missing_blocks(found: Samples, most: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Which part of the things of each of at most `most` blocks has a quantity in each sample, (blocks, s); and the first row of each
-    block, in the order of `Samples.by_missing`, (blocks,)."""
+    """Return the fraction of present quantities (blocks, s) in up to `most` blocks, and each block's first row in `Samples.by_missing`."""
     order = found.by_missing
     if not len(order):
         return np.zeros((0, len(found.samples))), np.zeros(0, np.int64)
@@ -287,8 +290,10 @@ def missing_blocks(found: Samples, most: int) -> tuple[NDArray[np.float64], NDAr
 
 
 def draw_missing(found: Samples, things: str, width: float = 320.0, height: float = 300.0, font_size: float = 8.0) -> Drawing:
-    """Which quantities are missing: how often each state is in each sample, and below that a map, complete things first. The target of a
-    cell is the row of the first thing that it is of."""
+    """Draw the states of quantities by sample and a map of missing ones, complete items first.
+
+    The target of a cell is the row of its first item.
+    """
     n, n_samples = found.has.shape
     n_whole = int(found.has.all(axis=1).sum())
     title = f"{n_whole:,} of {n:,} {things} have a quantity in all samples"

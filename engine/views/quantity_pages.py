@@ -24,11 +24,14 @@ _SHOWN = (SAMPLES, CHANGES, PROTEINS)
 
 
 def write_pages(project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
-    """Write ``quantification.html`` about a finished run into a folder that is made where it is missing; its path.
+    """Write ``quantification.html`` about a finished run into a folder and return its path.
 
     Raises
     ------
-    InputError, StorageError : the run's tables are missing or damaged, or the disk refused. Cancelled : the user asked to stop.
+    InputError, StorageError
+        The run's tables are missing or damaged, or the disk refused.
+    Cancelled
+        The user cancelled.
     """
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +52,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
 
 
 def _rows(found: pa.Table, table: Table) -> str:
-    """The first rows of a table; empty where it has none."""
+    """Return the first rows of a table as HTML; empty without rows."""
     columns = [one for one in table.columns if one.is_shown and one.name in found.column_names]
     if not len(found):
         return ""

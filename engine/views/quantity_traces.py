@@ -48,7 +48,7 @@ _MINIMUM_WIDTH, _PAPER_WIDTH, _PAPER_HEIGHT = 190, 510.0, 130.0
 _SMALLEST = 0.001
 """Minutes that are shown at least."""
 _CHARACTERS = 34
-"""Of a line of text in place of a trace."""
+"""Line length of the text shown instead of a trace, in characters."""
 _TIMES = ("retention_time", "begin", "end")
 _COLUMNS = (
     *("peptide", "charge", "mz", "file", "source", "area", "apex", "retention_time", "begin", "end", "n_points", "agreement", "q_value"),
@@ -62,11 +62,24 @@ class IonTrace:
 
     Attributes
     ----------
-    file : its name. row : of the table of ion traces, -1 where that has none of this file. seconds : (k,) float64.
-    intensity : (k, isotopes) float64, of each isotope in each survey spectrum. main : the isotope that is highest by the formula.
-    apex, begin, end : seconds, None where the trace has none. values : the row of the table, empty where it has none.
-    error : why there is nothing to see, empty where there is. pattern : (isotopes,) float64 of the formula, by which isotopes that are too
-        low to be seen are told; empty where it is not known.
+    file
+        Name of the file.
+    row
+        Row of the table of ion traces, -1 if it has none for this file.
+    seconds
+        (k,) float64.
+    intensity
+        (k, isotopes) float64, each isotope in each MS1 spectrum.
+    main
+        Isotope with the highest predicted abundance.
+    apex, begin, end
+        Seconds, or None.
+    values
+        Row of the table, or empty.
+    error
+        Reason for a missing trace, or ''.
+    pattern
+        (isotopes,) float64, predicted abundances that identify isotopes too low to be seen; empty if unknown.
     """
 
     file: str
@@ -83,8 +96,7 @@ class IonTrace:
 
     @cached_property
     def total(self) -> NDArray[np.float64]:
-        """(k,) intensities of all isotopes together where the main one is there, 0 elsewhere: what areas are of; as
-        `proteoscope.kernels.cpu.elution` completes them by the pattern."""
+        """(k,) summed isotopes where the main one is present, otherwise 0; `proteoscope.kernels.cpu.elution` completes areas by pattern."""
         found = np.where(self.intensity[:, self.main] > 0, self.intensity.sum(axis=1), 0.0)
         if not len(self.pattern):
             return found
@@ -93,7 +105,7 @@ class IonTrace:
 
     @property
     def is_manual(self) -> bool:
-        """Whether its borders were set by hand."""
+        """True if the integration limits were set manually."""
         return self.values.get("source") == "manual"
 
     @property
@@ -119,7 +131,7 @@ class IonTraces:
 
     @property
     def title(self) -> str:
-        """What it is, for people."""
+        """Display name of the ion."""
         return f"{self.peptide}, {self.charge}+, m/z {self.mz:.4f}"
 
     @property
@@ -149,18 +161,21 @@ class Border(NamedTuple):
 
 
 def trace_columns(n_traces: int, width: float) -> int:
-    """How many traces are next to each other on so many pixels."""
+    """Return the number of traces that fit next to each other into a width in pixels."""
     columns = min(n_traces, max(1, int(width // _MINIMUM_WIDTH)), max(1, math.ceil(math.sqrt(2 * n_traces))))
     rows = -(-n_traces // columns)
     return -(-n_traces // rows)
 
 
 def traces_figure(ion: IonTraces, n_columns: int | None = None, chosen: Border | None = None) -> Figure:
-    """An ion in all files: its isotopes, their sum, the borders and the apex.
+    """Draw an ion in all files: isotopes, sum, integration limits and apex.
 
     Parameters
     ----------
-    n_columns : None for those of a page. chosen : the border that is drawn as chosen.
+    n_columns
+        None for the number on a page.
+    chosen
+        Integration limit drawn as selected.
     """
     columns = trace_columns(len(ion.traces), _PAPER_WIDTH) if n_columns is None else n_columns
     panels = tuple(trace_panel(ion, place, chosen) for place in range(len(ion.traces)))
@@ -169,7 +184,7 @@ def traces_figure(ion: IonTraces, n_columns: int | None = None, chosen: Border |
 
 
 def trace_panel(ion: IonTraces, place: int, chosen: Border | None = None, moved: tuple[float, float] | None = None) -> Panel:
-    """An ion in one of the files. `moved`: borders (seconds) in place of the trace's, while a person drags them."""
+    """Draw an ion in one file; `moved` are limits (seconds) shown instead of the trace's while dragging."""
     trace, x = ion.traces[place], Axis(*ion.everything)
     begin, end = (trace.begin, trace.end) if moved is None else moved
 
@@ -209,7 +224,7 @@ def trace_panel(ion: IonTraces, place: int, chosen: Border | None = None, moved:
 
 
 class RunSurveys:
-    """Survey spectra of the files of a run, each read once, for one thread at a time."""
+    """MS1 spectra of a run's files, each read once; for one thread."""
 
     def __init__(self, run: FinishedRun) -> None:
         self.paths = tuple(path for kind, path in run.inputs if kind == "spectra")
@@ -218,11 +233,14 @@ class RunSurveys:
         self._read: dict[Path, Surveys] = {}
 
     def of(self, path: Path) -> Surveys:
-        """Those of a file.
+        """Return the MS1 spectra of a file.
 
         Raises
         ------
-        InputError : it is gone, has changed, or has none. Cancelled : `close` was called meanwhile.
+        InputError
+            It is gone, has changed, or has none.
+        Cancelled
+            `close` was called meanwhile.
         """
         if path not in self._read:
             self._check(path)
@@ -230,16 +248,17 @@ class RunSurveys:
         return self._read[path]
 
     def close(self) -> None:
-        """Have what is being read end soon; from any thread."""
+        """Abort the current read from any thread."""
         self._progress.cancel()
 
 
 def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurveys) -> IonTraces:
-    """The ion of a row of the table of ion traces, in all files of the run.
+    """Return the ion of a row of the ion traces in all files of the run.
 
     Raises
     ------
-    InputError : the run has no such row.
+    InputError
+        The run has no such row.
     """
     own = source.row(row, _COLUMNS)
     rows = source.rows([compares("peptide", "=", own["peptide"]), compares("charge", "=", own["charge"])])
@@ -287,7 +306,7 @@ def _trace(
 
 
 def _sound(values: dict[str, Any]) -> dict[str, Any]:
-    """A row whose times are all there and finite, in their order, or none is."""
+    """Return a row without its times unless all are finite and ordered."""
     times = [values[name] for name in _TIMES]
     are_sound = all(one is not None and 0 <= one < _LATEST for one in times) and values["begin"] <= values["end"]
     return values if are_sound else {**values, **dict.fromkeys(_TIMES)}
@@ -302,12 +321,14 @@ def trace_through(
     span: tuple[float, float],
     voltage: float | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The highest peak within the tolerance of each isotope of an ion in each survey spectrum of a span of seconds, of FAIMS in those of
-    one voltage.
+    """Return the highest peak within the tolerance of each isotope in each MS1 spectrum of a time span, by FAIMS voltage if given.
 
     Returns
     -------
-    (k,) float64, seconds; (k, isotopes) float64, 0 where there is no peak.
+    seconds
+        (k,) float64.
+    intensity
+        (k, isotopes) float64, 0 without a peak.
     """
     first, last = np.searchsorted(surveys.retention_time, span)
     last = max(last, first)
@@ -325,11 +346,12 @@ def trace_through(
 
 
 def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float, end: float) -> dict[str, float]:
-    """What is measured of an ion between two times, as the search measures between the borders that it finds.
+    """Measure an ion between two times, as the search does between detected limits.
 
     Raises
     ------
-    InputError : no survey spectrum between them shows the ion.
+    InputError
+        No survey spectrum between them shows the ion.
     """
     begin, end = min(begin, end), max(begin, end)
     places = np.flatnonzero((trace.seconds >= begin) & (trace.seconds <= end) & (trace.total > 0))

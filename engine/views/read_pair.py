@@ -20,24 +20,28 @@ from proteoscope.engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, Alig
 __all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "lines_of"]
 
 DIFFERENT, UNSURE_IDENTICAL, UNSURE_DIFFERENT = 20, 21, 22
-"""Kinds of columns: other letters; the same or others where the quality of the read's letter is low."""
+"""Kinds of columns: mismatch; match or mismatch with a low base quality."""
 _MINIMUM_QUALITY = 20
-"""One wrong letter in a hundred."""
+"""Phred quality of one error in a hundred."""
 _FIRST_QUALITY = ord("!")
 _DASH = ord("-")
 _RUNS, _DIFFERENCES = re.compile(r"(\d+)([=XID])"), re.compile(r"(\d+)|\^?([A-Z*]+)")
 
 
 def lines_of(pattern: str, cigar: str, md: str) -> tuple[str, str]:
-    """The lines of pattern and text, of one length, with ``-`` for gaps.
+    """Return the aligned lines of read and reference, with ``-`` for gaps.
 
     Parameters
     ----------
-    pattern : the aligned letters, along the text. md : the text's letters where they differ, as SAM has them.
+    pattern
+        The aligned letters, along the text.
+    md
+        The text's letters where they differ, as SAM has them.
 
     Raises
     ------
-    ValueError : the three do not belong together.
+    ValueError
+        The three do not belong together.
 
     >>> lines_of("ACGTTA", "2=1X1I2=2D", "2T2^GG0")
     ('ACGTTA--', 'ACT-TAGG')
@@ -61,11 +65,14 @@ def lines_of(pattern: str, cigar: str, md: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadPair(AlignedPair):
-    """A read and a reference; `subject` is the reference. Where the read's reverse complement is aligned, its numbers go down.
+    """A read aligned with a reference (`subject`); numbers descend for a reverse complement.
 
     Attributes
     ----------
-    is_reverse : whether it is. quality : (columns,) Phred quality of the read's letter, -1 where there is none.
+    is_reverse
+        True for a reverse complement.
+    quality
+        (columns,) Phred quality of the read's base, -1 if unknown.
     """
 
     is_reverse: bool
@@ -90,16 +97,23 @@ class ReadPair(AlignedPair):
         row: Mapping[str, Any],
         matrix: Matrix | None = None,
     ) -> ReadPair:
-        """From a row of the table.
+        """Create a pair from a row of the table.
 
         Parameters
         ----------
-        names : of pattern and text, and what more is told of the text. letters, qualities : of the whole pattern as it was given; empty
-            where there are no qualities. row : with its places, strand, CIGAR and MD. matrix : that tells which letters are alike.
+        names
+            Names of read and reference, and the reference's description.
+        letters, qualities
+            The whole read as given; qualities may be ''.
+        row
+            Row with positions, strand, CIGAR and MD.
+        matrix
+            Matrix that defines similar residues.
 
         Raises
         ------
-        ProteoscopeError : they do not belong together.
+        ProteoscopeError
+            The values are inconsistent.
         """
         try:
             first, last, is_reverse = int(str(row["pattern_start"])) - 1, int(str(row["pattern_end"])), row["strand"] == "-"
@@ -120,12 +134,12 @@ class ReadPair(AlignedPair):
 
     @property
     def has_qualities(self) -> bool:
-        """Whether they are known."""
+        """True if base qualities are known."""
         return bool((self.quality >= 0).any())
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """The kinds of columns that a picture tells apart, and what each is."""
+        """Kinds of columns in a picture, each with its meaning."""
         positive = ((POSITIVE, "positive (+)"),) if "+" in self.middle else ()
         known: tuple[tuple[int, str], ...] = ((IDENTICAL, "identical"), *positive, (DIFFERENT, "different"), (GAP, "gap (-)"))
         if not self.has_qualities:
@@ -143,14 +157,14 @@ class ReadPair(AlignedPair):
         return kinds
 
     def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Numbers of the first and the last letter of pattern and of text; those of a reverse complement go down."""
+        """Return the first and last position of read and reference; those of a reverse complement descend."""
         (begin, end), text = super().numbers(first, last)
         if self.is_reverse:
             begin, end = 2 * self.query_start - begin, 2 * self.query_start - end
         return (begin, end), text
 
     def column_text(self, column: int) -> str:
-        """Text of a column, with the quality of the pattern's letter and how often such a letter is wrong."""
+        """Return the text of a column with the base's quality and error probability."""
         text, quality = super().column_text(column), int(self.quality[column])
         if quality < 0:
             return text
@@ -159,7 +173,7 @@ class ReadPair(AlignedPair):
 
 
 def _middle(query: str, subject: str, matrix: Matrix | None) -> str:
-    """A letter where both are the same, + where a matrix scores a pair of others above zero."""
+    """Return matching residues, and + for pairs that a matrix scores above zero."""
     lines = [np.frombuffer(line.encode("ascii"), np.uint8) for line in (query, subject)]
     same = lines[0] == lines[1]
     middle = np.where(same, lines[0], np.uint8(ord(" ")))

@@ -34,10 +34,10 @@ __all__ = [
 ]
 
 _MAXIMUM_TEXTS = 200
-"""That are offered for the depth; the text of the chosen row is shown whichever it is."""
+"""Maximum number of references offered for depth; the selected row's reference is always shown."""
 _MAXIMUM_BINS = 60
 NO_READS = "The run has no table of reads, from which alignments are drawn. Do the search again to see them."
-"""Shown where that table is missing from a project."""
+"""Shown if a project lacks that table."""
 _DETAILS = (
     *("text", "pattern", "score", "gaps", "identity", "text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar"),
     *("text_length", "pattern_length", "mapping_quality", "mate", "md", "pattern_row", "text_row"),
@@ -47,10 +47,14 @@ _WHOLE_PERCENT = 100
 
 @dataclass(frozen=True)
 class ReadFilter:
-    """Which alignments to see; None bounds nothing.
+    """Filter of alignments; None is unbounded.
 
-    `minimum_identity` and `below_identity` are in percent, the second one is not included. `rows`: ``aligned``, ``+`` or ``-`` (the
-    strand), or ``none`` for pairs without an alignment.
+    Attributes
+    ----------
+    minimum_identity, below_identity
+        Percent; the second is excluded.
+    rows
+        ``aligned``, ``+`` or ``-`` (strand), or ``none`` for pairs without an alignment.
     """
 
     text: str = ""
@@ -66,7 +70,7 @@ _ANY = ReadFilter()
 
 
 def read_conditions(chosen: ReadFilter) -> list[Condition]:
-    """The conditions that a filter puts on alignments."""
+    """Return a filter's conditions on alignments."""
     # Divided as the search divides, so that what is equal compares so.
     least, below = (None if one is None else one / _WHOLE_PERCENT for one in (chosen.minimum_identity, chosen.below_identity))
     conditions = given(
@@ -90,24 +94,27 @@ class ShownText:
 
     @property
     def condition(self) -> Condition:
-        """What says that a row is of it: its number, since several may have one name."""
+        """Condition by number, since several references may share a name."""
         return compares("text_row", "=", self.row)
 
     def is_same(self, other: ShownText | None) -> bool:
-        """Whether both are one text."""
+        """Return True if both are the same reference."""
         return other is not None and (self.row, self.name) == (other.row, other.name)
 
 
 def of_place(text: ShownText, first: int, last: int) -> list[Condition]:
-    """Conditions on alignments: they cover some of these letters of a text."""
+    """Return conditions that select alignments covering a range of a reference."""
     return [text.condition, compares("text_start", "<=", last), compares("text_end", ">=", first)]
 
 
 @dataclass(frozen=True)
 class ReadSummary:
-    """What a read alignment found: rows, those with an alignment, texts and patterns of all rows, and the texts that have most alignments.
+    """Summary of a read alignment: rows, aligned rows, reads, references, and the references with most alignments.
 
-    `known`: columns that are not shown at first, since most runs leave them empty, but not this one.
+    Attributes
+    ----------
+    known
+        Columns that are hidden by default but filled in this run.
     """
 
     n_rows: int
@@ -129,7 +136,7 @@ def read_summary(source: TableSource) -> ReadSummary:
 
 
 def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
-    """The texts with the most alignments, those first."""
+    """Return the references with the most alignments, in that order."""
     rows = source.query(
         "SELECT text_row, any_value(text) AS text, any_value(text_length) AS length FROM alignments "
         f"WHERE text_start IS NOT NULL GROUP BY text_row ORDER BY count(*) DESC, min(file_row_number) LIMIT {_MAXIMUM_TEXTS}"
@@ -138,14 +145,14 @@ def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
 
 
 def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
-    """The depth of a text by the alignments that satisfy all conditions."""
+    """Return the depth of a reference by alignments that satisfy all conditions."""
     found = source.columns(("text_start", "text_end"), [text.condition, negated(is_missing("text_start")), *conditions])
     start, end = (found[name].to_numpy() for name in ("text_start", "text_end"))
     return Depth.of_ranges(text.name, text.length, start, end)
 
 
 def gaps_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
-    """How many alignments have how many gaps, of those that pass the rest of the filter."""
+    """Count alignments by number of gaps, under the rest of the filter."""
     gaps, counts, n_missing = _counted(source, "gaps", replace(chosen, minimum_gaps=None, maximum_gaps=None))
     edges = np.arange(-0.5, float(gaps.max(initial=2)) + 1.0)
     in_bins = np.histogram(gaps, edges, weights=counts)[0].astype(np.int64)
@@ -158,7 +165,7 @@ def gaps_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
 
 
 def identity_histogram(source: TableSource, chosen: ReadFilter = _ANY) -> Histogram:
-    """How identical the alignments are, of those that pass the rest of the filter. A bin has its lower edge; the last has both."""
+    """Count alignments by identity, under the rest of the filter; bins include the lower edge, the last both."""
     identity, counts, n_missing = _counted(source, "identity", replace(chosen, minimum_identity=None, below_identity=None))
     low = int(np.floor(_WHOLE_PERCENT * identity.min(initial=0.95)))
     width = -(-(_WHOLE_PERCENT - low) // _MAXIMUM_BINS) or 1
@@ -177,7 +184,7 @@ _NONE = "No alignments pass the filter."
 
 
 def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
-    """The values of a column and how often each occurs, and how many rows have none."""
+    """Return the values of a column with their counts, and the number of missing ones."""
     where, parameters = where_clause(read_conditions(chosen))
     found = source.query(f"SELECT {column} AS value, count(*) AS n FROM alignments{where} GROUP BY value", parameters)
     values = found["value"].to_numpy().astype(np.float64)
@@ -186,7 +193,7 @@ def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[NDAr
 
 
 def matrix_of(run: FinishedRun) -> Matrix | None:
-    """The matrix that a run scored letters by; None where it had none, or where its file is gone."""
+    """Return the scoring matrix of a run, or None if it had none or its file is missing."""
     name = str(run.parameters.get("matrix", ""))
     try:
         return read_matrix(name) if name else None
@@ -196,7 +203,7 @@ def matrix_of(run: FinishedRun) -> Matrix | None:
 
 @dataclass(frozen=True)
 class ReadRow:
-    """A row of the table: its text and its first and last letter there, None where it has no place; its alignment, or why there is none."""
+    """A row of the table: its reference and range, or None, and its alignment or the reason for its absence."""
 
     text: ShownText | None
     letters: tuple[int, int] | None
@@ -209,11 +216,13 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
 
     Parameters
     ----------
-    matrix : that tells which letters are alike, as `matrix_of` gives it.
+    matrix
+        That tells which letters are alike, as `matrix_of` gives it.
 
     Raises
     ------
-    ProteoscopeError : the tables do not belong together, or are damaged.
+    ProteoscopeError
+        The tables do not belong together, or are damaged.
     """
     values = source.row(row, _DETAILS)
     if values["text_start"] is None:

@@ -1,7 +1,6 @@
-"""What a run was: files, parameters, passes, times, messages, methods and notes, as a page or a report shows them.
+"""Account of a run: files, parameters, passes, times, messages, methods and notes.
 
-It is read from the project alone, without the run's tables, so that failed runs have one too. All of it may be a stranger's, and is
-bounded.
+It is read from the project's records only, so that failed runs have one. Contents may be untrusted and are bounded in size.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from proteoscope.engine.views.run_prediction import RunPrediction, run_predictio
 __all__ = ["NearestPreset", "RunAccount", "ShownParameter", "nearest_preset", "run_account", "run_title"]
 
 _OF_PROJECT = "project_"
-"""How the kinds of inputs begin that are tables of another run."""
+"""Prefix of input kinds that are tables of another run."""
 _MAXIMUM_MESSAGES, _MAXIMUM_LINES, _MAXIMUM_LETTERS, _MAXIMUM_FILES = 200, 2000, 2000, 1000
 _MAXIMUM_VALUE, _MAXIMUM_NAME = 500, 60
 _SUFFIXES = re.compile(
@@ -59,25 +58,49 @@ class NearestPreset:
 
     @property
     def text(self) -> str:
-        """As ``low-resolution, 2 changed``."""
+        """Text such as ``low-resolution, 2 changed``."""
         name = self.name or "defaults"
         return f"{name}, {len(self.changed)} changed" if self.changed else name
 
 
 @dataclass(frozen=True)
 class RunAccount:
-    """What a run was.
+    """Account of a run.
 
     Attributes
     ----------
-    run : its record. title : that somebody gave it, or what it was and found. note : what somebody wrote.
-    search : the name of its search. folder : of its results, None where it has none.
-    files : that it read, with digests; n_files : how many of them, of which the first are told.
-    preset : the nearest. parameters : all, in their order. passes : how it searched, a sentence each.
-    counts : of what it found. facts : names and texts: device, versions, times. steps : name, seconds and peak memory (megabytes) of each.
-    messages : warnings and errors first. log : the last lines, oldest first.
-    prediction : what was predicted beside what it took; None where that is not recorded.
-    methods : a paragraph for a paper; empty where the run has not ended well.
+    run
+        Its record.
+    title
+        Title by the user, or a generated one.
+    note
+        Note by the user.
+    search
+        Name of its search.
+    folder
+        Folder of its results, or None.
+    files, n_files
+        First input files with digests, and the number of all.
+    preset
+        Nearest preset.
+    parameters
+        All parameters in order.
+    passes
+        One sentence per search pass.
+    counts
+        Counts of results.
+    facts
+        Names and texts: device, versions, times.
+    steps
+        Name, seconds and peak memory (megabytes) of each step.
+    messages
+        Messages, warnings and errors first.
+    log
+        Last lines, oldest first.
+    prediction
+        Predicted and measured times, or None.
+    methods
+        Paragraph for a paper; '' for unfinished runs.
     """
 
     run: RunRecord
@@ -100,11 +123,12 @@ class RunAccount:
 
 
 def run_account(project: Project, run: RunRecord, search: Search | None) -> RunAccount:
-    """What a run of a project was. `search`: its kind, None where this version of the program does not know it.
+    """Return the account of a run. `search` is its type, or None if unknown to this version.
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError
+        Writing failed.
     """
     record, note, every = project.record(run.id), project.note(run.id), project.inputs(run.id)
     log = [_shortened(entry) for entry in project.log(run.id, _MAXIMUM_LINES, _MAXIMUM_LETTERS)]
@@ -142,7 +166,7 @@ def run_account(project: Project, run: RunRecord, search: Search | None) -> RunA
 
 
 def run_title(project: Project, run: RunRecord, search: Search | None) -> str:
-    """What a run was and found, as ``2 · BSA1 · low-resolution · 40 PSMs``."""
+    """Return the title of a run, such as ``2 · BSA1 · low-resolution · 40 PSMs``."""
     preset = nearest_preset(search, run.parameters)
     number = str(int(run.id.rpartition("-")[2]))
     found = run.message.split(",")[0].split(" at ")[0] if run.status == "done" else run.status
@@ -151,7 +175,7 @@ def run_title(project: Project, run: RunRecord, search: Search | None) -> str:
 
 
 def _searched(project: Project, run: RunRecord) -> str:
-    """The name of the first file, without its endings, and how many more of its kind there are."""
+    """Return the name of the first file without extensions, and the number of others of its kind."""
     inputs = project.inputs(run.id)
     if not inputs:
         return ""
@@ -163,7 +187,7 @@ def _searched(project: Project, run: RunRecord) -> str:
 
 
 def nearest_preset(search: Search | None, parameters: Mapping[str, Any]) -> NearestPreset:
-    """The preset with the fewest values that differ; of equals the usual one. Without any, what differs from the defaults."""
+    """Return the preset with the fewest differing values, the default among equals; without presets the changes from defaults."""
     if search is None:
         return NearestPreset("", frozenset())
     best: NearestPreset | None = None
@@ -190,7 +214,7 @@ _kept_values: dict[tuple[type[SearchParameters], str], dict[str, Any]] = {}
 
 
 def _values(search: Search, preset: str) -> dict[str, Any]:
-    """Values of a preset; read once."""
+    """Return the values of a preset, cached."""
     key = search.model, preset
     if key not in _kept_values:
         try:
@@ -237,7 +261,7 @@ def _text(value: Any, zero: str = "") -> str:
 
 
 def _counts(record: Mapping[str, Any]) -> tuple[Count, ...]:
-    """The counts of a record; those whose certainty it tells come first."""
+    """Return the counts of a record; those with an interval come first."""
     counts, certainty = record.get("counts"), record.get("certainty")
     if not isinstance(counts, dict):
         return ()

@@ -1,4 +1,4 @@
-"""Several runs side by side: which spectra, peptides and proteins each of them finds, and where they answer differently.
+"""Comparison of several runs: spectra, peptides and proteins that each finds, and differing answers.
 
 ::
 
@@ -6,15 +6,15 @@
         for found in comparison.intersections("peptides", 0.01):
             print(comparison.names_of(found.runs), found.count)
 
-Any runs can be compared whose tables hold PSMs, peptides and protein groups, whatever search they are of.
+All runs with PSMs, peptides and protein groups can be compared, whatever their search.
 
-* A spectrum is the same in two runs where its file is (`proteoscope.engine.views.compared_files`) and its scan, or its name in the file
-  where a run does not know all scans. Its answer in a run is the best target of rank 1.
-* Peptides are the same whose residues are, isoleucine and leucine taken for the same, which weigh the same; peptidoforms, besides, whose
-  modifications weigh the same (within 0.006 Da) at the same places.
-* Proteins are the same whose accessions are, those of UniProt (``sp|P02769|ALBU_BOVIN``) without what stands around them.
-* PSMs count by their q-values, peptides and peptidoforms by those of peptides, proteins by those of their groups. What has no q-value
-  counts as accepted at every threshold.
+* Spectra are equal if their files are (`proteoscope.engine.views.compared_files`) and their scans, or their names in the file if a run
+  lacks scans. A run's answer is its best target of rank 1.
+* Peptides are equal if their residues are, with isoleucine equal to leucine; peptidoforms if their modifications also have equal masses
+  (within 0.006 Da) and positions.
+* Proteins are equal if their accessions are; UniProt identifiers (``sp|P02769|ALBU_BOVIN``) are reduced to the accession.
+* PSMs count by their q-values, peptides and peptidoforms by peptide q-values, proteins by those of their groups. Without q-values, items
+  count at every threshold.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _MEMORY = "4GB"
 
 @dataclass(frozen=True)
 class Level:
-    """What is compared: its name, which is that of a table of the comparison; in words, one and several."""
+    """A compared level: the name of its table, and its singular and plural."""
 
     name: str
     one: str
@@ -84,12 +84,12 @@ LEVELS = (
     Level("groups", "protein group", "protein groups"),
     Level("proteins", "protein", "proteins"),
 )
-"""From spectra, whatever their answers, to proteins. PSMs are spectra with their answers."""
+"""Levels from spectra, whatever their answers, to proteins; PSMs are spectra with their answers."""
 
 
 @dataclass(frozen=True)
 class Intersection:
-    """Items that exactly these runs find: `runs` by their places, ascending, and how many items there are."""
+    """Items that exactly these runs find: positions of the runs, ascending, and the number of items."""
 
     runs: tuple[int, ...]
     count: int
@@ -97,12 +97,18 @@ class Intersection:
 
 @dataclass(frozen=True)
 class Curves:
-    """How many items are found up to each q-value.
+    """Number of items found up to each q-value.
 
     Attributes
     ----------
-    q_value : (n,) float64, ascending from 0. runs : (runs, n) int64, what each run finds. shared : (n,) int64, what all of them do.
-    found : (n,) int64, what any of them does.
+    q_value
+        (n,) float64, ascending from 0.
+    runs
+        (runs, n) int64, by each run.
+    shared
+        (n,) int64, by all runs.
+    found
+        (n,) int64, by any run.
     """
 
     q_value: NDArray[np.float64]
@@ -117,8 +123,14 @@ class ScorePairs:
 
     Attributes
     ----------
-    spectrum : rows of the table ``spectra``. first, second : the scores of the two runs. is_same : whether both answer the same peptide.
-    is_first, is_second : whether each accepts its answer.
+    spectrum
+        Rows of the table ``spectra``.
+    first, second
+        The scores of the two runs.
+    is_same
+        Whether both answer the same peptide.
+    is_first, is_second
+        Whether each accepts its answer.
     """
 
     spectrum: NDArray[np.int64]
@@ -130,7 +142,7 @@ class ScorePairs:
 
 
 def has_matches(tables: Collection[str]) -> bool:
-    """Whether a run with tables of these names can be compared: it has PSMs, peptides and protein groups."""
+    """Return True if a run with these tables has PSMs, peptides and protein groups."""
     return {PSMS.name, PEPTIDES.name, PROTEINS.name} <= set(tables)
 
 
@@ -143,24 +155,32 @@ def comparable_runs(project: Project) -> list[RunRecord]:
 
 
 def check_number(n_runs: int) -> None:
-    """Require a number of runs that can be compared.
+    """Require a comparable number of runs.
 
     Raises
     ------
-    ParameterError : there are too few or too many.
+    ParameterError
+        There are too few or too many.
     """
     if not 2 <= n_runs <= MAXIMUM_RUNS:
         raise ParameterError(f"{n_runs:,} {'run is' if n_runs == 1 else 'runs are'} given; from 2 to {MAXIMUM_RUNS} can be compared")
 
 
 class RunComparison:
-    """Runs side by side; made by `compare_runs`.
+    """Several runs compared; made by `compare_runs`.
 
     Attributes
     ----------
-    runs : in the order given; they are closed with the comparison. letters : A, B, C..., which columns are called by.
-    labels : for people, the runs' ids, with their projects where there are several.
-    files : which of their spectrum files are the same. notes : what the user must know, sentences.
+    runs
+        Runs in the given order, closed with the comparison.
+    letters
+        A, B, C …, used in column names.
+    labels
+        Run ids for display, with projects if several.
+    files
+        Equal spectrum files.
+    notes
+        Remarks for the user.
     """
 
     def __init__(self, runs: Sequence[FinishedRun], connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -> None:
@@ -184,16 +204,17 @@ class RunComparison:
             run.close()
 
     def source(self, level: str) -> TableSource:
-        """The items of a level, a row each: for each run how often it finds the item and from which q-value on; see `comparison_table`."""
+        """Return the items of a level, each with counts and lowest accepting q-values by run; see `comparison_table`."""
         folder = self.runs[0].project.folder
         return TableSource(self._connection.cursor(), level, {one.name: folder for one in LEVELS})
 
     def spectrum_of(self, level: str, row: int) -> int:
-        """The row of ``spectra`` with the PSM of an item: of ``psms`` its own, of peptides the best one of the first run that has it.
+        """Return the row of ``spectra`` with an item's PSM; for peptides the best of the first run that has it.
 
         Raises
         ------
-        ProteoscopeError : no spectrum stands for the item.
+        ProteoscopeError
+            No spectrum stands for the item.
         """
         names = [f"psm_{letter}" for letter in self.letters]
         with closing(self.source(level)) as items, closing(self.source("spectra")) as spectra:
@@ -205,12 +226,12 @@ class RunComparison:
         raise ProteoscopeError("No run has kept which spectrum this was found by.")
 
     def names_of(self, runs: Sequence[int]) -> str:
-        """The letters of runs by their places, for people: ``A & C``."""
+        """Return the symbols of runs for display, such as ``A & C``."""
         return " & ".join(self.letters[run] for run in runs)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known of the comparison, in sentences."""
+        """Remarks on the comparison for the user."""
         notes = []
         if self.files.n_shared == 0:
             notes.append("The runs have no spectrum file in common: no spectrum is the same, but peptides and proteins may be.")
@@ -232,7 +253,7 @@ class RunComparison:
         return tuple(notes)
 
     def accepted_from(self, level: str) -> NDArray[np.float64]:
-        """From which q-value on each run accepts each item, (items, runs) float64; infinite where it does not find the item."""
+        """Return the lowest q-value at which each run accepts each item, (items, runs) float64, infinite if not found."""
         if level not in self._accepted_from:
             names = [f"accepted_from_{letter}" for letter in self.letters]
             source = self.source(level)
@@ -243,11 +264,11 @@ class RunComparison:
         return self._accepted_from[level]
 
     def counts(self, level: str, threshold: float) -> NDArray[np.int64]:
-        """How many items each run accepts, (runs,)."""
+        """Return the number of items that each run accepts, (runs,)."""
         return (self.accepted_from(level) <= threshold).sum(0)
 
     def intersections(self, level: str, threshold: float) -> tuple[Intersection, ...]:
-        """The items of a level by exactly which runs accept them, the most first; those that are empty are left out."""
+        """Return the non-empty sets of runs that accept a level's items, largest first."""
         bits = (self.accepted_from(level) <= threshold) @ (1 << np.arange(len(self.runs)))
         sets, counts = np.unique(bits[bits > 0], return_counts=True)
         found = [
@@ -271,7 +292,7 @@ class RunComparison:
         return [any_of(tuple(compares(f"accepted_from_{letter}", "<=", float(threshold)) for letter in self.letters))]
 
     def curves(self, level: str) -> Curves:
-        """How many items are found at q-values up to 5 %."""
+        """Return the numbers of items found at q-values up to 5 %."""
         accepted = self.accepted_from(level)
         thresholds = np.linspace(0, _HIGHEST_Q_VALUE, _N_THRESHOLDS)
 
@@ -282,7 +303,7 @@ class RunComparison:
         return Curves(thresholds, each, up_to(accepted.max(1)), up_to(accepted.min(1)))
 
     def scores(self, first: int, second: int, threshold: float) -> ScorePairs:
-        """The scores of the spectra that two runs, by their places, both have an answer with a score for."""
+        """Return the scores of spectra that two runs, by position, both answer with a score."""
         if (first, second) not in self._scores:
             a, b = self.letters[first], self.letters[second]
             source = self.source("spectra")
@@ -303,14 +324,23 @@ class RunComparison:
 
 
 def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) -> RunComparison:
-    """Put finished runs side by side. They are closed with the comparison, and where it cannot be made.
+    """Compare finished runs, which are closed with the comparison or on failure.
 
-    `progress`: asked between the tables whether the user wants to stop.
+    Parameters
+    ----------
+    progress
+        Checked for cancellation between tables.
 
     Raises
     ------
-    ParameterError : there are fewer than two runs or too many, or one has no PSMs, peptides or protein groups.
-    InputError : a table is damaged. ProteoscopeError : the memory is not enough. Cancelled : the user asked to stop.
+    ParameterError
+        There are fewer than two runs or too many, or one has no PSMs, peptides or protein groups.
+    InputError
+        A table is damaged.
+    ProteoscopeError
+        Memory is insufficient.
+    Cancelled
+        The user cancelled.
     """
     import duckdb  # slow to import: only sorted and filtered tables need it
 
@@ -347,7 +377,7 @@ def _check(runs: Sequence[FinishedRun]) -> None:
 
 
 def _files_of(runs: Sequence[FinishedRun]) -> ComparedFiles:
-    """Which of the files in their tables of PSMs are the same."""
+    """Match the files in the runs' tables of PSMs."""
     names, digests = [], []
     for run in runs:
         source = run.tables.source(PSMS.name)

@@ -19,7 +19,7 @@ __all__ = ["EXPLAINED", "IDENTIFIED", "STATUS_INKS", "STATUS_NAMES", "UNEXPLAINE
 
 UNEXPLAINED, IDENTIFIED, EXPLAINED = 0, 1, 2
 STATUS_NAMES = ("unexplained", "identified", "explained")
-"""By the numbers of the table."""
+"""Status names by number in the table."""
 STATUS_INKS: tuple[Ink, ...] = (Ion(UNMATCHED), "target", "decoy")
 _LEGEND = (IDENTIFIED, EXPLAINED, UNEXPLAINED)
 _NEAR = 8.0
@@ -27,7 +27,7 @@ _NEAR = 8.0
 _SMALLEST = (0.002, 0.02)
 """Minutes and thomson that are shown at least."""
 _MAXIMUM_LARGE, _MAXIMUM_SMALL = 3_000, 60_000
-"""So many points in sight are drawn as large dots, or as small ones; of more, each pixel is coloured by the points in it."""
+"""Maximum number of visible points drawn as large or small dots; beyond it, pixels are coloured by density."""
 _LARGE, _SMALL = 2.8, 1.5
 """Radius of the dots, in pixels of the window."""
 _FULL_AFTER = 8
@@ -40,16 +40,26 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class MapPoints:
-    """Spectra in the order of their times; n of them.
+    """n spectra ordered by retention time.
 
     Attributes
     ----------
-    spectrum : (n,) int64, rows of the table of spectra.
-    x : (n,) float32, ascending: minutes, or the place in the order of the files where there are no times.
-    mz : (n,) float32. status : (n,) uint8.
-    has_times : whether x are times. n_missing : spectra that have no place, for want of a time or an m/z.
-    scan : (n,) int64, numbers of the scans in their files, -1 where there is none.
-    file : (n,) int32, places in `files`, the names of several files; None where there is but one.
+    spectrum
+        (n,) int64, rows of the table of spectra.
+    x
+        (n,) float32, ascending minutes, or order in the files without times.
+    mz
+        (n,) float32.
+    status
+        (n,) uint8.
+    has_times
+        True if x are times.
+    n_missing
+        Spectra without a time or m/z.
+    scan
+        (n,) int64, scan numbers, -1 for none.
+    file
+        (n,) int32, index into `files` with several files, otherwise None.
     """
 
     spectrum: NDArray[np.int64]
@@ -96,25 +106,25 @@ class MapPoints:
         return _with_margin(self.x), _with_margin(self.mz)
 
     def name_of(self, point: int) -> str:
-        """What the spectrum of a point is called: its scan, and its file where there are several; empty where neither is known."""
+        """Return the name of a point's spectrum: its scan, and its file if several; empty if unknown."""
         scan = int(self.scan[point])
         of_file = "" if self.file is None else self.files[int(self.file[point])]
         return " of ".join(part for part in (f"scan {scan}" if scan >= 0 else "", of_file) if part)
 
     def tip(self, point: int) -> str:
-        """What is known of the spectrum of a point."""
+        """Return the tooltip of a point."""
         place = f"m/z {self.mz[point]:,.4f}" + (f", {self.x[point]:,.2f} min" if self.has_times else "")
         return "\n".join(part for part in (self.name_of(point), place, STATUS_NAMES[self.status[point]]) if part)
 
     def nearest(self, x: float, mz: float, reach: tuple[float, float], shown: frozenset[int]) -> int | None:
-        """The point of the shown states nearest to a place; None where none is within the reach in both axes."""
+        """Return the nearest point of the shown states within reach on both axes, or None."""
         start, stop = np.searchsorted(self.x, np.array([x - reach[0], x + reach[0]], np.float32))
         distance = ((self.x[start:stop] - x) / reach[0]) ** 2 + ((self.mz[start:stop] - mz) / reach[1]) ** 2
         distance[~np.isin(self.status[start:stop], list(shown))] = np.inf
         return None if not len(distance) or distance.min() > 1 else int(start + np.argmin(distance))
 
     def point_of(self, spectrum: SpectrumRow) -> int | None:
-        """The point of a row of the table of spectra, None where it has no place."""
+        """Return the point of a row of spectra, or None if it has no position."""
         found = np.flatnonzero(self.spectrum == spectrum)
         return int(found[0]) if len(found) else None
 
@@ -134,7 +144,7 @@ def _with_margin(values: NDArray[np.float32]) -> tuple[float, float]:
 
 
 def run_map_figure(points: MapPoints, shown: frozenset[int] = frozenset(_LEGEND)) -> Figure:
-    """The map of a run, with the points of some states; a click chooses a point by its number."""
+    """Draw the LC-MS map with points of some states; a click selects a point."""
 
     def render(x: Range, y: Range, width: int, height: int, scale: float, palette: Palette) -> NDArray[np.uint8]:
         return draw_points(points, (x, y), (width, height), _shades(palette), shown, scale)
@@ -169,15 +179,29 @@ def draw_points(
     *,
     largest_dots: int = _MAXIMUM_SMALL,
 ) -> NDArray[np.uint8]:
-    """A picture of the points in sight, (height, width, 4) red, green, blue and opacity; transparent where nothing is.
+    """Draw the visible points as an image.
 
-    Few points are dots, the rarer states in front. Of many, a pixel has the colour of the state that most of its points have, and that more
-    strongly the more points they are.
+    Few points are dots, rarer states in front. Many points colour each pixel by its most frequent state, stronger with more points.
 
     Parameters
     ----------
-    ranges : of x and of m/z. size : width and height, pixels. shades : (states, k), see `kernels.cpu.rasterisation.shade_counts`.
-    shown : the states that are drawn. scale : pixels of the picture for one of the window. largest_dots : points that are drawn as dots.
+    ranges
+        Ranges of x and m/z.
+    size
+        Width and height, pixels.
+    shades
+        (states, k), see `kernels.cpu.rasterisation.shade_counts`.
+    shown
+        States to draw.
+    scale
+        Image pixels per window pixel.
+    largest_dots
+        Maximum number of points drawn as dots.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 4)
+        Red, green, blue and opacity; transparent where empty.
     """
     width, height = size
     first, last = np.searchsorted(points.x, np.array(ranges[0], np.float32))
@@ -195,7 +219,7 @@ def draw_points(
 
 
 def _shades(palette: Palette) -> NDArray[np.uint32]:
-    """The pixel of each state for 0, 1 ... `_FULL_AFTER` points."""
+    """Return the pixel of each state for 0, 1 … `_FULL_AFTER` points."""
     strength = np.concatenate(([0.0], np.linspace(_MINIMUM_COLOUR, 1.0, _FULL_AFTER)))
     colours = np.array([rgb_of(ink, palette) for ink in STATUS_INKS], np.uint8)
     pixels = np.empty((len(colours), len(strength), 4), np.uint8)

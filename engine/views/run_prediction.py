@@ -1,4 +1,4 @@
-"""What a run took beside what was predicted for it: as stacked bars, and in words that tell the same. Plain data and shapes."""
+"""Predicted and measured run times, as stacked bars and as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_predictio
 PARTS = ("start", "read", "index", "plan", "score", "report", "advice", "rest")
 """Steps of a run that are parts of a bar, from its begin."""
 SHARES = ("transfer", "kernel", "synchronisation", "host", "cards")
-"""What seconds go into; ``cards``: transfers, kernels and waiting on cards, which a run does not tell apart."""
+"""Categories of seconds; ``cards`` are transfers, kernels and waiting on GPUs, which runs do not separate."""
 _PREDICTED = SHARES[:4]
 _LEAST_REST = 1e-6  # seconds: less is what sums of floats leave
 _FONT = 8.0
@@ -32,23 +32,27 @@ class StackedBar(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """All together."""
+        """Sum of all parts."""
         return sum(self.parts.values())
 
     def words(self) -> str:
-        """The bar, for people who do not see it."""
+        """Return a description of the bar for accessibility."""
         parts = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in self.parts.items() if seconds > 0)
         return f"{self.title} {seconds_text(self.seconds)}: {parts}"
 
 
 @dataclass(frozen=True)
 class RunPrediction:
-    """A run beside its prediction.
+    """Predicted and measured time of a run.
 
     Attributes
     ----------
-    bars : predicted and measured, by what seconds go into, and by steps. bound : what decided by the prediction, as ``compute-bound``;
-    measured_bound : by the run itself, empty where it cannot be told. lines : the same in words.
+    bars
+        Predicted and measured, by category and by step.
+    bound, measured_bound
+        Limiting factor by prediction, such as ``compute-bound``, and by measurement; '' if unknown.
+    lines
+        The same as text.
     """
 
     bars: tuple[StackedBar, ...]
@@ -58,7 +62,7 @@ class RunPrediction:
 
 
 def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
-    """What a run's record (``run.json``) tells of its prediction, which may be a stranger's; None where that is nothing."""
+    """Return the prediction in a run's record (``run.json``), which may be untrusted; None without one."""
     bars = stacked_bars(record)
     told = record.get("prediction")
     if not isinstance(told, Mapping) or not {"predicted", "measured"} <= {bar.title for bar in bars}:
@@ -86,9 +90,9 @@ def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
 
 
 def stacked_bars(record: Mapping[str, Any]) -> tuple[StackedBar, ...]:
-    """What predicted and measured seconds of a run's record (``run.json``) go into, and its steps, likewise; none where it tells nothing.
+    """Return predicted and measured seconds of a run's record (``run.json``) by category and by step.
 
-    The record may be a stranger's: what is no number of seconds is left out.
+    The record may be untrusted: invalid seconds are skipped.
     """
     told = record.get("prediction")
     if not isinstance(told, Mapping):
@@ -113,7 +117,7 @@ def stacked_bars(record: Mapping[str, Any]) -> tuple[StackedBar, ...]:
 
 
 def draw_stacks(bars: Sequence[StackedBar], width: float = 420.0, font_size: float = _FONT) -> Drawing:
-    """Bars one below the other, the parts of each in colours, with their names where they have room, and below them what each colour is."""
+    """Draw bars with coloured parts, named where they fit, and a legend."""
     height, left, row = font_size * stack_lines(bars), 11 * font_size, 3 * font_size
     longest = max((bar.seconds for bar in bars), default=0.0) or 1.0
     names = (*SHARES, *PARTS)
@@ -141,7 +145,7 @@ def draw_stacks(bars: Sequence[StackedBar], width: float = 420.0, font_size: flo
 
 
 def stack_lines(bars: Sequence[StackedBar]) -> float:
-    """The height of the drawing of these bars, in heights of its letters."""
+    """Return the height of the drawing in text heights."""
     return 2.0 + 3.0 * len(bars) + 1.6 * len(_legend(bars))
 
 
@@ -152,10 +156,7 @@ def _legend(bars: Sequence[StackedBar]) -> list[list[str]]:
 
 
 def _measured(record: Mapping[str, Any]) -> dict[str, float]:
-    """What a run's seconds went into: devices that compute side by side count once, as the one that was busy the longest.
-
-    What is not of devices is the host's.
-    """
+    """Return a run's seconds by category; parallel devices count once, as the busiest. The rest is the host's."""
     whole, works = _seconds(record.get("seconds")), record.get("works")
     if not whole or not _is_map(works):
         return {}
@@ -170,7 +171,7 @@ def _measured(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _measured_bound(measured: StackedBar, predicted: str) -> str:
-    """What decided how long a run took: where devices did, whether transfers, memory or computing is as predicted, if that says one."""
+    """Return the measured limiting factor; for devices the predicted one, if any, selects transfers, memory or computing."""
     on_devices = measured.parts.get("kernel", 0.0) + measured.parts.get("cards", 0.0)
     if on_devices < measured.parts["host"]:
         return "host-bound"

@@ -1,6 +1,6 @@
-"""A finished run as one HTML page that needs nothing else: counts with intervals, figures, tables, parameters, and the methods paragraph.
+"""Self-contained HTML report of a finished run: counts with intervals, figures, tables, parameters and methods.
 
-Whatever a project holds is shown as text, since names may be a stranger's; no script, no address is in the page, and its length is bounded.
+Everything in a project is shown as text, since names may be untrusted; the page has no scripts or addresses, and a bounded length.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["report_html", "write_report", "write_report_and_pages"]
 
 MAXIMUM_ROWS = 100
-"""Of each table."""
+"""Maximum number of rows per table."""
 _HISTOGRAM = (400.0, 210.0)
 """Width and height of a figure, points."""
 _MAXIMUM_FILES, _MAXIMUM_LOG = 200, 200
 _FIGURED = ("score", "bit_score", "tm_score", "similarity", "distance", "identity")
-"""Columns of which a table without matches of spectra has a figure: the first of these that it has, or its first of numbers."""
+"""Columns drawn for tables without spectrum matches: the first present, otherwise the first numeric column."""
 
 
 def write_report(project: Project, run: RunRecord, search: Search, folder: Path, progress: Progress) -> list[Path]:
-    """Write the page of a finished run, ``RUN.html``, and its methods paragraph, ``RUN-methods.txt``, into a folder that is made where it
-    is missing; their paths.
+    """Write the report ``RUN.html`` and methods paragraph ``RUN-methods.txt`` of a finished run into a folder; return the paths.
 
     Raises
     ------
-    InputError, StorageError : the run's tables are missing or damaged, or the disk refused.
+    InputError, StorageError
+        The run's tables are missing or damaged, or the disk refused.
     """
     progress.stage("Opening the results")
     account = run_account(project, run, search)
@@ -61,13 +61,15 @@ def write_report(project: Project, run: RunRecord, search: Search, folder: Path,
 def write_report_and_pages(
     project: Project, run: RunRecord, search: Search, folder: Path, progress: Progress
 ) -> tuple[list[Path], list[Path]]:
-    """`write_report`, and in ``RUN-pages`` the pages of its own that a search has, as those of proteins; the paths of both, of pages the
-    one that leads to the others last. Raises as `write_report`."""
+    """Write the report, and a search's own pages into ``RUN-pages``; return both lists of paths, the index page last.
+
+    Raises as `write_report`.
+    """
     return write_report(project, run, search, folder, progress), search.write_pages(project, run.id, folder / f"{run.id}-pages", progress)
 
 
 def report_html(account: RunAccount, finished: FinishedRun, search: Search, progress: Progress) -> str:
-    """The page."""
+    """Return the report as HTML."""
     parts = [
         f"<h1>{shown(account.title)}</h1><p>{shown(search.name.capitalize())} · {shown(account.run.message)}</p>",
         f'<div class="note">{shown(account.note.note, 20_000)}</div>' if account.note.note.strip() else "",
@@ -128,7 +130,7 @@ def _histograms(run: FinishedRun, search: Search) -> Iterator[Histogram]:
 
 
 def _result_table(source: TableSource, described: Table, run: FinishedRun) -> str:
-    """The first rows that count: targets, accepted where there are q-values."""
+    """Return the first relevant rows: targets, accepted ones if there are q-values."""
     conditions: list[Condition] = []
     if "is_decoy" in source.types:
         conditions.append(compares("is_decoy", "=", False))

@@ -16,7 +16,7 @@ __all__ = ["CENTRE", "LINE", "Region", "Sheet", "TextMeasure", "selected_charact
 LINE = 1.17
 """Height of a line of text as part of the font size."""
 CENTRE = 0.35
-"""How far the baseline of a text is below its middle, as part of the font size."""
+"""Distance of the baseline below the middle of a text, relative to the font size."""
 _CHARACTER = 0.6
 """Mean width of a character of DejaVu Sans as part of the font size."""
 
@@ -27,7 +27,8 @@ class TextMeasure:
 
     Attributes
     ----------
-    font_size : of the figure's texts.
+    font_size
+        Of the figure's texts.
     """
 
     font_size: float = 8.0
@@ -42,15 +43,15 @@ class TextMeasure:
         return len(text) * (FIXED_CHARACTER if is_fixed else _CHARACTER) * size * self.font_size
 
     def number(self, value: float) -> str:
-        """A whole number as a text; the window has the separators of the user's language."""
+        """Format a whole number; the window uses the locale's separators."""
         return f"{value:,.0f}"
 
     def cell(self, size: float = 1.0) -> float:
-        """Width of each character of a font of one width; a mean over many, since a row of them is drawn as one text."""
+        """Return the mean character width of a monospaced font, since a row is drawn as one text."""
         return self.width("W" * 100, size, is_fixed=True) / 100
 
     def elided(self, text: str, width: float, *, is_bold: bool = False) -> str:
-        """As much of a text as fits into a width, with an ellipsis where some is left out; nothing where not even that fits."""
+        """Shorten a text to a width with an ellipsis; empty if not even that fits."""
         if self.width(text, is_bold=is_bold) <= width:
             return text
         n_fitting = bisect_right(range(len(text)), width, key=lambda n: self.width(f"{text[:n]}…", is_bold=is_bold))
@@ -76,7 +77,7 @@ class Region(NamedTuple):
         return self.top + self.height
 
     def holds(self, x: float, y: float) -> bool:
-        """Whether a place lies in it."""
+        """Return True if a point lies within."""
         return self.left <= x < self.right and self.top <= y < self.bottom
 
 
@@ -85,7 +86,12 @@ class Sheet:
 
     Attributes
     ----------
-    measure : of its texts. title : what is drawn, for people who do not see it. size : width and height of all of it.
+    measure
+        Of its texts.
+    title
+        What is drawn, for people who do not see it.
+    size
+        Width and height of all of it.
     """
 
     measure: TextMeasure
@@ -93,7 +99,7 @@ class Sheet:
     size: tuple[float, float]
 
     def shapes(self, region: Region) -> list[Shape]:
-        """What is seen in a region, in the coordinates of the whole."""
+        """Return the shapes visible in a region, in coordinates of the whole."""
         raise NotImplementedError
 
     def draw(self, region: Region | None = None) -> Drawing:
@@ -103,7 +109,7 @@ class Sheet:
 
 
 def selected_characters(codes: NDArray[np.uint8], is_selected: NDArray[np.bool_]) -> str:
-    """Some of (n,) ASCII characters as a text, blanks at the places of all others; without blanks at its end.
+    """Return selected (n,) ASCII characters with blanks in place of others, without trailing blanks.
 
     >>> selected_characters(np.frombuffer(b"ABCD", np.uint8), np.array([True, False, True, False]))
     'A C'

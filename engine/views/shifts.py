@@ -29,7 +29,7 @@ _MAXIMUM_NAMED = 100
 """Bars in sight whose names are tried, the highest."""
 _PALE, _SOLID = 0.47, 0.86
 _FOOT = 0.5
-"""Where a logarithmic axis begins: one match is above it."""
+"""Lower end of a logarithmic axis; a single match lies above it."""
 _HEADROOM = {"linear": 1.25, "square-root": 1.45, "logarithmic": 6.0}
 """Above the highest bar is space for names."""
 _LONGEST_NAME = 26
@@ -60,12 +60,18 @@ class ShiftBars:
 
 @dataclass(frozen=True)
 class Shifts:
-    """The shifts of n matches, ascending.
+    """Mass shifts of n matches, ascending.
 
     Attributes
     ----------
-    shift : (n,) float64, dalton. is_explained : (n,) bool, whether it has a name, or is none.
-    modification : (n,) int64, row of the table of modifications, -1 for matches without a shift. names : of those rows.
+    shift
+        (n,) float64, dalton.
+    is_explained
+        (n,) bool, True if named or zero.
+    modification
+        (n,) int64, row of the table of modifications, -1 without a shift.
+    names
+        Names of those rows.
     """
 
     shift: NDArray[np.float64]
@@ -85,17 +91,17 @@ class Shifts:
         return len(self.shift)
 
     def bars(self, edges: NDArray[np.float64], rows: Iterable[int] = ()) -> ShiftBars:
-        """Count between edges, in one pass over those: the shifts stand in order. `rows`: the modifications that are marked."""
+        """Count shifts between edges in one pass; `rows` are the marked modifications."""
         at = np.searchsorted(self.shift, edges)
         marked = _sums(np.isin(self.modification, list(rows)))[at] if rows else np.zeros(len(at), np.int64)
         return ShiftBars(edges, np.diff(at), np.diff(self._explained[at]), np.diff(marked))
 
     def name(self, low: float, high: float) -> str:
-        """What most shifts from `low` to `high` are: a name of the table of modifications, ``no shift``, or empty where there are none."""
+        """Return the most frequent name of shifts from `low` to `high`, ``no shift``, or ''."""
         return next((name for name, _ in self.counts_by_name(low, high)), "")
 
     def counts_by_name(self, low: float, high: float) -> list[tuple[str, int]]:
-        """How many shifts from `low` to below `high` are of each name, or ``no shift``; the most first."""
+        """Return the number of shifts from `low` (included) to `high` by name or ``no shift``, most frequent first."""
         first, last = np.searchsorted(self.shift, (low, high))
         counts = np.bincount(self.modification[first:last] - _NO_ROW)
         order = np.argsort(-counts, kind="stable")
@@ -108,16 +114,21 @@ class Shifts:
 
 
 def _sums(truths: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many hold before each place, (n + 1,)."""
+    """Return (n + 1,) cumulative counts of true values."""
     return np.concatenate(([0], np.cumsum(truths)))
 
 
 def shifts_figure(shifts: Shifts, whole: tuple[float, float], scale: Scale = "square-root", rows: frozenset[int] = frozenset()) -> Figure:
-    """How many matches have which shift: solid those with a name or without a shift, pale the others; a click chooses the ends of a bar.
+    """Draw the number of matches by shift, explained ones solid, others pale; a click selects a bar.
 
     Parameters
     ----------
-    whole : least and greatest shift, dalton. scale : of the counts. rows : of the table of modifications whose matches are marked.
+    whole
+        Minimum and maximum shift, dalton.
+    scale
+        Scale of the counts.
+    rows
+        Rows of the table of modifications whose matches are marked.
     """
     x, foot = Axis(*whole, "Mass shift (Da)"), _FOOT if scale == "logarithmic" else 0.0
 
@@ -134,7 +145,7 @@ def shifts_figure(shifts: Shifts, whole: tuple[float, float], scale: Scale = "sq
 
 
 def _names(shifts: Shifts, bars: ShiftBars, low: float, high: float) -> Names:
-    """The names of the highest bars, each once, over the highest of its bars."""
+    """Return the names of the highest bars, each once."""
     middle = (bars.edges[:-1] + bars.edges[1:]) / 2
     in_sight = np.flatnonzero((bars.counts > 0) & (middle >= low) & (middle <= high))
     bar_of: dict[str, int] = {}
@@ -146,7 +157,7 @@ def _names(shifts: Shifts, bars: ShiftBars, low: float, high: float) -> Names:
 
 
 def _picked(shifts: Shifts, bars: ShiftBars, shift: float, pixel: float) -> Picked | None:
-    """The bar with matches at a shift, or the nearest one next to it."""
+    """Return the bar at or nearest to a shift."""
     some = np.flatnonzero(bars.counts)
     away = np.maximum(0.0, np.maximum(bars.edges[some] - shift, shift - bars.edges[some + 1])) / pixel
     if not len(some) or away.min() > _NEAR:

@@ -13,23 +13,31 @@ __all__ = ["LOSS", "SHARED", "SHIFTED", "UNMATCHED", "ShownPeaks", "relative_int
 LOSS = "loss"
 """The kind of ions that lost a molecule, whatever their series."""
 SHARED = "shared"
-"""That of peaks that two spectra share, where no ion names them."""
+"""Kind of unannotated peaks that two spectra share."""
 SHIFTED = "shifted"
-"""That of peaks that two spectra share with the difference of their masses between them, where no ion names them."""
+"""Kind of unannotated peaks that two spectra share after shifting by their mass difference."""
 UNMATCHED = ""
-"""That of peaks in which no ion is found."""
+"""Kind of peaks without an ion."""
 
 
 @dataclass(frozen=True)
 class ShownPeaks:
-    """The n peaks of one spectrum, k of them with names.
+    """n peaks of one spectrum, k of them labelled.
 
     Attributes
     ----------
-    mz : (n,) float64, ascending, thomson. height : (n,) float64, percent of the base peak.
-    kinds : (n,) texts, what each is: the letter of an ion's series, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`.
-    named : (k,) int64, peaks with a name. labels : theirs, as ``y7²⁺``.
-    is_below : whether it is the lower one of two mirrored spectra.
+    mz
+        (n,) float64, ascending, thomson.
+    height
+        (n,) float64, percent of the base peak.
+    kinds
+        (n,) ion series symbols, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`.
+    named
+        (k,) int64, labelled peaks.
+    labels
+        Their labels, such as ``y7²⁺``.
+    is_below
+        True for the lower of two mirrored spectra.
     """
 
     mz: NDArray[np.float64]
@@ -41,7 +49,7 @@ class ShownPeaks:
 
     @property
     def side(self) -> int:
-        """1 where the peaks stand on the axis, -1 where they hang from it."""
+        """1 for peaks above the axis, -1 below it."""
         return -1 if self.is_below else 1
 
 

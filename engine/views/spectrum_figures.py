@@ -49,7 +49,8 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
 
     Parameters
     ----------
-    unit : of the errors; None for that of the tolerance.
+    unit
+        Of the errors; None for that of the tolerance.
     """
     unit = unit or spectrum.settings.tolerance.unit
     shown, peptidoform = spectrum.shown, spectrum.peptidoform
@@ -73,8 +74,7 @@ def spectrum_figure(spectrum: AnnotatedSpectrum, unit: ErrorUnit | None = None) 
 
 
 def mirror_figure(mirrored: MirroredSpectra) -> Figure:
-    """Describe a spectrum, and the one that it is compared with hanging from the m/z axis; the target of a peak of the latter is its
-    complement (``~peak``)."""
+    """Draw a spectrum with an optional mirrored one; targets of mirrored peaks are complements (``~peak``)."""
     is_alone = mirrored.lower is None
     marks: list[Mark] = [Rule(0.0, is_upright=False, width=0.5, is_dashed=False)]
     for shown in mirrored.shown:
@@ -124,7 +124,7 @@ def mirrored_peak_text(mirrored: MirroredSpectra, half: int, peak: int) -> str:
 
 
 def _mz_axis(spectra: Sequence[ShownPeaks]) -> Axis:
-    """All peaks with a margin; 0 to 1000 without any."""
+    """Return an axis over all peaks with a margin; 0 to 1000 without peaks."""
     ends = [float(end) for shown in spectra if len(shown.mz) for end in shown.mz[[0, -1]]]
     if not ends:
         return Axis(0.0, 1000.0, "m/z")
@@ -146,7 +146,7 @@ def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
 
 
 def _pick(spectra: Sequence[ShownPeaks], x: float, y: float, width: float, height: float) -> Picked | None:
-    """The peak at a place; of peaks that are close together its height selects one. `width`, `height`: of a pixel."""
+    """Return the peak at a point, by height among close peaks; `width` and `height` are those of a pixel."""
     shown = spectra[-1] if y < 0 else spectra[0]
     first, last = np.searchsorted(shown.mz, (x - _NEAR * width, x + _NEAR * width))
     if first == last:
@@ -168,10 +168,9 @@ def _error_reach(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> float:
 
 
 def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: float, font_size: float) -> list[Shape]:
-    """Draw the peptide in the middle of a width, smaller where it is long, `LADDER_LINES` high.
+    """Draw the peptide centred in a width, scaled down if long, `LADDER_LINES` high.
 
-    A mark from a bond to the left and downwards means an ion of its N-terminal part (a, b, c), one to the right and upwards one of its
-    C-terminal part (x, y, z); numbers are those of the fragments.
+    Marks from a bond to the left are N-terminal ions (a, b, c), to the right C-terminal ones (x, y, z), numbered by fragment.
     """
     sequence, line = spectrum.peptidoform.sequence, _LINE * font_size
     length = len(sequence)
@@ -212,7 +211,7 @@ def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: flo
 def _modifications(
     spectrum: AnnotatedSpectrum, left: float, right: float, start: float, step: float, bottom: float, font_size: float
 ) -> list[Shape]:
-    """Names over their residues, on two lines; the mass where a name does not fit, and where neither does only the residue's colour."""
+    """Draw modification names over residues on two lines, or masses, or only the residue's colour, by space."""
     small = 0.75 * font_size
     shapes: list[Shape] = []
     ends = [left, left]

@@ -1,5 +1,4 @@
-"""The spectra of a run as a table, identified or not: what each is, how much is in it, and which peptide it was matched to. Of an
-explanation they are those of the identification that it explains."""
+"""Table of a run's spectra with status, content and peptide; an explanation lists those of its identification."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ __all__ = [
 _REMEDY = "Run the search again"
 _NAME = "spectra"
 LIBRARY_MATCHES = "matches"
-"""The table of a search of libraries in which all its matches stand, of which the PSMs are a part."""
+"""Table of all matches of a library search, including PSMs."""
 _MAP, _EXPLAINED = "map", "explained"
 """The tables of an explanation: what became of every spectrum, and those that are explained."""
 _COUNTED = ("n_peaks", "total_ion_current", "base_peak_mz", "base_peak_intensity")
@@ -52,7 +51,7 @@ _NEAR = 0.01
 
 
 def _listed(found: Column, peptide: str, q_value: str, match: str) -> Table:
-    """What a list of spectra shows. `found`: what became of each. `peptide`, `q_value`, `match`: what those columns mean."""
+    """Return the columns of a list of spectra; `found` is the status, the others describe their columns."""
     places = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
     stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in places)
     known = Column("is_identified", meaning="Whether it is known what it is", kind="truth")
@@ -95,18 +94,23 @@ EXPLAINED_LIST = _listed(
     "q-value of its explanation, accepted or not",
     "Row of its explanation, where that is accepted",
 )
-"""That of an explanation."""
+"""Spectrum list of an explanation."""
 
 
 def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambda: None) -> TableSource:
-    """The spectra of a run as the table of `SPECTRUM_LIST`, a row for each of its table of spectra, in that order. Those of an explanation
-    are of the identification that it explains, as the table of `EXPLAINED_LIST`; where that is gone, they have no peaks.
+    """Open a run's spectra as `SPECTRUM_LIST`, one row per spectrum in stored order.
 
-    The first opening may take a while, since the table is checked; `is_wanted` is called between chunks, and may raise.
+    Those of an explanation come from its identification, as `EXPLAINED_LIST`; without it they have no peaks.
+
+    Parameters
+    ----------
+    is_wanted
+        Called between chunks of the initial check; may raise.
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or they are damaged.
+    ProteoscopeError
+        The run did not store its spectra, or they are damaged.
     """
     path = run.tables.later.get(_NAME) or run.tables.paths.get(_MAP)
     if path is None:
@@ -145,7 +149,7 @@ def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -
 
 
 def _best_matches(run: FinishedRun) -> str:
-    """SQL of the best match of each spectrum that has any."""
+    """Return SQL of the best match of each matched spectrum."""
     fdr = float(run.parameters.get("fdr", 0.01))
     return _best_library_matches(fdr) if LIBRARY_MATCHES in run.tables.paths else _best_psms(fdr)
 
@@ -164,7 +168,7 @@ def _fates() -> str:
 
 
 def _best_psms(fdr: float) -> str:
-    """SQL of the best match of each spectrum among the PSMs."""
+    """Return SQL of the best PSM of each spectrum."""
     best = "arg_min(file_row_number, rank * 2 + CAST(is_decoy AS INTEGER))"
     return (
         "SELECT matched, psm, psms.q_value, psms.peptide, "
@@ -175,8 +179,10 @@ def _best_psms(fdr: float) -> str:
 
 
 def _best_library_matches(fdr: float) -> str:
-    """SQL of the entry that each spectrum resembles most, of a peptide or of another compound. Where the library has no decoys none has a
-    q-value, and all count; where it has some, those without one do not."""
+    """Return SQL of the most similar library entry of each spectrum.
+
+    Without decoys in the library no entry has a q-value and all count; otherwise those without one do not.
+    """
     return (
         "SELECT spectrum AS matched, file_row_number AS psm, q_value, coalesce(peptide, library_spectrum) AS peptide, "
         f"coalesce(q_value <= {fdr!r}, (SELECT count(q_value) = 0 FROM {LIBRARY_MATCHES})) AS is_identified FROM {LIBRARY_MATCHES}"
@@ -186,8 +192,12 @@ def _best_library_matches(fdr: float) -> str:
 def _list_of_spectra(*, has_file: bool, has_states: bool) -> str:
     """Return SQL of the rows.
 
-    `has_file`: whether there is a table of spectra; without one, their columns come from the map of an explanation, and those that it does
-    not have are without values. `has_states`: whether the matches say what became of spectra.
+    Parameters
+    ----------
+    has_file
+        True if there is a table of spectra; otherwise columns come from the map of an explanation, with missing values.
+    has_states
+        True if matches have the status of spectra.
     """
 
     def stored(name: str) -> str:
@@ -211,8 +221,17 @@ def _list_of_spectra(*, has_file: bool, has_states: bool) -> str:
 
 @dataclass(frozen=True)
 class SpectrumFilter:
-    """Which spectra to see. `text`: a scan, an m/z (with a decimal point), or part of a peptide or of a spectrum's name. `is_identified`:
-    None for all. `state`: of an explanation, one of `proteoscope.engine.views.run_map.STATUS_NAMES`, or empty for all."""
+    """Filter of spectra.
+
+    Attributes
+    ----------
+    text
+        Scan, m/z (with a decimal point), or part of a peptide or spectrum name.
+    is_identified
+        None for all.
+    state
+        State in an explanation, one of `proteoscope.engine.views.run_map.STATUS_NAMES`, or '' for all.
+    """
 
     text: str = ""
     is_identified: bool | None = None
@@ -220,7 +239,7 @@ class SpectrumFilter:
 
 
 def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
-    """The conditions that a filter puts on the rows of a list of spectra."""
+    """Return a filter's conditions on the rows of a list of spectra."""
     conditions = given(("is_identified", "=", chosen.is_identified), ("state", "=", chosen.state or None))
     text = chosen.text.strip()
     if not text:
@@ -235,7 +254,7 @@ def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
 
 
 def map_of_spectra(source: TableSource) -> MapPoints:
-    """The spectra of a list as points of retention time and m/z."""
+    """Return the spectra of a list as points of retention time and m/z."""
     found = source.columns(["file_row_number", "retention_time", "precursor_mz", "status", "scan", "spectrum_file"])
 
     numbers = {name: found[name].cast(pa.float64()).fill_null(float("nan")) for name in ("retention_time", "precursor_mz")}
@@ -253,7 +272,7 @@ def map_of_spectra(source: TableSource) -> MapPoints:
 
 
 def spectrum_chromatogram(source: TableSource, column: str, file: str | None = None) -> Chromatogram:
-    """``total_ion_current`` or ``base_peak_intensity`` of the spectra of a list by time, of one file where it is named."""
+    """Return ``total_ion_current`` or ``base_peak_intensity`` of a list's spectra by time, of one file if given."""
     title = {"total_ion_current": "Total ion current (MS2)", "base_peak_intensity": "Base peak (MS2)"}[column]
     conditions = [] if file is None else [compares("spectrum_file", "=", file)]
     found = source.columns(["file_row_number", "scan", "retention_time", column], conditions)
@@ -263,11 +282,12 @@ def spectrum_chromatogram(source: TableSource, column: str, file: str | None = N
 
 
 def plain_spectrum(run: FinishedRun, row: SpectrumRow, name: str) -> MirroredSpectra:
-    """A spectrum of which no peptide is known, by its row in the table of spectra.
+    """Return a spectrum without a peptide by its row in the table of spectra.
 
     Raises
     ------
-    ProteoscopeError : the run did not keep its spectra, or they are damaged.
+    ProteoscopeError
+        The run did not keep its spectra, or they are damaged.
     """
     asked = run.ions
     tolerance = asked.tolerance if asked is not None else Tolerance(20, "ppm")

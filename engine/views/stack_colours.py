@@ -65,7 +65,7 @@ _TAYLOR = {
     "V": "99ff00",
 }
 _SAME = ((0.8, "6464ff"), (0.6, "9999ff"), (0.4, "ccccff"), (0.0, "e6e6ff"))
-"""Of residues that are the query's: by the share of rows that have the same in the column, from so much on."""
+"""Colours of residues equal to the query's, by minimum fraction of such rows in the column."""
 _CLUSTAL_COLOURS = {
     "orange": "e6994d",
     "yellow": "cccc00",
@@ -89,7 +89,7 @@ _GROUPS = {
     "s": ("S", 0.5),
     **{letter: (letter, 0.85) for letter in "ACDEFGHIKLMNPQRSTVWY"},
 }
-"""Of Clustal X: which residues together make which share of a column."""
+"""Residue groups of Clustal X with their minimum fraction in a column."""
 _WATER_SHY = "%#ACFHILMVWYPp"
 _RULES = (
     ("G", "orange", ""),
@@ -109,12 +109,12 @@ _RULES = (
     ("K", "red", "+KRQ"),
     ("R", "red", "+KRQ"),
 )
-"""Of Clustal X: a residue, its colour, and the groups of which one must be in its column; later ones win."""
+"""Rules of Clustal X: residue, colour, and groups of which one must be present; later rules win."""
 
 
 @dataclass(frozen=True)
 class StackScheme:
-    """A way to colour residues: its name, its title and what it tells."""
+    """A colouring of residues: name, title and description."""
 
     name: str
     title: str
@@ -124,13 +124,18 @@ class StackScheme:
 
 @dataclass(frozen=True)
 class ColouredStack:
-    """A stack as it is drawn, with the columns that insertions open or without.
+    """A coloured stack with or without the columns opened by insertions.
 
     Attributes
     ----------
-    columns : (n,) int64, those of the stack that are drawn. colours : (rows, n, 4) uint8, see `stack_colours`.
-    grade : (n,) float64, their conservation, 0 to 1. follows_insertion : (rows, n), before which letters insertions are left out; None
-        where they are not.
+    columns
+        (n,) int64, drawn columns.
+    colours
+        (rows, n, 4) uint8, see `stack_colours`.
+    grade
+        (n,) float64, conservation, 0 to 1.
+    follows_insertion
+        (rows, n), residues preceded by a hidden insertion; None if insertions are shown.
     """
 
     stack: Stack
@@ -141,7 +146,7 @@ class ColouredStack:
 
     @classmethod
     def of(cls, stack: Stack, scheme: str, *, has_insertions: bool = True) -> ColouredStack:
-        """A stack in a scheme of `SCHEMES`."""
+        """Colour a stack by a scheme of `SCHEMES`."""
         colours, grade = stack_colours(stack, scheme), conservation(stack.letters)
         if has_insertions:
             return cls(stack, np.arange(stack.n_columns), colours, grade)
@@ -150,7 +155,7 @@ class ColouredStack:
 
     @cached_property
     def letters(self) -> NDArray[np.uint8]:
-        """The letters that are drawn, (rows, n)."""
+        """(rows, n) drawn residues."""
         return self.stack.letters[:, self.columns]
 
     @cached_property
@@ -159,7 +164,7 @@ class ColouredStack:
         return self.stack.query_place[self.columns]
 
     def text_at(self, row: int, place: int) -> str:
-        """What stands in a row and in one of the columns that are drawn, in words."""
+        """Return the text of a cell by row and drawn column."""
         stack, column = self.stack, int(self.columns[place])
         letters = stack.letters[row]
         name = stack.query_name if row == 0 else stack.subjects.names[row - 1]
@@ -175,12 +180,12 @@ class ColouredStack:
 
 
 def stack_colours(stack: Stack, name: str) -> Colours:
-    """The colour of each letter by a scheme of `SCHEMES`, (rows, columns, 4) uint8: red, green, blue, and 255 or, without a colour, 0."""
+    """Colour each residue by a scheme of `SCHEMES`: (rows, columns, 4) uint8 red, green, blue, and 255 or 0 without a colour."""
     return scheme_named(name).colour(stack)
 
 
 def scheme_named(name: str) -> StackScheme:
-    """The scheme of a name."""
+    """Return the scheme with a name."""
     return {one.name: one for one in SCHEMES}[name]
 
 
@@ -189,7 +194,7 @@ def _rgba(text: str) -> tuple[int, int, int, int]:
 
 
 def _of_residues(colours: dict[str, tuple[int, int, int, int]]) -> Callable[[Stack], Colours]:
-    """A colour for each residue, whatever its column."""
+    """Return a scheme that colours by residue only."""
     table = np.zeros((256, 4), np.uint8)
     for letters, colour in colours.items():
         table[[ord(letter) for letter in letters]] = colour

@@ -15,7 +15,7 @@ __all__ = ["StackSheet", "draw_stack"]
 _NAME_CHARACTERS = 22
 _TENS = 10
 _HEAD, _FOOT = 2, 2.0
-"""Lines above the hits, numbers and the query; and height of the bars of conservation, in lines."""
+"""Lines of numbers and query above the hits; height of the conservation bars in lines."""
 _LIGHT = 140.0
 """Luminance of a colour from which the characters on it are dark."""
 _DARK_TEXT, _LIGHT_TEXT = Fixed(0, 0, 0), Fixed(255, 255, 255)
@@ -28,8 +28,14 @@ class StackSheet(Sheet):
 
     Attributes
     ----------
-    marked : the hit that is marked, by its place in the stack; -1 for none.
-    cell, line : width of a column, height of a row. name : width of the names. head, foot : heights of what stays in sight.
+    marked
+        The hit that is marked, by its place in the stack; -1 for none.
+    cell, line
+        Width of a column, height of a row.
+    name
+        Width of the names.
+    head, foot
+        Heights of what stays in sight.
     """
 
     def __init__(self, stack: ColouredStack, measure: TextMeasure) -> None:
@@ -42,7 +48,7 @@ class StackSheet(Sheet):
         self.size = self.name + n_columns * self.cell, self.head + n_hits * self.line + self.foot
 
     def row_at(self, y: float, region: Region) -> int | None:
-        """The row (0: the query) at a height, while a region is in sight."""
+        """Return the row (0 for the query) at a height while a region is visible."""
         down = y - region.top
         row = 0 if down < self.head else int((y - self.head) // self.line) + 1
         return row if 0 <= down < region.height - self.foot and row < len(self.stack.stack) else None
@@ -53,7 +59,7 @@ class StackSheet(Sheet):
         return (row, column) if row is not None and x - region.left >= self.name and column < len(self.stack.columns) else None
 
     def shapes(self, region: Region) -> list[Shape]:
-        """The hits in sight; in front of them numbers and query, conservation, and names."""
+        """Return the visible hits, with numbers, query, conservation and names in front."""
         line, left, top = self.line, region.left, region.top
         start, stop = (int((x - self.name) // self.cell) for x in (left + self.name, region.right))
         columns = slice(start, min(stop + 1, len(self.stack.columns)))
@@ -76,7 +82,7 @@ class StackSheet(Sheet):
         ]
 
     def block(self, columns: slice, top: float) -> list[Shape]:
-        """Some columns of all rows, with their names, from a height on."""
+        """Draw some columns of all rows with names, from a height down."""
         below = top + self.line
         shapes: list[Shape] = [*self._numbers(columns, self.name, top)]
         shapes += self._residues(slice(0, len(self.stack.stack)), columns, self.name, below)
@@ -86,7 +92,7 @@ class StackSheet(Sheet):
         return shapes
 
     def _residues(self, rows: slice, columns: slice, left: float, top: float) -> list[Basic]:
-        """Some columns of some rows on their colours, from a corner on."""
+        """Draw coloured residues of some rows and columns from a corner."""
         colours = np.ascontiguousarray(self.stack.colours[rows, columns])
         if not colours.size:
             return []
@@ -110,7 +116,7 @@ class StackSheet(Sheet):
         return shapes
 
     def _name(self, row: int, left: float, top: float) -> list[Basic]:
-        """The name of a row; of the marked one, on the colour of what is selected."""
+        """Draw the name of a row, highlighted if marked."""
         stack, is_marked = self.stack.stack, row > 0 and row - 1 == self.marked
         name = stack.query_name if row == 0 else stack.subjects.names[row - 1]
         text = name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 1]}…"
@@ -118,14 +124,14 @@ class StackSheet(Sheet):
         return [Bar(left, top, self.name, self.line, "highlight"), label] if is_marked else [label]
 
     def _numbers(self, columns: slice, left: float, top: float) -> list[Basic]:
-        """The numbers of every tenth residue of the query."""
+        """Draw the numbers of every tenth residue of the query."""
         numbers = self.stack.query_place[columns] + 1
         tenth = np.flatnonzero((numbers > 0) & (numbers % _TENS == 0)).tolist()
         y = self._baseline(top)
         return [Label(left + (at + 1) * self.cell, y, str(int(numbers[at])), "end", "faint", is_fixed=True) for at in tenth]
 
     def _conservation(self, columns: slice, left: float, top: float) -> list[Basic]:
-        """The conservation of columns as bars."""
+        """Draw the conservation of columns as bars."""
         grade, bottom = self.stack.grade[columns], top + self.foot - 2
         x = np.asarray(left + (np.arange(len(grade)) + 0.5) * self.cell, np.float64)
         return [Sticks(x, np.asarray(bottom - (self.foot - 4) * grade, np.float64), np.full(len(grade), bottom), "target", 0.8 * self.cell)]
@@ -135,7 +141,7 @@ class StackSheet(Sheet):
 
 
 def draw_stack(stack: ColouredStack, measure: TextMeasure | None = None) -> Drawing:
-    """All of a stack for a page, in blocks below each other."""
+    """Draw a whole stack in blocks for a page."""
     sheet = StackSheet(stack, measure or TextMeasure(_FIGURE_SIZE))
     height, n_columns, n_all = sheet.size[1] + sheet.line, _FIGURE_COLUMNS, len(stack.columns)
     while height * -(-n_all // n_columns) > _LONGEST and n_columns < n_all:

@@ -25,7 +25,7 @@ from proteoscope.engine.views.tables import TableSource
 __all__ = ["MAXIMUM_STACKED", "StackedHits", "SubjectSequence", "open_subjects", "stacked_hits", "subject_of_hit", "write_stack"]
 
 MAXIMUM_STACKED = 500
-"""Hits of a stack that is looked at; files hold all."""
+"""Maximum number of hits in a displayed stack; files have all."""
 _COLUMNS = (
     *("query_index", "subject", "description", "subject_length", "query_start", "subject_start"),
     *("aligned_query", "aligned_subject", "score"),
@@ -53,19 +53,20 @@ class SubjectSequence:
     end: int
 
     def fasta(self, width: int = 60) -> str:
-        """The sequence as FASTA."""
+        """Return the sequence as FASTA."""
         lines = [self.sequence[first : first + width] for first in range(0, len(self.sequence), width)]
         return "\n".join([f">{self.name} {self.description}".rstrip(), *lines]) + "\n"
 
 
 def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition] = (), rows: Sequence[int] = ()) -> StackedHits:
-    """The hits of the query of an index, stacked below it: those in some rows of the table, or all that satisfy conditions, best first.
+    """Stack hits below the query of an index: given rows, or all that satisfy conditions, best first.
 
-    No more than `MAXIMUM_STACKED` of them. `source`: of any table of the run.
+    At most `MAXIMUM_STACKED` hits. `source` is any table of the run.
 
     Raises
     ------
-    ParameterError : there is no such query, a row is of another one, or the stack would be too large.
+    ParameterError
+        There is no such query, a row belongs to another one, or the stack would be too large.
     """
     query = source.query("SELECT query, description, sequence FROM queries WHERE query_index = ?", [index]).to_pylist()
     if not query:
@@ -97,7 +98,8 @@ def write_stack(path: Path, stack: Stack, format: str) -> None:
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError
+        Writing failed.
     """
     text = sequences.stack_formats.file_header(format) + sequences.stack_formats.stack_text(stack, format)
     with atomic_file(path) as file:
@@ -105,11 +107,14 @@ def write_stack(path: Path, stack: Stack, format: str) -> None:
 
 
 def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
-    """The database that a run searched: as the cache keeps it, or read again from its files, if they are as they were.
+    """Open the database of a run from the cache, or from its unchanged files.
 
     Raises
     ------
-    InputError : a file is gone or has changed. StorageError : it could not be kept.
+    InputError
+        A file is gone or has changed.
+    StorageError
+        It could not be kept.
     """
     inputs = [one for one in run.project.inputs(run.run.id) if one.kind == "database"]
     store = cache_store()
@@ -122,11 +127,12 @@ def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
 
 
 def subject_of_hit(source: TableSource, row: int, database: SequenceDatabase) -> SubjectSequence:
-    """The whole sequence of the subject of a hit, by its place in the table of hits.
+    """Return the whole subject sequence of a row of the table of hits.
 
     Raises
     ------
-    InputError : the database holds another sequence there.
+    InputError
+        The database holds another sequence there.
     """
     names = ["subject", "description", "subject_index", "subject_length", "subject_start", "subject_end"]
     hit = source.row(row, names)

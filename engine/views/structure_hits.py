@@ -1,4 +1,4 @@
-"""Data of the view of a structure search: which hits, how many each threshold keeps, and a hit with its query."""
+"""Data of the structure search view: hits, counts by threshold, and hit-query pairs."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ HIT_COLUMNS = (
 
 @dataclass(frozen=True)
 class StructureFilter:
-    """Which hits to see. `bounds`: of the columns of `BOUNDED`, in the table's units (parts of one, ångström)."""
+    """Filter of hits; `bounds` apply to the columns of `BOUNDED`, in the table's units (fractions, ångström)."""
 
     text: str = ""
     bounds: Mapping[str, float] = field(default_factory=dict)
 
 
 def structure_conditions(chosen: StructureFilter) -> list[Condition]:
-    """The conditions that a filter puts on hits; not-a-number never passes."""
+    """Return a filter's conditions on hits; NaN never passes."""
     bounds = [
         all_of((is_finite(column), compares(column, sign, chosen.bounds[column])))
         for column, sign in BOUNDED.items()
@@ -68,14 +68,17 @@ class ThresholdColumns:
 
     Attributes
     ----------
-    total : hits. columns : by name, (k,) float64 with k at most `total`.
+    total
+        Hits.
+    columns
+        By name, (k,) float64 with k at most `total`.
     """
 
     total: int
     columns: Mapping[str, NDArray[np.float64]]
 
     def count(self, column: str, bound: float | None) -> int:
-        """How many hits a bound of a column alone keeps, in the table's unit; None is any."""
+        """Return the number of hits within one bound, in the table's unit; None is unbounded."""
         if bound is None:
             return self.total
         values = self.columns[column]
@@ -85,7 +88,7 @@ class ThresholdColumns:
 
 
 def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumns:
-    """Read the columns of a query's hits, of all where it is None. `source`: of the hits."""
+    """Read the threshold columns of a query's hits, of all queries for None. `source` is the table of hits."""
     found = source.columns(list(BOUNDED), [] if query is None else hits_of_query(query))
     columns = {}
     for name in BOUNDED:
@@ -96,10 +99,14 @@ def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumn
 
 @dataclass(frozen=True)
 class StructureSummary:
-    """Results of a structure search. `query`: one of them. `n_aligned`: pairs of chains that phase 2 looked at.
+    """Results of a structure search for one query.
 
-    `best_e_value`, `best_probability`: the smallest E-value and the greatest probability of the same fold of all hits; None where none is
-    known.
+    Attributes
+    ----------
+    n_aligned
+        Pairs of chains aligned in phase 2.
+    best_e_value, best_probability
+        Minimum E-value and maximum same-fold probability of all hits, or None.
     """
 
     query: str
@@ -112,8 +119,7 @@ class StructureSummary:
 
     @property
     def is_all_chance(self) -> bool:
-        """Whether chance alone gives hits as good as all of these: as many unrelated chains score as well as the best, and none has
-        probably the fold of its query."""
+        """True if chance alone explains all hits: as many unrelated chains score as well as the best, and no fold is probable."""
         known = self.best_e_value is not None or self.best_probability is not None
         return self.n_hits > 0 and known and (self.best_e_value or 1.0) >= 1.0 and (self.best_probability or 0.0) < _EVEN
 
@@ -134,12 +140,12 @@ def structure_summary(source: TableSource) -> StructureSummary:
 
 
 def chains_of_run(run: FinishedRun) -> HitChains:
-    """What reads the chains of a run's hits again from the files that it names; for one thread."""
+    """Return a reader of the hits' chains from the files named by the run; for one thread."""
     return HitChains(run.inputs, float(run.parameters["minimum_confidence"]), run.parameters["models"], run.check_input)
 
 
 def hit_of_row(source: TableSource, row: int) -> dict[str, Any]:
-    """The hit at a place of the table, with the residues, states and length of its query."""
+    """Return a row of hits with residues, states and length of its query."""
     hit = source.row(row, HIT_COLUMNS)
     query = source.query(
         "SELECT sequence AS query_sequence, states AS query_states, length AS query_length FROM queries WHERE query_index = ?",

@@ -22,7 +22,7 @@ WITHIN = (10, 11, 12, 13)
 """Kinds of aligned pairs by their distance after superposition, closest first."""
 _LIMITS = np.array([1.0, 2.0, 3.5, 5.0])
 BEYOND, ALIGNED, APART = 14, 15, 16
-"""Aligned farther apart than all limits; aligned at a distance that is not known; not aligned."""
+"""Kinds of columns: aligned beyond all limits; aligned at unknown distance; not aligned."""
 _CLOSE = 5.0
 """Å within which a pair is marked, as TM-align does."""
 _RUNS = re.compile(r"(\d+)([MID])")
@@ -35,9 +35,14 @@ class ChainFacts:
 
     Attributes
     ----------
-    states : a letter each, H helix, E strand, C coil. labels : the authors' numbers, with insertion codes; None where they are not known.
-    length, angle : of the vector to the next Cα in Å, and to the vector after it in degrees; NaN where unknown.
-    confidence : pLDDT, NaN where there is none.
+    states
+        One symbol each: H helix, E strand, C coil.
+    labels
+        Author numbers with insertion codes, or None.
+    length, angle
+        Length of the vector to the next Cα (Å) and its angle to the following one (degrees); NaN if unknown.
+    confidence
+        pLDDT, NaN if unknown.
     """
 
     states: str
@@ -48,13 +53,13 @@ class ChainFacts:
 
     @classmethod
     def of_states(cls, states: str) -> ChainFacts:
-        """Where only the secondary structure is known."""
+        """Create facts from secondary structure only."""
         unknown = np.full(len(states), np.nan)
         return cls(states, None, unknown, unknown, unknown)
 
     @classmethod
     def of_chain(cls, found: FoundChain, states: str) -> ChainFacts:
-        """Of a chain as its file has it."""
+        """Create facts from a chain's file."""
         chains = found.chains
         insertion = chains.insertion.tolist()
         labels = tuple(
@@ -81,9 +86,16 @@ class StructurePair(AlignedPair):
 
     Attributes
     ----------
-    of_query, of_target : (columns,) rows of the chains, -1 for a gap. distance : (columns,) Å between the Cα of a pair after superposition,
-    NaN elsewhere. query_facts, target_facts : of the residues.
-    found : both chains as their files have them, None where a file is gone. note : says which then.
+    of_query, of_target
+        (columns,) rows of the chains, -1 for a gap.
+    distance
+        (columns,) Å between superposed Cα of a pair, NaN elsewhere.
+    query_facts, target_facts
+        Residues of both chains.
+    found
+        Both chains from their files, or None.
+    note
+        Missing file, or ''.
     """
 
     of_query: NDArray[np.int64]
@@ -99,7 +111,7 @@ class StructurePair(AlignedPair):
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """The distances that a picture tells apart."""
+        """Distance classes of a picture."""
         return (*((kind, f"≤ {limit:g} Å") for kind, limit in zip(WITHIN, _LIMITS.tolist(), strict=True)), (BEYOND, "farther"))
 
     @classmethod
@@ -114,12 +126,22 @@ class StructurePair(AlignedPair):
         found: tuple[FoundChain, FoundChain] | None = None,
         note: str = "",
     ) -> StructurePair:
-        """From an alignment of two whole chains.
+        """Create a pair from an alignment of two whole chains.
 
         Parameters
         ----------
-        names : of query and target, and the target's description. distances : (pairs,) Å, None where they are not known.
-        facts_of : the residues of both. hit : its row. found : both chains. note : why those are not known.
+        names
+            Names of query and target, and the target's description.
+        distances
+            (pairs,) Å, or None.
+        facts_of
+            Residues of both.
+        hit
+            Row of the hit.
+        found
+            Both chains, or None.
+        note
+            Reason for missing chains.
         """
         of_query, of_target = columns_of_cigar(cigar)
         letters = [_spread(text, rows) for text, rows in zip(sequences, (of_query, of_target), strict=True)]
@@ -170,12 +192,12 @@ class StructurePair(AlignedPair):
         return query, target
 
     def states_text(self, first: int, last: int) -> tuple[str, str]:
-        """Helices and strands by their letters."""
+        """Return helices and strands as symbols."""
         query, target = (line[first:last].replace("C", " ").replace("-", " ") for line in self.states)
         return query, target
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """The authors' numbers of the residues at both ends, counted numbers where those are not known."""
+        """Return the author numbers of the end residues, or positions if unknown."""
         query, target = (
             (_label(facts, begin), _label(facts, end))
             for facts, (begin, end) in zip((self.query_facts, self.target_facts), self.numbers(first, last), strict=True)
@@ -184,7 +206,7 @@ class StructurePair(AlignedPair):
 
     @cached_property
     def widest_label(self) -> int:
-        """Letters of the longest label."""
+        """Length of the longest label in characters."""
         counted = max(len(self.query_facts.states), len(self.target_facts.states), 1)
         named = [len(label) for facts in (self.query_facts, self.target_facts) for label in facts.labels or ()]
         return max([*named, len(str(counted)) if not named else 1])
@@ -215,11 +237,14 @@ class StructurePair(AlignedPair):
 
 
 def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
-    """The alignment of a hit. Where the files are gone it has neither distances nor the authors' numbers, and a note that says so.
+    """Return the alignment of a hit; without files it has no distances and author numbers, but a note.
 
     Parameters
     ----------
-    hit : as `proteoscope.engine.views.structure_hits.hit_of_row` gives it. chains : those of the run.
+    hit
+        As `proteoscope.engine.views.structure_hits.hit_of_row` gives it.
+    chains
+        Those of the run.
     """
     facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
     found: list[FoundChain | None] = [None, None]
@@ -260,6 +285,6 @@ def _label(facts: ChainFacts, number: int) -> str:
 
 
 def _spread(text: str, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Letters of a chain by columns, ``-`` for a gap."""
+    """Return the residues of a chain by column, ``-`` for a gap."""
     letters = np.append(np.frombuffer(text.encode("ascii", "replace"), np.uint8), np.uint8(ord("-")))
     return np.ascontiguousarray(letters[rows])

@@ -29,22 +29,25 @@ __all__ = ["ResultTables", "TableSource"]
 _MEMORY = "1GB"
 _ROW = "file_row_number"
 _MARKS, _MARKED = " marks", " with marks"
-"""Behind the name of a table, which has no blanks: what people put on its rows, and the table with it."""
+"""Suffixes of tables of marks and of tables with marks; own names contain no blanks."""
 _REMEDY = "Run the search again"
 
 
 class ResultTables:
-    """Parquet files as tables that queries may join, each under its name.
+    """Parquet files as named tables that queries may join.
 
     Parameters
     ----------
-    later : files that nobody asks yet, and that `changed` may make views of, by their names.
-    described : what tables hold, by their names. All rows of those are looked at before anything else is
-        (`proteoscope.engine.results.reader`), and they show their described columns alone.
+    later
+        Files that `changed` may turn into views, by name.
+    described
+        Table descriptions by name. All their rows are checked first (`proteoscope.engine.results.reader`), and only described columns are
+        shown.
 
     Raises
     ------
-    InputError : a file is no Parquet, or damaged, or not what is described.
+    InputError
+        A file is not Parquet, is damaged, or does not match its description.
     """
 
     def __init__(
@@ -78,7 +81,7 @@ class ResultTables:
             raise
 
     def put(self, name: str, of: str, table: pa.Table) -> None:
-        """Hold a table that was made of the run's table `of`, for sources that are made from now on; it may stand in the place of one."""
+        """Store a table derived from the run's table `of` for later sources; it may replace one."""
         rows = pa.array(np.arange(len(table)))
         with _readable(self.paths[of]), closing(self._connection.cursor()) as cursor:
             cursor.register("made_table", table.append_column(_ROW, rows))
@@ -107,24 +110,25 @@ class ResultTables:
         self._marked.add(name)
 
     def set_mark(self, name: str, row: int, mark: RowMark) -> None:
-        """Show another mark on a row; from any thread, and seen by sources from their next query on."""
+        """Set the mark of a row from any thread; sources show it from their next query on."""
         with _readable(self.paths[name]), closing(self._connection.cursor()) as cursor:
             values = [row, STAR if mark.is_starred else "", mark.comment]
             cursor.execute(f"INSERT OR REPLACE INTO {identifier(name + _MARKS)} VALUES (?, ?, ?)", values)
 
     def has_view(self, view: str) -> bool:
-        """Whether a view, or a table in its place, was made besides those of the tables."""
+        """Return True if a view or replacement table of this name was created."""
         named = "SELECT 1 FROM duckdb_views() WHERE view_name = $1 UNION ALL SELECT 1 FROM duckdb_tables() WHERE table_name = $1"
         with closing(self._connection.cursor()) as cursor:
             return bool(cursor.execute(named, [view]).fetchall())
 
     @contextmanager
     def changed(self, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection that adds views and tables besides those of the run, of one of its files: all that the block adds, or nothing.
+        """Yield a connection that may add views and tables from one of the run's files, all or none.
 
         Raises
         ------
-        InputError : the file is damaged.
+        InputError
+            The file is damaged.
         """
         with _readable(path), closing(self._connection.cursor()) as cursor:
             cursor.execute("BEGIN")
@@ -132,15 +136,16 @@ class ResultTables:
             cursor.execute("COMMIT")
 
     def view_source(self, name: str, view: str, path: Path) -> TableSource:
-        """A view that `changed` made of a file, as a table of this name; else as `source`."""
+        """Return a view made by `changed` from a file as a table source."""
         return TableSource(self._connection.cursor(), name, {**self.paths, name: path}, view)
 
     def source(self, name: str) -> TableSource:
-        """One of the tables. Each source may be used by one thread at a time, and different ones by different threads.
+        """Return one of the tables; each source is for one thread, and different sources may be used in parallel.
 
         Raises
         ------
-        ParameterError : there is none of this name.
+        ParameterError
+            There is none of this name.
         """
         if name not in self.paths:
             raise ParameterError(f"this run has no table {name!r}; it has {', '.join(self.paths)}")
@@ -152,7 +157,7 @@ class ResultTables:
 
 
 class TableSource:
-    """One table: rows by condition and order, and their values; its queries may ask the other tables of `paths` too."""
+    """One table: rows by condition and order, and their values; queries may use the other tables of `paths`."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, name: str, paths: Mapping[str, Path], view: str = "") -> None:
         self._cursor = cursor
@@ -164,7 +169,7 @@ class TableSource:
         """DuckDB's names of the columns' types."""
 
     def beside(self, name: str) -> TableSource:
-        """Another table of the same run, for the same thread; it is closed with this one."""
+        """Return another table of the run for the same thread, closed with this one."""
         return TableSource(self._cursor, name, self.paths)
 
     @cached_property
@@ -173,19 +178,21 @@ class TableSource:
         return self.count()
 
     def count(self, conditions: Iterable[Condition] = ()) -> int:
-        """How many rows satisfy all conditions."""
+        """Count the rows that satisfy all conditions."""
         where, parameters = where_clause(conditions)
         return int(self.query(f"SELECT count(*) AS n FROM {self._table}{where}", parameters)["n"][0].as_py())
 
     def rows(
         self, conditions: Iterable[Condition] = (), order: Sequence[tuple[str, bool]] = (), *, most: int | None = None
     ) -> NDArray[np.int64]:
-        """Places in the file of the rows that satisfy all conditions, in order: (n,) int64, from 0.
+        """Return the file positions (n,) int64, from 0, of rows that satisfy all conditions, in order.
 
         Parameters
         ----------
-        order : columns and whether they descend; what is missing or not a number comes last either way, equals keep the file's order.
-        most : the first so many alone.
+        order
+            Columns and True if descending; missing values and NaN come last, ties in file order.
+        most
+            Maximum number of rows.
         """
         where, parameters = where_clause(conditions)
         if not where and not order:
@@ -223,7 +230,7 @@ class TableSource:
         return values
 
     def columns(self, names: Sequence[str], conditions: Iterable[Condition] = ()) -> pa.Table:
-        """Columns of all rows that satisfy all conditions, in the file's order where these ask about no other table."""
+        """Return columns of the rows that satisfy all conditions, in file order if they use no other table."""
         where, parameters = where_clause(conditions)
         return self.query(f"SELECT {', '.join(map(identifier, names))} FROM {self._table}{where}", parameters)
 
@@ -232,7 +239,8 @@ class TableSource:
 
         Raises
         ------
-        InputError : the file is damaged or lacks a column.
+        InputError
+            The file is damaged or lacks a column.
         """
         # DuckDB does not take NumPy's own numbers, which places of rows often are.
         values = [parameter.item() if isinstance(parameter, np.generic) else parameter for parameter in parameters]
@@ -240,7 +248,7 @@ class TableSource:
             return self._cursor.sql(sql, params=values).to_arrow_table()
 
     def interrupt(self) -> None:
-        """Make the query that is running fail soon; from any thread."""
+        """Interrupt the running query from any thread."""
         self._cursor.interrupt()
 
     def close(self) -> None:
@@ -249,7 +257,7 @@ class TableSource:
 
 
 def _rows_of_tables(paths: Mapping[str, Path], described: Mapping[str, Table]) -> dict[str, int]:
-    """How many rows the tables have that columns of others refer to."""
+    """Return the row counts of tables referenced by columns of others."""
     referred = {column.rows_of for table in described.values() for column in table.by_name.values()}
     found = {}
     for name in referred & paths.keys():

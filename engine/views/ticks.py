@@ -8,7 +8,7 @@ __all__ = ["nice_ticks", "powers_of_ten", "round_step", "square_ticks"]
 
 
 def round_step(least: float) -> float:
-    """The smallest of 1, 2 or 5 times a power of ten that is about as large as a value, or larger."""
+    """Return the smallest 1, 2 or 5 times a power of ten that is about a value or larger."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)
 
@@ -26,7 +26,7 @@ def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -
 
 
 def powers_of_ten(low: float, high: float, n_at_most: int) -> list[float]:
-    """The powers of ten from `low` to `high`, none below one: each, or every second, third ..., so that there are at most `n_at_most`."""
+    """Return powers of ten from `low` to `high`, at least one, every k-th so that there are at most `n_at_most`."""
     powers = range(max(0, math.ceil(math.log10(low) - 1e-9)), math.floor(math.log10(high) + 1e-9) + 1)
     return [10.0**power for power in powers[:: max(1, -(-len(powers) // n_at_most))]]
 

@@ -1,4 +1,4 @@
-"""Superposed chains: the query where it is, and hits moved onto it."""
+"""Superposed chains: the query, and hits moved onto it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ RESIDUE_NAMES = {
     "O": "Pyl",
 }
 _FARTHEST = 99_999.0
-"""Å that coordinates may be from the origin: more is none."""
+"""Maximum absolute coordinate in Å."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +74,20 @@ class Trace:
 
     Attributes
     ----------
-    name : of the chain. position : (n, 3) float32, its Cα in Å; NaN where they are no places. found : the chain as its file has it.
-    pairs : with the query; None of the query itself. rotation, translation : that moved it here.
-    hit : its row of the table; empty of the query. evidence : what peptides tell of its residues, where it is shown for that.
+    name
+        Name of the chain.
+    position
+        (n, 3) float32, Cα in Å, NaN if invalid.
+    found
+        The chain from its file.
+    pairs
+        Aligned pairs with the query, None for the query.
+    rotation, translation
+        Transformation that was applied.
+    hit
+        Row of the table, empty for the query.
+    evidence
+        Peptide evidence of residues, if shown.
     """
 
     name: str
@@ -93,7 +104,7 @@ class Trace:
 
     @property
     def chains(self) -> Chains:
-        """The chain's columns; it is the only one."""
+        """Columns of the chain, which is the only one."""
         return self.found.chains
 
     @property
@@ -115,24 +126,24 @@ class Trace:
         return partner
 
     def label(self, row: int) -> str:
-        """A residue by its name and the number that the authors gave it: ``Leu 45``."""
+        """Return a residue's name and author number, such as ``Leu 45``."""
         return residue_label(self.chains, self.letters, row)
 
 
 def residue_label(chains: Chains, letters: str, row: int) -> str:
-    """A residue of a chain by its name and the authors' number."""
+    """Return a residue's name and author number."""
     code = int(chains.insertion[row])
     letter = letters[row]
     return f"{RESIDUE_NAMES.get(letter, letter)} {int(chains.author_number[row])}{chr(code) if code else ''}"
 
 
 def trace_of_query(found: FoundChain, evidence: ChainEvidence | None = None) -> Trace:
-    """The query, which stays where it is."""
+    """Return the query, unmoved."""
     return Trace(found.chains.names[0], _places(found.chains.position), found, evidence=evidence)
 
 
 def trace_of_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) -> Trace:
-    """A hit moved onto the query as its row of the table says; where that does not, by least squares over its pairs (Kabsch)."""
+    """Move a hit onto the query by its stored transformation, otherwise by least squares over its pairs (Kabsch)."""
     pairs = pairs_of_cigar(str(hit["cigar"]))
     pairs = pairs[(pairs[:, 0] < len(query.chains.position)) & (pairs[:, 1] < len(target.chains.position))]
     rotation, translation = transformation(hit, query.chains.position, target.chains.position, pairs)
@@ -144,7 +155,7 @@ def trace_of_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) 
 
 
 def trace_beside(query: Trace, found: FoundChain, rows: NDArray[np.integer], evidence: ChainEvidence | None = None) -> Trace:
-    """A chain moved onto another by least squares over aligned rows (k, 2) of both."""
+    """Superpose a chain on another by least squares over aligned rows (k, 2)."""
     rotation, translation = _least_squares(query.position, found.chains.position, rows)
     position = moved(found.chains.position, rotation, translation)
     distance = np.linalg.norm(query.position[rows[:, 0]].astype(np.float64) - position[rows[:, 1]], axis=1)
@@ -155,7 +166,7 @@ def trace_beside(query: Trace, found: FoundChain, rows: NDArray[np.integer], evi
 def transformation(
     hit: Mapping[str, Any], query: NDArray[np.floating], target: NDArray[np.floating], pairs: NDArray[np.integer]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The rotation (3, 3) and the translation (3,) that move a hit's target onto its query."""
+    """Return rotation (3, 3) and translation (3,) that move a hit's target onto its query."""
     try:
         rotation, translation = transformation_of(hit)
     except (KeyError, ValueError, TypeError, AttributeError):

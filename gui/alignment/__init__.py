@@ -1,1 +1,1 @@
-"""The alignment of two sequences: its columns, and how it is drawn."""
+"""Views of pairwise and stacked alignments."""

@@ -1,4 +1,4 @@
-"""An alignment in the window, in lines as wide as it is: zoomed, marked, picked."""
+"""The interactive drawing of an alignment, wrapped to its width: zooming, marking and picking."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ _SMALLEST, _LARGEST, _ZOOM_STEP = 0.5, 3.0, 1.15
 
 
 class AlignmentPlot(ScrolledDrawing):
-    """Shows an alignment, or a text in its place. Ctrl and the wheel, or Ctrl with + and -, make it larger and smaller.
+    """Shows an alignment or a text. Ctrl and the wheel, or Ctrl with + and -, zoom.
 
-    A click picks a column; the arrows to the left and right pick the next where one is marked.
+    A click picks a column; the left and right arrows pick the next column if one is marked.
     """
 
     zoomed = Signal(float)
     columnPicked = Signal(int)
-    """A column was clicked, -1 for a place outside all."""
+    """Clicked column, or -1 outside all columns."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Alignment", parent)
         self.pair: AlignedPair | None = None
         self.marks: dict[int, tuple[bool, bool]] = {}
-        """Columns that are marked, and whether the residue of the query and that of the subject are."""
+        """Marked columns, each with True if the residue of the query, and that of the subject, is marked."""
         self.zoom = 1.0
         self._sheet: AlignmentSheet | None = None
 
     def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
-        """Show an alignment from its beginning, or a text in its place."""
+        """Show an alignment from its start, or a text."""
         self.pair, self.marks = pair, {}
         self._show(text if pair is None else "")
 
     def mark(self, marks: dict[int, tuple[bool, bool]]) -> None:
-        """Mark columns (see `marks`) and bring the last of them into sight."""
+        """Mark columns (see `marks`) and scroll to the last of them."""
         if marks == self.marks:
             return
         self.marks = dict(marks)
@@ -58,7 +58,7 @@ class AlignmentPlot(ScrolledDrawing):
         self.viewport().update()
 
     def set_zoom(self, zoom: float) -> None:
-        """Draw `zoom` times as large as the window's font, within bounds."""
+        """Set the size relative to the window's font, within limits."""
         zoom = min(max(zoom, _SMALLEST), _LARGEST)
         if zoom != self.zoom:
             column = self._column_on_top()
@@ -68,21 +68,21 @@ class AlignmentPlot(ScrolledDrawing):
             self.zoomed.emit(zoom)
 
     def zoom_in(self) -> None:
-        """Draw larger."""
+        """Zoom in."""
         self.set_zoom(self.zoom * _ZOOM_STEP)
 
     def zoom_out(self) -> None:
-        """Draw smaller."""
+        """Zoom out."""
         self.set_zoom(self.zoom / _ZOOM_STEP)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Wrap anew; what was on top stays there."""
+        """Wrap the alignment to the new width; the top column stays visible."""
         column = self._column_on_top()
         super().resizeEvent(event)
         self._go_to(column)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom with Ctrl, else scroll."""
+        """Zoom with Ctrl, otherwise scroll."""
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.set_zoom(self.zoom * _ZOOM_STEP ** (event.angleDelta().y() / 120))
             event.accept()
@@ -90,7 +90,7 @@ class AlignmentPlot(ScrolledDrawing):
             super().wheelEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Zoom, pick the next column, or scroll as any page."""
+        """Zoom, pick the next column, or scroll."""
         bar = self.verticalScrollBar()
         if event.matches(QKeySequence.StandardKey.ZoomIn) or (event.key() == Qt.Key.Key_Equal and event.modifiers()):
             self.zoom_in()

@@ -1,4 +1,4 @@
-"""The alignment of the chosen hit, with what can be done with it."""
+"""The alignment of the selected hit with its actions."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
 from proteoscope.gui.buttons import text_button, tool_button
-from proteoscope.gui.room import FoldingBar, fill_page
+from proteoscope.gui.scrolling_layout import FoldingBar, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["AlignmentView"]
 
 
 class AlignmentView(QWidget):
-    """The drawing, and over it buttons that zoom, copy and export it."""
+    """The drawing of an alignment, with buttons for zooming, copying and exporting."""
 
     message = Signal(str)
 
     def __init__(
-        self, parent: QWidget | None = None, *, copy_tip: str = "Copy the alignment as text, as BLAST prints it", chosen: str = "hit"
+        self, parent: QWidget | None = None, *, copy_tip: str = "Copy the alignment as text, in BLAST's layout", chosen: str = "hit"
     ) -> None:
         super().__init__(parent)
         self.plot = AlignmentPlot()
-        self.plot.setAccessibleName(f"Alignment of the chosen {chosen}")
+        self.plot.setAccessibleName(f"Alignment of the selected {chosen}")
         self.plot.message.connect(self.message)
         self.plot.zoomed.connect(self._show_zoom)
         self._title = ElidedLabel()
@@ -35,13 +35,13 @@ class AlignmentView(QWidget):
         self.zoom_button = QToolButton()
         self.zoom_button.setAutoRaise(True)
         self.zoom_button.setMinimumWidth(self.fontMetrics().horizontalAdvance("0000 %"))
-        self.zoom_button.setToolTip("As large as the window's letters (Ctrl+0)")
+        self.zoom_button.setToolTip("Same size as the window's font (Ctrl+0)")
         self.zoom_button.clicked.connect(lambda: self.plot.set_zoom(1.0))
         self.zoom_in_button = tool_button("add", "Larger (Ctrl++)", self.plot.zoom_in)
         fasta_tip, export_tip = "Copy the two aligned sequences with their gaps, as FASTA", "Save the whole alignment as SVG, PDF or PNG"
         self.copy_button = text_button("Copy", copy_tip, self.copy, copy_tip)
         self.fasta_button = text_button("FASTA", fasta_tip, self.copy_fasta, fasta_tip)
-        self.export_button = text_button("Export…", export_tip, self.plot.export_action.ask, export_tip)
+        self.export_button = text_button("Export…", export_tip, self.plot.export_action.prompt, export_tip)
         self.copy_action = self._action("&Copy as text", QKeySequence.StandardKey.Copy, self.copy)
         self.fasta_action = self._action("Copy as &FASTA", "Ctrl+Shift+F", self.copy_fasta)
         self.bar = FoldingBar((8, 3, 6, 3), 4)
@@ -56,7 +56,7 @@ class AlignmentView(QWidget):
         self.show_pair(None)
 
     def add_action(self, action: QAction) -> None:
-        """Offer what the view's owner can do with the alignment: as a button, and in the context menu."""
+        """Offer an action on the alignment as a button and in the context menu."""
         button = QToolButton()
         button.setDefaultAction(action)
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
@@ -64,7 +64,7 @@ class AlignmentView(QWidget):
         self.plot.insertAction(self.plot.export_action, action)
 
     def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
-        """Show an alignment, or a text in its place."""
+        """Show an alignment or a text."""
         self._title.set_text("" if pair is None else f"{pair.query_name}  ×  {pair.subject_name}")
         self.plot.show_pair(pair, text)
         for button in (self.copy_button, self.fasta_button, self.export_button):
@@ -73,11 +73,11 @@ class AlignmentView(QWidget):
             action.setEnabled(pair is not None)
 
     def copy(self) -> None:
-        """Put the alignment on the clipboard as text."""
+        """Copy the alignment to the clipboard as text."""
         self._copy(AlignedPair.text, "Copied the alignment as text.")
 
     def copy_fasta(self) -> None:
-        """Put the aligned sequences on the clipboard as FASTA."""
+        """Copy the aligned sequences to the clipboard as FASTA."""
         self._copy(AlignedPair.fasta, "Copied the two aligned sequences as FASTA.")
 
     def _copy(self, text_of: Callable[[AlignedPair], str], done: str) -> None:

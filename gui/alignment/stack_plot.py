@@ -1,4 +1,4 @@
-"""A stack of hits in the window: scrolled under its query, a hit chosen by a click."""
+"""The interactive drawing of a stack of hits below its query: scrolling and selecting hits."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ __all__ = ["StackPlot"]
 
 
 class StackPlot(ScrolledDrawing):
-    """Shows a stack, or a text in its place. Names, the query and the conservation stay in sight.
+    """Shows a stack or a text. Names, the query and the conservation stay visible.
 
     Signals
     -------
-    rowPicked : a hit was clicked, by its place in the stack, from 0.
+    rowPicked
+        Index of the clicked hit in the stack, from 0.
     """
 
     rowPicked = Signal(int)
@@ -29,12 +30,12 @@ class StackPlot(ScrolledDrawing):
         super().__init__("Stack of hits", parent)
         self.painted: ColouredStack | None = None
         self.marked = -1
-        """The hit that is marked, by its place in the stack; -1: none."""
+        """Index of the marked hit in the stack, or -1."""
         self._sheet: StackSheet | None = None
         self.export_action.setEnabled(False)
 
     def show_stack(self, painted: ColouredStack | None, text: str = "") -> None:
-        """Show a stack, or a text in its place; new colours of the same stack stay where it was."""
+        """Show a stack or a text; new colours of the same stack retain its scroll position."""
         is_same = painted is not None and self.painted is not None and painted.stack is self.painted.stack
         self.painted = painted
         self.export_action.setEnabled(painted is not None)
@@ -43,13 +44,13 @@ class StackPlot(ScrolledDrawing):
             self._show_marked()
 
     def mark(self, place: int) -> None:
-        """Mark a hit by its place in the stack, and bring it into sight."""
+        """Mark a hit by its index in the stack, and scroll to it."""
         self.marked = place
         self._show_marked()
         self.viewport().update()
 
     def place_at(self, at: QPointF) -> tuple[int, int] | None:
-        """Row of the stack (0: the query) and column at a place of the viewport."""
+        """Return row (0: the query) and column of the stack at a position of the viewport."""
         region = self.in_sight
         return None if self._sheet is None else self._sheet.place_at(at.x() + region.left, at.y() + region.top, region)
 
@@ -80,6 +81,6 @@ class StackPlot(ScrolledDrawing):
         if self.marked >= 0:
             sheet, bar = self._sheet, self.verticalScrollBar()
             top = int(self.marked * sheet.line)
-            # Upwards rounded, so that the line's foot is in sight too.
+            # Rounded up, so that the bottom of the line is visible too.
             lowest = int(top + sheet.line - (self.viewport().height() - sheet.head - sheet.foot)) + 1
             bar.setValue(max(min(bar.value(), top), lowest))

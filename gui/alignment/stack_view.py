@@ -1,4 +1,4 @@
-"""The view of a stack of hits: the scheme of its colours, what it shows of how many, and how it is saved."""
+"""The view of a stack of hits: colour scheme, number of hits, and saving."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from proteoscope.engine.views.stack_colours import SCHEMES, ColouredStack
 from proteoscope.engine.views.stacked_hits import StackedHits, write_stack
 from proteoscope.gui.alignment.stack_plot import StackPlot
 from proteoscope.gui.buttons import text_button
-from proteoscope.gui.forms.wheel import ChoiceBox
-from proteoscope.gui.room import bar_of, fill_page
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 from proteoscope.gui.tables.worker import TableWorker
 
@@ -31,11 +31,12 @@ _FILES = {
 
 
 class StackView(QWidget):
-    """Shows hits stacked below their query, or a text that says why there are none.
+    """Shows hits stacked below their query, or a text.
 
     Signals
     -------
-    hitChosen : a hit was clicked, by its place in the table of hits.
+    hitChosen
+        Row of the clicked hit in the table of hits.
     """
 
     message = Signal(str)
@@ -49,16 +50,16 @@ class StackView(QWidget):
         self.scheme = ChoiceBox()
         self.scheme.setAccessibleName("Colours")
         self.scheme.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.scheme.setMinimumContentsLength(5)  # in the smallest window; the list itself is as wide as its words
+        self.scheme.setMinimumContentsLength(5)  # for the smallest window; the list itself is as wide as its texts
         for place, one in enumerate(SCHEMES):
             self.scheme.addItem(one.title, one.name)
             self.scheme.setItemData(place, one.help, Qt.ItemDataRole.ToolTipRole)
         self.insertions = QCheckBox("Insertions")
-        self.insertions.setToolTip("Show the columns that insertions open; without them a mark stands where something is left out")
-        save_tip = "Save the hits that are shown, stacked: Stockholm, A3M, Clustal, PHYLIP; or their pairs: MAF, PSL"
-        self.save_button = text_button("Save as…", save_tip, self.ask_where_to_save)
+        self.insertions.setToolTip("Show columns opened by insertions; otherwise a mark shows where an insertion is hidden")
+        save_tip = "Save the shown hits as a stack (Stockholm, A3M, Clustal, PHYLIP) or as pairs (MAF, PSL)"
+        self.save_button = text_button("Save as…", save_tip, self.prompt_for_path)
         self.plot = StackPlot()
-        self.export_button = text_button("Export…", "Save the whole stack as SVG, PDF or PNG", self.plot.export_action.ask)
+        self.export_button = text_button("Export…", "Save the whole stack as SVG, PDF or PNG", self.plot.export_action.prompt)
         bars = bar_of(self._title, self.save_button, self.export_button), bar_of(self.insertions, self.scheme)
         fill_page(self, *bars, self.plot, filling=self.plot)
         self.scheme.currentIndexChanged.connect(lambda _: self._paint())
@@ -69,16 +70,16 @@ class StackView(QWidget):
 
     @property
     def is_busy(self) -> bool:
-        """Whether colours are being made, or a file."""
+        """True while colours are being computed or a file is being written."""
         return self._worker.is_busy
 
     @property
     def title(self) -> str:
-        """What is shown of how many."""
+        """Description of the shown hits."""
         return self._title.full_text
 
     def show_hits(self, found: StackedHits | None, text: str = "") -> None:
-        """Show a stack, or a text in its place."""
+        """Show a stack or a text."""
         self.found = found
         self.plot.mark(-1)
         locale = QLocale()
@@ -99,17 +100,17 @@ class StackView(QWidget):
             self._paint()
 
     def mark(self, row: int | None) -> None:
-        """Mark a hit by its place in the table."""
+        """Mark a hit by its row in the table."""
         rows = [] if self.found is None or row is None else self.found.rows.tolist()
         self.plot.mark(rows.index(row) if row in rows else -1)
 
     def clear(self) -> None:
-        """Show nothing, and end what still runs."""
+        """Clear the view and cancel running work."""
         self._worker.close()
         self.show_hits(None)
 
-    def ask_where_to_save(self) -> None:
-        """Ask for a file, and write the hits that are shown to it."""
+    def prompt_for_path(self) -> None:
+        """Ask for a file and write the shown hits to it."""
         if self.found is None:
             return
         name, chosen = QFileDialog.getSaveFileName(self, "Save the stack", "stack.sto", ";;".join(_FILES))
@@ -118,12 +119,12 @@ class StackView(QWidget):
             self.save(Path(name) if Path(name).suffix else Path(name + ending), _FILES[chosen])
 
     def save(self, path: Path, format: str) -> None:
-        """Write the hits that are shown to a file, in a thread."""
+        """Write the shown hits to a file, in a thread."""
         found = self.found
         if found is not None:
-            told = f"Saved {path.name}."
+            saved_message = f"Saved {path.name}."
             write = partial(write_stack, path, found.stack, format)
-            self._worker.submit("save", write, lambda _: self.message.emit(told), lambda error: self.message.emit(str(error)))
+            self._worker.submit("save", write, lambda _: self.message.emit(saved_message), lambda error: self.message.emit(str(error)))
 
     def _paint(self) -> None:
         found, scheme = self.found, str(self.scheme.currentData())

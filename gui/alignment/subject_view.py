@@ -1,4 +1,4 @@
-"""The whole sequence of a hit's subject, the aligned part marked, and a button that searches with it."""
+"""The complete sequence of a hit's subject, with the aligned part marked, and a button that searches with it."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from proteoscope.engine.views.stacked_hits import SubjectSequence
 from proteoscope.gui.buttons import text_button
 from proteoscope.gui.colours import plot_colours
-from proteoscope.gui.room import bar_of, fill_page
+from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["SubjectView"]
@@ -20,45 +20,46 @@ _ALPHA = 80
 
 
 class SubjectView(QWidget):
-    """Shows a subject, or a text in its place.
+    """Shows a subject or a text.
 
     Signals
     -------
-    searchAsked : the subject is to be the next query; its FASTA.
+    searchAsked
+        FASTA of the subject, which is to be the next query.
     """
 
     message = Signal(str)
-    searchAsked = Signal(str)
+    searchRequested = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.subject: SubjectSequence | None = None
         self._title = ElidedLabel()
-        search_tip = "Make this protein the query of the next search, in the same databases with the same parameters"
-        self.search_button = text_button("Search with this protein", search_tip, self._ask_for_search)
+        search_tip = "Search the same databases with this protein as the query and the same parameters"
+        self.search_button = text_button("Search with this protein", search_tip, self._request_search)
         self.copy_button = text_button("Copy as FASTA", "", self._copy)
-        self.letters = QPlainTextEdit()
-        self.letters.setReadOnly(True)
-        self.letters.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.letters.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.letters.setAccessibleName("Sequence of the hit")
-        fill_page(self, bar_of(self._title, self.search_button, self.copy_button), self.letters, filling=self.letters)
+        self.sequence_text = QPlainTextEdit()
+        self.sequence_text.setReadOnly(True)
+        self.sequence_text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.sequence_text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.sequence_text.setAccessibleName("Sequence of the hit")
+        fill_page(self, bar_of(self._title, self.search_button, self.copy_button), self.sequence_text, filling=self.sequence_text)
         self.show_subject(None)
 
     @property
     def title(self) -> str:
-        """Whose sequence is shown."""
+        """Name and description of the subject."""
         return self._title.full_text
 
     def show_subject(self, subject: SubjectSequence | None, text: str = "") -> None:
-        """Show a subject, or a text in its place."""
+        """Show a subject or a text."""
         self.subject = subject
         for button in (self.search_button, self.copy_button):
             button.setEnabled(subject is not None)
-        self.letters.setExtraSelections([])
+        self.sequence_text.setExtraSelections([])
         if subject is None:
             self._title.set_text("")
-            self.letters.setPlainText(text)
+            self.sequence_text.setPlainText(text)
             return
         length = QLocale().toString(len(subject.sequence))
         self._title.set_text(f"{subject.name}, {length} residues, aligned {subject.start} to {subject.end}  {subject.description}")
@@ -75,12 +76,12 @@ class SubjectView(QWidget):
                 marks.append((place + _with_blanks(low - first), place + _with_blanks(high - 1 - first) + 1))
             lines.append(line)
             written += len(line) + 1
-        self.letters.setPlainText("\n".join(lines))
-        self.letters.setExtraSelections([self._marked(*ends) for ends in marks])
+        self.sequence_text.setPlainText("\n".join(lines))
+        self.sequence_text.setExtraSelections([self._marked(*ends) for ends in marks])
 
     def _marked(self, first: int, last: int) -> QTextEdit.ExtraSelection:
         selection = QTextEdit.ExtraSelection()
-        cursor = QTextCursor(self.letters.document())
+        cursor = QTextCursor(self.sequence_text.document())
         cursor.setPosition(first)
         cursor.setPosition(last, QTextCursor.MoveMode.KeepAnchor)
         format = QTextCharFormat()
@@ -90,9 +91,9 @@ class SubjectView(QWidget):
         selection.cursor, selection.format = cursor, format
         return selection
 
-    def _ask_for_search(self) -> None:
+    def _request_search(self) -> None:
         if self.subject is not None:
-            self.searchAsked.emit(self.subject.fasta())
+            self.searchRequested.emit(self.subject.fasta())
 
     def _copy(self) -> None:
         if self.subject is not None:
@@ -101,5 +102,5 @@ class SubjectView(QWidget):
 
 
 def _with_blanks(place: int) -> int:
-    """Where a residue stands in its line, among the blanks between groups."""
+    """Return the position of a residue in its line, including the blanks between groups."""
     return place + place // _GROUP

@@ -1,4 +1,4 @@
-"""Forms made from the description of a search's parameters."""
+"""Forms generated from the description of a search's parameters."""
 
 import lazy_loader
 

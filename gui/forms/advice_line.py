@@ -1,4 +1,4 @@
-"""A line next to the button Run that warns of settings that do not suit the files, with a button for the preset that does."""
+"""A line next to the Run button that warns of settings that do not suit the files, with a button for a suitable preset."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ __all__ = ["AdviceLine"]
 
 
 class AdviceLine(QWidget):
-    """Hidden while there is nothing to tell.
+    """Advice on settings; hidden if there is none.
 
     Signals
     -------
-    taken : the name of the preset that the user takes.
+    taken
+        Name of the preset that the user applies.
     """
 
     taken = Signal(str)
@@ -25,7 +26,7 @@ class AdviceLine(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.advice: PresetAdvice | None = None
-        """What is told."""
+        """The shown advice, or None."""
         self.label = toned_label(tone="attention")
         self.label.setMinimumWidth(1)
         self.button = QPushButton()
@@ -37,14 +38,16 @@ class AdviceLine(QWidget):
         row.addWidget(self.button)
         self.hide()
 
-    def tell(self, advice: PresetAdvice | None) -> None:
-        """Show advice, or nothing."""
+    def show_advice(self, advice: PresetAdvice | None) -> None:
+        """Show advice, or hide the line."""
         self.advice = advice
         if advice is not None:
             self.label.setText(f"{advice.text}.")
             self.button.setVisible(bool(advice.preset))
             self.button.setText(f"Use {advice.preset}")
-            self.button.setToolTip(f"Fill the parameters from the preset {advice.preset}; Undo beside the preset brings edited values back")
+            self.button.setToolTip(
+                f"Fill in the parameters from the preset {advice.preset}; Undo next to the preset restores edited values"
+            )
         self.setVisible(advice is not None)
 
     def _take(self) -> None:

@@ -1,4 +1,4 @@
-"""The design table of a form: files to samples, conditions and replicates; guessed, typed, filled down, pasted, loaded and saved."""
+"""The design table of a form, which assigns files to samples, conditions and replicates."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ _STANDARD = QKeySequence.StandardKey
 
 
 class DesignView(QTableView):
-    """The table: typing edits a cell; Ctrl+D fills down, Ctrl+C and Ctrl+V copy and paste, Delete empties, Ctrl+Z and Ctrl+Shift+Z undo
-    and redo."""
+    """Table view with keys for editing.
+
+    Typing edits a cell; Ctrl+D fills down, Ctrl+C and Ctrl+V copy and paste, Delete empties, Ctrl+Z and Ctrl+Shift+Z undo and redo.
+    """
 
     def __init__(self, model: DesignModel) -> None:
         super().__init__()
@@ -85,16 +87,16 @@ class DesignView(QTableView):
         model.modelReset.connect(self._size_columns)
 
     def selected(self) -> list[Cell]:
-        """The selected cells, from the top."""
+        """Return the selected cells from top to bottom."""
         return sorted((index.row(), index.column()) for index in self.selectionModel().selectedIndexes())
 
     def fill_down(self) -> None:
-        """Fill what is selected from its topmost cells."""
+        """Fill the selection from its topmost cells."""
         if cells := self.selected():
             self._model.fill_down(cells)
 
     def copy(self) -> None:
-        """Put the selected cells on the clipboard, as spreadsheets take them."""
+        """Copy the selected cells to the clipboard in spreadsheet format."""
         rows: dict[int, list[str]] = {}
         for row, column in self.selected():
             rows.setdefault(row, []).append(self._model.table.rows[row][column])
@@ -102,7 +104,7 @@ class DesignView(QTableView):
             QGuiApplication.clipboard().setText("\n".join("\t".join(row) for row in rows.values()))
 
     def paste(self) -> None:
-        """Put what is on the clipboard into the table, from the topmost selected cell on."""
+        """Paste the clipboard into the table, starting at the topmost selected cell."""
         cells = self.selected()
         self._model.paste(pasted_cells(QGuiApplication.clipboard().text()), cells[0] if cells else (0, 0), cells)
 
@@ -111,14 +113,14 @@ class DesignView(QTableView):
         self._model.set_cells((cell, "") for cell in self.selected())
 
     def event(self, event: QEvent) -> bool:
-        """Keep keys of the table from shortcuts around it, as the form's Undo."""
+        """Give the table's keys precedence over shortcuts of the form, such as Undo."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._action_of(event) is not None:
             event.accept()
             return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Do what a key of the table asks for."""
+        """Trigger the action of a key."""
         action = self._action_of(event)
         if action is not None:
             action.trigger()
@@ -132,7 +134,7 @@ class DesignView(QTableView):
     def _action(self, text: str, shortcut: QKeySequence, use: object) -> QAction:
         action = QAction(text, self)
         action.setShortcut(shortcut)
-        # Pressed keys come by `keyPressEvent`; the menu shows them.
+        # Key presses are handled by `keyPressEvent`; the menu only shows the shortcuts.
         action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         action.triggered.connect(lambda: use())  # type: ignore[operator]
         self.addAction(action)
@@ -148,11 +150,12 @@ class DesignView(QTableView):
 
 
 class DesignEditor(QWidget):
-    """A design of the files of an identification, or none.
+    """The design of the files of an identification; its use is optional.
 
     Signals
     -------
-    changed : it, or whether there is one.
+    changed
+        The design, or whether it is used, has changed.
     """
 
     changed = Signal()
@@ -160,28 +163,28 @@ class DesignEditor(QWidget):
     def __init__(self, help: str) -> None:
         super().__init__()
         self._files: list[str] = []
-        self._asked: tuple[Path, tuple[str, ...]] | None = None
+        self._runs_key: tuple[Path, tuple[str, ...]] | None = None
         self._label: LabelName | None = None
         self._wanted: tuple[Path | None] | None = None
         self._parameters: tuple[tuple[str, ...], str] = ((), "")
-        """Conditions to compare and the reference, as the form has them."""
-        self._judged: Design | DesignFault | None = None
+        """Compared conditions and reference, as set in the form."""
+        self._validated: Design | DesignFault | None = None
         self._compared = ComparedConditions(())
         self._worker = TableWorker(None, self)
         self.model = DesignModel()
         self.view = DesignView(self.model)
         self.is_used = QCheckBox("Use a &design")
-        self.is_used.setToolTip(f"{help[:1].upper()}{help[1:]}. Without it each file is a sample, and nothing is compared")
+        self.is_used.setToolTip(f"{help[:1].upper()}{help[1:]}. Without a design, each file is a sample and no conditions are compared")
         self.is_used.setEnabled(False)
         self.message = toned_label()
         self.wrong = toned_label(tone="wrong")
         self.wrong.hide()
         self.buttons = [
-            tool_button("search", "Guess samples, conditions and replicates from the names of the files", self.guess),
-            tool_button("folded", "Fill the selected cells from the topmost one (Ctrl+D)", self.view.fill_down),
+            tool_button("search", "Guess samples, conditions and replicates from the file names", self.guess),
+            tool_button("folded", "Fill the selected cells from the topmost cell (Ctrl+D)", self.view.fill_down),
             tool_button("reset", "Undo (Ctrl+Z)", self.model.undo),
-            tool_button("open", "Load a design from a table of tab-separated values", self.ask_to_load),
-            tool_button("save", "Save the design as a table of tab-separated values", self.ask_to_save),
+            tool_button("open", "Load a design from a table of tab-separated values", self.prompt_to_load),
+            tool_button("save", "Save the design as a table of tab-separated values", self.prompt_to_save),
         ]
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
@@ -198,12 +201,12 @@ class DesignEditor(QWidget):
         page.addWidget(self.view)
         page.addWidget(self.message)
         page.addWidget(self.wrong)
-        self.model.changed.connect(self._judge)
+        self.model.changed.connect(self._validate)
         self.is_used.toggled.connect(self._show_state)
         self._show_state()
 
     def _make_blocks(self) -> tuple[dict[str, QAction], QToolButton]:
-        """Make the menu that adds and removes block columns, and the button that opens it."""
+        """Create the menu that adds and removes block columns, and the button that opens it."""
         menu, actions = QMenu(self), {}
         menu.setToolTipsVisible(True)
         for name, meaning in BLOCK_MEANING.items():
@@ -216,18 +219,20 @@ class DesignEditor(QWidget):
         button.setAutoRaise(True)
         button.setMenu(menu)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        button.setToolTip("Add or remove a column of blocks of the comparison: plex, batch or subject")
-        button.setAccessibleName("Blocks of the comparison")
+        button.setToolTip("Add or remove a block column of the comparison: plex, batch or subject")
+        button.setAccessibleName("Block columns of the comparison")
         return actions, button
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is being found out which files there are."""
+        """True while the files are being determined."""
         return self._worker.is_busy
 
     def show_files(self, folder: Path | None, parameters: Mapping[str, Any]) -> None:
-        """Have the files of the identifications of a project that parameters of quantification name, and the channels of their label; a
-        design of the same files stays as it is."""
+        """Show the files of the identifications named by the parameters of a quantification, with the channels of their label.
+
+        A design of the same files is retained.
+        """
         kit = parameters["label"] if parameters["method"] == "tmt" else None
         if kit != self._label:
             self._label = kit
@@ -235,32 +240,32 @@ class DesignEditor(QWidget):
         of_comparison = (tuple(parameters["groups"]), str(parameters["reference"]))
         if of_comparison != self._parameters:
             self._parameters = of_comparison
-            self._judge()
-        asked = None if folder is None else (folder, tuple(parameters["run"]))
-        if asked == self._asked:
+            self._validate()
+        runs_key = None if folder is None else (folder, tuple(parameters["run"]))
+        if runs_key == self._runs_key:
             return
-        self._asked = asked
-        if asked is None:
+        self._runs_key = runs_key
+        if runs_key is None:
             self._worker.cancel()
             self._take([])
         else:
-            self._worker.submit("files", lambda: files_of_runs(*asked), self._take, self._take_none)
+            self._worker.submit("files", lambda: files_of_runs(*runs_key), self._take, self._take_none)
 
-    def look_again(self) -> None:
-        """Ask anew at the next `show_files`: the project may have other runs by then."""
-        self._asked = None
+    def reload_files(self) -> None:
+        """Read the files again at the next `show_files`, since the project may have changed."""
+        self._runs_key = None
 
     def text(self) -> str:
-        """The design as a table of tab-separated values; empty where none is used."""
+        """Return the design as a table of tab-separated values, or '' if it is not used."""
         rows = filter(has_sample, self.model.table.rows)
         return design_text(DesignTable(self.model.table.columns, tuple(rows))) if self.is_used.isChecked() else ""
 
     def problem(self) -> str:
-        """Why the design cannot be used; empty where it can, or none is wanted."""
-        return self._judged.text if self.is_used.isChecked() and isinstance(self._judged, DesignFault) else ""
+        """Return why the design cannot be used, or ''."""
+        return self._validated.text if self.is_used.isChecked() and isinstance(self._validated, DesignFault) else ""
 
     def guess(self) -> None:
-        """Fill the table from the names of the files."""
+        """Fill the table by guessing from the file names."""
         self.model.replace_table(guessed_design(self._files, self._label))
 
     def load(self, path: Path) -> None:
@@ -268,13 +273,13 @@ class DesignEditor(QWidget):
         try:
             table = read_design_table(path)
         except ProteoscopeError as error:
-            self._say_wrong(f"The design was not loaded. {error}")
+            self._show_error(f"The design was not loaded. {error}")
             return
         self.is_used.setChecked(True)
         self.model.replace_table(table)
 
     def restore(self, path: Path | None) -> None:
-        """Have the design of a run again, as soon as the files are known that it is of; None: that it had none."""
+        """Restore the design of a run once its files are known; None restores that no design was used."""
         self._wanted = (path,)
         if not self.is_busy:
             self._take_wanted()
@@ -293,20 +298,20 @@ class DesignEditor(QWidget):
             with atomic_file(path) as file:
                 file.write(design_text(self.model.table).encode())
         except ProteoscopeError as error:
-            self._say_wrong(f"The design was not saved. {error}")
+            self._show_error(f"The design was not saved. {error}")
 
-    def ask_to_load(self) -> None:
-        """Ask for a file, and load it."""
-        self._ask(QFileDialog.AcceptMode.AcceptOpen, "Load a design").fileSelected.connect(lambda name: self.load(Path(name)))
+    def prompt_to_load(self) -> None:
+        """Ask for a file and load it."""
+        self._open_file_dialog(QFileDialog.AcceptMode.AcceptOpen, "Load a design").fileSelected.connect(lambda name: self.load(Path(name)))
 
-    def ask_to_save(self) -> None:
-        """Ask for a file, and save to it."""
-        dialog = self._ask(QFileDialog.AcceptMode.AcceptSave, "Save the design")
+    def prompt_to_save(self) -> None:
+        """Ask for a file and save to it."""
+        dialog = self._open_file_dialog(QFileDialog.AcceptMode.AcceptSave, "Save the design")
         dialog.setDefaultSuffix("tsv")
         dialog.selectFile("design.tsv")
         dialog.fileSelected.connect(lambda name: self.save(Path(name)))
 
-    def _ask(self, mode: QFileDialog.AcceptMode, title: str) -> QFileDialog:
+    def _open_file_dialog(self, mode: QFileDialog.AcceptMode, title: str) -> QFileDialog:
         dialog = QFileDialog(self, title, str(Path(self._files[0]).parent) if self._files else "")
         dialog.setAcceptMode(mode)
         dialog.setNameFilter(_FILTER)
@@ -322,24 +327,24 @@ class DesignEditor(QWidget):
         self._show_state()
 
     def _take_none(self, error: Exception) -> None:
-        """Why there are no files is told where the project is chosen."""
+        """Show no files; the reason is shown at the project field."""
         self._take([])
 
     def _begin_anew(self) -> None:
-        """Guess a design, and use it where conditions can be compared by it."""
+        """Guess a design, and use it if it allows comparing conditions."""
         self.model.open(guessed_design(self._files, self._label))
-        self.is_used.setChecked(isinstance(self._judged, Design) and bool(self._compared.groups))
+        self.is_used.setChecked(isinstance(self._validated, Design) and bool(self._compared.groups))
 
-    def _judge(self) -> None:
+    def _validate(self) -> None:
         table = self.model.table
-        self._judged = judged_design(table, self._files, self._label) if self._files else None
-        if isinstance(self._judged, Design):
-            compared = compared_conditions(self._judged, table, *self._parameters)
+        self._validated = judged_design(table, self._files, self._label) if self._files else None
+        if isinstance(self._validated, Design):
+            compared = compared_conditions(self._validated, table, *self._parameters)
             if isinstance(compared, DesignFault):
-                self._judged = compared
+                self._validated = compared
             else:
                 self._compared = compared
-        self.model.show_fault(self._judged if isinstance(self._judged, DesignFault) else None)
+        self.model.show_issue(self._validated if isinstance(self._validated, DesignFault) else None)
         self._show_state()
 
     def _show_state(self) -> None:
@@ -352,30 +357,30 @@ class DesignEditor(QWidget):
         self.blocks_button.setEnabled(is_used)
         for name, action in self.block_actions.items():
             action.setChecked(name in self.model.table.columns)
-        judged = self._judged
-        told = "Give a project: the files of its identification stand here then." if not self._files else ""
+        validated = self._validated
+        text = "Choose a project to list the files of its identification." if not self._files else ""
         if self._files and not is_used:
             what = "Each" if self._label is None else "Each channel of each"
-            told = f"{what} of {counted(len(self._files), 'file')} is a sample; nothing is compared."
-        elif isinstance(judged, Design):
-            told = " ".join((_told(judged, self._compared), *self._compared.notes))
-        self.message.setText(told)
-        self.message.setVisible(bool(told))
-        self._say_wrong(self.problem())
+            text = f"{what} of {counted(len(self._files), 'file')} is a sample; no conditions are compared."
+        elif isinstance(validated, Design):
+            text = " ".join((_summary(validated, self._compared), *self._compared.notes))
+        self.message.setText(text)
+        self.message.setVisible(bool(text))
+        self._show_error(self.problem())
         self.changed.emit()
 
-    def _say_wrong(self, text: str) -> None:
+    def _show_error(self, text: str) -> None:
         self.wrong.setText(text)
         self.wrong.setVisible(bool(text))
 
 
-def _told(design: Design, compared: ComparedConditions) -> str:
-    """Return what a design holds and which conditions it compares, in a line."""
+def _summary(design: Design, compared: ComparedConditions) -> str:
+    """Return a summary of a design and its compared conditions."""
     count = {name: sum(one.condition == name for one in design.samples) for name in design.conditions}
     names = ", ".join(f"{name} ({number})" for name, number in list(count.items())[:8]) + (" …" if len(count) > 8 else "")
     if compared.groups:
         ending = f"; {', '.join(compared.groups[1:4])} compared with {compared.groups[0]}"
     else:
-        ending = "; nothing is compared" + ("" if compared.notes else ": two conditions of two samples are needed")
+        ending = "; no conditions are compared" + ("" if compared.notes else ": a comparison needs two conditions with two samples each")
     left_out = f"; {counted(len(design.left_out), 'file')} left out" if design.left_out else ""
     return f"{counted(len(design.samples), 'sample')} of {counted(len(count), 'condition')}: {names}{ending}{left_out}."

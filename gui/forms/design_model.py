@@ -1,4 +1,4 @@
-"""The design of an experiment as an editable table of texts, with every change undone and done again."""
+"""The design of an experiment as an editable table with undo and redo."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -18,30 +18,31 @@ __all__ = ["BLOCK_MEANING", "Cell", "DesignModel"]
 
 Index = QModelIndex | QPersistentModelIndex
 Cell = tuple[int, int]
-"""Row and column."""
+"""Row and column of a cell."""
 
 BLOCK_MEANING = {
-    "plex": "Samples labelled and measured together; differences between plexes are no changes",
-    "batch": "Samples prepared or measured together; differences between batches are no changes",
-    "subject": "The individual that a sample is of, as in a paired design; differences between subjects are no changes",
+    "plex": "Samples labelled and measured together; differences between plexes do not count as changes",
+    "batch": "Samples prepared or measured together; differences between batches do not count as changes",
+    "subject": "Individual from which a sample was taken, for paired designs; differences between subjects do not count as changes",
 }
-"""Blocks of the comparison, by their columns."""
+"""Meaning of each block column of the comparison."""
 _MEANING = {
     **BLOCK_MEANING,
-    "file": "A file of spectra of the identification",
-    "sample": "Files of one sample are its fractions, and are added up; a file without a sample is left out",
-    "condition": "Samples of one condition are compared with those of others",
-    "replicate": "Number of the sample in its condition, from 1",
+    "file": "Spectrum file of the identification",
+    "sample": "Files of the same sample are its fractions and are summed; a file without a sample is left out",
+    "condition": "Conditions whose samples are compared with each other",
+    "replicate": "Number of the sample within its condition, starting at 1",
 }
 _MAXIMUM_UNDONE = 200
 
 
 class DesignModel(QAbstractTableModel):
-    """Rows of a `DesignTable`. Files cannot be edited, all else can.
+    """Editable model of a `DesignTable`; only the file column is read-only.
 
     Signals
     -------
-    changed : some text, or the whole table.
+    changed
+        A cell or the whole table has changed.
     """
 
     changed = Signal()
@@ -51,21 +52,21 @@ class DesignModel(QAbstractTableModel):
         self.table = DesignTable(DESIGN_COLUMNS, ())
         self._undone: list[DesignTable] = []
         self._done: list[DesignTable] = []
-        self._fault: int | None = None
+        self._invalid_row: int | None = None
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a change to take back."""
+        """True if a change can be undone."""
         return bool(self._done)
 
     def open(self, table: DesignTable) -> None:
-        """Show a table of other files: what was before is over."""
+        """Show the table of other files and clear the history."""
         self._done.clear()
         self._undone.clear()
         self._take(table)
 
     def replace_table(self, table: DesignTable) -> None:
-        """Show a table in place of the one that is there, which can be undone."""
+        """Replace the table as a change that can be undone."""
         if table == self.table:
             return
         self._done = [*self._done, self.table][-_MAXIMUM_UNDONE:]
@@ -73,19 +74,19 @@ class DesignModel(QAbstractTableModel):
         self._take(table)
 
     def undo(self) -> None:
-        """Take the last change back."""
+        """Undo the last change."""
         if self._done:
             self._undone.append(self.table)
             self._take(self._done.pop())
 
     def redo(self) -> None:
-        """Do again what was taken back last."""
+        """Redo the last undone change."""
         if self._undone:
             self._done.append(self.table)
             self._take(self._undone.pop())
 
     def set_cells(self, cells: Iterable[tuple[Cell, str]]) -> None:
-        """Change the texts of some cells at once; those of files, and of places that are not there, are passed over."""
+        """Change several cells in one step; file cells and cells outside the table are ignored."""
         rows = [list(row) for row in self.table.rows]
         for (row, column), text in cells:
             if 0 <= row < len(rows) and 0 < column < len(self.table.columns):
@@ -93,22 +94,25 @@ class DesignModel(QAbstractTableModel):
         self.replace_table(DesignTable(self.table.columns, tuple(map(tuple, rows))))
 
     def set_block(self, name: str, is_there: bool) -> None:
-        """Add an empty block column, or remove it, which can be undone."""
+        """Add an empty block column or remove it, as a change that can be undone."""
         self.replace_table(with_block(self.table, name, is_there))
 
     def fill_down(self, cells: Sequence[Cell]) -> None:
-        """Fill each column of some cells from its topmost one; a single cell fills the rest of its column."""
+        """Fill each column of the given cells from its topmost cell; a single cell fills the rest of its column."""
         filled: list[tuple[Cell, str]] = []
         for column in sorted({column for _, column in cells}):
-            rows = sorted(row for row, own in cells if own == column)
+            rows = sorted(row for row, cell_column in cells if cell_column == column)
             rows = list(range(rows[0], len(self.table.rows))) if len(rows) == 1 else rows
             texts = filled_down([self.table.rows[row][column] for row in rows])
             filled += [((row, column), text) for row, text in zip(rows, texts, strict=True)]
         self.set_cells(filled)
 
     def paste(self, block: Sequence[Sequence[str]], at: Cell, selected: Sequence[Cell]) -> None:
-        """Put a block of cells where it belongs: one with the names of columns by its files, a single text into all that is selected, any
-        other from a cell on."""
+        """Paste a block of cells.
+
+        A block with column names is matched by its files, a single text fills the selection, and any other block is pasted from the cell
+        `at`.
+        """
         if not block:
             return
         header = [cell.strip().lower() for cell in block[0]]
@@ -119,22 +123,22 @@ class DesignModel(QAbstractTableModel):
         else:
             self.set_cells(((at[0] + down, at[1] + across), text) for down, row in enumerate(block) for across, text in enumerate(row))
 
-    def show_fault(self, fault: DesignFault | None) -> None:
-        """Mark the row that is wrong."""
-        self._fault = None if fault is None else fault.row
+    def show_issue(self, issue: DesignFault | None) -> None:
+        """Mark the invalid row."""
+        self._invalid_row = None if issue is None else issue.row
         if self.table.rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self.table.rows) - 1, len(self.table.columns) - 1))
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
-        """Files, or channels of files."""
+        """Return the number of files, or of channels of files."""
         return 0 if parent.isValid() else len(self.table.rows)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Columns of the design."""
+        """Return the number of design columns."""
         return 0 if parent.isValid() else len(self.table.columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Names of columns and what they mean; numbers of rows."""
+        """Return names and meanings of columns, and row numbers."""
         if orientation == Qt.Orientation.Vertical:
             return str(section + 1) if role == Qt.ItemDataRole.DisplayRole else None
         name = self.table.columns[section]
@@ -143,7 +147,7 @@ class DesignModel(QAbstractTableModel):
         return name.capitalize() if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole) else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The text of a cell; files by their names."""
+        """Return the text of a cell; files are shown by name."""
         if not index.isValid():
             return None
         text = self.table.rows[index.row()][index.column()]
@@ -153,19 +157,19 @@ class DesignModel(QAbstractTableModel):
             return text
         if role == Qt.ItemDataRole.ToolTipRole:
             return tip_text(text) or None
-        if role == Qt.ItemDataRole.ForegroundRole and index.row() == self._fault:
+        if role == Qt.ItemDataRole.ForegroundRole and index.row() == self._invalid_row:
             return QColor(colours().wrong)
         return None
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        """Take what was typed."""
+        """Store a typed text."""
         if role != Qt.ItemDataRole.EditRole or not index.isValid():
             return False
         self.set_cells([((index.row(), index.column()), str(value))])
         return True
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        """All but files can be edited."""
+        """Return flags that make all cells editable except files."""
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         return flags | Qt.ItemFlag.ItemIsEditable if index.column() else flags
 
@@ -188,7 +192,7 @@ class DesignModel(QAbstractTableModel):
     def _take(self, table: DesignTable) -> None:
         is_of_same_size = table.columns == self.table.columns and len(table.rows) == len(self.table.rows)
         if is_of_same_size:
-            # The cell that has the keyboard keeps it.
+            # The cell with the keyboard focus stays focused.
             self.table = table
             if table.rows:
                 self.dataChanged.emit(self.index(0, 0), self.index(len(table.rows) - 1, len(table.columns) - 1))

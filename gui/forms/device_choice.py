@@ -1,4 +1,4 @@
-"""The choice of what computes, filled in as the devices of the machine become known."""
+"""The choice of the computing device, updated when the devices of the machine are detected."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
-from proteoscope.gui.devices import DeviceSurvey, device_title, state_text
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.devices import DeviceDetector, device_title, state_text
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.forms.workers_choice import WorkersChoice
 from proteoscope.gui.labels import toned_label
 
@@ -17,24 +17,30 @@ _USUAL = "auto"
 
 
 class DeviceChoice(QWidget):
-    """One of automatic, all together, each GPU, or the processor; below it what that is on this machine, or why it cannot be.
+    """Choice between automatic, all devices, each GPU and the CPU, with a note on the devices of this machine.
 
-    `takes_workers`: whether processes elsewhere can be chosen too.
+    Parameters
+    ----------
+    detector : DeviceDetector
+        Detects the devices.
+    takes_workers : bool
+        True if remote workers can be chosen too.
 
     Signals
     -------
-    changed : another device is chosen, or more is known of it.
+    changed
+        Another device is chosen, or its state is known.
     """
 
     changed = Signal()
 
-    def __init__(self, survey: DeviceSurvey, *, takes_workers: bool = True) -> None:
+    def __init__(self, detector: DeviceDetector, *, takes_workers: bool = True) -> None:
         super().__init__()
-        self._survey = survey
-        self._wish = _USUAL
+        self._detector = detector
+        self._choice = _USUAL
         self.box = ChoiceBox()
         self.box.setAccessibleName("Device")
-        self.box.setToolTip("What computes; View, Devices tells more")
+        self.box.setToolTip("Device that computes; View, Devices shows details")
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(18)
         self.box.activated.connect(lambda: self.choose(self.box.currentData()))
@@ -48,46 +54,46 @@ class DeviceChoice(QWidget):
             page.addWidget(widget)
         self.workers.setVisible(takes_workers)
         self.setFocusProxy(self.box)
-        survey.changed.connect(self._fill)
+        detector.changed.connect(self._fill)
         self.workers.changed.connect(self._fill)
         self._fill()
 
     def value(self) -> str:
-        """The wish, as ``--device`` takes it."""
-        return self._wish
+        """Return the choice as the value of ``--device``."""
+        return self._choice
 
-    def choose(self, wish: str) -> None:
-        """Choose a device by the name that ``--device`` takes."""
-        self._wish = wish or _USUAL
+    def choose(self, choice: str) -> None:
+        """Choose a device by its ``--device`` value."""
+        self._choice = choice or _USUAL
         self._fill()
 
     def problem(self) -> str:
-        """Why the search cannot compute on what is chosen, as far as the devices are known."""
+        """Return why the chosen device cannot be used, or ''."""
         return self.workers.problem() or (self._problem_of_device() if self.workers.are_here else "")
 
     def _problem_of_device(self) -> str:
-        if not self._survey.is_known or self._wish in ("auto", "cpu"):
+        if not self._detector.is_known or self._choice in ("auto", "cpu"):
             return ""
-        if self._wish == "all":
-            return "" if self._survey.usable_gpus else "No GPU is usable here; choose Automatic or the processor"
-        found = next((device for device in self._survey.devices if device.name == self._wish), None)
+        if self._choice == "all":
+            return "" if self._detector.usable_gpus else "No GPU is usable here; choose Automatic or CPU only"
+        found = next((device for device in self._detector.devices if device.name == self._choice), None)
         if found is None:
-            return f"There is no {self._wish} on this machine"
+            return f"This machine has no device {self._choice}"
         return "" if found.usable else f"{found.name} is {state_text(found)}"
 
     def _fill(self) -> None:
-        survey = self._survey
-        gpus = [device for device in survey.devices if device.numbers]
-        choices = [("Automatic", "auto", True), ("GPUs and processor together", "all", bool(survey.usable_gpus) or not survey.is_known)]
+        detector = self._detector
+        gpus = [device for device in detector.devices if device.numbers]
+        choices = [("Automatic", "auto", True), ("GPUs and CPU together", "all", bool(detector.usable_gpus) or not detector.is_known)]
         choices += [(f"{one.name}: {device_title(one)}", one.name, one.usable) for one in gpus]
-        choices += [("Processor only", "cpu", True)]
-        if self._wish not in [name for _, name, _ in choices]:
-            choices.append((self._wish, self._wish, not survey.is_known))
+        choices += [("CPU only", "cpu", True)]
+        if self._choice not in [name for _, name, _ in choices]:
+            choices.append((self._choice, self._choice, not detector.is_known))
         with QSignalBlocker(self.box):
             self.box.clear()
             for text, name, _ in choices:
                 self.box.addItem(text, name)
-            self.box.setCurrentIndex(self.box.findData(self._wish))
+            self.box.setCurrentIndex(self.box.findData(self._choice))
         model = self.box.model()
         assert isinstance(model, QStandardItemModel)
         for row, (_, _, is_usable) in enumerate(choices):
@@ -96,22 +102,22 @@ class DeviceChoice(QWidget):
             self.box.setItemData(self.box.findData(one.name), f"{one.description}: {state_text(one)}", Qt.ItemDataRole.ToolTipRole)
         self.box.setEnabled(self.workers.are_here)
         problem = self._problem_of_device() if self.workers.are_here else ""
-        self.note.setText(self._meaning() if self.workers.are_here else "What the workers find where they are")
+        self.note.setText(self._meaning() if self.workers.are_here else "The devices of the workers' machines")
         self.note.setVisible(not problem)
         self.message.setText(problem)
         self.message.setVisible(bool(problem))
         self.changed.emit()
 
     def _meaning(self) -> str:
-        """What is chosen, in the words of this machine."""
-        survey = self._survey
-        processor = device_title(survey.devices[0])
-        names = [device_title(one) for one in survey.usable_gpus]
+        """Return the devices of this machine that the choice refers to."""
+        detector = self._detector
+        processor = device_title(detector.devices[0])
+        names = [device_title(one) for one in detector.usable_gpus]
         gpus = f"{len(names)} × {names[0]}" if len(set(names)) == 1 and len(names) > 1 else ", ".join(names)
-        if self._wish == "auto" and not survey.is_known:
-            return "All usable GPUs, or the processor where there is none"
-        if self._wish == "auto":
+        if self._choice == "auto" and not detector.is_known:
+            return "All usable GPUs, or the CPU if there are none"
+        if self._choice == "auto":
             return gpus or f"{processor}; no GPU is usable"
-        if self._wish == "all":
+        if self._choice == "all":
             return f"{gpus} and {processor}" if gpus else processor
-        return next((device_title(device) for device in survey.devices if device.name == self._wish), "")
+        return next((device_title(device) for device in detector.devices if device.name == self._choice), "")

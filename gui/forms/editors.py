@@ -1,4 +1,4 @@
-"""Editors of single values: the general ones by the kind of a parameter, the special ones where it declares one."""
+"""Editors of single values, selected by the type of a parameter or by the editor that it declares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from proteoscope.engine.chemistry.activation import Activation, series_letters
+from proteoscope.engine.chemistry.activation import Activation, activation_series
 from proteoscope.engine.chemistry.enzymes import ENZYMES
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -31,29 +31,30 @@ from proteoscope.engine.parameters import Editor as DeclaredEditor
 from proteoscope.engine.parameters import ParameterDescription, list_text, parts_of_list
 from proteoscope.engine.sequences.matrices import matrix_names, read_matrix
 from proteoscope.gui.buttons import tool_button
-from proteoscope.gui.forms.file_survey import SORTS, SearchedRun
+from proteoscope.gui.forms.file_inspection import SORTS, SearchedRun
 from proteoscope.gui.forms.modification_picker import ModificationPicker
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.labels import tip_text
 
 __all__ = ["Editor", "RunEditor", "editor_for"]
 
 
 class Editor(QWidget):
-    """Edits one value.
+    """Base class of editors of a single value.
 
     Signals
     -------
-    changed : the value, or what is wrong with what was typed, may be another now.
+    changed
+        The value, or its validity, may have changed.
     """
 
     changed = Signal()
-    takes_all_room = True
-    """Whether it is the wider the better."""
+    takes_full_width = True
+    """True if the editor should be as wide as possible."""
 
     def value(self) -> Any:
-        """The value, as the parameters' model takes it."""
+        """Return the value as the parameter model expects it."""
         raise NotImplementedError
 
     def set_value(self, value: Any) -> None:
@@ -61,22 +62,22 @@ class Editor(QWidget):
         raise NotImplementedError
 
     def problem(self) -> str:
-        """Why what was typed is no value at all; empty where it is one."""
+        """Return why the typed text is not a value, or ''."""
         return ""
 
     def _hold(self, *widgets: QWidget, stretch: int = -1) -> None:
-        """Lay widgets out in a row; the one numbered `stretch` takes what room there is."""
+        """Lay widgets out in a row; the widget at index `stretch` takes the free space."""
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(6)
         for i, widget in enumerate(widgets):
             row.addWidget(widget, 1 if i == stretch else 0)
-        self.takes_all_room = stretch >= 0
+        self.takes_full_width = stretch >= 0
         self.setFocusProxy(widgets[0])
 
 
-class TruthEditor(Editor):
-    """Yes or no."""
+class BoolEditor(Editor):
+    """Editor of a boolean."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -86,16 +87,16 @@ class TruthEditor(Editor):
         self.setMinimumHeight(self.fontMetrics().height() + 10)
 
     def value(self) -> bool:
-        """Whether it is ticked."""
+        """Return True if the box is ticked."""
         return self._box.isChecked()
 
     def set_value(self, value: Any) -> None:
-        """Tick it or not."""
+        """Tick or untick the box."""
         self._box.setChecked(bool(value))
 
 
 class ChoiceEditor(Editor):
-    """One of a few words."""
+    """Editor of a choice among a few words."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -105,7 +106,7 @@ class ChoiceEditor(Editor):
         self._hold(self._combo)
 
     def value(self) -> str:
-        """The word chosen."""
+        """Return the chosen word."""
         return self._combo.currentText()
 
     def set_value(self, value: Any) -> None:
@@ -114,7 +115,7 @@ class ChoiceEditor(Editor):
 
 
 class EnzymeEditor(Editor):
-    """One of the PSI vocabulary's cleavage agents, with its rule."""
+    """Editor of a cleavage agent of the PSI vocabulary, showing its rule."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -126,7 +127,7 @@ class EnzymeEditor(Editor):
         self._hold(self._combo)
 
     def value(self) -> str:
-        """The PSI name."""
+        """Return the PSI name."""
         return self._combo.currentText()
 
     def set_value(self, value: Any) -> None:
@@ -139,20 +140,20 @@ class EnzymeEditor(Editor):
 
 
 class MatrixEditor(Editor):
-    """One of the substitution matrices that ship, or a file with one."""
+    """Editor of a shipped substitution matrix or a matrix file."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
         self._title = description.title
-        self._looked_at: tuple[object, ...] = ()
+        self._inspected: tuple[object, ...] = ()
         self._problem = ""
         self._combo = ChoiceBox()
         self._combo.addItems(list(matrix_names()))
         self._combo.currentTextChanged.connect(self.changed)
-        self._hold(self._combo, tool_button("open", "Choose a file with a matrix in NCBI's format", self.ask_for_file))
+        self._hold(self._combo, tool_button("open", "Choose a matrix file in NCBI's format", self.prompt_for_file))
 
     def value(self) -> str:
-        """The name, or the path of the file."""
+        """Return the name of the matrix or the path of its file."""
         return self._combo.currentText()
 
     def set_value(self, value: Any) -> None:
@@ -162,22 +163,22 @@ class MatrixEditor(Editor):
         self._combo.setCurrentText(str(value))
 
     def problem(self) -> str:
-        """Why the file is no matrix. It is small, and read again only when it is another than before."""
+        """Return why the file is not a matrix, or ''. The file is only read again after it has changed."""
         name = self.value()
         if name in matrix_names():
             return ""
         try:
             state = Path(name).stat()
         except OSError:
-            # That there is none, the parameters' model says.
+            # The parameter model reports missing files.
             return ""
-        looked_at = (name, state.st_mtime_ns, state.st_size)
-        if looked_at != self._looked_at:
-            self._looked_at, self._problem = looked_at, _matrix_problem(name)
+        inspected = (name, state.st_mtime_ns, state.st_size)
+        if inspected != self._inspected:
+            self._inspected, self._problem = inspected, _matrix_problem(name)
         return self._problem
 
-    def ask_for_file(self) -> None:
-        """Open a dialog for a file with a matrix."""
+    def prompt_for_file(self) -> None:
+        """Open a dialog for a matrix file."""
         dialog = QFileDialog(self, self._title)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -186,7 +187,7 @@ class MatrixEditor(Editor):
 
     def _take_file(self, name: str) -> None:
         self.set_value(name)
-        # The same file may have been mended.
+        # The same file may have been corrected.
         self.changed.emit()
 
 
@@ -202,10 +203,10 @@ def _matrix_problem(path: str) -> str:
 
 
 class RunEditor(Editor):
-    """A finished identification of the project that is given, or the newest one. The form says which runs there are."""
+    """Editor of a finished identification of the project, or the newest. The form provides the choices."""
 
     tables = frozenset(("psms", "spectra"))
-    """That a run must have."""
+    """Tables that a run must have."""
 
     def __init__(self, description: ParameterDescription | None = None) -> None:
         super().__init__()
@@ -218,17 +219,17 @@ class RunEditor(Editor):
         self._hold(self._combo, stretch=0)
 
     def value(self) -> str:
-        """The id of the run; empty for the newest."""
+        """Return the id of the run, or '' for the newest."""
         return str(self._combo.currentData() or "")
 
     def set_value(self, value: Any) -> None:
-        """Choose a run by its id; one that is not known yet is added to the choices."""
+        """Choose a run by its id; an unknown run is added to the choices."""
         if self._combo.findData(str(value)) < 0:
             self._combo.addItem(str(value), str(value))
         self._combo.setCurrentIndex(self._combo.findData(str(value)))
 
     def offer(self, runs: Sequence[SearchedRun] | None) -> None:
-        """Offer the runs of a project, None where there is none; what is chosen stays."""
+        """Offer the runs of a project (None without a project); the choice is retained."""
         offered = None if runs is None else {run.id: _run_text(run) for run in runs}
         if offered == self._offered:
             return
@@ -243,7 +244,7 @@ class RunEditor(Editor):
         self.changed.emit()
 
     def problem(self) -> str:
-        """Whether the project has no such run, or none at all."""
+        """Return an error if the project has no such run, or no run at all."""
         if self._offered is None:
             return ""
         if not self._offered:
@@ -252,26 +253,26 @@ class RunEditor(Editor):
 
 
 def _run_text(run: SearchedRun) -> str:
-    """As ``identify-0002, 14.03.31 10:25, BSA1.mzML and 2 more``."""
+    """Return a run as ``identify-0002, 14.03.31 10:25, BSA1.mzML and 2 more``."""
     when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.started.timestamp())), QLocale.FormatType.ShortFormat)
     files = f"{run.files[0]}{f' and {len(run.files) - 1} more' if len(run.files) > 1 else ''}" if run.files else ""
     return ", ".join(part for part in (run.id, when, files) if part)
 
 
 class IntegerEditor(Editor):
-    """A whole number with its unit."""
+    """Editor of an integer with its unit."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
         self._box = IntegerBox(description.minimum, description.maximum, description.unit, zero=description.zero)
-        # Its own guess makes room for two thousand million.
+        # The default width has space for two thousand million.
         widest = max("0000000" + self._box.suffix(), description.zero, key=len)
         self._box.setFixedWidth(self._box.fontMetrics().horizontalAdvance(widest) + 36)
         self._box.lineEdit().textChanged.connect(self.changed)
         self._hold(self._box)
 
     def value(self) -> int:
-        """The number."""
+        """Return the number."""
         return self._box.value()
 
     def set_value(self, value: Any) -> None:
@@ -279,12 +280,12 @@ class IntegerEditor(Editor):
         self._box.setValue(int(value))
 
     def problem(self) -> str:
-        """Whether something that is no number stands there."""
+        """Return an error if the text is not a number."""
         return self._box.problem()
 
 
 class NumberEditor(Editor):
-    """A real number with its unit."""
+    """Editor of a real number with its unit."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -293,7 +294,7 @@ class NumberEditor(Editor):
         self._hold(self._box)
 
     def value(self) -> float:
-        """The number."""
+        """Return the number."""
         return self._box.value()
 
     def set_value(self, value: Any) -> None:
@@ -301,12 +302,12 @@ class NumberEditor(Editor):
         self._box.setValue(float(value))
 
     def problem(self) -> str:
-        """Whether something that is no number stands there."""
+        """Return an error if the text is not a number."""
         return self._box.problem()
 
 
 class ToleranceEditor(Editor):
-    """A number, and the unit that makes it a tolerance."""
+    """Editor of a tolerance: a number and its unit."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -318,7 +319,7 @@ class ToleranceEditor(Editor):
         self._hold(self._box, self._unit)
 
     def value(self) -> str:
-        """As ``10 ppm``, with the decimal point whatever the locale."""
+        """Return the tolerance as ``10 ppm``, with a decimal point in every locale."""
         return f"{self._box.value():.15g} {self._unit.currentText()}"
 
     def set_value(self, value: Any) -> None:
@@ -328,12 +329,12 @@ class ToleranceEditor(Editor):
         self._unit.setCurrentText(tolerance.unit)
 
     def problem(self) -> str:
-        """Whether something that is no number stands there."""
+        """Return an error if the text is not a number."""
         return self._box.problem()
 
 
 class TextEditor(Editor):
-    """Any text."""
+    """Editor of a text."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -342,7 +343,7 @@ class TextEditor(Editor):
         self._hold(self._line, stretch=0)
 
     def value(self) -> str:
-        """The text without blanks around it."""
+        """Return the text without surrounding blanks."""
         return self._line.text().strip()
 
     def set_value(self, value: Any) -> None:
@@ -351,7 +352,7 @@ class TextEditor(Editor):
 
 
 class ListEditor(Editor):
-    """A few values in one line, separated by commas; one that holds a comma stands in double quotes."""
+    """Editor of comma-separated values in a line; values that contain a comma are in double quotes."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -360,16 +361,16 @@ class ListEditor(Editor):
         self._hold(self._line, stretch=0)
 
     def value(self) -> tuple[str, ...]:
-        """The parts, as texts: the model knows what they are."""
+        """Return the values as texts, which the parameter model converts."""
         return tuple(parts_of_list(self._line.text()))
 
     def set_value(self, value: Any) -> None:
-        """Show the parts."""
+        """Show the values."""
         self._line.setText(list_text(value))
 
 
 class DescriptorWeightsEditor(Editor):
-    """Weights of the four descriptors of a residue, each in a box with its name."""
+    """Editor of the weights of the four descriptors of a residue."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -388,33 +389,31 @@ class DescriptorWeightsEditor(Editor):
             box.lineEdit().textChanged.connect(self.changed)
             grid.addWidget(label, row, 1)
             grid.addWidget(box, row, 0)
-        self.takes_all_room = False
+        self.takes_full_width = False
         self.setFocusProxy(next(iter(self._boxes.values())))
 
     def value(self) -> tuple[float, ...]:
-        """The weights in their order."""
+        """Return the weights in order."""
         return tuple(box.value() for box in self._boxes.values())
 
     def set_value(self, value: Any) -> None:
-        """Show weights."""
+        """Show the weights."""
         for box, one in zip(self._boxes.values(), value, strict=True):
             box.setValue(float(one))
 
     def problem(self) -> str:
-        """Whether something that is no number stands in one."""
+        """Return an error if the text of a weight is not a number."""
         return next((f"{name}: {problem}" for name, box in self._boxes.items() if (problem := box.problem())), "")
 
 
 class IonSeriesEditor(Editor):
-    """Series of fragment ions: those of each spectrum's activation, or some of six."""
+    """Editor of fragment ion series: those of each spectrum's activation, or a choice of six."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
         self._by_activation = QCheckBox("by activation")
         self._by_activation.setAccessibleName("Ions by activation")
-        self._by_activation.setToolTip(
-            "Compare the ions that the activation of each spectrum makes; b and y where the file does not name it"
-        )
+        self._by_activation.setToolTip("Compare the ion series of each spectrum's activation; b and y if the file does not state it")
         self._by_activation.toggled.connect(self._enable)
         self._by_activation.toggled.connect(self.changed)
         self._boxes = {series: QCheckBox(series) for series in "abcxyz"}
@@ -426,17 +425,17 @@ class IonSeriesEditor(Editor):
         self.setMinimumHeight(self.fontMetrics().height() + 10)
 
     def value(self) -> str:
-        """The letters of those ticked, or the word for all by their activation."""
+        """Return the ticked series as a string, or the keyword for series by activation."""
         if self._by_activation.isChecked():
             return BY_ACTIVATION
         return "".join(series for series, box in self._boxes.items() if box.isChecked())
 
     def set_value(self, value: Any) -> None:
-        """Tick the series whose letters are in the text; of the word for all by their activation those of most spectra."""
+        """Tick the given series; for series by activation, those of unknown activation are shown."""
         is_by_activation = value == BY_ACTIVATION
         self._by_activation.setChecked(is_by_activation)
         for series, box in self._boxes.items():
-            box.setChecked(series in (series_letters(Activation.UNKNOWN) if is_by_activation else str(value)))
+            box.setChecked(series in (activation_series(Activation.UNKNOWN) if is_by_activation else str(value)))
         self._enable()
 
     def _enable(self) -> None:
@@ -444,12 +443,12 @@ class IonSeriesEditor(Editor):
             box.setEnabled(not self._by_activation.isChecked())
 
     def problem(self) -> str:
-        """Whether none is ticked."""
-        return "" if self.value() else "Expected at least one series"
+        """Return an error if no series is ticked."""
+        return "" if self.value() else "Select at least one ion series"
 
 
 class _Lines(QListWidget):
-    """A short list that is as high as its content, within reason."""
+    """A list as high as its content, up to six lines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -469,7 +468,7 @@ class _Lines(QListWidget):
 
 
 class _LinesEditor(Editor):
-    """Values in a list, one on each line, which can be added, typed over and removed."""
+    """Editor of a list of values, one per line, with buttons to add and remove lines."""
 
     def __init__(self, add_tip: str) -> None:
         super().__init__()
@@ -478,7 +477,7 @@ class _LinesEditor(Editor):
         self.lines.itemChanged.connect(self.changed)
         self.lines.itemSelectionChanged.connect(self._enable)
         self.add_button = tool_button("add", add_tip, self.add)
-        self.remove_button = tool_button("remove", "Remove what is selected", self.remove_selected)
+        self.remove_button = tool_button("remove", "Remove the selected lines", self.remove_selected)
         buttons = QVBoxLayout()
         buttons.setSpacing(4)
         buttons.addWidget(self.add_button)
@@ -493,12 +492,12 @@ class _LinesEditor(Editor):
         self._enable()
 
     def value(self) -> tuple[str, ...]:
-        """The lines that hold something."""
+        """Return the lines that are not empty."""
         texts = (self.lines.item(i).text().strip() for i in range(self.lines.count()))
         return tuple(text for text in texts if text)
 
     def set_value(self, value: Any) -> None:
-        """Show values, each on its line."""
+        """Show values, one per line."""
         if self.value() == tuple(value):
             return
         self.lines.clear()
@@ -507,18 +506,18 @@ class _LinesEditor(Editor):
         self.changed.emit()
 
     def add(self) -> None:
-        """Ask for more."""
+        """Ask for more values."""
         raise NotImplementedError
 
     def append(self, texts: list[str]) -> None:
-        """Add lines; what is there already stays once."""
+        """Add lines that are not present yet."""
         for text in texts:
             if text not in self.value():
                 self._append(text)
         self.changed.emit()
 
     def remove_selected(self) -> None:
-        """Take the selected lines out."""
+        """Remove the selected lines."""
         for item in self.lines.selectedItems():
             self.lines.takeItem(self.lines.row(item))
         self.changed.emit()
@@ -534,7 +533,7 @@ class _LinesEditor(Editor):
 
 
 class ModificationsEditor(_LinesEditor):
-    """Modifications, chosen from Unimod or typed."""
+    """Editor of modifications, chosen from Unimod or typed."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__("Choose from Unimod")
@@ -548,7 +547,7 @@ class ModificationsEditor(_LinesEditor):
 
 
 class FilesEditor(_LinesEditor):
-    """FASTA files."""
+    """Editor of FASTA files."""
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__("Choose files")
@@ -564,9 +563,9 @@ class FilesEditor(_LinesEditor):
         dialog.open()
 
     def problem(self) -> str:
-        """Whether one of them is not there."""
+        """Return an error if a file does not exist."""
         missing = [text for text in self.value() if not Path(text).is_file()]
-        return f"There is no file {missing[0]}" if missing else ""
+        return f"File not found: {missing[0]}" if missing else ""
 
 
 _DECLARED: dict[DeclaredEditor, Callable[[ParameterDescription], Editor]] = {
@@ -579,10 +578,10 @@ _DECLARED: dict[DeclaredEditor, Callable[[ParameterDescription], Editor]] = {
     "descriptor weights": DescriptorWeightsEditor,
     "run": RunEditor,
 }
-"""By what the parameter declares."""
+"""Editors by the name that a parameter declares."""
 
 _BY_KIND: dict[str, Callable[[ParameterDescription], Editor]] = {
-    "truth": TruthEditor,
+    "truth": BoolEditor,
     "choice": ChoiceEditor,
     "integer": IntegerEditor,
     "number": NumberEditor,
@@ -592,6 +591,6 @@ _BY_KIND: dict[str, Callable[[ParameterDescription], Editor]] = {
 
 
 def editor_for(description: ParameterDescription) -> Editor:
-    """A new editor for a parameter: the one that it declares, else the one of its kind."""
+    """Return a new editor for a parameter: the declared editor, otherwise the editor of its type."""
     make = _DECLARED[description.editor] if description.editor else _BY_KIND[description.kind]
     return make(description)

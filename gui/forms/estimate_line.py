@@ -1,4 +1,4 @@
-"""What the search of a form will take, beside its button Run: computed behind the window, a moment after the last change."""
+"""The estimate of a search's run time and memory next to the Run button, computed in the background after each change."""
 
 from __future__ import annotations
 
@@ -27,29 +27,30 @@ if TYPE_CHECKING:
 __all__ = ["EstimateLine"]
 
 _MS_TO_ESTIMATE = 300
-_OF_WORKERS = "what workers in other processes take is not known before"
+_OF_WORKERS = "run times of workers in other processes cannot be estimated"
 
 
 class EstimateLine(QWidget):
-    """How long a search will take, on what, and what decides; below it memory and how sure that is. A button tells the rest.
+    """Estimated run time, device and limiting factor, with memory and certainty below. A button shows details.
 
-    It never holds anything up: what is asked for while another estimate is made takes the place of that one.
+    It never blocks the form: a new request replaces an estimate that is being computed.
 
     Parameters
     ----------
-    asked : gives the task of the form now; None while something is missing, when nothing is shown.
+    current_task : callable
+        Returns the current task of the form, or None if it is incomplete, which hides the estimate.
     """
 
-    def __init__(self, asked: Callable[[], SearchTask | None]) -> None:
+    def __init__(self, current_task: Callable[[], SearchTask | None]) -> None:
         super().__init__()
-        self._asked = asked
+        self._current_task = current_task
         self._worker = TableWorker(None, self)
         self.estimate: Estimate | None = None
-        """What is shown; None where there is none."""
+        """The shown estimate, or None."""
         self.problem = ""
-        """Why there is none; empty where there is, or where none was asked for."""
+        """Why there is no estimate, or ''."""
         self.details = ""
-        """All that is known of it."""
+        """Details of the estimate."""
         self.headline = QLabel()
         self.headline.setTextFormat(Qt.TextFormat.PlainText)
         self.headline.setMinimumWidth(1)
@@ -58,7 +59,7 @@ class EstimateLine(QWidget):
         self.button.setFlat(True)
         set_icon(self.button, "information")
         self.button.setAccessibleName("More about the estimate")
-        self.button.setToolTip("Steps, memory, what was counted, and how sure the estimate is")
+        self.button.setToolTip("Steps, memory, counts and uncertainty of the estimate")
         self.button.clicked.connect(self.show_details)
         texts = QVBoxLayout()
         texts.setContentsMargins(0, 0, 0, 0)
@@ -70,7 +71,7 @@ class EstimateLine(QWidget):
         row.setSpacing(6)
         row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addLayout(texts, 1)
-        # A moment after the last change: a number that is typed has several digits.
+        # The delay lets the user type all digits of a number.
         self._waiting = QTimer(self)
         self._waiting.setSingleShot(True)
         self._waiting.setInterval(_MS_TO_ESTIMATE)
@@ -79,31 +80,31 @@ class EstimateLine(QWidget):
 
     @property
     def is_busy(self) -> bool:
-        """Whether an estimate is still to come."""
+        """True while an estimate is pending."""
         return self._waiting.isActive() or self._worker.is_busy
 
     def begin_soon(self) -> None:
-        """Estimate anew, in a moment; what is under way is of no use any more."""
+        """Request a new estimate shortly, discarding a pending one."""
         self._worker.cancel()
         self._waiting.start()
 
     def stop(self) -> None:
-        """Estimate nothing, until it is asked for again."""
+        """Discard a pending estimate."""
         self._waiting.stop()
         self._worker.cancel()
 
     def show_details(self) -> None:
-        """Tell all that is known, in a box that any key or click takes away."""
+        """Show the details in a box that any key or click closes."""
         QWhatsThis.showText(self.button.mapToGlobal(QPoint(0, 0)), tip_text(self.details), self.button)
 
     def _begin(self) -> None:
-        task = self._asked()
+        task = self._current_task()
         if task is None:
             self._take(None)
         elif task.request.workers:
             self._fail(_OF_WORKERS)
         elif not task.search.expecting:
-            self._fail("this kind of search is not predicted")
+            self._fail("this type of search has no estimate")
         else:
             make = partial(_estimate, task.search, task.request, dict(task.pasted))
             self._worker.submit("estimate", make, self._take, lambda error: self._fail(_words(error)))
@@ -120,7 +121,7 @@ class EstimateLine(QWidget):
         found = self.estimate
         if found is not None:
             words = views.estimates.estimate_text(found)
-            device = "the processor" if found.device == "cpu" else f"{found.device}, {found.description.partition(',')[0]}"
+            device = "the CPU" if found.device == "cpu" else f"{found.device}, {found.description.partition(',')[0]}"
             self.headline.setText(f"{words.headline[0].upper()}{words.headline[1:]}, on {device}")
             self.below.set_text(f"{words.memory}; {words.sureness}")
             self.details = "\n".join((f"{self.headline.text()} ({found.description})", *words.details))
@@ -136,7 +137,7 @@ class EstimateLine(QWidget):
 
 
 def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str]) -> Estimate:
-    """The estimate of a request; called in a thread. What was pasted is measured as the file that it will be."""
+    """Return the estimate of a request; called in a thread. Pasted text is written to a temporary file."""
     with scratch_folder() as folder:
         inputs = {name: list(paths) for name, paths in request.inputs.items()}
         for name, text in pasted.items():
@@ -147,6 +148,6 @@ def _estimate(search: Search, request: SearchRequest, pasted: Mapping[str, str])
 
 
 def _words(error: Exception) -> str:
-    """Why nothing can be told: what the user can mend as it stands, and a fault of the model as such, since the search may well run."""
-    text = str(error) if isinstance(error, ProteoscopeError | OSError) else f"it could not be computed ({type(error).__name__})"
+    """Return why there is no estimate: errors of the input as text, others by type, since the search itself may still work."""
+    text = str(error) if isinstance(error, ProteoscopeError | OSError) else f"the computation failed ({type(error).__name__})"
     return " ".join(text.split())[:300]

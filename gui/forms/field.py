@@ -1,4 +1,4 @@
-"""One line of a form: title, editor, the way back to the preset, and below it what is wrong."""
+"""A line of a form: title, editor, reset button, and an error message below."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ __all__ = ["Field", "Outlined"]
 
 
 class Outlined(QWidget):
-    """Holds an editor, and draws a red line around it while it is marked as wrong.
+    """Frame around an editor, drawn red while the value is invalid.
 
     Attributes
     ----------
-    description : of the parameter that is edited, where it is one; the help looks for it.
+    description : ParameterDescription or None
+        Description of the edited parameter, used for help.
     """
 
     def __init__(self, editor: QWidget, margin: int = 3) -> None:
@@ -37,11 +38,11 @@ class Outlined(QWidget):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it is marked."""
+        """True if the editor is marked as invalid."""
         return self._is_wrong
 
     def mark(self, is_wrong: bool) -> None:
-        """Mark it as wrong or as right."""
+        """Mark the editor as invalid or valid."""
         if is_wrong != self._is_wrong:
             self._is_wrong = is_wrong
             self.update()
@@ -60,11 +61,14 @@ class Field(QObject):
 
     Signals
     -------
-    changed : what stands in it may be another value now. help_asked : the user wants to know what it means; with its description.
+    changed
+        The value may have changed.
+    help_requested
+        Description of the parameter whose help is requested.
     """
 
     changed = Signal()
-    help_asked = Signal(object)
+    help_requested = Signal(object)
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
@@ -76,62 +80,64 @@ class Field(QObject):
         self.label.setBuddy(self.editor)
         self.message = toned_label(tone="wrong")
         self.message.hide()
-        self.reset_button = tool_button("reset", "Back to the preset's value", self.reset)
+        self.reset_button = tool_button("reset", "Reset to the preset's value", self.reset)
         policy = self.reset_button.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.reset_button.setSizePolicy(policy)
         self.reset_button.hide()
-        self.help_button = tool_button("help", f"What “{description.title}” means (F1 in the field)", self._ask_for_help)
-        self.help_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # F1 does the same, and Tab has fields enough
+        self.help_button = tool_button("help", f"Help on “{description.title}” (F1 in the field)", self._request_help)
+        self.help_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # F1 does the same, and the Tab order is long enough
         self._baseline: Any = None
-        self._is_told_changed = False
+        self._is_marked_changed = False
         self._describe()
         self.editor.changed.connect(self.changed)
 
     @property
     def is_changed(self) -> bool:
-        """Whether it differs from the preset."""
+        """True if the value differs from the preset."""
         return bool(self.editor.problem()) or _plain(self.editor.value()) != _plain(self._baseline)
 
     def set_baseline(self, value: Any) -> None:
-        """Take and show another preset's value."""
+        """Show the value of another preset."""
         self._baseline = value
         self.editor.set_value(value)
 
     def reset(self) -> None:
-        """Go back to the preset's value."""
+        """Reset to the preset's value."""
         self.editor.set_value(self._baseline)
         self.changed.emit()
 
     def show_state(self, problem: str, is_changed: bool) -> None:
-        """Mark what is wrong, and what differs from the preset. What is marked so already costs nothing: all fields of a form are told
-        each time that one of them changes."""
+        """Show the error and whether the value differs from the preset.
+
+        Only differences are updated, since all fields are called whenever one of them changes.
+        """
         if problem != self.message.text():
             self.frame.mark(bool(problem))
             self.message.setText(problem)
             self.message.setVisible(bool(problem))
-        if is_changed != self._is_told_changed:
-            self._is_told_changed = is_changed
+        if is_changed != self._is_marked_changed:
+            self._is_marked_changed = is_changed
             font = self.label.font()
             font.setBold(is_changed)
             self.label.setFont(font)
             self.reset_button.setVisible(is_changed)
 
     def place(self, grid: QGridLayout) -> None:
-        """Stand in the next two rows of a grid of four columns."""
+        """Add the widgets of the field to the next two rows of a grid with four columns."""
         row = grid.rowCount()
         grid.addWidget(self.label, row, 0, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self.frame, row, 1, Qt.AlignmentFlag(0) if self.editor.takes_all_room else Qt.AlignmentFlag.AlignLeft)
+        grid.addWidget(self.frame, row, 1, Qt.AlignmentFlag(0) if self.editor.takes_full_width else Qt.AlignmentFlag.AlignLeft)
         grid.addWidget(self.reset_button, row, 2, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.help_button, row, 3, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.message, row + 1, 1, 1, 3)
-        # The label stands level with the text in the editor's first line.
+        # The label is level with the text in the editor's first line.
         self.label.setContentsMargins(0, 8, 0, 0)
         for button in (self.reset_button, self.help_button):
             button.setContentsMargins(0, 4, 0, 0)
 
-    def _ask_for_help(self) -> None:
-        self.help_asked.emit(self.description)
+    def _request_help(self) -> None:
+        self.help_requested.emit(self.description)
 
     def _describe(self) -> None:
         one = self.description
@@ -142,7 +148,7 @@ class Field(QObject):
         self.editor.setAccessibleDescription(one.help)
         focus = self.editor.focusProxy()
         if focus is not None:
-            # The first of several boxes has a name of its own.
+            # The first of several boxes has its own name.
             focus.setAccessibleName(f"{one.title}: {focus.accessibleName()}" if focus.accessibleName() else one.title)
             focus.setAccessibleDescription(one.help)
 
@@ -159,7 +165,7 @@ def _range(one: ParameterDescription) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as it can be compared: a line of text gives the numbers of a list as texts."""
+    """Return a value in comparable form, since a line of text gives list items as texts."""
     if isinstance(value, tuple | list):
         return [str(part) for part in value]
     return value

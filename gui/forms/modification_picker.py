@@ -1,4 +1,4 @@
-"""Choose modifications from Unimod, by name, site and mass."""
+"""Dialog for choosing modifications from Unimod by name, site and mass."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Row(NamedTuple):
 
 
 class _Found(QAbstractTableModel):
-    """What the search found: a row for each site of each entry."""
+    """Table model of the search results: a row for each site of each entry."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -48,7 +48,7 @@ class _Found(QAbstractTableModel):
         self._locale = form_locale()
 
     def show(self, rows: list[_Row]) -> None:
-        """Take other rows."""
+        """Replace the rows."""
         self.beginResetModel()
         self.rows = rows
         self.endResetModel()
@@ -83,11 +83,12 @@ class _Found(QAbstractTableModel):
 
 
 class ModificationPicker(QDialog):
-    """Search Unimod as you type; double click or Add takes what is selected, or a modification of your own.
+    """Searches Unimod while typing; a double click or Add chooses the selection or a custom modification.
 
     Signals
     -------
-    chosen : list of texts as ``Oxidation (M)``, that `parse_modification` reads.
+    chosen
+        List of texts such as ``Oxidation (M)``, as read by `parse_modification`.
     """
 
     chosen = Signal(list)
@@ -97,7 +98,7 @@ class ModificationPicker(QDialog):
         self.setWindowTitle(f"Add to: {title}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(820, 520)
-        self.name = _line("Name, part of it, or UNIMOD:35")
+        self.name = _line("Name, part of a name, or UNIMOD:35")
         self.site = _line("M, STY, N-term")
         self.mass = _line("any")
         self.tolerance = NumberBox(0.0, 10.0, "Da")
@@ -118,22 +119,22 @@ class ModificationPicker(QDialog):
         self.search()
 
     def search(self) -> None:
-        """Show the entries of Unimod that fit what was typed, the likeliest first."""
+        """Show the matching entries of Unimod, best match first."""
         problem, rows = "", []
         try:
             rows = self._fitting()
         except ParameterError as error:
             problem = str(error)
         except ValueError:
-            problem = f"{self.mass.text()!r} is no mass; expected a number in dalton"
+            problem = f"{self.mass.text()!r} is not a mass; expected a number in dalton"
         self.found.show(rows)
         if rows:
             self.table.selectRow(0)
-        self._count.setText(f"{len(rows)} sites found")
+        self._count.setText(f"{len(rows):,} site{'' if len(rows) == 1 else 's'} found")
         self._enable(problem)
 
     def accept(self) -> None:
-        """Tell what was chosen, and close."""
+        """Emit the choice and close."""
         texts = self._selected()
         if texts:
             self.chosen.emit(texts)
@@ -176,7 +177,7 @@ class ModificationPicker(QDialog):
         self.add_button.setEnabled(not problem and bool(own or self.table.selectionModel().hasSelection()))
 
     def _connect(self) -> None:
-        # One search for all that arrives together, as when a field is cleared by a paste.
+        # One search for simultaneous changes, such as pasting over a field.
         self._typed.timeout.connect(self.search)
         for line in (self.name, self.site, self.mass):
             line.textChanged.connect(self._typed.start)
@@ -191,14 +192,14 @@ class ModificationPicker(QDialog):
         self.mass.setLocale(form_locale())
         self.add_button.setDefault(True)
         self.message.hide()
-        asked = QGridLayout()
+        criteria = QGridLayout()
         fields = (("&Name", self.name, 4), ("&Site", self.site, 2), ("&Mass (Da)", self.mass, 2), ("&within", self.tolerance, 1))
         for column, (text, widget, stretch) in enumerate(fields):
             label = QLabel(text)
             label.setBuddy(widget)
-            asked.addWidget(label, 0, column)
-            asked.addWidget(widget, 1, column)
-            asked.setColumnStretch(column, stretch)
+            criteria.addWidget(label, 0, column)
+            criteria.addWidget(widget, 1, column)
+            criteria.setColumnStretch(column, stretch)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setAlternatingRowColors(True)
@@ -210,15 +211,15 @@ class ModificationPicker(QDialog):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setStretchLastSection(True)
         header.setHighlightSections(False)
-        for column, n_letters in enumerate((24, 16, 14, 19)):
-            self.table.setColumnWidth(column, self.fontMetrics().horizontalAdvance("n") * n_letters)
-        own_label = QLabel("&Or one of your own")
+        for column, n_characters in enumerate((24, 16, 14, 19)):
+            self.table.setColumnWidth(column, self.fontMetrics().horizontalAdvance("n") * n_characters)
+        own_label = QLabel("C&ustom modification")
         own_label.setBuddy(self.own)
         own = QGridLayout()
         own.addWidget(own_label, 0, 0)
         own.addWidget(self.own, 0, 1)
         page = QVBoxLayout(self)
-        page.addLayout(asked)
+        page.addLayout(criteria)
         page.addWidget(self.table, 1)
         page.addWidget(self._count)
         page.addLayout(own)

@@ -1,4 +1,4 @@
-"""Number boxes that show and read numbers as the user's country writes them, and let a wrong number stand so that it can be marked."""
+"""Number boxes that use the user's locale and let an invalid number stay so that it can be marked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QWidget
 
-from proteoscope.gui.forms.wheel import WheelAfterFocus
+from proteoscope.gui.forms.wheel_guard import WheelAfterFocus
 
 if TYPE_CHECKING:
 
@@ -24,34 +24,34 @@ __all__ = ["IntegerBox", "NumberBox", "form_locale", "number_text", "shortest"]
 
 _LARGEST_INTEGER = 2_000_000_000
 _LARGEST = 1e15
-_LOOKS_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 _WHOLE = re.compile(r"[-+]?\d+")
 _PARTS_OF_NUMBERS = re.compile(r"[-+\d.,eE\s]*")
 
 
 def form_locale() -> QLocale:
-    """The user's locale without thousands separators, which a reader could take for a decimal point."""
+    """Return the user's locale without thousands separators, which could be mistaken for decimal points."""
     locale = QLocale()
     locale.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator | QLocale.NumberOption.RejectGroupSeparator)
     return locale
 
 
 def number_text(value: float) -> str:
-    """A number as the user's country writes it, as short as it can be told from its neighbours."""
+    """Return the shortest exact text of a number in the user's locale."""
     if isinstance(value, int):
         return form_locale().toString(value)
     return form_locale().toString(float(value), "g", QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value)
 
 
 def shortest(value: float) -> float:
-    """A number of 12 digits: what is calculated from one that was typed has last bits that nobody wants to read."""
+    """Return a number rounded to 12 digits, which removes rounding errors of its calculation."""
     return float(f"{value:.12g}")
 
 
-class _StandingText(WheelAfterFocus, _Box):
-    """What the boxes have in common: a text that is no number of theirs stands until it is mended.
+class _InvalidTextBox(WheelAfterFocus, _Box):
+    """Common base of the boxes: an invalid text stays until it is corrected.
 
-    Qt's boxes would take group separators out of it, which makes 15 of ``1,5``, or put the number before in its place.
+    Qt's boxes would remove group separators, which turns ``1,5`` into 15, or restore the previous number.
     """
 
     def fixup(self, text: str) -> str:
@@ -59,17 +59,17 @@ class _StandingText(WheelAfterFocus, _Box):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         is_entered = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        standing = self._wrong_text() if is_entered else None
+        invalid_text = self._wrong_text() if is_entered else None
         super().keyPressEvent(event)
-        self._put_back(standing)
+        self._put_back(invalid_text)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
-        standing = self._wrong_text()
+        invalid_text = self._wrong_text()
         super().focusOutEvent(event)
-        self._put_back(standing)
+        self._put_back(invalid_text)
 
     def problem(self) -> str:
-        """Why what stands there is no number of this box; empty where it is one."""
+        """Return why the text is not a number of this box, or ''."""
         return "" if self.hasAcceptableInput() else self._expected()
 
     def _expected(self) -> str:
@@ -77,7 +77,7 @@ class _StandingText(WheelAfterFocus, _Box):
 
     def _step_to(self, value: Any) -> None:
         self.setValue(value)
-        # Qt changes the text without a word of the line, to which listens who asks whether it is a number.
+        # Qt changes the text without a signal of the line edit, which receivers use to check the number.
         self.lineEdit().textChanged.emit(self.lineEdit().text())
 
     def _wrong_text(self) -> str | None:
@@ -88,10 +88,10 @@ class _StandingText(WheelAfterFocus, _Box):
             self.lineEdit().setText(text)
 
 
-class IntegerBox(_StandingText, QSpinBox):
-    """A whole number. `minimum_wanted` and `maximum_wanted` bound the arrows; what is typed may lie outside, and is then marked.
+class IntegerBox(_InvalidTextBox, QSpinBox):
+    """Integer box. `minimum_wanted` and `maximum_wanted` limit the arrows; typed numbers may exceed them and are then marked.
 
-    `zero` is shown in place of 0, which is then the least that can be typed.
+    `zero` is shown in place of 0, which is then the smallest number.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class IntegerBox(_StandingText, QSpinBox):
         if _WHOLE.fullmatch(bare) or text == self.specialValueText():
             state, _, _ = super().validate(text, position)
         else:
-            # Qt would refuse the mark of ``1.5``, or take it out, and both make 15.
+            # Qt would remove the decimal mark of ``1.5`` or reject it, and both give 15.
             state = QValidator.State.Intermediate if _PARTS_OF_NUMBERS.fullmatch(bare) else QValidator.State.Invalid
         return state, text, position
 
@@ -126,11 +126,11 @@ class IntegerBox(_StandingText, QSpinBox):
         return "Expected a whole number"
 
 
-class NumberBox(_StandingText, QDoubleSpinBox):
-    """A real number, shown with as many decimals as it has; otherwise as `IntegerBox`.
+class NumberBox(_InvalidTextBox, QDoubleSpinBox):
+    """Box for a real number, shown with all its decimals, with the limits of `IntegerBox`.
 
-    It reads the user's locale, and the decimal point everywhere, since numbers are copied from papers and methods. ``1.500`` where a point
-    separates thousands could mean either and is refused.
+    It reads numbers in the user's locale, and with a decimal point in every locale, since numbers are copied from papers. Where a point
+    separates thousands, ``1.500`` is ambiguous and rejected.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class NumberBox(_StandingText, QDoubleSpinBox):
         self._step_to(shortest(_clamped(self.value(), self._low, self._high)))
 
     def sizeHint(self):  # type: ignore[no-untyped-def]  # noqa: N802, D102 - Qt's name
-        # Qt would make room for the widest number that it allows.
+        # Qt would make the box as wide as the largest number.
         hint = super().sizeHint()
         hint.setWidth(self.fontMetrics().horizontalAdvance("0000.0000" + self.suffix()) + 36)
         return hint
@@ -175,7 +175,7 @@ class NumberBox(_StandingText, QDoubleSpinBox):
         return self.sizeHint()
 
     def _expected(self) -> str:
-        return f"Expected a number, as 0{self.locale().decimalPoint()}5"
+        return f"Expected a number such as 0{self.locale().decimalPoint()}5"
 
     def _bare(self, text: str) -> str:
         return text.removesuffix(self.suffix()).strip()
@@ -185,7 +185,7 @@ class NumberBox(_StandingText, QDoubleSpinBox):
         value, is_number = self.locale().toDouble(bare)
         if is_number:
             return float(value)
-        if self.locale().decimalPoint() != "." and _LOOKS_GROUPED.fullmatch(bare):
+        if self.locale().decimalPoint() != "." and _GROUPED.fullmatch(bare):
             return None
         value, is_number = QLocale.c().toDouble(bare) if "," not in bare else (0.0, False)
         return float(value) if is_number else None

@@ -1,4 +1,4 @@
-"""The form of a search's parameters, made from their model and nothing else."""
+"""The form of a search's parameters, generated from their model."""
 
 from __future__ import annotations
 
@@ -19,24 +19,31 @@ __all__ = ["ParameterForm"]
 
 
 class ParameterForm(QWidget):
-    """A card for each group of parameters; the advanced ones stand below, folded away.
+    """A card for each group of parameters; advanced parameters are folded below.
 
-    Values are checked by the model as they are typed; what is wrong is marked in its field. A field whose value differs from the preset's
-    has a bold title and a button that leads back.
+    The model validates values while they are typed, and errors are shown in their fields. A field that differs from the preset has a bold
+    title and a reset button.
 
     Parameters
     ----------
-    model : of the parameters. fields : one for each of them, where they are made already.
+    model : type of SearchParameters
+        Model of the parameters.
+    fields : iterable of Field
+        Existing fields, one for each parameter; may be empty.
 
     Signals
     -------
-    changed : values, or what is wrong with them, may have changed. resetting : all are about to go back to the preset.
-    help_asked : the user wants to know what a field means; with the description of its parameter.
+    changed
+        Values or their errors may have changed.
+    resetting
+        All fields are about to be reset to the preset.
+    help_requested
+        Description of the parameter whose help is requested.
     """
 
     changed = Signal()
     resetting = Signal()
-    help_asked = Signal(object)
+    help_requested = Signal(object)
 
     def __init__(self, model: type[SearchParameters], fields: Iterable[Field] = ()) -> None:
         super().__init__()
@@ -47,7 +54,7 @@ class ParameterForm(QWidget):
             field.setParent(self)
         self._checked: SearchParameters | None = None
         self.problems: dict[str, str] = {}
-        """What is wrong, by the field's name."""
+        """Errors by field name."""
         self.reset_button = QPushButton("Reset all to the preset")
         self.fold_button = QToolButton()
         self._plain = self._cards(advanced=False)
@@ -55,29 +62,32 @@ class ParameterForm(QWidget):
         self._lay_out()
         for field in self.fields.values():
             field.changed.connect(self._check)
-            field.help_asked.connect(self.help_asked)
+            field.help_requested.connect(self.help_requested)
         self.set_baseline(model.checked({}).model_dump())
 
     @property
     def parameters(self) -> SearchParameters | None:
-        """The parameters, or None while something is wrong."""
+        """The parameters, or None while a value is invalid."""
         return self._checked
 
     @property
     def changed_names(self) -> list[str]:
-        """The fields that differ from the preset."""
+        """Names of the fields that differ from the preset."""
         return [name for name, field in self.fields.items() if field.is_changed]
 
     def values(self) -> dict[str, Any]:
-        """What stands in the fields."""
+        """Return the values of all fields."""
         return {name: field.editor.value() for name, field in self.fields.items()}
 
     def set_baseline(self, values: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> None:
-        """Show a preset: values for all fields, that `reset_all` and each field's button lead back to.
+        """Show a preset with values for all fields, to which the reset buttons return.
 
         Parameters
         ----------
-        shown : what stands in the fields instead, as `values` gave it.
+        values : mapping
+            Values of the preset.
+        shown : mapping, optional
+            Values shown instead, as returned by `values`.
         """
         self._is_loading = True
         for name, field in self.fields.items():
@@ -88,7 +98,7 @@ class ParameterForm(QWidget):
         self._check()
 
     def set_values(self, values: Mapping[str, Any]) -> None:
-        """Show values in some fields, against the same preset."""
+        """Set the values of some fields without changing the preset."""
         self._is_loading = True
         for name, value in values.items():
             self.fields[name].editor.set_value(value)
@@ -96,7 +106,7 @@ class ParameterForm(QWidget):
         self._check()
 
     def reset_all(self) -> None:
-        """Go back to the preset in every field."""
+        """Reset every field to the preset."""
         self.resetting.emit()
         self._is_loading = True
         for field in self.fields.values():
@@ -105,13 +115,13 @@ class ParameterForm(QWidget):
         self._check()
 
     def unfold(self, is_unfolded: bool = True) -> None:
-        """Show the advanced parameters, or fold them away."""
+        """Show or hide the advanced parameters."""
         self._advanced.setVisible(is_unfolded)
         self.fold_button.setChecked(is_unfolded)
         set_icon(self.fold_button, "unfolded" if is_unfolded else "folded")
 
     def show_first_problem(self) -> QWidget | None:
-        """Unfold and focus the first field that is wrong; its frame, to scroll to."""
+        """Unfold and focus the first invalid field, and return its frame for scrolling."""
         for name, field in self.fields.items():
             if name in self.problems:
                 if field.description.advanced:
@@ -151,7 +161,7 @@ class ParameterForm(QWidget):
                 columns.add(cards[one.group])
             field.place(cards[one.group].grid)
         for card in cards.values():
-            # The same first column in every card, so that editors stand in one line.
+            # The same width of the first column in every card aligns the editors.
             card.grid.setColumnMinimumWidth(0, card.fontMetrics().horizontalAdvance("n") * 19)
         return columns
 
@@ -161,7 +171,7 @@ class ParameterForm(QWidget):
         self.fold_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.fold_button.toggled.connect(self.unfold)
         self.fold_button.setHidden(not any(field.description.advanced for field in self.fields.values()))
-        self.reset_button.setToolTip("Undo every change to the preset's values")
+        self.reset_button.setToolTip("Reset every parameter to the preset's value")
         self.reset_button.clicked.connect(self.reset_all)
         set_icon(self.reset_button, "reset")
         top = QHBoxLayout()

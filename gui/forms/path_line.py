@@ -1,4 +1,4 @@
-"""A folder or a file that may be given: a line to type it, and a button to choose it."""
+"""Line edits for optional folders and files, with a button that opens a dialog."""
 
 from __future__ import annotations
 
@@ -17,15 +17,21 @@ __all__ = ["FileLine", "FolderLine", "OutputLine", "PathLine", "ProjectLine"]
 
 
 class PathLine(QWidget):
-    """A line for a path. What is wrong with one, and the dialog, are of the class that derives from it.
+    """Base class of lines for a path; derived classes define validation and the dialog.
 
     Parameters
     ----------
-    title : stands above the line. help : its tooltip, a sentence without its first capital and full stop. hint : stands in the empty line.
+    title : str
+        Title above the line.
+    help : str
+        Tooltip: a sentence without initial capital and full stop.
+    hint : str
+        Placeholder of the empty line.
 
     Signals
     -------
-    changed : another path stands there.
+    changed
+        The path has changed.
     """
 
     changed = Signal()
@@ -46,14 +52,14 @@ class PathLine(QWidget):
         self.message = toned_label(tone="wrong")
         self.message.hide()
         self.start_folder = ""
-        """Where the dialog opens."""
+        """Start folder of the dialog."""
         label = QLabel(title)
         label.setBuddy(self.line)
         label.setToolTip(self.line.toolTip())
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self.frame, 1)
-        row.addWidget(tool_button(self.icon, self.tip, self.ask))
+        row.addWidget(tool_button(self.icon, self.tip, self.prompt))
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 6, 0, 0)
         page.setSpacing(2)
@@ -66,22 +72,22 @@ class PathLine(QWidget):
 
     @property
     def path(self) -> Path | None:
-        """The path, None where none is given."""
+        """The path, or None."""
         text = self.line.text().strip()
         if not text:
             return None
         try:
             return Path(text).expanduser().absolute()
         except RuntimeError:
-            # A ~ with the name of nobody.
+            # The user named after ~ does not exist.
             return Path(text).absolute()
 
     def problem(self) -> str:
-        """Why it cannot be used; empty where it can."""
+        """Return why the path cannot be used, or ''."""
         raise NotImplementedError
 
-    def ask(self) -> None:
-        """Open a dialog for it."""
+    def prompt(self) -> None:
+        """Open a dialog for the path."""
         dialog = QFileDialog(self, self._title.replace("&", ""), self.line.text() or self.start_folder)
         self._prepare(dialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -89,7 +95,7 @@ class PathLine(QWidget):
         dialog.open()
 
     def _prepare(self, dialog: QFileDialog) -> None:
-        """Have a dialog ask for what the line is for."""
+        """Set up the dialog for this kind of path."""
         raise NotImplementedError
 
     def _show_problem(self) -> None:
@@ -100,16 +106,16 @@ class PathLine(QWidget):
 
 
 class FolderLine(PathLine):
-    """The folder need not exist; where it does not, it is made."""
+    """Line for a folder, which is created if missing."""
 
     icon = "folder"
     tip = "Choose a folder"
 
-    def __init__(self, title: str, help: str, hint: str = "No folder: nothing of this is written") -> None:
+    def __init__(self, title: str, help: str, hint: str = "No folder: no files are written") -> None:
         super().__init__(title, help, hint)
 
     def problem(self) -> str:
-        """Why nothing can be written there; empty where it can."""
+        """Return why the folder cannot be written to, or ''."""
         folder = self.path
         if folder is None:
             return ""
@@ -119,7 +125,7 @@ class FolderLine(PathLine):
             parent = next((one for one in (folder, *folder.parents) if one.exists()), folder)
         except (OSError, ValueError) as error:
             return f"This folder cannot be used: {getattr(error, 'strerror', None) or error}"
-        return "" if os.access(parent, os.W_OK) else f"You may not write in {parent}"
+        return "" if os.access(parent, os.W_OK) else f"No permission to write in {parent}"
 
     def _prepare(self, dialog: QFileDialog) -> None:
         dialog.setFileMode(QFileDialog.FileMode.Directory)
@@ -127,13 +133,13 @@ class FolderLine(PathLine):
 
 
 class FileLine(PathLine):
-    """A file that must be there."""
+    """Line for an existing file."""
 
     def __init__(self, title: str, help: str, hint: str = "No file") -> None:
         super().__init__(title, help, hint)
 
     def problem(self) -> str:
-        """Why it cannot be read; empty where it can."""
+        """Return why the file cannot be read, or ''."""
         path = self.path
         if path is None:
             return ""
@@ -141,21 +147,22 @@ class FileLine(PathLine):
             if path.is_dir():
                 return f"{path.name} is a folder; choose a file"
             if not path.exists():
-                return f"There is no file {path}"
+                return f"File not found: {path}"
         except (OSError, ValueError) as error:
             return f"This file cannot be used: {getattr(error, 'strerror', None) or error}"
-        return "" if os.access(path, os.R_OK) else f"You may not read {path.name}"
+        return "" if os.access(path, os.R_OK) else f"No permission to read {path.name}"
 
     def _prepare(self, dialog: QFileDialog) -> None:
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
 
 
 class OutputLine(PathLine):
-    """A file that is written, in a folder that is there.
+    """Line for an output file in an existing folder.
 
     Parameters
     ----------
-    suffixes : of files that can be written, as ``.mgf``.
+    suffixes : tuple of str
+        Valid file name extensions, such as ``.mgf``.
     """
 
     icon = "save"
@@ -166,20 +173,20 @@ class OutputLine(PathLine):
         super().__init__(title, help, hint)
 
     def problem(self) -> str:
-        """Why nothing can be written there; empty where it can."""
+        """Return why the file cannot be written, or ''."""
         path = self.path
         if path is None:
             return ""
         try:
             if path.is_dir():
-                return f"{path.name} is a folder; name a file"
+                return f"{path.name} is a folder; choose a file"
             if not path.parent.is_dir():
-                return f"There is no folder {path.parent}"
+                return f"Folder not found: {path.parent}"
         except (OSError, ValueError) as error:
             return f"This file cannot be used: {getattr(error, 'strerror', None) or error}"
         if not path.name.lower().endswith(self._suffixes):
-            return f"The name tells no format; let it end with {', '.join(self._suffixes)}"
-        return "" if os.access(path.parent, os.W_OK) else f"You may not write in {path.parent}"
+            return f"The file name needs one of these extensions: {', '.join(self._suffixes)}"
+        return "" if os.access(path.parent, os.W_OK) else f"No permission to write in {path.parent}"
 
     def _prepare(self, dialog: QFileDialog) -> None:
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -187,7 +194,7 @@ class OutputLine(PathLine):
 
 
 class ProjectLine(FolderLine):
-    """The folder of a project that is there."""
+    """Line for the folder of an existing project."""
 
     tip = "Choose a project"
 
@@ -195,9 +202,9 @@ class ProjectLine(FolderLine):
         super().__init__(title, help, hint)
 
     def problem(self) -> str:
-        """Why it is no project; empty where it is one."""
+        """Return why the folder is not a project, or ''."""
         folder = self.path
         try:
-            return "" if folder is None or is_project(folder) else "There is no project in this folder"
+            return "" if folder is None or is_project(folder) else "This folder is not a project"
         except (OSError, ValueError) as error:
             return f"This folder cannot be used: {getattr(error, 'strerror', None) or error}"

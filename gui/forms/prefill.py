@@ -1,4 +1,4 @@
-"""What a form begins with when a search goes on from the results of another one."""
+"""Initial content of a form for a follow-up search."""
 
 from __future__ import annotations
 
@@ -12,8 +12,18 @@ __all__ = ["NOTHING", "FormPrefill"]
 
 @dataclass(frozen=True)
 class FormPrefill:
-    """Files by the names of the search's inputs, which take the place of those that stand there, values of parameters, and texts that
-    are pasted into inputs; and files of the tables that are made in the form, by their options.
+    """Initial content of a form.
+
+    Attributes
+    ----------
+    inputs : mapping of str to tuple of Path
+        Files that replace those of the named inputs.
+    parameters : mapping
+        Values of parameters.
+    pasted : mapping of str to str
+        Texts for the boxes of inputs.
+    tables : mapping of str to Path
+        Files of tables edited in the form, by option name.
     """
 
     inputs: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)

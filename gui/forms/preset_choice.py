@@ -1,4 +1,4 @@
-"""The choice of a preset, which fills the parameters of a form: those that ship, files, and the way back from each."""
+"""The choice of a preset, shipped or from a file, which fills the parameters of a form and can be undone."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from proteoscope.engine.results.counts import counted
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.forms.parameter_form import ParameterForm
 from proteoscope.gui.forms.preset_files import write_preset
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
 
 __all__ = ["PresetChoice"]
 
 _PRESET_FILTER = "Presets (*.toml)"
-_RUN = "run"  # as every search calls it
-_MAXIMUM_KEPT = 50
-"""Steps that can be taken back."""
+_RUN = "run"  # the parameter name used by all searches
+_MAXIMUM_UNDO_STEPS = 50
+"""Maximum number of steps that can be undone."""
 
 
 @dataclass(frozen=True)
 class _Filled:
-    """What the parameters show: a preset by its name or file, its description and values, and those that stand there (None: the same)."""
+    """Content of the parameters: preset name or file, its description and values, and the shown values if different."""
 
     preset: str = ""
     description: str = ""
@@ -40,21 +40,26 @@ class _Filled:
 
     @property
     def preset_title(self) -> str:
-        """The preset as it is told."""
+        """Title of the preset."""
         return Path(self.preset).stem if self.preset.endswith(".toml") else self.preset
 
 
 class PresetChoice(QWidget):
-    """A box of presets, what the chosen one is for, and a line that says what a preset or a reset replaced, with a button that brings it
-    back.
+    """A box of presets with the description of the chosen preset, and an Undo button after a preset or a reset replaced values.
 
     Parameters
     ----------
-    search : whose presets they are. parameters : that they fill.
+    search : Search
+        Search whose presets are offered.
+    parameters : ParameterForm
+        Form that is filled.
 
     Signals
     -------
-    chosen : the user chose one in the box. failed : text of an error with a preset file.
+    chosen
+        The user chose a preset in the box.
+    failed
+        Error text of a preset file.
     """
 
     chosen = Signal()
@@ -66,39 +71,39 @@ class PresetChoice(QWidget):
         self.box = ChoiceBox()
         self.description = toned_label()
         self.suited_text = toned_label(tone="attention")
-        """Which preset suits what is given, where another one is chosen."""
+        """Name of the preset that suits the input, if another one is chosen."""
         self.undo_text = toned_label(tone="attention")
         self.undo_button = QPushButton("Undo")
         self.start_folder = ""
-        """Where the dialogs for preset files open."""
+        """Start folder of the preset dialogs."""
         self.is_chosen = False
-        """Whether the user has said which preset: then none is chosen for what is given."""
+        """True if the user has chosen a preset, which disables the automatic choice."""
         self.is_filling = False
-        """Whether values change because a preset fills them."""
+        """True while a preset fills in values."""
         self._filled = _Filled(baseline=self._model.checked({}).model_dump())
         self._replaced: list[tuple[str, _Filled]] = []
-        self.box.setPlaceholderText("None ships with this search")
+        self.box.setPlaceholderText("No presets for this search")
         for name in preset_names(search.kind):
             self.box.addItem(name, name)
             self.box.setItemData(self.box.count() - 1, preset_description(search.kind, name), Qt.ItemDataRole.ToolTipRole)
         self.box.activated.connect(self._take)
         self.undo_button.clicked.connect(self.undo)
-        parameters.resetting.connect(self._keep_before_reset)
+        parameters.resetting.connect(self._add_undo_step_before_reset)
         self._lay_out()
 
     @property
     def name(self) -> str:
-        """The preset that is shown: one that ships by its name, a file by its path; empty where there is none."""
+        """The shown preset: name of a shipped preset, path of a file, or ''."""
         return str(self.box.currentData() or "")
 
     def choose(self, name: str) -> None:
-        """Fill the parameters from a preset, one that ships or a file of the box; unknown ones are left alone."""
+        """Fill in the parameters from a preset in the box; unknown names are ignored."""
         if self.box.findData(name) >= 0:
             self._load(name)
             self._show_name()
 
     def load_file(self, path: Path) -> None:
-        """Fill the parameters from a preset file and list it among the presets."""
+        """Fill in the parameters from a preset file and add it to the box."""
         if self._load(str(path)):
             self.is_chosen = True
             if self.box.findData(str(path)) < 0:
@@ -106,14 +111,14 @@ class PresetChoice(QWidget):
             self._show_name()
 
     def save_file(self, path: Path) -> None:
-        """Write the parameters as they stand into a preset file."""
+        """Write the current parameters to a preset file."""
         parameters = self._parameters.parameters
         if parameters is None:
-            self.failed.emit("The preset was not saved: a parameter has a value that it cannot have.")
+            self.failed.emit("The preset was not saved: a parameter has an invalid value.")
             return
         path = path if path.suffix else path.with_suffix(".toml")
         try:
-            # What is of one project has no place in a preset.
+            # Presets do not contain values that refer to one project.
             content = parameters.model_dump(mode="json", exclude=self._of_project)
             write_preset(path, content, f"Saved from the window as {path.stem}")
         except ProteoscopeError as error:
@@ -122,7 +127,7 @@ class PresetChoice(QWidget):
         self.load_file(path)
 
     def suit(self, suited: str) -> None:
-        """The preset for what is given, until the user chooses one or edits a value: then it is only named."""
+        """Choose the preset that suits the input, or only name it once the user has chosen a preset or edited a value."""
         if suited != self.name and not self.is_chosen and not self._parameters.changed_names:
             self.choose(suited)
         differs = suited not in (self.name, self._search.preset)
@@ -132,7 +137,7 @@ class PresetChoice(QWidget):
         self.suited_text.setVisible(differs)
 
     def restore(self, name: str, start_folder: str) -> None:
-        """Take what was remembered: the name of a preset or its file, and where dialogs open."""
+        """Restore a preset from the settings, and the start folder of dialogs."""
         self.start_folder = start_folder
         self.is_chosen = name not in ("", self._search.preset)
         if name.endswith(".toml") and Path(name).is_file():
@@ -141,25 +146,25 @@ class PresetChoice(QWidget):
             self.choose(name)
 
     def undo(self) -> None:
-        """Show again what a preset replaced. What was edited since can be brought back in its turn."""
+        """Restore the values before the last preset or reset. Later edits can be restored by a further undo."""
         if self._replaced:
             _, before = self._replaced.pop()
             self._fill(before, "Undo")
             self._show_name()
 
     def forget_replaced(self) -> None:
-        """There is nothing to go back to any more."""
+        """Clear the undo history."""
         self._replaced.clear()
         self._show_undo()
 
-    def ask_for_file(self) -> None:
+    def prompt_for_file(self) -> None:
         """Open a dialog for a preset file to load."""
         dialog = self._dialog("Load a preset")
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(lambda name: self.load_file(Path(name)))
         dialog.open()
 
-    def ask_where_to_save(self) -> None:
+    def prompt_for_path(self) -> None:
         """Open a dialog for a preset file to write."""
         dialog = self._dialog("Save as a preset")
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -183,44 +188,44 @@ class PresetChoice(QWidget):
         before = replace(self._filled, values=self._parameters.values())
         self.choose(self.name)
         if not self._replaced and before.preset != self._filled.preset:
-            # A walk through presets by the keys is taken back as a whole.
-            self._keep(f"Preset {self._filled.preset_title} chosen.", before)
+            # Stepping through presets by keyboard is undone as a whole.
+            self._add_undo_step(f"Preset {self._filled.preset_title} chosen.", before)
         self.chosen.emit()
 
-    def _keep_before_reset(self) -> None:
+    def _add_undo_step_before_reset(self) -> None:
         n = len(self._parameters.changed_names)
         if n:
-            self._keep(f"Reset replaced {counted(n, 'edited value')}.", replace(self._filled, values=self._parameters.values()))
+            self._add_undo_step(f"Reset replaced {counted(n, 'edited value')}.", replace(self._filled, values=self._parameters.values()))
 
-    def _keep(self, text: str, before: _Filled) -> None:
-        """Keep what was shown before, to be brought back."""
+    def _add_undo_step(self, text: str, before: _Filled) -> None:
+        """Add the previous content to the undo history."""
         self._replaced.append((text, before))
-        del self._replaced[:-_MAXIMUM_KEPT]
+        del self._replaced[:-_MAXIMUM_UNDO_STEPS]
         self._show_undo()
 
     @property
     def _of_project(self) -> set[str]:
-        """Parameters that mean something in one project alone: the runs that a search goes on from."""
+        """Parameters that refer to one project: the runs that a search uses."""
         return {_RUN} & self._parameters.fields.keys()
 
     def _load(self, name: str) -> bool:
         try:
-            told = read_preset(self._search.kind, name)
-            values = self._model.checked(told).model_dump()
+            preset_values = read_preset(self._search.kind, name)
+            values = self._model.checked(preset_values).model_dump()
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return False
         is_shipped = name in preset_names(self._search.kind)
-        # A run that was chosen stays: presets say nothing of it.
+        # Presets do not contain a run, so a chosen run stays.
         now = self._parameters.values()
-        kept = {one: now[one] for one in self._of_project - told.keys()}
+        retained = {one: now[one] for one in self._of_project - preset_values.keys()}
         description = preset_description(self._search.kind, name) if is_shipped else f"From {name}"
-        wanted = _Filled(name, description, values, values | kept)
+        wanted = _Filled(name, description, values, values | retained)
         self._fill(wanted, f"Preset {wanted.preset_title}")
         return True
 
     def _fill(self, wanted: _Filled, by: str) -> None:
-        """Show a preset; edited values that `by` replaces are kept, to be brought back."""
+        """Show a preset; edited values that `by` replaces can be restored by an undo."""
         edited = {name: bool(self._parameters.fields[name].editor.problem()) for name in self._parameters.changed_names}
         was = self._parameters.values()
         before, self._filled = replace(self._filled, values=was), wanted
@@ -231,11 +236,11 @@ class PresetChoice(QWidget):
         now = self._parameters.values()
         n = sum(was_wrong or was[name] != now[name] for name, was_wrong in edited.items())
         if n:
-            self._keep(f"{by} replaced {counted(n, 'edited value')}.", before)
+            self._add_undo_step(f"{by} replaced {counted(n, 'edited value')}.", before)
         self._show_undo()
 
     def _show_name(self) -> None:
-        """Have the box name the preset that is shown: one that cannot be read stays unchosen."""
+        """Show the current preset in the box; it stays empty for an unreadable preset."""
         self.box.setCurrentIndex(self.box.findData(self._filled.preset))
 
     def _show_undo(self) -> None:
@@ -245,13 +250,13 @@ class PresetChoice(QWidget):
 
     def _lay_out(self) -> None:
         self.box.setAccessibleName("Preset")
-        self.undo_button.setToolTip("Bring back what was there before (Ctrl+Z)")
+        self.undo_button.setToolTip("Restore the previous values (Ctrl+Z)")
         set_icon(self.undo_button, "reset")
         self.suited_text.hide()
         row = QHBoxLayout()
         row.addWidget(self.box, 1)
-        row.addWidget(tool_button("open", "Load a preset file", self.ask_for_file))
-        row.addWidget(tool_button("save", "Save the parameters as a preset file", self.ask_where_to_save))
+        row.addWidget(tool_button("open", "Load a preset file", self.prompt_for_file))
+        row.addWidget(tool_button("save", "Save the parameters as a preset file", self.prompt_for_path))
         undo = QHBoxLayout()
         undo.addWidget(self.undo_text, 1)
         undo.addWidget(self.undo_button)

@@ -1,4 +1,4 @@
-"""Presets as files: what a form holds, in the TOML that `proteoscope.engine.parameters.read_preset` reads."""
+"""Preset files in the TOML format read by `proteoscope.engine.parameters.read_preset`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ __all__ = ["preset_text", "write_preset"]
 
 
 def write_preset(path: Path, values: Mapping[str, Any], description: str) -> None:
-    """Write parameters as a preset file, whole or not at all.
+    """Write parameters to a preset file atomically.
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError
+        The file cannot be written.
     """
     with atomic_file(path) as file:
         file.write(preset_text(values, description).encode())
 
 
 def preset_text(values: Mapping[str, Any], description: str) -> str:
-    """The text of a preset file: a description and a table with a line for each parameter."""
+    """Return the text of a preset file: a description and a table with a line for each parameter."""
     return tomli_w.dumps({"description": description, "parameters": dict(values)})

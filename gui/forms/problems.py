@@ -1,4 +1,4 @@
-"""The fault of parameters, field by field, in words for a form."""
+"""Validation errors of parameters, by field."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["find_problems"]
 
 
 def find_problems(model: type[SearchParameters], values: Mapping[str, Any]) -> tuple[SearchParameters | None, dict[str, str]]:
-    """The parameters that the values make, or None; and what is wrong, by the name of the field.
+    """Return the validated parameters or None, and the errors by field name.
 
-    A fault between fields stands under each field that the model names.
+    An error between fields is returned for each field that its message names.
     """
     try:
         return model.model_validate(dict(values)), {}
     except ValidationError as error:
-        faults = error.errors()
+        issues = error.errors()
     descriptions = {one.name: one for one in model.describe()}
     problems: dict[str, str] = {}
-    for fault in faults:
-        if fault["loc"]:
-            name = str(fault["loc"][0])
-            problems.setdefault(name, _in_words(fault, descriptions[name]))
+    for issue in issues:
+        if issue["loc"]:
+            name = str(issue["loc"][0])
+            problems.setdefault(name, _in_words(issue, descriptions[name]))
             continue
-        text = str(fault["msg"]).removeprefix("Value error, ")
+        text = str(issue["msg"]).removeprefix("Value error, ")
         named = [name for name in descriptions if re.search(rf"\b{name}\b", text)]
         for name in named:
             text = re.sub(rf"\b{name}\b", f"“{descriptions[name].title}”", text)
@@ -38,18 +38,18 @@ def find_problems(model: type[SearchParameters], values: Mapping[str, Any]) -> t
     return None, problems
 
 
-def _in_words(fault: Any, description: ParameterDescription) -> str:
-    limits = fault.get("ctx", {})
+def _in_words(issue: Any, description: ParameterDescription) -> str:
+    limits = issue.get("ctx", {})
     unit = f" {description.unit}" if description.unit else ""
     for key, words in (("ge", "Expected at least"), ("gt", "Expected more than"), ("le", "Expected at most"), ("lt", "Expected less than")):
         if key in limits:
             return f"{words} {number_text(limits[key])}{unit}"
-    kind = fault["type"]
+    kind = issue["type"]
     if kind.startswith("int_"):
-        return "Expected whole numbers, as 0, 1, 2" if description.kind == "list" else "Expected a whole number"
+        return "Expected whole numbers such as 0, 1, 2" if description.kind == "list" else "Expected a whole number"
     if kind == "string_too_short":
-        return f"Expected at least {limits['min_length']} letter" + ("s" if limits["min_length"] > 1 else "")
+        return f"Expected at least {limits['min_length']} character" + ("s" if limits["min_length"] > 1 else "")
     if kind == "string_too_long":
-        return f"Expected at most {limits['max_length']} letters"
-    text = str(fault["msg"]).removeprefix("Value error, ")
+        return f"Expected at most {limits['max_length']} characters"
+    text = str(issue["msg"]).removeprefix("Value error, ")
     return text[:1].upper() + text[1:]

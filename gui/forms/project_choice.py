@@ -1,4 +1,4 @@
-"""The choice of the project that results go into: typed, chosen, suggested beside the first file, or the one that is open."""
+"""The choice of the project for the results: typed, chosen, suggested from the first file, or the open one."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ __all__ = ["ProjectChoice"]
 
 
 class ProjectChoice(QWidget):
-    """A line for the project's folder, a button that opens a dialog for it, and one that takes the project that is open.
+    """A line for the project folder, a button that opens a dialog, and a button that chooses the open project.
 
     Parameters
     ----------
-    start_folder : where the dialog opens while no folder stands there.
+    start_folder : callable
+        Returns the start folder of the dialog while no folder is entered.
 
     Signals
     -------
-    changed : another folder stands there.
+    changed
+        The folder has changed.
     """
 
     changed = Signal()
@@ -42,7 +44,7 @@ class ProjectChoice(QWidget):
         self.message = toned_label(tone="wrong")
         self.message.hide()
         self.open_button = QPushButton()
-        """Puts the results into the project that is open."""
+        """Button that chooses the open project."""
         self.open_button.hide()
         set_icon(self.open_button, "open")
         self._start_folder = start_folder
@@ -51,7 +53,7 @@ class ProjectChoice(QWidget):
         self._was_typed = False
         row = QHBoxLayout()
         row.addWidget(self.frame, 1)
-        row.addWidget(tool_button("folder", "Choose a folder", self.ask))
+        row.addWidget(tool_button("folder", "Choose a folder", self.prompt))
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(2)
@@ -59,35 +61,38 @@ class ProjectChoice(QWidget):
         page.addLayout(row)
         page.addWidget(self.message)
         self.line.textChanged.connect(lambda: self.changed.emit())
-        self.line.textEdited.connect(self._keep)
+        self.line.textEdited.connect(self._mark_as_typed)
         self.open_button.clicked.connect(self._take_open)
         self.setFocusProxy(self.line)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no folder stands there."""
+        """True if no folder is entered."""
         return not self.line.text().strip()
 
     def folder(self) -> Path:
-        """The folder as it stands there."""
+        """Return the entered folder."""
         typed = Path(self.line.text().strip())
         try:
             return typed.expanduser().absolute()
         except RuntimeError:
-            # A ~ with the name of nobody.
+            # The user named after ~ does not exist.
             return typed.absolute()
 
     def set_folder(self, folder: Path) -> None:
-        """Have this folder, until the user says another."""
-        self._keep()
+        """Set the folder, which also disables suggestions."""
+        self._mark_as_typed()
         self.line.setText(str(folder))
 
     def offer(self, folder: Path, is_begun: bool) -> None:
-        """Tell which project is open: it is taken where nothing is said yet, and offered elsewhere.
+        """Offer the open project, and choose it if the user has entered nothing.
 
         Parameters
         ----------
-        is_begun : whether the user has begun to fill the form, which then keeps the project that it has.
+        folder : Path
+            Folder of the open project.
+        is_begun : bool
+            True if the user has started to fill in the form, which then retains its project.
         """
         self._open_project = folder
         if not (self._was_typed or self._was_suggested or (is_begun and self.line.text())):
@@ -95,14 +100,14 @@ class ProjectChoice(QWidget):
         self.show_state()
 
     def suggest(self, folder: str) -> None:
-        """Have this folder where the user has not said anything else."""
+        """Set a suggested folder unless the user has entered another."""
         if self._was_suggested or not (self._was_typed or self.line.text()):
             if self.line.text() != folder:
                 self.line.setText(folder)
             self._was_suggested = True
 
     def problem(self) -> str:
-        """Why results cannot be put there; empty where they can, or where no folder stands there."""
+        """Return why results cannot be saved in the folder, or ''."""
         if self.is_empty:
             return ""
         folder = self.folder()
@@ -112,16 +117,16 @@ class ProjectChoice(QWidget):
             if is_project(folder):
                 return ""
             if folder.is_dir():
-                strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name != "project.lock"]
-                if strangers:
-                    return f"There are other things in this folder ({strangers[0]}); choose a new or empty one, or a project"
+                others = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name != "project.lock"]
+                if others:
+                    return f"This folder contains other files ({others[0]}); choose a new or empty folder, or a project"
             parent = next((one for one in (folder, *folder.parents) if one.exists()), folder)
         except OSError as error:
             return f"This folder cannot be used: {error.strerror}"
-        return "" if os.access(parent, os.W_OK) else f"You may not write in {parent}"
+        return "" if os.access(parent, os.W_OK) else f"No permission to write in {parent}"
 
     def show_state(self) -> None:
-        """Mark what is wrong, and whether the open project is the one that stands there."""
+        """Show an invalid folder, and whether the open project is chosen."""
         problem = self.problem()
         self.frame.mark(bool(problem))
         self.message.setText(problem)
@@ -132,10 +137,10 @@ class ProjectChoice(QWidget):
             is_taken = not self.is_empty and self.folder() == folder
             self.open_button.setText(f"Project: {folder.name} (open)".replace("&", "&&"))
             self.open_button.setEnabled(not is_taken)
-            tip = "The results go into the project that is open" if is_taken else "Put the results into the project that is open"
+            tip = "Results are saved in the open project" if is_taken else "Save the results in the open project"
             self.open_button.setToolTip(tip_text(f"{tip}: {folder}"))
 
-    def ask(self) -> None:
+    def prompt(self) -> None:
         """Open a dialog for the folder."""
         dialog = QFileDialog(self, "Project folder", self.line.text() or self._start_folder())
         dialog.setFileMode(QFileDialog.FileMode.Directory)
@@ -148,6 +153,6 @@ class ProjectChoice(QWidget):
         if self._open_project is not None:
             self.set_folder(self._open_project)
 
-    def _keep(self) -> None:
-        """What the user says of the project stays, also that there is none."""
+    def _mark_as_typed(self) -> None:
+        """Record that the user has entered or cleared the folder."""
         self._was_suggested, self._was_typed = False, True

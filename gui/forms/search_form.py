@@ -1,4 +1,4 @@
-"""The page of a new search, made from its entry: inputs, project, preset, device, parameters, and the button that runs it."""
+"""The page of a new search: inputs, project, preset, device, parameters and the Run button."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from proteoscope.engine.entry import Input, Option, Search, SearchRequest, ident
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.letters import InputContent
 from proteoscope.gui.buttons import PrimaryButton
-from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.forms.advice_line import AdviceLine
 from proteoscope.gui.forms.design_editor import DesignEditor
 from proteoscope.gui.forms.device_choice import DeviceChoice
 from proteoscope.gui.forms.editors import RunEditor
 from proteoscope.gui.forms.estimate_line import EstimateLine
-from proteoscope.gui.forms.file_survey import FileSurvey, SearchedRun, Survey
+from proteoscope.gui.forms.file_inspection import FileInspection, FileInspector, SearchedRun
 from proteoscope.gui.forms.input_files import InputFiles
 from proteoscope.gui.forms.parameter_form import ParameterForm
 from proteoscope.gui.forms.path_line import FileLine, FolderLine, PathLine, ProjectLine
@@ -39,64 +39,77 @@ __all__ = ["SearchForm"]
 
 
 class _OnceButton(PrimaryButton):
-    """A button whose double click counts as one."""
+    """Button that treats a double click as a single click."""
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Pass the second click over."""
+        """Ignore the second click."""
         event.accept()
 
 
 class SearchForm(QWidget):
-    """The page. What is missing or wrong stands beside the button Run, which is then disabled.
+    """The page of a new search. Next to the Run button, which is then disabled, it shows what is missing or invalid.
 
     Parameters
     ----------
-    search : the entry that all of it is made from. survey : looks at files. devices : what can compute.
-    parameters : the form of the parameters, where it is made already.
+    search : Search
+        Entry from which the page is generated.
+    inspector : FileSurvey
+        Inspects files.
+    devices : DeviceDetector
+        Detects the devices.
+    parameters : ParameterForm, optional
+        Existing form of the parameters.
 
     Signals
     -------
-    run_asked : a `SearchTask`. failed : text of an error with a preset file. touched : the user changed something.
+    run_requested
+        A `SearchTask`.
+    failed
+        Error text of a preset file.
+    touched
+        The user has changed something.
+    database_requested
+        Name of the input for which a database is to be built.
     """
 
-    run_asked = Signal(object)
+    run_requested = Signal(object)
     failed = Signal(str)
     touched = Signal()
-    database_asked = Signal(str)
+    database_requested = Signal(str)
 
-    def __init__(self, search: Search, survey: FileSurvey, devices: DeviceSurvey, parameters: ParameterForm | None = None) -> None:
+    def __init__(self, search: Search, inspector: FileInspector, devices: DeviceDetector, parameters: ParameterForm | None = None) -> None:
         super().__init__()
-        self.search, self._model, self._survey = search, search.model, survey
+        self.search, self._model, self._inspector = search, search.model, inspector
         self.inputs = {
-            one.name: InputFiles(one, survey, {other.title: other.sorts for other in search.inputs if other is not one})
+            one.name: InputFiles(one, inspector, {other.title: other.sorts for other in search.inputs if other is not one})
             for one in search.inputs
         }
-        """What is given, by the names of the search's inputs."""
+        """Widgets of the inputs by name."""
         self.file_lists = {name: one.files for name, one in self.inputs.items()}
         self.options = {option.name: QCheckBox(option.title) for option in search.options if option.title and not option.metavar}
         self.folders = {
             option.name: FolderLine(option.title, option.help) for option in search.options if option.title and option.is_folder
         }
-        """Folders that may be given, by the names of the search's options."""
+        """Optional folders by option name."""
         self.given_files = {
             option.name: FileLine(option.title, option.help)
             for option in search.options
             if option.title and option.is_file and not option.editor
         }
-        """Files that may be given, likewise."""
+        """Optional files by option name."""
         self.designs = {option.name: DesignEditor(option.help) for option in search.options if option.editor == "design"}
-        """Tables of samples that are made here, likewise."""
+        """Sample tables edited in the form, by option name."""
         self.projects = {
             option.name: ProjectLine(option.title, option.help) for option in search.options if option.title and option.is_project
         }
-        """Projects that may be gone on from, likewise."""
+        """Optional projects whose results are used, by option name."""
         self.runs = {option.name: RunEditor() for option in search.options if option.title and option.is_run}
-        """Runs of such a project, likewise."""
+        """Optional runs of such a project, by option name."""
         self.given_project = next((one for one in self.inputs.values() if self._is_given(one)), None)
-        """The input that is the project into which results go; None where the form asks for one."""
+        """The input that is also the project for the results, or None if the form asks for a project."""
         self._runs_of: Path | None = None
         self.project = ProjectChoice(lambda: next(iter(self.file_lists.values())).start_folder)
-        """Hidden where the project is given as an input."""
+        """Hidden if the project is an input."""
         self.project.setParent(self)
         self.project.setVisible(self.given_project is None)
         self.device = DeviceChoice(devices, takes_workers=search.takes_workers)
@@ -104,15 +117,15 @@ class SearchForm(QWidget):
         self.presets = PresetChoice(search, self.parameters)
         self.run_button = _OnceButton("Run", "run")
         self.advice = AdviceLine()
-        """Which preset suits the files better than what is chosen."""
+        """Advice on a preset that suits the files better."""
         self.estimate = EstimateLine(self.task)
-        """What the search will take."""
+        """Estimated run time and memory."""
         self.reason = QPushButton()
         self.reason.setFlat(True)
         self.scroll_area = QScrollArea()
         self._suited: dict[str, dict[str, Any]] = {}
-        """What suits the value of a parameter that others follow, by its name."""
-        # One check for all that changes together, as when a preset fills every field.
+        """Values that suit the value of a parameter, by its name."""
+        # One check for simultaneous changes, as when a preset fills in every field.
         self._checking = QTimer(self)
         self._checking.setSingleShot(True)
         self._lay_out()
@@ -122,20 +135,20 @@ class SearchForm(QWidget):
         self.check()
 
     def task(self) -> SearchTask | None:
-        """What the page asks for, or None while something is missing or wrong."""
+        """Return the task of the form, or None if it is incomplete or invalid."""
         parameters = self.parameters.parameters
-        if self.what_is_missing() or parameters is None:
+        if self.validation_error() or parameters is None:
             return None
         request = SearchRequest(
             {name: tuple(one.files.paths) for name, one in self.inputs.items()},
             parameters,
             project=self.project_folder(),
-            options=self._wishes(),
+            options=self._option_values(),
             device=self.device.value() if self.device.workers.are_here else "auto",
-            workers=self.device.workers.wish,
+            workers=self.device.workers.requested,
             certificates=self.device.workers.certificates or None,
         )
-        names = {name: f"what {self._stands_for(one.asked)} left" if one.is_empty else one.name for name, one in self.inputs.items()}
+        names = {name: f"results of {self._replacing_project(one.spec)}" if one.is_empty else one.name for name, one in self.inputs.items()}
         title = self.search.job.format(**names)
         pasted = {name: one.pasted for name, one in self.inputs.items() if one.pasted}
         tables = {name: one.text() for name, one in self.designs.items() if one.text()}
@@ -145,40 +158,43 @@ class SearchForm(QWidget):
     def _paths(self) -> dict[str, PathLine]:
         return {**self.folders, **self.given_files, **self.projects}
 
-    def _stands_for(self, asked: Input) -> str:
-        """The name of the project that stands for files of an input; empty where they must be given."""
-        line = self.projects.get(asked.instead)
+    def _replacing_project(self, spec: Input) -> str:
+        """Return the name of the project that replaces files of an input, or '' if files are required."""
+        line = self.projects.get(spec.instead)
         return "" if line is None or line.path is None else line.path.name
 
     @property
     def _gone_on_from(self) -> Path | None:
-        """The project that the search goes on from."""
+        """The project whose results the search uses, or None."""
         if self.given_project is not None:
             return self.given_project.first_file
         return next((line.path for line in self.projects.values() if line.path is not None and not line.problem()), None)
 
-    def take(self, found: Survey, target: QWidget | None) -> None:
-        """Add files that were dropped where they were dropped; elsewhere to the first input of their sort that has none, or to the last.
+    def take(self, found: FileInspection, target: QWidget | None) -> None:
+        """Add dropped files to the input under the pointer, otherwise to the first empty input of their type, or the last.
 
         Parameters
         ----------
-        target : what they were dropped on.
+        found : Survey
+            The dropped files.
+        target : QWidget or None
+            Widget on which they were dropped.
         """
         for sort in found.sorts & self.search.sorts:
-            files = found.of_sort(sort)
-            parts = [one for one in self.inputs.values() if sort in one.asked.sorts]
-            # What can be taken for two sorts is of that on which it was dropped.
-            fitting = [one for one in self.inputs.values() if all(file.sorts.intersection(one.asked.sorts) for file in files)]
+            files = found.of_type(sort)
+            parts = [one for one in self.inputs.values() if sort in one.spec.sorts]
+            # Files that fit two inputs go to the one on which they were dropped.
+            fitting = [one for one in self.inputs.values() if all(file.sorts.intersection(one.spec.sorts) for file in files)]
             under = [part for part in fitting if target is not None and part.isAncestorOf(target)]
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(files)
 
     def take_sample(self) -> None:
-        """Have files that ship with the program, with the preset that suits them; none where it goes on from results of another."""
+        """Fill the form with the sample files and their preset; projects of follow-up searches are left empty."""
         sample = self.search.demo
         if sample is None:
             return
         for name, one in self.inputs.items():
-            if one.asked.sort != "project" and (name in sample.samples or sample.after):
+            if one.spec.sort != "project" and (name in sample.samples or sample.after):
                 one.files.clear()
         for name, file in sample.samples.items():
             self.file_lists[name].add([resources.path("samples", file)])
@@ -187,30 +203,30 @@ class SearchForm(QWidget):
             self.project.set_folder(sample_project())
 
     def take_database(self, name: str, folder: Path) -> None:
-        """Have a database, which stands alone, as what is given for an input."""
+        """Replace the files of an input by a database."""
         files = self.file_lists[name]
         files.clear()
         files.structure_counts.pop(folder, None)
         files.add([folder])
 
     def _first_file(self) -> Path | None:
-        """The file that a project is suggested beside: of the first input, or of the next where the first can do without files."""
+        """Return the file next to which a project is suggested: the first file of the first input that needs files."""
         for one in self.inputs.values():
-            if one.first_file is not None or not one.asked.can_be_pasted:
+            if one.first_file is not None or not one.spec.can_be_pasted:
                 return one.first_file
         return None
 
     def remember(self, values: SearchSettings) -> None:
-        """Put into the settings what the user finds again at the next start."""
+        """Store the choices that persist between program starts."""
         values.preset = self.presets.name if self.presets.is_chosen or not self.search.fitting else ""
         values.preset_folder = self.presets.start_folder
         values.device = self.device.value()
-        values.workers, values.certificates = self.device.workers.wish, self.device.workers.certificates
+        values.workers, values.certificates = self.device.workers.requested, self.device.workers.certificates
         values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
-        values.files = {name: tuple(str(path) for path in one.files.paths) for name, one in self.inputs.items() if one.asked.is_kept}
+        values.files = {name: tuple(str(path) for path in one.files.paths) for name, one in self.inputs.items() if one.spec.is_kept}
 
     def restore(self, values: SearchSettings) -> None:
-        """Take what `remember` put there."""
+        """Restore the choices stored by `remember`."""
         for name, folder in values.folders.items():
             if name in self.file_lists:
                 self.file_lists[name].start_folder = folder
@@ -219,17 +235,17 @@ class SearchForm(QWidget):
             self.device.workers.choose(values.workers, values.certificates)
         self.presets.restore(values.preset, values.preset_folder)
         for name, files in values.files.items():
-            if name in self.inputs and self.inputs[name].asked.is_kept:
+            if name in self.inputs and self.inputs[name].spec.is_kept:
                 self.file_lists[name].add(Path(file) for file in files if Path(file).exists())
 
     def project_folder(self) -> Path:
-        """The project's folder as typed, or as given."""
+        """Return the project folder as entered, or as given by an input."""
         if self.given_project is not None:
             return self.given_project.first_file or Path().absolute()
         return self.project.folder()
 
     def set_project_folder(self, folder: Path) -> None:
-        """Put results into this project."""
+        """Choose the project for the results."""
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             self.given_project.files.give_project(folder)
@@ -237,30 +253,30 @@ class SearchForm(QWidget):
         self.project.set_folder(folder)
 
     def offer_project(self, folder: Path) -> None:
-        """Tell which project is open: a form of which nothing is said yet begins with it, and all others keep theirs and offer it."""
+        """Offer the open project; an untouched form uses it, others retain their own."""
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             return
-        self.project.offer(folder, any(not one.is_empty for one in self.inputs.values() if not one.asked.is_kept))
+        self.project.offer(folder, any(not one.is_empty for one in self.inputs.values() if not one.spec.is_kept))
 
     def go_on_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
-        """Ask for a search of what a run of a project has found; parameters that this search does not have, or not so, are passed over."""
+        """Set up a search that uses a run of a project; parameters that do not fit this search are ignored."""
         self.set_project_folder(folder)
         for line in self.projects.values():
             line.line.setText(str(folder))
         for name, one in self.inputs.items():
-            # The project stands for files that were there before.
-            if one.asked.instead in self.projects:
+            # The project replaces the previous files.
+            if one.spec.instead in self.projects:
                 self.file_lists[name].clear()
         self._fill(prefill)
         self._choose_run(run_id)
 
     def begin_with(self, prefill: FormPrefill) -> None:
-        """Ask for a search of some files; parameters that this search does not have, or not so, are passed over."""
+        """Set up a search of some files; parameters that do not fit this search are ignored."""
         self._fill(prefill)
 
-    def ask_again(self, folder: Path, prefill: FormPrefill, run: str | tuple[str, ...], *, is_of_project: bool) -> None:
-        """Ask for what a run of a project did. `run`: that of the project that it went on from, or several, where `is_of_project`."""
+    def reuse_settings(self, folder: Path, prefill: FormPrefill, run: str | tuple[str, ...], *, is_of_project: bool) -> None:
+        """Restore the settings of a run of a project. If `is_of_project`, `run` is the run, or the runs, whose results it used."""
         if is_of_project:
             self.go_on_from(folder, run if isinstance(run, str) else "", prefill)
             if not isinstance(run, str):
@@ -284,12 +300,12 @@ class SearchForm(QWidget):
         refused = find_problems(self._model, {**self.parameters.values(), **values})[1]
         self.parameters.set_values({name: value for name, value in values.items() if name not in refused})
 
-    def what_is_missing(self) -> str:
-        """Why Run is disabled; empty when it is not."""
+    def validation_error(self) -> str:
+        """Return why the search cannot run, or ''."""
         for one in self.inputs.values():
             if one.problem():
                 return one.unusable()
-            if one.is_empty and not (one.asked.is_optional or self._stands_for(one.asked)):
+            if one.is_empty and not (one.spec.is_optional or self._replacing_project(one.spec)):
                 return one.missing()
         if self.given_project is None and self.project.is_empty:
             return "Choose a project folder"
@@ -309,23 +325,23 @@ class SearchForm(QWidget):
         for name in self.parameters.problems:
             return f"{self.parameters.fields[name].description.title}: {self.parameters.problems[name]}"
         if not all(one.is_examined for one in self.inputs.values()):
-            return "Looking at the files"
+            return "Inspecting files"
         if self.search.fitting and not all(one.files.is_counted for one in self.inputs.values()):
-            return "Looking at the sequences"
+            return "Inspecting sequences"
         parameters = self.parameters.parameters
-        return "" if parameters is None else self.search.misfit(self._contents(), self._wishes(), parameters)
+        return "" if parameters is None else self.search.misfit(self._contents(), self._option_values(), parameters)
 
     def check(self) -> None:
-        """Enable Run, or say why not."""
+        """Enable the Run button, or show why the search cannot run."""
         self._suggest_project()
         if self.search.fitting:
-            self.presets.suit(self.search.suited_preset(self._contents(), self._wishes()))
+            self.presets.suit(self.search.suited_preset(self._contents(), self._option_values()))
         self.project.show_state()
         self.device.workers.show_problem()
         parameters = self.parameters.parameters
         contents = [content for one in self.inputs.values() for content in one.files.spectra_contents]
-        self.advice.tell(None if parameters is None else self.search.advice(contents, parameters))
-        missing = self.what_is_missing()
+        self.advice.show_advice(None if parameters is None else self.search.advice(contents, parameters))
+        missing = self.validation_error()
         self.reason.setText(missing.replace("&", "&&"))
         self.reason.setVisible(bool(missing))
         self.run_button.setEnabled(not missing)
@@ -333,28 +349,28 @@ class SearchForm(QWidget):
             self.estimate.begin_soon()
 
     def _take_advice(self, preset: str) -> None:
-        """Fill the parameters from the preset that suits the files."""
+        """Fill in the parameters from the preset that suits the files."""
         self.presets.is_chosen = True
         self.presets.choose(preset)
         self.check()
 
     def run(self) -> None:
-        """Ask for the run, if it can be done."""
+        """Request the run if the form is valid."""
         for one in self.inputs.values():
-            one.files.look_for_missing()
+            one.files.mark_missing()
         self.check()
         task = self.task()
         if task is not None:
             self.presets.forget_replaced()
-            self.run_asked.emit(task)
+            self.run_requested.emit(task)
 
     def _contents(self) -> dict[str, InputContent]:
-        """What is known of the sequences that are given, by the names of the inputs."""
+        """Return the known contents of the inputs by name."""
         found = {name: one.content() for name, one in self.inputs.items()}
         return {name: content for name, content in found.items() if content is not None}
 
-    def _wishes(self) -> dict[str, Any]:
-        """What is wished besides parameters, by the names of the search's options."""
+    def _option_values(self) -> dict[str, Any]:
+        """Return the values of the options by name."""
         return {
             **{name: box.isChecked() for name, box in self.options.items()},
             **{name: line.path for name, line in self._paths.items() if line.path is not None},
@@ -362,28 +378,28 @@ class SearchForm(QWidget):
         }
 
     def redraw(self) -> None:
-        """Draw what depends on the look again."""
+        """Redraw the parts that depend on the theme."""
         for one in self.inputs.values():
             one.redraw()
 
     def _suit_followers(self) -> None:
-        """A value brings those of others that suit it, as a matrix its gap costs, where they were those that suited the one before."""
+        """Update values that follow another value, such as the gap costs of a matrix, unless they were edited."""
         values = self.parameters.values()
         for name in values:
             try:
                 suited = self._model.following({name: values[name]})
             except ProteoscopeError:
-                # What is wrong with it stands in its field.
+                # Its field shows the error.
                 continue
             before, self._suited[name] = self._suited.get(name, {}), suited
-            # A preset, and what one goes back to, have values of their own.
+            # Presets and undo steps have their own values.
             is_followed = bool(before) and all(values[follower] == value for follower, value in before.items())
             if suited != before and is_followed and not self.presets.is_filling:
                 self.parameters.set_values(suited)
                 return
 
     def _suggest_project(self) -> None:
-        """A project beside the first file, for who has not said anything else."""
+        """Suggest a project next to the first file."""
         first = self._first_file() if self.given_project is None else None
         source = first or (self._gone_on_from if self.given_project is None else None)
         if source is not None:
@@ -399,7 +415,7 @@ class SearchForm(QWidget):
         for signal in (*changing, self.project.changed, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
         for name, one in self.file_lists.items():
-            one.database_asked.connect(partial(self.database_asked.emit, name))
+            one.database_requested.connect(partial(self.database_requested.emit, name))
             one.counted.connect(self._checking.start)
         for signal in (*changing, self.project.changed, self.parameters.changed, self.device.box.activated, self.device.workers.chosen):
             signal.connect(lambda *_: self.touched.emit())
@@ -419,16 +435,16 @@ class SearchForm(QWidget):
         undo.activated.connect(self.presets.undo)
 
     def _is_given(self, one: InputFiles) -> bool:
-        return self.search.writes == "given project" and one.asked.sort == "project"
+        return self.search.writes == "given project" and one.spec.sort == "project"
 
     @property
     def _run_editors(self) -> dict[str, RunEditor]:
-        """Editors that choose a run of the given project, by their parameters or options."""
+        """Editors that choose a run of the given project, by parameter or option name."""
         editors = {name: field.editor for name, field in self.parameters.fields.items()}
         return {**{name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}, **self.runs}
 
     def _choose_run(self, run_id: str) -> None:
-        """Go on from a run; a search that goes on from several (`run` lists them) from this one alone."""
+        """Choose a run to use; a search that uses several runs (`run` lists them) uses only this one."""
         values: dict[str, Any] = {name: run_id for name in self._run_editors if name not in self.runs}
         if "run" in self.parameters.fields and "run" not in values:
             values["run"] = (run_id,) if run_id else ()
@@ -437,46 +453,46 @@ class SearchForm(QWidget):
             editor.set_value(run_id)
 
     def _follow_given_project(self) -> None:
-        """Runs are those of the project that is given now."""
+        """Update the offered runs after the given project has changed."""
         folder = self._gone_on_from
         if folder != self._runs_of:
             self._runs_of = folder
             self._choose_run("")
-            self._look_for_runs()
+            self._read_runs()
             self._show_design_files()
 
     def _show_design_files(self) -> None:
-        """Designs are of the files of the runs that are meant now."""
+        """Show the files of the current runs in the designs."""
         for design in self.designs.values():
             design.show_files(self._runs_of, self.parameters.values())
 
-    def _look_for_runs(self) -> None:
+    def _read_runs(self) -> None:
         folder = self._runs_of
         for editor in self._run_editors.values():
             if folder is None:
                 editor.offer(None)
             else:
                 kinds = {**dict.fromkeys(identifying_kinds(), editor.tables), **self.search.goes_on_from}
-                self._survey.runs(folder, kinds, partial(self._offer_runs, folder, editor))
+                self._inspector.runs(folder, kinds, partial(self._offer_runs, folder, editor))
 
     def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:
         if folder == self._runs_of:
             editor.offer(runs)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
-        """Look which runs the given project has by now."""
+        """Update the runs of the given project, and inspect the files again."""
         super().showEvent(event)
-        self._look_for_runs()
+        self._read_runs()
         for design in self.designs.values():
-            design.look_again()
+            design.reload_files()
         self._show_design_files()
-        # What runs took since then tells more.
+        # The durations of recent runs improve the estimate.
         self.estimate.begin_soon()
         for one in self.inputs.values():
-            one.files.look_again()
+            one.files.inspect_again()
 
     def show_problem(self) -> None:
-        """Bring what is missing or wrong into view."""
+        """Scroll to the first missing or invalid field."""
         for widget, is_missing in (
             *((one, one.is_empty or bool(one.problem())) for one in self.inputs.values()),
             (self.project, self.given_project is None and (self.project.is_empty or bool(self.project.problem()))),
@@ -492,7 +508,7 @@ class SearchForm(QWidget):
     def _lay_out(self) -> None:
         cards = Columns()
         for one in self.inputs.values():
-            card = Section(one.asked.title)
+            card = Section(one.spec.title)
             card.grid.addWidget(one, 0, 0, 1, 3)
             cards.add(card)
         if self.given_project is None or self.options or self._paths:
@@ -518,18 +534,18 @@ class SearchForm(QWidget):
         self.scroll_area.setWidget(content)
         self.scroll_area.setWidgetResizable(True)
         self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
-        self.reason.setToolTip("Show where")
+        self.reason.setToolTip("Show the field")
         set_icon(self.reason, "information")
         self.run_button.setMinimumWidth(120)
         self.run_button.setToolTip("Queue this search (Ctrl+R)")
         bottom = QHBoxLayout()
         bottom.setContentsMargins(18, 8, 18, 10)
         bottom.setSpacing(10)
-        told = QVBoxLayout()
-        told.setSpacing(4)
-        told.addWidget(self.advice)
-        told.addWidget(self.estimate)
-        bottom.addLayout(told, 1)
+        texts = QVBoxLayout()
+        texts.setSpacing(4)
+        texts.addWidget(self.advice)
+        texts.addWidget(self.estimate)
+        bottom.addLayout(texts, 1)
         bottom.addWidget(self.reason)
         bottom.addWidget(self.run_button)
         line = QFrame()
@@ -555,7 +571,7 @@ class SearchForm(QWidget):
         return card
 
     def _place_run(self, card: Section, option: Option) -> None:
-        """The choice of a run, below the project that it is of."""
+        """Add the choice of a run below its project."""
         editor, row = self.runs[option.name], card.grid.rowCount()
         label = QLabel(option.title)
         label.setBuddy(editor)

@@ -1,4 +1,4 @@
-"""Cards with a title, arranged in as many columns as there is room for."""
+"""Cards with a title, arranged in one or two columns depending on the width."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Columns", "Section"]
 
 
 class Section(Card):
-    """A framed part of a form: a title, and a grid of three columns below it whose middle one takes the room."""
+    """A card of a form: a title above a grid of three columns, of which the middle one takes the free space."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -29,17 +29,18 @@ class Section(Card):
 
 
 class Columns(QWidget):
-    """Widgets in one column, or in two of about the same height when it is wide enough.
+    """Widgets in one column, or in two columns of about the same height if the width suffices.
 
     Parameters
     ----------
-    letters : how many letters a column has room for at least, where there are two.
+    characters : int
+        Minimum width of a column in characters, if there are two columns.
     """
 
-    def __init__(self, letters: int = 50) -> None:
+    def __init__(self, characters: int = 50) -> None:
         super().__init__()
         self._widgets: list[QWidget] = []
-        self._column_width = self.fontMetrics().horizontalAdvance("n") * letters
+        self._column_width = self.fontMetrics().horizontalAdvance("n") * characters
         self._n_columns = 0
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -53,12 +54,12 @@ class Columns(QWidget):
             self._columns.append(column)
 
     def add(self, widget: QWidget) -> None:
-        """Put a widget after those that are there."""
+        """Append a widget."""
         self._widgets.append(widget)
         _append(self._columns[0], widget)
 
     def arrange(self) -> None:
-        """Share the widgets out anew; called once all are added, and by itself when the width asks for other columns."""
+        """Distribute the widgets over the columns; called after adding widgets, and when the width changes."""
         n_columns = 2 if self.width() >= 2 * self._column_width else 1
         if n_columns == self._n_columns:
             return
@@ -66,7 +67,7 @@ class Columns(QWidget):
         heights = [widget.sizeHint().height() for widget in self._widgets]
         half, filled = sum(heights) / 2, 0.0
         for widget, height in zip(self._widgets, heights, strict=True):
-            # In reading order: the first column is full when the middle of the next card lies below the middle of all.
+            # In reading order: a card goes to the second column if its middle is below the middle of all cards.
             column = 1 if n_columns == 2 and filled + height / 2 > half else 0
             filled += height
             for one in self._columns:
@@ -87,5 +88,5 @@ class Columns(QWidget):
 
 
 def _append(column: QVBoxLayout, widget: QWidget) -> None:
-    # The last thing in a column is the room that is left.
+    # The last item of a column is the stretch.
     column.insertWidget(column.count() - 1, widget)

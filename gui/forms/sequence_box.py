@@ -1,4 +1,4 @@
-"""A box to paste protein sequences into, as FASTA or as bare residues."""
+"""A box for pasting protein sequences as FASTA or as plain residues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from proteoscope.gui.labels import toned_label
 
 __all__ = ["Pasted", "SequenceBox", "read_pasted"]
 
-_MAXIMUM_LETTERS = 5_000_000
+_MAXIMUM_CHARACTERS = 5_000_000
 _SKIPPED = frozenset("0123456789 \t\xa0-.*")
 _TYPING_MS = 150
 _LINES = 4
@@ -22,7 +22,7 @@ _LINES = 4
 
 @dataclass(frozen=True)
 class Pasted:
-    """What was pasted: as FASTA, what it holds, and what is wrong with it; all empty where nothing was pasted."""
+    """Pasted text as FASTA, with its content and its error; empty if nothing was pasted."""
 
     fasta: str = ""
     count: SequenceCount | None = None
@@ -30,23 +30,25 @@ class Pasted:
 
 
 def read_pasted(text: str) -> Pasted:
-    """Read pasted text: FASTA where it begins with ``>``, else the residues of one sequence, which is then called ``query``."""
+    """Read pasted text: FASTA if it starts with ``>``, otherwise the residues of one sequence named ``query``."""
     if not text.strip():
         return Pasted()
-    if len(text) > _MAXIMUM_LETTERS:
-        return Pasted(problem="This is more than one can paste; save it as a FASTA file and add that")
+    if len(text) > _MAXIMUM_CHARACTERS:
+        return Pasted(problem="The text is too long to paste; save it as a FASTA file and add the file")
     lines = text.splitlines()
     has_names = text.lstrip().startswith(">")
     has_residues = False
     for number, line in enumerate(lines, 1):
         if line.startswith(">"):
             if not has_names:
-                return Pasted(problem=f"Line {number}: a name stands here, but the first sequence has none; begin with a line > and a name")
+                return Pasted(
+                    problem=f"Line {number}: this line is a name, but the first sequence has none; start with a line of > and a name"
+                )
             if not line[1:].strip():
-                return Pasted(problem=f"Line {number}: a name belongs right after the >")
+                return Pasted(problem=f"Line {number}: the name after > is missing")
             continue
-        residues = "".join(letter for letter in line if letter not in _SKIPPED)
-        wrong = next((letter for letter in residues if not (letter.isascii() and letter.isalpha())), "")
+        residues = "".join(symbol for symbol in line if symbol not in _SKIPPED)
+        wrong = next((symbol for symbol in residues if not (symbol.isascii() and symbol.isalpha())), "")
         if wrong:
             return Pasted(problem=f"Line {number}: “{wrong}” is not a residue")
         has_residues = has_residues or bool(residues)
@@ -58,11 +60,12 @@ def read_pasted(text: str) -> Pasted:
 
 
 class SequenceBox(QWidget):
-    """The box, and below it what is wrong with what was pasted. `takes_nucleotides`: whether it is of DNA and RNA too.
+    """Box for pasted sequences, with an error message below. `takes_nucleotides` allows DNA and RNA too.
 
     Signals
     -------
-    changed : something else stands there.
+    changed
+        The text has changed.
     """
 
     changed = Signal()
@@ -71,8 +74,8 @@ class SequenceBox(QWidget):
         super().__init__()
         self.pasted = Pasted()
         self.text = QPlainTextEdit()
-        letters = "letters" if takes_nucleotides else "residues"
-        self.text.setPlaceholderText(f"or paste sequences here: FASTA, or the bare {letters} of one")
+        symbols = "bases or residues" if takes_nucleotides else "residues"
+        self.text.setPlaceholderText(f"or paste sequences here: FASTA, or the {symbols} of one sequence")
         self.text.setAccessibleName("Pasted sequences")
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.text.setTabChangesFocus(True)
@@ -93,7 +96,7 @@ class SequenceBox(QWidget):
 
     @property
     def is_read(self) -> bool:
-        """Whether `pasted` is what stands there now."""
+        """True if `pasted` is up to date with the text."""
         return not self._later.isActive()
 
     def _read(self) -> None:

@@ -1,4 +1,4 @@
-"""Which other processes compute for a form's search, below the choice of the device: a line that tells it, and a button to choose."""
+"""The choice of remote workers below the device choice."""
 
 from __future__ import annotations
 
@@ -19,19 +19,25 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkersChoice"]
 
-_NONE = "This program computes itself"
+_NONE = "No remote workers"
 
 
 class WorkersChoice(QWidget):
-    """Keeps a choice of workers.
+    """A line with the chosen workers and a button to change them.
 
     Attributes
     ----------
-    wish : as ``--workers`` takes it, empty for none. certificates : their folder, where a scheduler is given by its address.
+    requested : str
+        Value of ``--workers``, or '' for none.
+    certificates : str
+        Folder of the certificates, if a scheduler is given by its address.
 
     Signals
     -------
-    changed : the choice is another. chosen : the user made it.
+    changed
+        The choice has changed.
+    chosen
+        The user has changed the choice.
     """
 
     changed = Signal()
@@ -39,14 +45,14 @@ class WorkersChoice(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wish = self.certificates = ""
+        self.requested = self.certificates = ""
         self.dialog: WorkersDialog | None = None
-        """Where the user is asked."""
+        """The open dialog, or None."""
         self.text = ElidedLabel()
         self.button = QPushButton("Workers…")
         self.button.setToolTip("Compute in other processes: on this machine, by ssh, by Slurm, or at a scheduler")
         set_icon(self.button, "jobs")
-        self.button.clicked.connect(self.ask)
+        self.button.clicked.connect(self.prompt)
         self.message = toned_label(tone="wrong")
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
@@ -61,35 +67,35 @@ class WorkersChoice(QWidget):
 
     @property
     def are_here(self) -> bool:
-        """Whether the devices of this machine compute, in this process or in others."""
-        return not self.wish or self.wish.startswith("local:")
+        """True if devices of this machine compute, in this process or in others."""
+        return not self.requested or self.requested.startswith("local:")
 
-    def choose(self, wish: str, certificates: str = "") -> None:
-        """Take a choice."""
-        self.wish, self.certificates = wish, certificates
+    def choose(self, requested: str, certificates: str = "") -> None:
+        """Set the choice."""
+        self.requested, self.certificates = requested, certificates
         self._show()
         self.changed.emit()
 
     def problem(self) -> str:
-        """Why it cannot be; empty where it can, as far as it can be told at once."""
-        if not self.wish:
+        """Return why the choice is invalid as far as it can be checked immediately, or ''."""
+        if not self.requested:
             return ""
         try:
-            wished = parse_workers(self.wish)
+            parsed = parse_workers(self.requested)
         except ProteoscopeError as error:
             return str(error)
-        needs_certificates = wished.address.startswith("tls:") and not self.certificates
-        return f"Choose the certificates of the scheduler at {wished.address}" if needs_certificates else ""
+        needs_certificates = parsed.address.startswith("tls:") and not self.certificates
+        return f"Choose the certificates of the scheduler at {parsed.address}" if needs_certificates else ""
 
     def show_problem(self) -> None:
-        """Tell what is wrong, if anything is."""
+        """Show or hide the error."""
         problem = self.problem()
         self.message.setText(problem)
         self.message.setVisible(bool(problem))
 
-    def ask(self) -> None:
+    def prompt(self) -> None:
         """Open the dialog."""
-        dialog = forms.workers_dialog.WorkersDialog(forms.workers_dialog.Workers(self.wish, self.certificates), self.window())
+        dialog = forms.workers_dialog.WorkersDialog(forms.workers_dialog.Workers(self.requested, self.certificates), self.window())
         self.dialog = dialog
 
         def take(result: int) -> None:
@@ -103,6 +109,6 @@ class WorkersChoice(QWidget):
         dialog.open()
 
     def _show(self) -> None:
-        self.text.set_text(f"Workers: {self.wish}" if self.wish else _NONE)
-        self.text.setToolTip(tip_text(f"{self.wish}\n{self.certificates}".strip() or _NONE))
+        self.text.set_text(f"Workers: {self.requested}" if self.requested else _NONE)
+        self.text.setToolTip(tip_text(f"{self.requested}\n{self.certificates}".strip() or _NONE))
         self.show_problem()

@@ -1,4 +1,4 @@
-"""Asks for the processes that compute in place of the program: on this machine, by ssh, by Slurm, or at a scheduler that runs already."""
+"""Dialog for remote workers: on this machine, by ssh, by Slurm, or at a running scheduler."""
 
 from __future__ import annotations
 
@@ -40,35 +40,36 @@ __all__ = ["Workers", "WorkersDialog"]
 _MS_TO_CHECK = 250
 _MOST_WORKERS = 256
 _SORTS = (
-    ("", "&This program itself", "The devices of this machine, as chosen in the form."),
-    ("local", "&Workers on this machine", "Processes that are started for each run here, and end with it."),
-    ("ssh", "Machines by ss&h", "Your own ssh starts workers on each machine of a file, and ends them with the run."),
-    ("slurm", "&Slurm", "Jobs with workers are asked for; the run begins when the first of them does."),
-    ("address", "A scheduler that is &running", "It and its workers were started before, on machines that hold the same certificates."),
+    ("", "&This program only", "The devices of this machine, as chosen in the form."),
+    ("local", "&Workers on this machine", "Processes that are started on this machine for each run and end with it."),
+    ("ssh", "Machines by ss&h", "ssh starts workers on each machine listed in a file and ends them with the run."),
+    ("slurm", "&Slurm", "Slurm jobs run the workers; the run starts with the first job."),
+    ("address", "A scheduler that is &running", "A scheduler and workers started before, on machines with the same certificates."),
 )
 _TRUST = (
-    "Whoever has the certificates can run any program, as you, on every machine with a scheduler or workers: keep them as you keep a "
-    "password. Connections beyond this machine are always encrypted."
+    "Anyone with the certificates can run any program under your account on every machine with a scheduler or workers: protect them like a "
+    "password. Connections to other machines are always encrypted."
 )
 _HOW_TO_START = (
     "proteoscope workers scheduler {address} --certificates {folder}      # on one machine\n"
-    "proteoscope workers start {address} --certificates {folder}      # on each machine that is to compute"
+    "proteoscope workers start {address} --certificates {folder}      # on each machine that computes"
 )
 
 
 class Workers(NamedTuple):
-    """A choice: as ``--workers`` takes it, empty for none, and the folder of the certificates."""
+    """A choice of workers: the value of ``--workers`` ('' for none), and the folder of the certificates."""
 
-    wish: str = ""
+    requested: str = ""
     certificates: str = ""
 
 
 class WorkersDialog(QDialog):
-    """Asks, and tells whether that can be, before anything is started. What was chosen is `choice` once it is accepted.
+    """Asks for workers and checks the choice before anything is started. `choice` is the result after acceptance.
 
     Parameters
     ----------
-    choice : that it begins with.
+    choice : Workers
+        Initial choice.
     """
 
     def __init__(self, choice: Workers, parent: QWidget | None = None) -> None:
@@ -80,22 +81,22 @@ class WorkersDialog(QDialog):
         self._worker = TableWorker(None, self)
         self._is_good = False
         self.buttons = {sort: QRadioButton(title) for sort, title, _ in _SORTS}
-        """A button for each sort of workers."""
+        """Buttons by type of workers."""
         self.count = IntegerBox(1, _MOST_WORKERS)
         self.count.setAccessibleName("Number of workers")
-        self.count.setToolTip("How many processes; together they have the threads and GPUs of this machine")
+        self.count.setToolTip("Number of processes, which share the threads and GPUs of this machine")
         self.count.setValue(2)
-        self.hosts = FileLine("Fi&le of hosts", "a text file with a machine on each line, as: anna@node2 workers=2 threads=16")
-        self.slurm = FileLine("Con&figuration", "a TOML file with jobs, cores, memory, walltime, queue and others of Slurm")
+        self.hosts = FileLine("Fi&le of hosts", "a text file with a machine on each line, for example: anna@node2 workers=2 threads=16")
+        self.slurm = FileLine("Con&figuration", "a TOML file with Slurm settings: jobs, cores, memory, walltime, queue and others")
         self.address = QLineEdit()
         self.address.setPlaceholderText("tls://HOST:PORT")
         self.address.setAccessibleName("Address of the scheduler")
-        self.address.setToolTip("Where the scheduler listens, as tls://head:8786")
+        self.address.setToolTip("Address of the scheduler, for example tls://head:8786")
         self.certificates = FolderLine("C&ertificates", "the folder with the certificates of the scheduler and its workers", "No folder")
         self.make_button = QPushButton("&Make certificates")
-        self.make_button.setToolTip(f"Write new ones into this folder, valid for {USUAL_DAYS} days, which only you can read")
+        self.make_button.setToolTip(f"Write new certificates into this folder, valid for {USUAL_DAYS} days and readable only by you")
         self.made = toned_label(tone="good")
-        """What was made."""
+        """Label with the number of new certificate files."""
         self.made.hide()
         self.commands = QPlainTextEdit()
         self.commands.setReadOnly(True)
@@ -118,16 +119,16 @@ class WorkersDialog(QDialog):
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is not yet told whether the choice can be."""
+        """True while the choice is being checked."""
         return self._checking.isActive() or self._worker.is_busy
 
     @property
     def sort(self) -> str:
-        """Of the workers that are chosen; empty for none."""
+        """Type of the chosen workers, or ''."""
         return next((sort for sort, button in self.buttons.items() if button.isChecked()), "")
 
     def chosen(self) -> Workers:
-        """What stands there, whether it can be or not."""
+        """Return the current choice, valid or not."""
         sort = self.sort
         if sort == "local":
             return Workers(f"local:{self.count.value()}")
@@ -138,7 +139,7 @@ class WorkersDialog(QDialog):
         return Workers()
 
     def check(self) -> None:
-        """Tell in a moment whether the choice can be."""
+        """Check the choice shortly."""
         self._is_good = False
         for sort, part in self._parts.items():
             part.setVisible(sort == self.sort)
@@ -149,60 +150,60 @@ class WorkersDialog(QDialog):
         self._checking.start()
 
     def make(self) -> None:
-        """Make certificates in the folder that stands there."""
+        """Create certificates in the entered folder."""
         folder = self.certificates.path
         if folder is not None:
             self.make_button.setEnabled(False)
             self._worker.submit("make", partial(_make, folder), self._made, self._refuse)
 
     def accept(self) -> None:
-        """Take the choice, where it can be."""
+        """Accept the choice if it is valid."""
         if self._is_good:
             self.choice = self.chosen()
             super().accept()
 
     def done(self, result: int) -> None:
-        """Leave off looking."""
+        """Stop checking and close."""
         self._checking.stop()
         self._worker.cancel()
         super().done(result)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
-        """Leave off looking."""
+        """Stop checking."""
         self._checking.stop()
         self._worker.cancel()
         super().closeEvent(event)
 
     def _check(self) -> None:
-        wish, certificates = self.chosen()
-        if not wish:
+        requested, certificates = self.chosen()
+        if not requested:
             self._agree("")
             return
         if missing := self._missing():
-            self._tell(missing=missing)
+            self._show_status(missing=missing)
             return
-        look = partial(checked_workers, wish, Path(certificates) if certificates else None)
-        self._worker.submit("check", look, self._agree, self._refuse)
+        check = partial(checked_workers, requested, Path(certificates) if certificates else None)
+        self._worker.submit("check", check, self._agree, self._refuse)
 
     def _missing(self) -> str:
-        """What is still to be given, or is wrong in a line that says so itself; empty where all is there."""
+        """Return what is missing or invalid, or ''."""
         sort = self.sort
         if sort == "local":
             return "" if 1 <= self.count.value() <= _MOST_WORKERS and not self.count.problem() else f"Expected 1 to {_MOST_WORKERS} workers"
         if sort in ("ssh", "slurm"):
             line = self.hosts if sort == "ssh" else self.slurm
-            what = "file of hosts" if sort == "ssh" else "file with the configuration"
+            what = "file of hosts" if sort == "ssh" else "configuration file"
             return line.problem() or ("" if line.path is not None else f"Choose the {what}")
         if not self.address.text().strip():
-            return "Give the address of the scheduler, as tls://head:8786"
+            return "Enter the address of the scheduler, for example tls://head:8786"
         if self.address.text().strip().startswith("tcp:"):
             return ""
         if self._lacks_certificates():
-            return "There are no certificates in this folder yet: make them here, or choose the folder that has them"
+            return "This folder has no certificates yet: make them here, or choose the folder that contains them"
         return self.certificates.problem() or ("" if self.certificates.path is not None else "Choose the folder of the certificates")
 
     def _lacks_certificates(self) -> bool:
-        """Whether certificates can be made in the folder that stands there."""
+        """Return True if certificates can be created in the entered folder."""
         folder = self.certificates.path
         try:
             return folder is not None and not self.certificates.problem() and not (folder / AUTHORITY).exists()
@@ -212,37 +213,37 @@ class WorkersDialog(QDialog):
     def _agree(self, words: str) -> None:
         self._is_good = True
         self.use_button.setEnabled(True)
-        self._tell(f"{words[:1].upper()}{words[1:]}." if words else "")
+        self._show_status(f"{words[:1].upper()}{words[1:]}." if words else "")
 
     def _refuse(self, error: Exception) -> None:
-        self._tell(wrong=str(error))
+        self._show_status(wrong=str(error))
 
     def _made(self, n: int) -> None:
         self.check()
         self.made.setText(
-            f"{n} files are made. Copy the folder to the machines of the scheduler and the workers, and let nobody else read it."
+            f"{n} files written. Copy the folder to the machines of the scheduler and the workers, and make sure only you can read it."
         )
         self.made.show()
 
-    def _tell(self, good: str = "", wrong: str = "", missing: str = "") -> None:
+    def _show_status(self, good: str = "", wrong: str = "", missing: str = "") -> None:
         for label, text in ((self.good, good), (self.wrong, wrong), (self.missing, missing)):
             label.setText(text)
             label.setVisible(bool(text))
-        told = _HOW_TO_START.format(address=self.address.text().strip() or "tls://HOST:8786", folder=self.certificates.path or "DIR")
-        if self.commands.toPlainText() != told:
-            self.commands.setPlainText(told)
+        text = _HOW_TO_START.format(address=self.address.text().strip() or "tls://HOST:8786", folder=self.certificates.path or "DIR")
+        if self.commands.toPlainText() != text:
+            self.commands.setPlainText(text)
 
     def _fill(self) -> None:
-        wish, certificates = self.choice
-        sort, _, rest = wish.partition(":")
-        sort = sort if sort in self.buttons else "address" if wish else ""
+        requested, certificates = self.choice
+        sort, _, rest = requested.partition(":")
+        sort = sort if sort in self.buttons else "address" if requested else ""
         self.buttons[sort].setChecked(True)
         if sort == "local" and rest.isdecimal():
             self.count.setValue(int(rest[:6]))
         elif sort in ("ssh", "slurm"):
             (self.hosts if sort == "ssh" else self.slurm).line.setText(rest)
         elif sort == "address":
-            self.address.setText(wish)
+            self.address.setText(requested)
         self.certificates.line.setText(certificates)
 
     def _connect(self) -> None:
@@ -264,16 +265,16 @@ class WorkersDialog(QDialog):
         group, content = QButtonGroup(self), QWidget()
         page = QVBoxLayout(content)
         page.setSpacing(4)
-        page.addWidget(toned_label("Only scoring is done by workers, and the results are the same to the byte. Files are read here."))
+        page.addWidget(toned_label("Workers only do the scoring, with byte-identical results. Files are read on this machine."))
         for sort, _, words in _SORTS:
             button = self.buttons[sort]
             button.setToolTip(words)
             group.addButton(button)
             page.addSpacing(6)
             page.addWidget(button)
-            told = toned_label(words)
-            told.setContentsMargins(24, 0, 0, 0)
-            page.addWidget(told)
+            text = toned_label(words)
+            text.setContentsMargins(24, 0, 0, 0)
+            page.addWidget(text)
             part = self._part(sort)
             page.addWidget(part)
             self._parts[sort] = part
@@ -293,13 +294,13 @@ class WorkersDialog(QDialog):
         whole = QVBoxLayout(self)
         whole.addWidget(scroll, 1)
         for label in (self.good, self.wrong, self.missing):
-            # A path that cannot be broken must not make the dialog wider.
+            # A long path without break points must not widen the dialog.
             label.setMinimumWidth(1)
             whole.addWidget(label)
         whole.addLayout(line)
 
     def _part(self, sort: str) -> QWidget:
-        """What is asked for below a button."""
+        """Return the fields below a button."""
         part = QWidget()
         column = QVBoxLayout(part)
         column.setContentsMargins(24, 0, 0, 0)
@@ -333,6 +334,6 @@ def _named(title: str, widget: QWidget) -> QLabel:
 
 
 def _make(folder: Path) -> int:
-    """Write new certificates into a folder, as ``proteoscope workers certificates`` does; how many files. Called in a thread."""
+    """Write new certificates into a folder, as ``proteoscope workers certificates`` does, and return the number of files."""
     needs_cryptography()
     return len(write_certificates(make_certificates(USUAL_DAYS), folder))

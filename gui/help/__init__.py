@@ -1,4 +1,4 @@
-"""Help: the manual, the glossary, shortcuts, a tour, reports of faults, how to cite, samples to try."""
+"""Help: manual, glossary, shortcuts, tour, bug reports, citations and sample data."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The menu Help: what each of its actions opens, and the key F1."""
+"""The Help menu and the F1 key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 from proteoscope.engine import views
 from proteoscope.gui import help
 from proteoscope.gui.devices import device_text
-from proteoscope.gui.help.places import Place, place_of
+from proteoscope.gui.help.help_targets import HelpTarget, help_target
 from proteoscope.gui.help.samples import Samples
 from proteoscope.gui.help.shortcuts import shortcuts_of
 from proteoscope.gui.help.tour import Step, Tour
@@ -28,11 +28,14 @@ Dialog = TypeVar("Dialog", bound=QDialog)
 
 
 class Assistance(QObject):
-    """Opens the help of a window at the place that fits, its tour, and what a report or a citation needs.
+    """Opens the help at the matching place, the tour, and the dialogs for bug reports and citations.
 
     Parameters
     ----------
-    window : whose help it is. menu : gets the actions, above those that it has.
+    window : WindowFrame
+        Window to explain.
+    menu : QMenu
+        Receives the actions, above its existing ones.
     """
 
     def __init__(self, window: WindowFrame, menu: QMenu) -> None:
@@ -42,12 +45,12 @@ class Assistance(QObject):
         self.tour: Tour | None = None
         first = menu.actions()[0] if menu.actions() else None
         for text, keys, opened in (
-            ("&Help for this place", QKeySequence(QKeySequence.StandardKey.HelpContents), self.show_here),
+            ("&Context help", QKeySequence(QKeySequence.StandardKey.HelpContents), self.show_here),
             ("&Glossary of columns and settings", None, lambda: self.help_window().show_glossary()),
             ("&Keyboard shortcuts", None, lambda: self.help_window().show_shortcuts()),
             ("&Tour of the window", None, self.start_tour),
-            ("Try a &sample", None, None),
-            ("&Report a fault…", None, self.report_fault),
+            ("Use &sample data", None, None),
+            ("&Report a bug…", None, self.report_bug),
             ("How to &cite…", None, self.show_citations),
         ):
             if opened is None:
@@ -56,7 +59,7 @@ class Assistance(QObject):
             action = QAction(text, window)
             if keys is not None:
                 action.setShortcut(keys)
-                # Dialogs that stay open beside the window have it too.
+                # Separate dialogs use this key too.
                 action.setShortcutContext(Qt.ShortcutContext.ApplicationShortcut)
                 self.help_action = action
             action.triggered.connect(lambda _=False, opened=opened: opened())
@@ -64,24 +67,24 @@ class Assistance(QObject):
         menu.insertSeparator(first)  # type: ignore[arg-type]
 
     def show_here(self) -> HelpWindow:
-        """Open the help at the place that fits what has the keyboard."""
+        """Open the help for the focused widget."""
         window, focused = self._window, QApplication.focusWidget() or self._window.focusWidget()
         shown = window.pages.currentWidget()
         is_of_search = shown is not None and window.search.has_page(shown)
         here = window.search.search.manual if is_of_search else getattr(type(shown), "MANUAL", "")
-        place = place_of(focused, list(window.searches.values()), here)
+        place = help_target(focused, list(window.searches.values()), here)
         made = self.help_window()
         made.show_place(place)
         return made
 
     def show_setting(self, page: str, setting: ParameterDescription) -> HelpWindow:
-        """Open the help at a setting of a form whose page of the manual this is."""
+        """Open the help at a setting of a form with this manual page."""
         made = self.help_window()
-        made.show_place(Place(page, setting.title, setting.help))
+        made.show_place(HelpTarget(page, setting.title, setting.help))
         return made
 
     def help_window(self) -> help.help_window.HelpWindow:
-        """The help, opened where it is not."""
+        """Return the help window, opened if necessary."""
         made = self._window.findChild(help.help_window.HelpWindow)
         if made is None:
             terms = views.glossary.glossary(one.search for one in self._window.searches.values())
@@ -89,7 +92,7 @@ class Assistance(QObject):
         return _shown(made)
 
     def start_tour(self) -> None:
-        """Go through the window step by step, from the beginning; that it was seen is remembered."""
+        """Start the tour; the settings store that it was seen."""
         if self.tour is not None:
             self.tour.go(0)
             return
@@ -97,18 +100,18 @@ class Assistance(QObject):
         self.tour.over.connect(self._end_tour)
 
     def begin_tour_once(self) -> None:
-        """Start the tour for somebody who has not seen it."""
+        """Start the tour unless the user has seen it."""
         if not self._window.settings.values.tour_seen:
             self.start_tour()
 
-    def report_fault(self) -> None:
-        """Open the dialog with what a report of a fault needs."""
+    def report_bug(self) -> None:
+        """Open the dialog for a bug report."""
         devices = [device_text(device, QLocale.c()) for device in self._window.devices.devices]
-        made = self._window.findChild(help.text_dialogs.FaultDialog)
-        _shown(made or help.text_dialogs.FaultDialog(devices, self._window.log.plain_text(), self._window))
+        made = self._window.findChild(help.text_dialogs.BugReportDialog)
+        _shown(made or help.text_dialogs.BugReportDialog(devices, self._window.log.plain_text(), self._window))
 
     def show_citations(self) -> None:
-        """Open the dialog that says how to cite."""
+        """Open the dialog with citations."""
         _shown(self._window.findChild(help.text_dialogs.CitingDialog) or help.text_dialogs.CitingDialog(self._window))
 
     def _end_tour(self) -> None:
@@ -129,38 +132,39 @@ class Assistance(QObject):
         return [
             Step(
                 "What is your question?",
-                "Each question has a button that opens its form. Files can also be dropped anywhere on the window: they find their form.",
+                "Each question has a button that opens its form. You can also drop files anywhere on the window to open their form.",
                 lambda: window.start_page if window.start_page.isVisible() else window.pages,
             ),
             Step(
-                "No data at hand?",
-                "Every search has a sample that ships with the program. It fills the form; then press Run.",
+                "Sample data",
+                "Every search comes with sample data that fill its form; then press Run.",
                 lambda: next(iter(window.start_page.sample_buttons.values()), None),
             ),
             Step(
-                "From a spectrum to its fold",
-                "This sample goes the whole way: spectra, the peptides and modifications in them, their protein, its place on a structure. "
-                "What is chosen in a table, the coverage map, the alignment or in 3D lights up in all; the menu of a PSM leads there too.",
+                "From spectrum to structure",
+                "This sample covers the whole path: spectra, their peptides and modifications, the protein, and its structure. "
+                "A selection in a table, the coverage map, the alignment or the 3D view is highlighted in all of them. "
+                "The menu of a PSM also opens its structure.",
                 lambda: window.start_page.sample_buttons.get("evidence"),
             ),
             Step(
-                "Projects keep what was done",
+                "Projects",
                 "A project is a folder. Its runs are listed here with their notes; several can be compared.",
                 lambda: window.dock_project,
             ),
             Step(
-                "Runs wait for nobody",
-                "Jobs run in the background and can be cancelled, or dragged to another place of the queue (View, Jobs).",
+                "Background jobs",
+                "Jobs run in the background. They can be cancelled, or dragged to another position in the queue (View, Jobs).",
                 lambda: window.dock_jobs if window.dock_jobs.isVisible() else window.menuBar(),
             ),
             Step(
-                "What computes",
-                "Graphics cards are used where there are usable ones; click here to see why not.",
+                "Devices",
+                "Usable GPUs are used automatically; click here for details.",
                 lambda: window.device_button,
             ),
             Step(
-                "F1 knows where you are",
-                "On a setting or a column it says what that means, elsewhere it opens the manual. This tour is in the menu Help.",
+                "Help with F1",
+                "F1 explains the focused setting or column; elsewhere it opens the manual. This tour is in the Help menu.",
                 window.menuBar,
             ),
         ]

@@ -1,4 +1,4 @@
-"""The help: manual, glossary and shortcuts, in a window beside the program's. It needs no network."""
+"""The help window: manual, glossary and shortcuts, available offline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from proteoscope.engine.views.glossary import Term, matching
-from proteoscope.gui.help.places import BEGINNING, Place, manual_folder, manual_page
+from proteoscope.gui.help.help_targets import BEGINNING, HelpTarget, manual_folder, manual_page
 from proteoscope.gui.help.shortcuts import Shortcut
 from proteoscope.gui.labels import tip_text, toned_label
 
@@ -33,15 +33,18 @@ _MANUAL, _GLOSSARY, _SHORTCUTS = range(3)
 _LIST_WIDTH = 230
 _LEAST_FIGURE = 320
 _GENERATED = "reference/"
-"""Pages that only the manual in HTML has; in the window the glossary tells the same."""
+"""Pages that only the HTML manual has; the glossary of the window has the same content."""
 
 
 class HelpWindow(QDialog):
-    """Shows the help at a place.
+    """Shows manual, glossary and shortcuts.
 
     Parameters
     ----------
-    terms : of the glossary. shortcuts : asked each time they are shown.
+    terms : sequence of Term
+        Terms of the glossary.
+    shortcuts : callable
+        Returns the current shortcuts.
     """
 
     def __init__(self, terms: Sequence[Term], shortcuts: Callable[[], list[Shortcut]], parent: QWidget) -> None:
@@ -52,7 +55,7 @@ class HelpWindow(QDialog):
         self.resize(900, 600)
         self.tabs = QTabWidget()
         self.wanted_pages, self.contents, self.page = _search("Find in the manual"), _list("Pages of the manual"), _ManualPage()
-        self.wanted_word, self.words, self.meaning = _search("Find a word"), _list("Words"), _browser("Meaning")
+        self.wanted_word, self.words, self.meaning = _search("Find a term"), _list("Terms"), _browser("Meaning")
         self.wanted_keys, self.keys = _search("Find keys"), QTableWidget(0, 3)
         self.found = toned_label()
         self._fill_contents()
@@ -60,7 +63,7 @@ class HelpWindow(QDialog):
         self.wanted_pages.textChanged.connect(self._find_pages)
         self.contents.currentItemChanged.connect(lambda item: self._open_page(item))
         self.page.anchorClicked.connect(self._follow)
-        self.words.currentItemChanged.connect(lambda item: self._tell(item))
+        self.words.currentItemChanged.connect(lambda item: self._show_term(item))
         self.meaning.anchorClicked.connect(self._follow)
         self.wanted_word.textChanged.connect(self._find_words)
         self.wanted_keys.textChanged.connect(self._find_keys)
@@ -70,8 +73,8 @@ class HelpWindow(QDialog):
         self._find_words("")
         self._find_keys("")
 
-    def show_place(self, place: Place) -> None:
-        """Show a word of the glossary where there is one, else the page."""
+    def show_place(self, place: HelpTarget) -> None:
+        """Show a term of the glossary if there is one, otherwise the page."""
         self.show_page(place.page)
         if place.term and self.show_term(place.term, place.meaning):
             return
@@ -79,13 +82,13 @@ class HelpWindow(QDialog):
         self.page.setFocus()
 
     def show_page(self, name: str) -> None:
-        """Show a page of the manual, the first one where there is none of that name."""
+        """Show a page of the manual, or the first page if the name is unknown."""
         self.wanted_pages.clear()
         rows = {self.contents.item(row).data(Qt.ItemDataRole.UserRole): row for row in range(self.contents.count())}
         self.contents.setCurrentRow(rows.get(name, rows.get(BEGINNING, 0)))
 
     def show_term(self, title: str, meaning: str = "") -> bool:
-        """Show the words with a title, of several the one with a meaning; whether there are any."""
+        """Show the terms with a title, preferring the given meaning; return False if there are none."""
         if not any(term.title == title or term.title.partition(" (")[0] == title for term in self._terms):
             return False
         self.tabs.setCurrentIndex(_GLOSSARY)
@@ -98,12 +101,12 @@ class HelpWindow(QDialog):
         return True
 
     def show_shortcuts(self) -> None:
-        """Show the keyboard shortcuts as they are now."""
+        """Show the current keyboard shortcuts."""
         self._find_keys(self.wanted_keys.text())
         self.tabs.setCurrentIndex(_SHORTCUTS)
 
     def show_glossary(self) -> None:
-        """Show all words."""
+        """Show all terms."""
         self.wanted_word.clear()
         self.tabs.setCurrentIndex(_GLOSSARY)
 
@@ -118,7 +121,7 @@ class HelpWindow(QDialog):
             parts.setSizes([_LIST_WIDTH, 3 * _LIST_WIDTH])
             parts.setStretchFactor(1, 1)
             self.tabs.addTab(_column(*top, parts), title)
-        self.keys.setHorizontalHeaderLabels(["Keys", "What they do", "Where"])
+        self.keys.setHorizontalHeaderLabels(["Keys", "Action", "Where"])
         self.keys.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.keys.horizontalHeader().setStretchLastSection(True)
         self.keys.verticalHeader().hide()
@@ -142,7 +145,7 @@ class HelpWindow(QDialog):
             self.contents.addItem(item)
 
     def _find_pages(self, wanted: str) -> None:
-        """Leave the pages in the list that hold all words, and go to the first place of the first one."""
+        """List only the pages that contain all words, and go to the first match of the first page."""
         words = wanted.casefold().split()
         for row in range(self.contents.count()):
             item = self.contents.item(row)
@@ -161,7 +164,7 @@ class HelpWindow(QDialog):
             self.page.setMarkdown(manual_page(item.data(Qt.ItemDataRole.UserRole)))
 
     def _follow(self, link: QUrl) -> None:
-        """Pages of the manual open here; what is on the network opens in a browser."""
+        """Open pages of the manual here and web pages in a browser."""
         if link.scheme() in ("http", "https"):
             QDesktopServices.openUrl(link)
         elif link.path().startswith(_GENERATED):
@@ -178,12 +181,14 @@ class HelpWindow(QDialog):
             item.setToolTip(tip_text(term.meaning))
             item.setData(Qt.ItemDataRole.UserRole, term)
             self.words.addItem(item)
-        self.found.setText(f"{len(found):,} of {len(self._terms):,} columns and settings" if found else f"No word has “{wanted.strip()}”")
+        self.found.setText(
+            f"{len(found):,} of {len(self._terms):,} columns and settings" if found else f"No term contains “{wanted.strip()}”"
+        )
         self.meaning.clear()
         if found:
             self.words.setCurrentRow(0)
 
-    def _tell(self, item: QListWidgetItem | None) -> None:
+    def _show_term(self, item: QListWidgetItem | None) -> None:
         if item is None:
             return
         term: Term = item.data(Qt.ItemDataRole.UserRole)
@@ -191,7 +196,7 @@ class HelpWindow(QDialog):
         places = "".join(f"<li>{escape(place)}</li>" for place in term.places)
         names = ", ".join(f"<code>{escape(name)}</code>" for name in term.names)
         self.meaning.setHtml(
-            f"<h3>{escape(term.title)}</h3><p>{escape(term.meaning)}</p><p>{sort}, in files and on the command line {names}. Stands in:</p>"
+            f"<h3>{escape(term.title)}</h3><p>{escape(term.meaning)}</p><p>{sort}, in files and on the command line {names}. Used in:</p>"
             f"<ul>{places}</ul>"
         )
 
@@ -210,7 +215,7 @@ class HelpWindow(QDialog):
 
 
 class _ManualPage(QTextBrowser):
-    """Shows a page of the manual, figures no wider than it is."""
+    """Shows a page of the manual with figures fitted to its width."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -222,8 +227,8 @@ class _ManualPage(QTextBrowser):
         if kind != QTextDocument.ResourceType.ImageResource.value:
             return super().loadResource(kind, name)
         image = QImage(str(manual_folder() / QUrl(name).path()))
-        room = max(self.viewport().width() - 4 * int(self.document().documentMargin()), _LEAST_FIGURE)
-        return image.scaledToWidth(room, Qt.TransformationMode.SmoothTransformation) if image.width() > room else image
+        space = max(self.viewport().width() - 4 * int(self.document().documentMargin()), _LEAST_FIGURE)
+        return image.scaledToWidth(space, Qt.TransformationMode.SmoothTransformation) if image.width() > space else image
 
 
 def _column(*widgets: QWidget) -> QWidget:

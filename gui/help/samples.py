@@ -1,4 +1,4 @@
-"""Samples to try: a search of files that ship, and what goes on from such a search in the project that it made."""
+"""Sample data: searches of shipped files, and follow-up searches of their results."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ __all__ = ["Samples"]
 
 
 class Samples(QObject):
-    """Begins with the sample of a search.
+    """Starts the sample of a search.
 
-    One that goes on from another search needs that one's results, and that one may need those of a third: where the sample project has
-    them the form goes on from them, and where it does not, the form of the first one that is missing is filled, and the wish is kept until
-    that has run.
+    The sample of a follow-up search needs the results of another sample, which may need those of a third. If the sample project has these
+    results, the form uses them. Otherwise the form of the first missing search is filled, and the requested search is offered after its
+    run.
     """
 
     def __init__(self, window: WindowFrame) -> None:
         super().__init__(window)
         self._window = window
         self._waiting = ""
-        """The kind of the search whose sample waits for results to go on from."""
+        """Kind of the requested search that waits for results, or ''."""
         self._ran_in: Path | None = None
-        """The project that its results went into, where the user has chosen one."""
+        """Project with its results, if the user has chosen one."""
         window.tasks.ended.connect(self._on_ended)
 
     def begin(self, kind: str) -> None:
-        """Show the form of a search, filled with its sample."""
+        """Show the form of a search, filled with its sample data."""
         search = following = self._window.searches[kind].search
         while following.demo is not None and following.demo.after and not self._runs(following):
             following = self._window.searches[following.demo.after].search
@@ -50,9 +50,9 @@ class Samples(QObject):
             self._go_on(following)
         if following is not search and search.demo is not None:
             before = self._window.searches[search.demo.after].search
-            self._window.message_bar.tell(
-                f"The sample of this {search.name} goes on from results of the {before.name}, which are not there yet. Press Run for the "
-                f"{following.name}: it takes some seconds, and what goes on from it is offered when it is done.",
+            self._window.message_bar.show_message(
+                f"The sample data of the {search.name} use results of the {before.name}, which do not exist yet. Press Run for the "
+                f"{following.name}, which takes a few seconds; the next step is offered when it is done.",
                 "attention",
             )
 
@@ -61,7 +61,7 @@ class Samples(QObject):
         self._window.new_search(kind)
 
     def _runs(self, search: Search) -> list[str]:
-        """The finished runs of the sample project that its sample may go on from."""
+        """Return the finished runs of the sample project that the sample can use."""
         assert search.demo is not None
         folder = self._folder()
         try:
@@ -71,7 +71,7 @@ class Samples(QObject):
         return [run.id for run in runs if run.kind == search.demo.after and run.status == "done"]
 
     def _go_on(self, search: Search) -> None:
-        """Fill the form with the last results that the sample project has for it."""
+        """Fill the form with the newest results for it in the sample project."""
         folder, opened = self._folder(), self._window.project_pane.project
         if opened is None or opened.folder != folder:
             self._window.open_project(folder)
@@ -81,7 +81,7 @@ class Samples(QObject):
         self._window.new_search(search.kind)
 
     def _folder(self) -> Path:
-        """The project that is open where the sample was run in it, else the one that samples are run in unless told otherwise."""
+        """Return the project in which the sample was run, otherwise the default sample project."""
         return self._ran_in if self._ran_in is not None and is_project(self._ran_in) else sample_project()
 
     def _on_ended(self, job: Job, task: SearchTask | WritingTask) -> None:
@@ -93,5 +93,5 @@ class Samples(QObject):
                 return
             search = self._window.searches[search.demo.after].search
         self._waiting, self._ran_in = "", task.project_folder
-        told = f"The results are there that the sample of the {search.name} goes on from"
-        self._window.message_bar.tell(told, "good", f"Go on with the {search.name}", partial(self.begin, wanted.kind))
+        text = f"The results for the sample data of the {search.name} are ready"
+        self._window.message_bar.show_message(text, "good", f"Continue with the {search.name}", partial(self.begin, wanted.kind))

@@ -1,4 +1,4 @@
-"""The keyboard shortcuts of the window, from the actions that have them."""
+"""The keyboard shortcuts of the window, collected from its actions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WINDOW = "Everywhere"
 
 @dataclass(frozen=True)
 class Shortcut:
-    """Keys, what they do, and where: the names of the parts of the window, of all of it where it is empty."""
+    """Keys, their action, and the parts of the window where they work."""
 
     keys: str
     does: str
@@ -22,9 +22,9 @@ class Shortcut:
 
 
 def shortcuts_of(window: QWidget) -> list[Shortcut]:
-    """All shortcuts of a window's actions, by their keys; of those that many tables have, each once.
+    """Return all shortcuts of a window, sorted by place and keys; shortcuts shared by many tables are listed once.
 
-    Keys without an action are told where their shortcut has a text of its own (`QShortcut.whatsThis`).
+    Keys without an action are listed if their shortcut has a description (`QShortcut.whatsThis`).
     """
     found: dict[tuple[str, str], dict[str, None]] = {}
     for action in window.findChildren(QAction):
@@ -43,7 +43,7 @@ def _note(found: dict[tuple[str, str], dict[str, None]], keys: QKeySequence, doe
 
 
 def _where(owner: object, window: QWidget) -> str:
-    """The part of the window that an action belongs to: the nearest one with a name."""
+    """Return the part of the window of an action: its nearest named owner."""
     while isinstance(owner, QWidget) and owner is not window:
         name = owner.accessibleName() or (owner.windowTitle() if owner.isWindow() else "")
         if name:

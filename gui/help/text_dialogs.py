@@ -1,4 +1,4 @@
-"""Dialogs with a text to copy or to save: how to cite, and what a report of a fault needs."""
+"""Dialogs with a text to copy or save: citations and bug reports."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from proteoscope.engine.views.fault_report import fault_report
 from proteoscope.gui.icons import set_icon, without_icons
 from proteoscope.gui.labels import toned_label
 
-__all__ = ["CitingDialog", "FaultDialog"]
+__all__ = ["BugReportDialog", "CitingDialog"]
 
 
 class _TextDialog(QDialog):
-    """A text, buttons that copy and save it, and what was done."""
+    """A text, buttons that copy and save it, and a status line."""
 
-    def __init__(self, title: str, told: str, name: str, parent: QWidget) -> None:
+    def __init__(self, title: str, explanation: str, name: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -35,13 +35,13 @@ class _TextDialog(QDialog):
         without_icons(self.buttons.buttons())
         self.buttons.rejected.connect(self.reject)
         self.column = QVBoxLayout(self)
-        self.column.addWidget(toned_label(told))
+        self.column.addWidget(toned_label(explanation))
         self.column.addWidget(self.text, 1)
         self.column.addWidget(self.state)
         self.column.addWidget(self.buttons)
 
     def button(self, text: str, icon: str, clicked: Callable[[], object]) -> QPushButton:
-        """Add a button beside the one that closes."""
+        """Add a button next to the Close button."""
         made = self.buttons.addButton(text, QDialogButtonBox.ButtonRole.ActionRole)
         made.setAutoDefault(False)
         set_icon(made, icon)
@@ -49,11 +49,11 @@ class _TextDialog(QDialog):
         return made
 
     def copy(self, text: str, what: str) -> None:
-        """Put a text on the clipboard, and say so."""
+        """Copy a text to the clipboard and report it."""
         QGuiApplication.clipboard().setText(text)
         self.state.setText(f"{what} copied")
 
-    def ask_where_to_save(self, name: str, kinds: str, text: Callable[[], str]) -> None:
+    def prompt_for_path(self, name: str, kinds: str, text: Callable[[], str]) -> None:
         """Open a dialog for a file to write a text to."""
         dialog = QFileDialog(self, "Save", "", kinds)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -63,7 +63,7 @@ class _TextDialog(QDialog):
         dialog.open()
 
     def save(self, path: Path, text: str) -> None:
-        """Write a text, and say where, or why not."""
+        """Write a text, and show its file or the error."""
         try:
             with atomic_file(path) as file:
                 file.write(text.encode())
@@ -74,30 +74,35 @@ class _TextDialog(QDialog):
 
 
 class CitingDialog(_TextDialog):
-    """How to cite the program, and the works that its searches follow."""
+    """Citations of the program and of the methods of its searches."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__("How to cite", "Please cite the program, and the work that the search you used follows.", "How to cite", parent)
+        super().__init__("How to cite", "Please cite the program and the methods of the search you used.", "How to cite", parent)
         self.text.setPlainText(citation_text())
         self.copy_button = self.button("Copy as &text", "copy", lambda: self.copy(citation_text(), "Text"))
         self.bibtex_button = self.button("Copy as &BibTeX", "copy", lambda: self.copy(bibtex(), "BibTeX"))
-        self.save_button = self.button("&Save BibTeX…", "save", lambda: self.ask_where_to_save("proteoscope.bib", "BibTeX (*.bib)", bibtex))
+        self.save_button = self.button("&Save BibTeX…", "save", lambda: self.prompt_for_path("proteoscope.bib", "BibTeX (*.bib)", bibtex))
 
 
-class FaultDialog(_TextDialog):
-    """What a report of a fault needs: the user's words, versions, devices, the log. Nothing is sent.
+class BugReportDialog(_TextDialog):
+    """Bug report with the user's description, versions, devices and the log. Nothing is sent.
 
     Parameters
     ----------
-    devices : a line each. log : as it is copied.
+    devices : list of str
+        Descriptions of the devices, one line each.
+    log : str
+        The log as plain text.
+    parent : QWidget
+        Owner of the dialog.
     """
 
     def __init__(self, devices: list[str], log: str, parent: QWidget) -> None:
-        told = (
-            "Say what you did and what happened, then copy or save the report and send it to the developers. The program sends nothing "
-            "itself. Names of folders, of you and of this machine are left out unless you tick the box; names of files stay."
+        explanation = (
+            "Describe what you did and what happened, then copy or save the report and send it to the developers. The program sends "
+            "nothing. Names of folders, users and this machine are removed unless you tick the box; file names are included."
         )
-        super().__init__("Report a fault", told, "Report", parent)
+        super().__init__("Report a bug", explanation, "Report", parent)
         self._devices, self._log = devices, log
         self.what = QPlainTextEdit()
         self.what.setPlaceholderText("What did you do, what did you expect, and what happened?")
@@ -110,14 +115,14 @@ class FaultDialog(_TextDialog):
         self.column.insertWidget(1, self.what)
         self.column.insertWidget(2, self.with_paths)
         self.copy_button = self.button("&Copy report", "copy", lambda: self.copy(self.text.toPlainText(), "Report"))
-        self.save_button = self.button("&Save report…", "save", self._ask_where)
+        self.save_button = self.button("&Save report…", "save", self._prompt_for_path)
         self.what.textChanged.connect(self._write)
         self.with_paths.toggled.connect(self._write)
         self.what.setFocus()
         self._write()
 
-    def _ask_where(self) -> None:
-        self.ask_where_to_save("proteoscope-fault.txt", "Text (*.txt)", self.text.toPlainText)
+    def _prompt_for_path(self) -> None:
+        self.prompt_for_path("proteoscope-bug.txt", "Text (*.txt)", self.text.toPlainText)
 
     def _write(self) -> None:
         self.text.setPlainText(fault_report(self.what.toPlainText(), self._devices, self._log, with_paths=self.with_paths.isChecked()))

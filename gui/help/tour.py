@@ -1,4 +1,4 @@
-"""A short tour of the window: a card beside each of a few places. It can be left at any step, and begun again from the menu Help."""
+"""A short tour of the window: cards next to a few widgets. It can be left at any step, and restarted from the Help menu."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from proteoscope.gui.theme import colours
 
 __all__ = ["Step", "Tour"]
 
-_CARD_LETTERS, _GAP = 42, 12
+_CARD_CHARACTERS, _GAP = 42, 12
 _SHADE = 110
-"""How dark all is but the place that a step is about, of 255."""
+"""Opacity of the shade over everything except the widget of the step, of 255."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step: a title, a text, and the widget that it is about; None where that is not shown now, or it is about no place."""
+    """A step: title, text, and the widget it describes (None if it has no widget or the widget is hidden)."""
 
     title: str
     text: str
@@ -31,13 +31,14 @@ class Step:
 
 
 class Tour(QWidget):
-    """Lies over a window and shows steps, one at a time.
+    """Overlay of a window that shows the steps one by one.
 
-    Right, Down and Enter go on, Left and Up go back, Escape leaves. It goes with the window's size, and away when it is over.
+    Right, Down and Enter go forward, Left and Up go back, Escape leaves. It resizes with the window.
 
     Signals
     -------
-    over : it was gone through or left.
+    over
+        The tour was completed or left.
     """
 
     over = Signal()
@@ -77,7 +78,7 @@ class Tour(QWidget):
         self.go(0)
 
     def go(self, step: int) -> None:
-        """Show a step; behind the last one the tour is over."""
+        """Show a step, or end the tour after the last one."""
         if step >= len(self._steps):
             self.leave()
             return
@@ -95,7 +96,7 @@ class Tour(QWidget):
         self.next_button.setFocus()
 
     def leave(self) -> None:
-        """End it."""
+        """End the tour."""
         self.window().removeEventFilter(self)
         (self._focused_before or self.window()).setFocus()
         self.hide()
@@ -117,10 +118,10 @@ class Tour(QWidget):
         return False
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802, D102 - Qt's name
-        # The keyboard stays with the card: what lies below cannot be reached by the mouse either.
+        # The focus stays in the card, since the mouse cannot reach the widgets below either.
         buttons = [one for one in (self.leave_button, self.back_button, self.next_button) if one.isVisible() and one.isEnabled()]
         if not buttons:
-            # It is being hidden, and the focus goes back to the window.
+            # The overlay is being hidden, and the focus returns to the window.
             return super().focusNextPrevChild(forward)
         at = next((row for row, one in enumerate(buttons) if one.hasFocus()), -1)
         buttons[(at + (1 if forward else -1)) % len(buttons)].setFocus(Qt.FocusReason.TabFocusReason)
@@ -142,15 +143,15 @@ class Tour(QWidget):
                 painter.drawRoundedRect(QRectF(about), 6, 6)
 
     def _about(self) -> QRect | None:
-        """The place of the step, in the window; None where there is none to see."""
+        """Return the rectangle of the step's widget in the window, or None if it is hidden."""
         widget = self._steps[self.step].about()
         if widget is None or not widget.isVisible():
             return None
         return QRect(widget.mapTo(self.window(), QPoint()), widget.size()).intersected(self.rect()).adjusted(-3, -3, 3, 3) & self.rect()
 
     def _place(self) -> None:
-        """Put the card where it hides least of what it is about: right of it, left of it, below it, above it, else in the middle."""
-        wanted = max(self.fontMetrics().horizontalAdvance("n") * _CARD_LETTERS, self.card.minimumSizeHint().width())
+        """Place the card where it does not cover the widget: right, left, below, above, or else in the middle."""
+        wanted = max(self.fontMetrics().horizontalAdvance("n") * _CARD_CHARACTERS, self.card.minimumSizeHint().width())
         self.card.setFixedWidth(min(wanted, self.width() - 2 * _GAP))
         self._column.activate()
         height = self._column.heightForWidth(self.card.width())

@@ -1,1 +1,1 @@
-"""Plots of a whole identification and of one protein."""
+"""Interactive plots."""

@@ -1,4 +1,4 @@
-"""A chromatogram, with the time of the spectrum that is shown."""
+"""A chromatogram with a marked retention time."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ __all__ = ["ChromatogramPlot"]
 
 
 class ChromatogramPlot(FigureView):
-    """Shows a chromatogram, or a text in its place. A click chooses the spectrum next in time."""
+    """Shows a chromatogram or a text. A click selects the spectrum nearest in time."""
 
     spectrumChosen = Signal(int)
     """Row of the spectrum in the table of spectra."""
     timeChosen = Signal(float)
-    """Minutes, where the chromatogram is not of spectra of that table."""
+    """Retention time in minutes, if the chromatogram is not based on that table."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Chromatogram", parent)
         self.chromatogram: Chromatogram | None = None
         self.marked: float | None = None
-        """The time that is marked, minutes."""
+        """Marked retention time in minutes, or None."""
         self.targetChosen.connect(self._choose_place)
 
     def sizeHint(self) -> QSize:
-        """Space for a chromatogram."""
+        """Return the preferred size of a chromatogram."""
         return QSize(420, 180)
 
     def show_chromatogram(self, chromatogram: Chromatogram | None, text: str = "") -> None:
-        """Show a chromatogram, or a text in its place; the part in sight stays where the new one has it."""
+        """Show a chromatogram or a text; the visible range is retained as far as possible."""
         self.chromatogram = chromatogram if chromatogram is not None and len(chromatogram) else None
         self._draw_all(text or "No spectrum has a time to draw it at.")
 
     def mark_time(self, minutes: float | None) -> None:
-        """Mark a time."""
+        """Mark a retention time."""
         self.marked = minutes
         if self.chromatogram is not None:
             self._draw_all()
@@ -46,7 +46,7 @@ class ChromatogramPlot(FigureView):
 
     def _draw_all(self, text: str = "") -> None:
         figure = None if self.chromatogram is None else chromatogram_figure(self.chromatogram, self.marked)
-        self.show_figure(figure, text, keeps_range=self.figure is not None)
+        self.show_figure(figure, text, retains_range=self.figure is not None)
 
     def _choose_place(self, place: int) -> None:
         assert self.chromatogram is not None

@@ -1,4 +1,4 @@
-"""The coverage map of a protein in the window: peptides are chosen, groups of features hidden and shown."""
+"""The interactive coverage map of a protein: peptides are selected, groups of features hidden and shown."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _Q_VALUE = Column("q_value", "q-value", "", "probability")
 
 
 class CoverageMap(ScrolledDrawing):
-    """Shows which residues of a protein are covered by which peptides. A click, or the arrow keys, choose a peptide."""
+    """Shows which residues of a protein are covered by which peptides. A click, or the arrow keys, select a peptide."""
 
     peptideChosen = Signal(int)
-    """Place of the peptide in the peptides table."""
+    """Row of the peptide in the table of peptides."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Coverage of the protein", parent)
@@ -44,18 +44,18 @@ class CoverageMap(ScrolledDrawing):
 
     @property
     def shown(self) -> frozenset[str]:
-        """Groups of features that are shown, and `QUANTITY` where peptides are coloured by it."""
+        """Shown groups of features, and `QUANTITY` if peptides are coloured by quantity."""
         return self.group_actions.shown | ({QUANTITY} if self.quantity_action.isChecked() else set())
 
     def show_coverage(self, coverage: Coverage | None, text: str = "", quantities: PeptideQuantities | None = None) -> None:
-        """Show the map of a protein, or a text in its place; with `quantities` its peptides may be coloured by them."""
+        """Show the map of a protein or a text; with `quantities`, peptides can be coloured by quantity."""
         self.coverage, self.quantities, self.chosen, self.residues = coverage, quantities, None, ()
         self.quantity_action.setVisible(coverage is not None and quantities is not None)
         self.group_actions.offer(() if coverage is None else coverage.groups)
         self._show(text)
 
     def mark(self, row: int | None, residues: Sequence[int] = ()) -> None:
-        """Mark the peptide of a row of the peptides table, or residues from 0, and bring the first of them into sight."""
+        """Mark the peptide of a row, or residues (counted from 0), and scroll to the first of them."""
         self.chosen, self.residues = row, tuple(residues)
         if self._sheet is None or self.coverage is None:
             return
@@ -78,7 +78,7 @@ class CoverageMap(ScrolledDrawing):
         return PaperFigure("Coverage", draw_coverage(self.coverage, shown=self.shown, quantities=self.quantities))
 
     def _peptide_at(self, x: float, y: float) -> PlacedPeptide | None:
-        """The peptide whose bar is at a place, or the shortest one over the residue there."""
+        """Return the peptide whose bar is at a position, or the shortest peptide over the residue there."""
         bar = next((target for target in self.targets_at(x, y) if isinstance(target, PlacedPeptide)), None)
         if bar is not None or self._sheet is None or (place := self._sheet.residue_at(x, y)) is None:
             return bar
@@ -86,7 +86,7 @@ class CoverageMap(ScrolledDrawing):
         return min(over, key=lambda one: one.end - one.start, default=None)
 
     def _features_at(self, x: float, y: float) -> list[ProteinFeature]:
-        """The features whose spans are at a place, or those of the residue there."""
+        """Return the features whose spans are at a position, or those of the residue there."""
         spans = [target for target in self.targets_at(x, y) if isinstance(target, ProteinFeature)]
         if spans or self._sheet is None or (place := self._sheet.residue_at(x, y)) is None:
             return spans[::-1]

@@ -1,4 +1,4 @@
-"""The depth of coverage along a sequence, zoomed from a whole chromosome down to its letters."""
+"""The depth of coverage along a reference, zoomable from a chromosome to single bases."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ __all__ = ["DepthPlot"]
 
 
 class DepthPlot(FigureView):
-    """Shows the depth, or a text in its place.
+    """Shows a depth or a text.
 
-    A click chooses the letters at the pointer, the key Enter those in sight.
+    A click selects the positions under the pointer, Enter the visible positions.
     """
 
     placeChosen = Signal(int, int)
-    """First and last letter, counted from 1."""
+    """First and last selected position, counted from 1."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Depth of coverage along the text", parent, least=(160, 70), has_x_title=False)
+        super().__init__("Depth of coverage along the reference", parent, least=(160, 70), has_x_title=False)
         self.shown: Depth | None = None
         self.place: tuple[int, int] | None = None
-        """The letters that were chosen, between two lines."""
+        """Selected positions, drawn between two lines, or None."""
         self.marked: tuple[int, int] | None = None
-        """First and last letter of the chosen alignment."""
-        self.targetChosen.connect(lambda letters: self.placeChosen.emit(*letters))
+        """First and last position of the selected alignment, or None."""
+        self.targetChosen.connect(lambda positions: self.placeChosen.emit(*positions))
 
     def sizeHint(self) -> QSize:
-        """Space for a landscape."""
+        """Return the preferred size of a wide plot."""
         return QSize(520, 130)
 
-    def show_depth(self, depth: Depth | None, text: str = "", *, keeps_range: bool = False) -> None:
-        """Show a depth, or a text in its place; `keeps_range`: of the sequence that is shown already, whose part in sight stays."""
+    def show_depth(self, depth: Depth | None, text: str = "", *, retains_range: bool = False) -> None:
+        """Show a depth or a text; `retains_range` retains the visible range of the same reference."""
         self.shown = depth
-        if not keeps_range:
+        if not retains_range:
             self.marked = self.place = None
-        self.show_figure(None if depth is None else depth_figure(depth), text, keeps_range=keeps_range)
+        self.show_figure(None if depth is None else depth_figure(depth), text, retains_range=retains_range)
 
-    def mark_letters(self, letters: tuple[int, int] | None) -> None:
-        """Mark the first and the last letter of the chosen alignment; where none of them is in sight, its middle comes into sight."""
-        self.marked = letters
+    def mark_positions(self, positions: tuple[int, int] | None) -> None:
+        """Mark the positions of the selected alignment, and scroll to its middle if none is visible."""
+        self.marked = positions
         self._highlight()
-        if letters is not None and self.ranges and (letters[1] < self.ranges[0][0] or letters[0] > self.ranges[0][1]):
-            self.bring_into_sight((letters[0] + letters[1]) / 2)
+        if positions is not None and self.ranges and (positions[1] < self.ranges[0][0] or positions[0] > self.ranges[0][1]):
+            self.bring_into_sight((positions[0] + positions[1]) / 2)
 
-    def show_place(self, letters: tuple[int, int] | None) -> None:
-        """Show which letters were chosen."""
-        self.place = letters
+    def show_place(self, positions: tuple[int, int] | None) -> None:
+        """Show the selected positions."""
+        self.place = positions
         self._highlight()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Choose what is in sight, or move and zoom."""
+        """Select the visible positions, or move and zoom."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.shown is not None:
             low, high = self.ranges[0]
             self.placeChosen.emit(max(1, math.floor(low + 0.5)), min(self.shown.length, math.ceil(high - 0.5)))

@@ -1,4 +1,4 @@
-"""A figure of the engine's plain shapes, painted: the same on the screen and on paper, with what a click chooses."""
+"""Widget for figures made of the engine's shapes: identical on screen and paper, with clickable targets."""
 # ruff: noqa: N802, N815, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -35,24 +35,25 @@ from proteoscope.engine.views.sheets import TextMeasure
 from proteoscope.gui.colours import palette_of, plot_colours, qt_colour
 from proteoscope.gui.labels import tip_text
 from proteoscope.gui.plots.export import ExportAction
-from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.scrolling_layout import scaled_pixels
 
 __all__ = ["DrawingView", "WidgetMeasure", "paint_drawing"]
 
 _NEAR = 7.0
-"""Pixels from a dot within which a click means it."""
+"""Maximum distance in pixels of a click from its dot."""
 _FIGURE_FONT = 8.0
 
 MakeDrawing = Callable[[float, float, float], Drawing]
-"""Makes a drawing of a width, a height and a font size."""
+"""Creates a drawing for a width, a height and a font size."""
 
 
 class DrawingView(QWidget):
-    """Shows a drawing, which is made anew for each size. A click, or the arrow keys, choose a bar or a dot, which is marked.
+    """Shows a drawing, which is created anew for each size. A click, or the arrow keys, select and mark a bar or a dot.
 
     Signals
     -------
-    targetChosen : the target of the bar, or the row of the dot, that was chosen.
+    targetChosen
+        Target of the selected bar, or row of the selected dot.
     """
 
     targetChosen = Signal(object)
@@ -67,19 +68,19 @@ class DrawingView(QWidget):
         self._figure_size = figure_size
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setMinimumSize(220, pixels_with_letters(self, 140))
+        self.setMinimumSize(220, scaled_pixels(self, 140))
         self.setAccessibleName(name)
         self.export_action = ExportAction(self, self._figure, self.message.emit)
         self.export_action.setEnabled(False)
 
     @property
     def drawing(self) -> Drawing | None:
-        """What is shown, in pixels."""
+        """The shown drawing, in pixels."""
         return self._drawing
 
     @property
     def marked(self) -> object | None:
-        """The target that is marked."""
+        """The marked target."""
         return self._marked
 
     def mark(self, target: object | None) -> None:
@@ -92,7 +93,7 @@ class DrawingView(QWidget):
         return QSize(420, 260)
 
     def show_drawing(self, make: MakeDrawing | None) -> None:
-        """Show what `make` draws, or nothing."""
+        """Show the drawing created by `make`, or nothing."""
         self._make = make
         self.export_action.setEnabled(make is not None)
         self._draw()
@@ -102,7 +103,7 @@ class DrawingView(QWidget):
         return () if self._drawing is None else self._drawing.shapes
 
     def target_at(self, place: QPointF) -> object | None:
-        """What a click there chooses."""
+        """Return the target of a click at a position."""
         for shape in reversed(self._shapes):
             if isinstance(shape, Bar) and shape.target is not None and _box(shape).contains(place):
                 return shape.target
@@ -191,11 +192,11 @@ class DrawingView(QWidget):
         self.targetChosen.emit(target)
 
     def _targets(self) -> list[object]:
-        """What can be chosen, from left to right."""
+        """Return the targets from left to right."""
         targets: list[object] = []
         across: list[float] = []
         for shape in self._shapes:
-            # The dots below a bar mean the same.
+            # The dots below a bar have the same target.
             if isinstance(shape, Bar) and shape.target is not None and not shape.is_round:
                 targets.append(shape.target)
                 across.append(shape.x)
@@ -205,7 +206,7 @@ class DrawingView(QWidget):
         return [targets[place] for place in np.argsort(across, kind="stable").tolist()]
 
     def _marked_shape(self) -> tuple[QRectF, str, bool] | None:
-        """Where what is marked is drawn, what is told of it, and whether it is a dot."""
+        """Return the rectangle and the tooltip of the marked shape, and True for a dot."""
         for shape in self._shapes if self._marked is not None else ():
             if isinstance(shape, Bar) and shape.target == self._marked and not shape.is_round:
                 return _box(shape), shape.tip, False
@@ -216,17 +217,17 @@ class DrawingView(QWidget):
         return None
 
     def _describe(self) -> None:
-        """Tell people who do not see it what is drawn, and what is marked."""
+        """Set the accessible description to the title and the marked target."""
         title = "" if self._drawing is None else self._drawing.title
-        _, told, _ = self._marked_shape() or (None, "", False)
-        self.setAccessibleDescription(f"{title}. {told}" if told else title)
+        _, tip, _ = self._marked_shape() or (None, "", False)
+        self.setAccessibleDescription(f"{title}. {tip}" if tip else title)
 
     def _draw(self) -> None:
         self._picture = None
         if self._make is None or self.width() < 2 or self.height() < 2:
             self._drawing = None
         else:
-            # The height of the letters, as figures measure fonts.
+            # Font height as measured in figures.
             size = QFontMetricsF(self.font()).height() * 0.8
             self._drawing = self._make(float(self.width()), float(self.height()), size)
         self._describe()
@@ -236,12 +237,12 @@ class DrawingView(QWidget):
         if self._make is None:
             return None
         drawing = self._make(self._figure_size.width(), self._figure_size.height(), _FIGURE_FONT)
-        # The text after the colon describes all that is drawn, for people who do not see it.
+        # The text after the colon is a description for accessibility.
         return PaperFigure(drawing.title.partition(":")[0], drawing)
 
 
 def paint_drawing(painter: QPainter, drawing: Drawing, palette: Palette, font: QFont) -> None:
-    """Draw all shapes, from the painter's corner on."""
+    """Draw all shapes at the painter's origin."""
     description = font.toString()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for shape in drawing.shapes:
@@ -292,7 +293,7 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
 
 @contextmanager
 def _sharp(painter: QPainter, width: float) -> Iterator[None]:
-    """Give upright shapes sharp edges, which takes a tenth of the time; not those thinner than a pixel, which would get lost."""
+    """Draw shapes without antialiasing, which is ten times faster, unless they are thinner than a pixel and could vanish."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, bool(width < 1))
     yield
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -304,7 +305,7 @@ def _pen(ink: Ink, palette: Palette, width: float, *, is_dashed: bool = False) -
 
 @lru_cache(maxsize=64)
 def _label_font(description: str, pixels: int, is_bold: bool, is_fixed: bool) -> tuple[QFont, QFontMetricsF]:
-    """The font of labels in a figure, and its widths; `description`: `QFont.toString` of the figure's font."""
+    """Return the font of labels in a figure and its metrics. `description` is `QFont.toString` of the figure's font."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont) if is_fixed else QFont()
     if not is_fixed:
         font.fromString(description)
@@ -315,18 +316,19 @@ def _label_font(description: str, pixels: int, is_bold: bool, is_fixed: bool) ->
 
 @dataclass(frozen=True)
 class WidgetMeasure(TextMeasure):
-    """Sizes of texts in the font of a widget.
+    """Text sizes in the font of a widget.
 
     Attributes
     ----------
-    font : `QFont.toString` of it.
+    font : str
+        `QFont.toString` of the font.
     """
 
     font: str = ""
 
     @classmethod
     def from_font(cls, font: QFont) -> WidgetMeasure:
-        """Return the measure of a figure whose texts are as large as a font."""
+        """Return the measure of a figure in a font."""
         return cls(float(QFontInfo(font).pixelSize()), font.toString())
 
     def width(self, text: str, size: float = 1.0, *, is_fixed: bool = False, is_bold: bool = False) -> float:
@@ -338,8 +340,8 @@ class WidgetMeasure(TextMeasure):
 
 
 def _paint_label(painter: QPainter, label: Label, colour: QColor, font: str, font_size: float) -> None:
-    own, metrics = _label_font(font, max(1, round(label.size * font_size)), label.is_bold, label.is_fixed)
-    painter.setFont(own)
+    label_font, metrics = _label_font(font, max(1, round(label.size * font_size)), label.is_bold, label.is_fixed)
+    painter.setFont(label_font)
     painter.setPen(colour)
     before = 0.0
     if label.anchor != "start":

@@ -1,4 +1,4 @@
-"""The action that writes a figure to a file: SVG and PDF with real text, PNG at print resolution."""
+"""The action that exports a figure: SVG and PDF with real text, PNG at print resolution."""
 
 from __future__ import annotations
 
@@ -15,32 +15,36 @@ from proteoscope.engine.views.drawings import PaperFigure
 __all__ = ["FIGURE_FILTER", "ExportAction"]
 
 FIGURE_FILTER = "Scalable Vector Graphics (*.svg);;Portable Document Format (*.pdf);;Portable Network Graphics, 300 dpi (*.png)"
-_MAXIMUM_NAME_LETTERS = 60
+_MAXIMUM_NAME_CHARACTERS = 60
 
 
 class ExportAction(QAction):
-    """“Export figure…”: in the context menu of a widget, which shows all its actions, and by Ctrl+E where the keyboard is in it.
+    """“Export figure…” in the context menu of a widget, and Ctrl+E while the widget has the focus.
 
     Parameters
     ----------
-    figure : what there is to export now, or None.
-    tell : takes a sentence on how that went.
+    owner : QWidget
+        Widget that shows the figure.
+    figure : callable
+        Returns the current figure, or None.
+    report : callable
+        Shows a sentence about the outcome.
     """
 
-    def __init__(self, owner: QWidget, figure: Callable[[], PaperFigure | None], tell: Callable[[str], None]) -> None:
+    def __init__(self, owner: QWidget, figure: Callable[[], PaperFigure | None], report: Callable[[str], None]) -> None:
         super().__init__("&Export figure…", owner)
-        self._owner, self._figure, self._tell = owner, figure, tell
+        self._owner, self._figure, self._report = owner, figure, report
         self.setShortcut(QKeySequence("Ctrl+E"))
         self.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self.triggered.connect(lambda: self.ask())
+        self.triggered.connect(lambda: self.prompt())
         owner.addAction(self)
         owner.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
-    def ask(self) -> None:
-        """Ask for a file, write the figure to it and tell how that went."""
+    def prompt(self) -> None:
+        """Ask for a file, write the figure, and report the outcome."""
         figure = self._figure()
         if figure is None:
-            self._tell("There is no figure to export now.")
+            self._report("There is no figure to export.")
             return
         path, chosen = QFileDialog.getSaveFileName(self._owner, "Export figure", f"{_file_name(figure.name)}.svg", FIGURE_FILTER)
         if not path:
@@ -50,21 +54,22 @@ class ExportAction(QAction):
         try:
             _write(Path(path), figure)
         except StorageError as error:
-            self._tell(str(error))
-            # What was asked for and is not there must not pass in the status bar.
+            self._report(str(error))
+            # A failed export must not only be reported in the status bar.
             box = QMessageBox(QMessageBox.Icon.Warning, "Export figure", f"The figure was not written. {error}", parent=self._owner)
             box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             box.setTextFormat(Qt.TextFormat.PlainText)
             box.open()
         else:
-            self._tell(f"Saved {Path(path).name}.")
+            self._report(f"Saved {Path(path).name}.")
 
     def write(self, path: Path) -> None:
         """Write the figure to a file.
 
         Raises
         ------
-        StorageError : see `proteoscope.engine.views.paper.write_figure`.
+        StorageError
+            See `proteoscope.engine.views.paper.write_figure`.
         """
         figure = self._figure()
         if figure is not None:
@@ -78,6 +83,6 @@ def _write(path: Path, figure: PaperFigure) -> None:
 
 
 def _file_name(name: str) -> str:
-    # Disks take names of 255 bytes, and a database may call a protein by more.
-    kept = "".join(letter if letter.isalnum() or letter in "+-." else " " for letter in name[:_MAXIMUM_NAME_LETTERS])
-    return "_".join(kept.split()) or "figure"
+    # File names are limited to 255 bytes, but protein names may be longer.
+    cleaned = "".join(character if character.isalnum() or character in "+-." else " " for character in name[:_MAXIMUM_NAME_CHARACTERS])
+    return "_".join(cleaned.split()) or "figure"

@@ -1,4 +1,4 @@
-"""Groups of features of proteins in the menu of a figure, which hides and shows them."""
+"""Menu actions that show and hide groups of protein features in a figure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["GroupActions"]
 
 
 class GroupActions(dict[str, QAction]):
-    """For each group the action of a widget's menu by which it is hidden and shown.
+    """Actions of a widget's menu by feature group, each showing or hiding its group.
 
-    `changed` is called when one was.
+    `changed` is called after each change.
     """
 
     def __init__(self, owner: QWidget, changed: Callable[[], object]) -> None:
@@ -31,10 +31,10 @@ class GroupActions(dict[str, QAction]):
 
     @property
     def shown(self) -> frozenset[str]:
-        """Groups that are shown."""
+        """Shown groups."""
         return frozenset(group for group, action in self.items() if action.isChecked())
 
     def offer(self, groups: Collection[str]) -> None:
-        """Let the menu name the groups that there are."""
+        """Show only the actions of the available groups."""
         for group, action in self.items():
             action.setVisible(group in groups)

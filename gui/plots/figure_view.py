@@ -1,8 +1,8 @@
-"""Figures in the window: pyqtgraph draws them, and a person zooms, picks and exports them.
+"""Interactive figures, drawn by pyqtgraph, that can be zoomed, clicked and exported.
 
-`FigureView` shows any `proteoscope.engine.views.figures.Figure`. A view that shows one thing derives from it or holds it, makes the figure,
-and connects `targetChosen`. Names, which must cover nothing, and texts are laid out and painted as on the page: pyqtgraph places its texts
-one by one, whatever is below them.
+`FigureView` shows any `proteoscope.engine.views.figures.Figure`. A specific view derives from it or contains it, creates the figure, and
+connects `targetChosen`. Names and texts, which must not overlap anything, are laid out and painted as on paper: pyqtgraph places texts
+individually without regard to what is below them.
 """
 # ruff: noqa: N802, N815, D102 - Qt and pyqtgraph give these names
 
@@ -28,34 +28,44 @@ from proteoscope.gui.labels import answer_tooltip, toned_label
 from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.plots.panel_items import TICK, PanelItems, localised
 from proteoscope.gui.plots.zoomable import ZOOM, Range, Ranges, Zoomable
-from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.scrolling_layout import scaled_pixels
 
 __all__ = ["FigureView"]
 
 _MINIMUM_AXIS = "00,000"
-"""A number that the left axis has space for, so that most figures begin at the same place."""
+"""Number for which the left axis reserves space, so that most figures are aligned."""
 _RING = 12.0
 
 
 class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """Shows a figure, or a text in its place.
+    """Shows a figure or a text.
 
-    Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: everything. Keys: + and - zoom, arrows move; of panels
-    that are standing Up and Down change the height. A panel says itself how far it is zoomed (`Panel.smallest`).
-
-    ``show_figure(figure, text, keeps_range=…)`` shows, ``highlight(marks)`` draws marks over it that are no part of the figure,
-    ``mark(target)`` puts rings on the marks of targets, ``bring_into_sight(x, y)`` moves to values. ``place_of(x, y)`` and
-    ``values_at(place)`` map to and from pixels of this widget, ``inner()`` is where a panel draws, ``picked_at(place)`` what is there.
+    Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: everything. Keys: + and - zoom, arrows move; in panels
+    with standing marks, Up and Down change the height. Each panel defines its maximum zoom (`Panel.smallest`).
+    ``show_figure(figure, text, keeps_range=…)`` shows a figure, ``highlight(marks)`` draws marks over it that are not part of the figure,
+    ``mark(target)`` puts rings on the marks of targets, ``bring_into_sight(x, y)`` scrolls to values. ``place_of(x, y)`` and
+    ``values_at(place)`` convert to and from pixels of this widget, ``inner()`` is the drawing area of a panel, and ``picked_at(place)``
+    returns the mark at a position.
 
     Parameters
     ----------
-    name : what it is called for people who do not see it. least : pixels across and down that it needs with letters of the usual size.
-    has_heading, has_x_title : whether the figure's heading and legend, and the title of the lower axis, are shown.
+    name : str
+        Accessible name.
+    parent : QWidget or None
+        Owner of the view.
+    least : tuple of int
+        Minimum width and height in pixels with the default font.
+    has_heading, has_x_title : bool
+        True if the figure's heading and legend, or the title of the lower axis, are shown.
 
     Signals
     -------
-    targetChosen, targetHovered : the target that was clicked, or is under the pointer; None where there is none any more.
-    rangeChanged : another part is in sight. message : a sentence on an export.
+    targetChosen, targetHovered
+        Target that was clicked, or is under the pointer (None: no longer).
+    rangeChanged
+        The visible range has changed.
+    message
+        Outcome of an export.
     """
 
     targetChosen = Signal(object)
@@ -63,7 +73,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
     rangeChanged = Signal()
     message = Signal(str)
 
-    # Qt resizes a widget before it is made.
+    # Qt resizes a widget before it is initialised.
     _figure: Figure | None = None
 
     def __init__(
@@ -83,10 +93,10 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self._has_heading, self.has_x_title = has_heading, has_x_title
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMinimumSize(least[0], pixels_with_letters(self, least[1]))
+        self.setMinimumSize(least[0], scaled_pixels(self, least[1]))
         self.ci.setContentsMargins(4, 4, 12, 4)
         self.ci.setSpacing(0)
-        # The menu is that of this widget, with its actions.
+        # The context menu is that of this widget, with its actions.
         self.viewport().setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self.viewport().setMouseTracking(True)
         self._label = toned_label()
@@ -96,29 +106,29 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         layout.setContentsMargins(20, 8, 20, 8)
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)
         layout.addWidget(self._label)
-        # Marks may take a click, so that it never reaches the box of the panel.
+        # Marks may accept a click, so that it never reaches the box of the panel.
         self.scene().sigMouseClicked.connect(self._choose)
         self.export_action = ExportAction(self, self._exported, self.message.emit)
         self.setBackground(qt_colour("background", palette_of(self.palette())))
 
     @property
     def figure(self) -> Figure | None:
-        """What is shown."""
+        """The shown figure, or None."""
         return self._figure
 
     @property
     def text(self) -> str:
-        """What is shown in place of a figure."""
+        """Text shown instead of a figure."""
         return self._label.text()
 
     def panel_in_sight(self, panel: int = 0) -> Panel:
-        """A panel as it is drawn now."""
+        """Return a panel as currently drawn."""
         place = self._panels[panel].place
         assert place is not None
         return place.panel
 
-    def show_figure(self, figure: Figure | None, text: str = "", *, keeps_range: bool = False) -> None:
-        """Show a figure, or a text in its place. `keeps_range`: what is in sight stays, as far as the figure has it."""
+    def show_figure(self, figure: Figure | None, text: str = "", *, retains_range: bool = False) -> None:
+        """Show a figure or a text. `retains_range` retains the visible range as far as possible."""
         is_alike = _form(figure) == _form(self._figure)
         self._figure, self._hovered = figure, None
         self._label.setText("" if figure is not None else text)
@@ -126,30 +136,30 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.setAccessibleDescription(text if figure is None else figure.title)
         if not is_alike:
             self._build()
-        if figure is None or not keeps_range or len(self._ranges) != len(self._whole()):
+        if figure is None or not retains_range or len(self._ranges) != len(self._whole()):
             self._ranges, self._highlights = self._home(), ()
         self._take_theme()
         self.show_range(self._ranges)
 
     def show_panel(self, panel: Panel, number: int) -> None:
-        """Show another panel in place of one that has the same axes."""
+        """Replace a panel by another with the same axes."""
         if self._figure is not None:
             panels = self._figure.panels
             self._figure = replace(self._figure, panels=(*panels[:number], panel, *panels[number + 1 :]))
             self._draw(number)
 
     def dragged(self, panel: int, event: Any) -> bool:
-        """Take a drag that began in a panel (`pyqtgraph`'s event); return True where it is not to pull a box."""
+        """Handle a drag that started in a panel (`pyqtgraph`'s event); return True if it is not to draw a box."""
         return False
 
     def highlight(self, marks: Sequence[Mark], panel: int = 0) -> None:
-        """Draw marks over a panel, in place of those before."""
+        """Replace the marks drawn over a panel."""
         self._highlights, self._highlighted = tuple(marks), panel
         for at, items in enumerate(self._panels):
             items.highlight(self._highlights if at == panel else ())
 
     def mark(self, *targets: object, size: float = _RING) -> None:
-        """Put rings on the marks of targets, or on none. `size`: diameter in pixels."""
+        """Put rings on the marks of targets, or on none. `size` is the diameter in pixels."""
         found = [
             (at, place)
             for at, items in enumerate(self._panels)
@@ -160,35 +170,35 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.highlight((Scatter(places[:, 0], places[:, 1], "text", size, is_hollow=True),) if found else (), found[0][0] if found else 0)
 
     def inner(self, panel: int = 0) -> QRectF:
-        """Where a panel draws its marks, in pixels of this widget."""
+        """Return the drawing area of a panel, in pixels of this widget."""
         return QRectF(self._panels[panel].area) if self._panels else QRectF()
 
     def place_of(self, x: float, y: float, panel: int = 0) -> QPointF:
-        """Where values are drawn, in pixels of this widget."""
+        """Return the position of values, in pixels of this widget."""
         place = self._panels[panel].place
         assert place is not None
         return QPointF(float(place.x(np.array(x))), float(place.y(np.array(y))))
 
     def values_at(self, at: QPointF) -> tuple[int, float, float] | None:
-        """The panel at a place of this widget, and the values of both its axes; None where there is none."""
+        """Return the panel at a position of this widget and the values of both axes, or None."""
         for number, items in enumerate(self._panels):
             if items.place is not None and items.area.contains(at):
                 return number, *items.place.values(at.x(), at.y())
         return None
 
     def picked_at(self, at: QPointF) -> Picked | None:
-        """What is at a place of this widget."""
+        """Return the mark at a position of this widget."""
         found = self.values_at(at)
         place = None if found is None else self._panels[found[0]].place
         return None if place is None else place.picked(at.x(), at.y())
 
     def text_at(self, at: QPointF) -> str:
-        """The tip of what is at a place of this widget."""
+        """Return the tooltip of the mark at a position of this widget."""
         picked = self.picked_at(at)
         return "" if picked is None else localised(picked.tip)
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """Show what is under the pointer."""
+        """Show the tooltip of the mark under the pointer."""
         return answer_tooltip(event, self, self.text_at) or bool(super().viewportEvent(event))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -221,7 +231,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             QWidget.keyPressEvent(self, event)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Take the colours and the font of the new theme."""
+        """Apply the colours and the font of the new theme."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and hasattr(self, "export_action"):
             self._take_theme()
@@ -229,7 +239,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     @property
     def _zoomed(self) -> Panel | None:
-        """The panel whose height is zoomed, or the first one."""
+        """The panel whose height can be zoomed, or the first panel."""
         panels = () if self._figure is None else self._figure.panels
         return next((panel for panel in panels if panel.smallest[1] is not None), panels[0] if panels else None)
 
@@ -251,7 +261,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return () if self._zoomed is None else tuple(smallest for smallest in self._zoomed.smallest if smallest is not None)
 
     def _standing(self, top: float) -> Range:
-        """A range of heights up to a value, from the foot of the axis on or from as far below the middle."""
+        """Return a range of heights up to a value, from the foot of the axis or mirrored below it."""
         assert self._zoomed is not None
         return (-top if self._zoomed.y.is_mirrored else self._zoomed.y.low), top
 
@@ -270,13 +280,13 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.rangeChanged.emit()
 
     def _range_of(self, panel: int) -> tuple[Range | None, Range | None]:
-        """What is in sight of x and y; None of an axis that is not zoomed."""
+        """Return the visible ranges of x and y; None for an axis that is not zoomed."""
         assert self._figure is not None
         is_zoomed = len(self._ranges) > 1 and self._figure.panels[panel] is self._zoomed
         return self._ranges[0] if self._ranges else None, self._ranges[1] if is_zoomed else None
 
     def _draw(self, at: int) -> None:
-        """Draw a panel as far as it is in sight."""
+        """Draw the visible part of a panel."""
         if self._figure is not None and at < len(self._figure.panels):
             items = self._panels[at]
             columns = round(items.area.width() * self.devicePixelRatioF())
@@ -284,7 +294,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             items.highlight(self._highlights if at == self._highlighted else ())
 
     def _build(self) -> None:
-        """Make the axes of the figure's panels."""
+        """Create the axes of the figure's panels."""
         self.ci.clear()
         self._panels = []
         self._heading: Any = None
@@ -319,17 +329,17 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         width += (1.6 * metrics.height() if any(panel.y.title for panel in panels) else 0) + TICK + 6
         if self._heading is not None:
             self._heading.setText(self._heading_text(figure, palette), color=qt_colour("text", palette), size=f"{self._points()}pt")
-            # As wide as there is space, not as it would be.
+            # As wide as there is space, not as wide as its text.
             self._heading.setMinimumWidth(1)
         for items, panel in zip(self._panels, figure.panels, strict=True):
             items.take_theme(palette, self.font(), width)
             items.show_title(panel.title, f"{self._points()}pt")
-        # Qt shrinks a layout to what it had when it was empty.
+        # Qt shrinks a layout to its size while it was empty.
         self.ci.setGeometry(QRectF(self.viewport().rect()))
         self.ci.layout.activate()
 
     def _points(self) -> float:
-        """The size of the font in the points of a rich text."""
+        """Return the font size in points for rich text."""
         return self.font().pointSizeF() if self.font().pointSizeF() > 0 else self.font().pixelSize() * 0.75
 
     def _heading_text(self, figure: Figure, palette: Palette) -> str:
@@ -349,7 +359,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             self.targetChosen.emit(picked.target)
 
     def _hover(self, target: object | None) -> None:
-        # A cursor is the viewport's; that of this widget is not seen there.
+        # The viewport covers this widget, so the cursor is set there.
         self.viewport().setCursor(Qt.CursorShape.ArrowCursor if target is None else Qt.CursorShape.PointingHandCursor)
         if target != self._hovered:
             self._hovered = target
@@ -362,7 +372,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self._zoom(ZOOM ** (degrees / 120), values)
 
     def _take_box(self, panel: int, *corners: QPointF) -> None:
-        """Zoom into the box between two places of a panel."""
+        """Zoom into the box between two positions of a panel."""
         place = self._panels[panel].place
         assert place is not None
         values = np.array([place.values(corner.x(), corner.y()) for corner in corners])
@@ -379,7 +389,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         return None if drawing is None or self._figure is None else PaperFigure(self._figure.name, drawing)
 
     def drawing(self) -> Drawing | None:
-        """The figure on a page, as far as it is in sight."""
+        """Return the figure on a page, with the visible range."""
         if self._figure is None:
             return None
         ranges = [self._range_of(at) for at in range(len(self._figure.panels))]
@@ -387,7 +397,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
 
 def _form(figure: Figure | None) -> object:
-    """What the axes of a figure are arranged by."""
+    """Return the properties of a figure that determine its arrangement of axes."""
     if figure is None:
         return None
     panels = [(bool(panel.title), panel.share) for panel in figure.panels]
@@ -395,7 +405,7 @@ def _form(figure: Figure | None) -> object:
 
 
 class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """The values of a panel; what the mouse does there, the view decides."""
+    """The data area of a panel; its view handles the mouse."""
 
     def __init__(self, view: FigureView, number: int) -> None:
         super().__init__(enableMenu=False)
@@ -424,7 +434,7 @@ class _Box(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-ignore]
             self.updateScaleBox(ev.buttonDownPos(), ev.pos())
 
     def updateScaleBox(self, p1: QPointF, p2: QPointF) -> None:
-        """The box that is pulled, as high as the panel where that is not zoomed."""
+        """Draw the zoom box, at the full height of the panel if height is not zoomed."""
         box = QRectF(p1, p2).normalized() & self.rect()
         if len(self._owner.ranges) == 1:
             box.setTop(self.rect().top())

@@ -1,4 +1,4 @@
-"""A histogram, and the page of those whose counts may be logarithmic."""
+"""A histogram, and a page of histograms with optional logarithmic counts."""
 # ruff: noqa: N815 - Qt gives these names
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QWidget
 
 from proteoscope.engine.views.histograms import Histogram, histogram_figure
 from proteoscope.gui.plots.figure_view import FigureView
-from proteoscope.gui.room import fill_page
+from proteoscope.gui.scrolling_layout import fill_page
 
 __all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page"]
 
 
 def log_counts_box(counted: str) -> QCheckBox:
-    """A box that asks for an axis of powers of ten, ticked at first. `counted`: what is counted, as ``sequences``."""
+    """Return a checkbox, initially ticked, for a logarithmic axis. `counted` names the counted items, such as ``sequences``."""
     box = QCheckBox("&Logarithmic counts")
     box.setChecked(True)
-    box.setToolTip(f"Draw the numbers of {counted} on an axis of powers of ten, on which few are seen beside many")
+    box.setToolTip(f"Draw the numbers of {counted} on a logarithmic axis, which makes small numbers visible")
     return box
 
 
 def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
-    """Plots on a page, above them the box of their axes."""
+    """Return a page with plots, and the checkbox of their axes above."""
     page = QWidget()
     bar = QHBoxLayout()
     bar.setContentsMargins(8, 4, 8, 2)
@@ -35,14 +35,14 @@ def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
 
 
 class HistogramPlot(FigureView):
-    """Shows a histogram, or a text in its place. `can_be_clicked`: a click chooses a bin."""
+    """Shows a histogram or a text. With `can_be_clicked`, a click selects a bin."""
 
     binChosen = Signal(float, float)
     """The two edges of a bin."""
 
     def __init__(self, name: str, parent: QWidget | None = None, *, can_be_clicked: bool = False) -> None:
         super().__init__(name, parent)
-        # Still readable.
+        # Minimum readable size.
         self.setMinimumSize(240, 160)
         self._can_be_clicked = can_be_clicked
         self.histogram: Histogram | None = None
@@ -50,7 +50,7 @@ class HistogramPlot(FigureView):
         self.targetChosen.connect(lambda edges: self.binChosen.emit(*edges))
 
     def show_histogram(self, histogram: Histogram | None, text: str = "", *, is_log: bool = False, note: str = "") -> None:
-        """Show a histogram, or a text in its place. `is_log`, `note`: see `histogram_figure`."""
+        """Show a histogram or a text. For `is_log` and `note`, see `histogram_figure`."""
         self.is_log = is_log
         self.histogram = None if histogram is None or histogram.is_empty else histogram
         if self.histogram is None:

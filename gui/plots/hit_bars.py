@@ -1,4 +1,4 @@
-"""Hits along their query in the window: hits are chosen, groups of features of the query hidden and shown."""
+"""The interactive figure of hits along their query: hits are selected, groups of features hidden and shown."""
 # ruff: noqa: N802, N815, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _E_VALUE = Column("e_value", "E-value", "", "e_value")
 
 
 class HitBars(ScrolledDrawing):
-    """Shows hits along their query, or a text in their place. A click, or the arrow keys, choose a hit."""
+    """Shows hits along their query or a text. A click, or the arrow keys, select a hit."""
 
     hitChosen = Signal(int)
-    """Place of the hit in the table of hits."""
+    """Row of the hit in the table of hits."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Hits along the query", parent)
@@ -38,7 +38,7 @@ class HitBars(ScrolledDrawing):
         self.group_actions = GroupActions(self, self.lay_out)
 
     def show_bars(self, bars: QueryBars | None, text: str = "") -> None:
-        """Show hits, or a text in their place; the chosen hit stays chosen."""
+        """Show hits or a text; the selected hit is retained."""
         is_other = bars is None or self.bars is None or bars.query != self.bars.query
         if bars is not None and not bars.bars:
             bars, text = None, text or "No hits to draw."
@@ -47,7 +47,7 @@ class HitBars(ScrolledDrawing):
         self._show(text, is_new=is_other)
 
     def mark(self, row: int | None) -> None:
-        """Mark the hit of a row of the table of hits, and bring it into sight."""
+        """Mark the hit of a row and scroll to it."""
         self.chosen = row
         place = self._place_of(row)
         if self._sheet is not None:
@@ -67,7 +67,7 @@ class HitBars(ScrolledDrawing):
         return sheet
 
     def _figure(self) -> PaperFigure | None:
-        # On the screen a table next to the figure names query and hits, which a figure in a document must do itself.
+        # On screen, a table next to the figure names query and hits; on paper, the figure itself must.
         return (
             None if self.bars is None else PaperFigure(f"Hits of {self.bars.query}", draw_hits(self.bars, groups=self.group_actions.shown))
         )

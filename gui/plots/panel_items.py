@@ -1,4 +1,4 @@
-"""A panel of a figure in the window, as pyqtgraph's items: its axes and its marks."""
+"""The axes and marks of a figure's panel as pyqtgraph items."""
 # ruff: noqa: N802, N803, D102 - Qt and pyqtgraph give these names
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.,]*\w)")
 
 
 def localised(text: str) -> str:
-    """A text whose numbers have the separators of the user's language."""
+    """Return a text whose numbers have the separators of the user's locale."""
     locale = QLocale()
     has_groups = not locale.numberOptions() & QLocale.NumberOption.OmitGroupSeparator
     separators = str.maketrans({",": locale.groupSeparator() if has_groups else "", ".": locale.decimalPoint()})
@@ -56,7 +56,14 @@ class PanelItems:
 
     Parameters
     ----------
-    view : the widget, which has the font. box : where marks are drawn. n_columns : of the figure's panels.
+    view : QWidget
+        Widget whose font is used.
+    box : pg.ViewBox
+        Drawing area of the marks.
+    n_columns : int
+        Number of panel columns of the figure.
+    has_x_numbers, has_x_title : bool
+        True if the lower axis has numbers, or a title.
     """
 
     def __init__(self, view: QWidget, box: pg.ViewBox, n_columns: int, *, has_x_numbers: bool, has_x_title: bool) -> None:
@@ -74,14 +81,14 @@ class PanelItems:
 
     @property
     def area(self) -> QRectF:
-        """Where marks are drawn, in pixels of the widget."""
+        """Drawing area of the marks, in pixels of the widget."""
         return QRectF(self.box.mapRectToScene(self.box.rect()))
 
     def take_theme(self, palette: Palette, font: QFont, width: float) -> None:
         self._palette, self._drawn = palette, None
         for axis in (self.left, self.bottom):
             axis.take_theme(palette, font)
-        # Whole pixels, so that pictures have those of the screen.
+        # Whole pixels, so that pictures have the pixels of the screen.
         self.left.setWidth(math.ceil(width))
         lines = 0.4 + self.bottom.has_numbers + self.bottom.has_title
         self.bottom.setHeight(math.ceil(lines * QFontMetricsF(font).height()) + TICK)
@@ -90,7 +97,7 @@ class PanelItems:
         box.setBrush(pg.mkBrush(qt_colour("target", palette, 0.16)))
 
     def show_title(self, text: str, size: str) -> None:
-        """Show as much of a title as there is space for."""
+        """Show a title, elided to the available space."""
         if self.title is not None:
             space = self._view.width() / max(1, self._n_columns) - 24
             shown = QFontMetricsF(self._view.font()).elidedText(text, Qt.TextElideMode.ElideRight, space)
@@ -107,7 +114,7 @@ class PanelItems:
         self.bottom.show_axis(panel.x)
         ends = [axis.scaled([axis.low, axis.high]).tolist() for axis in (panel.x, panel.y)]
         self.box.setRange(xRange=ends[0], yRange=ends[1], padding=0, disableAutoRange=False)
-        # Most items follow the axes by themselves.
+        # Most items follow the axes automatically.
         if panel.marks is not self._drawn or panel.y.scale != "linear" or any(isinstance(mark, Bars | Pixels) for mark in panel.marks):
             self._items, self._drawn = self._replaced(self._items, panel.marks), panel.marks
         shapes: list[Shape] = []
@@ -138,13 +145,13 @@ class PanelItems:
         return pg.mkBrush(qt_colour(ink, self._palette, opacity))
 
     def _item(self, mark: Mark, panel: Panel) -> Any:
-        """What draws a mark; None for texts."""
+        """Return the item that draws a mark, or None for texts."""
         y_of = panel.y.scaled
         match mark:
             case Spikes(x, y, ink, width, foot):
                 ends = np.empty(2 * len(x))
                 ends[::2], ends[1::2] = y_of(np.full(len(x), foot)), y_of(y)
-                # Upright lines are sharpest, and all as wide, where whole pixels are.
+                # Vertical lines are sharpest and equally wide at whole pixels.
                 width = max(1, round(_PIXELS_PER_POINT * width))
                 return pg.PlotCurveItem(np.repeat(x, 2), ends, pen=self._pen(ink, width), connect="pairs", antialias=False)
             case Line(x, y, ink, width, is_dashed):
@@ -155,8 +162,8 @@ class PanelItems:
             case Bars():
                 return self._bars(mark, panel)
             case Scatter(x, y, ink, size):
-                look = {"pen": self._pen(ink, 1.8), "brush": None} if mark.is_hollow else {"pen": None, "brush": self._brush(ink)}
-                return pg.ScatterPlotItem(x=x, y=y_of(y), size=size, pxMode=True, **look)
+                style = {"pen": self._pen(ink, 1.8), "brush": None} if mark.is_hollow else {"pen": None, "brush": self._brush(ink)}
+                return pg.ScatterPlotItem(x=x, y=y_of(y), size=size, pxMode=True, **style)
             case Rule(at, is_upright, ink, width, is_dashed):
                 place = at if is_upright else float(y_of(at))
                 return pg.InfiniteLine(place, angle=90 if is_upright else 0, pen=self._pen(ink, width, is_dashed=is_dashed))
@@ -169,7 +176,7 @@ class PanelItems:
     def _bars(self, bars: Bars, panel: Panel) -> Any:
         foot, height = (panel.y.scaled(values) for values in (np.full(len(bars.left), bars.foot), bars.height))
         seen = height != foot
-        # What is narrower than a pixel would vanish between two of them.
+        # Bars narrower than a pixel could vanish between two pixels.
         width = self.area.width() / (panel.x.high - panel.x.low) * float((bars.right - bars.left).min(initial=np.inf))
         is_thin, brush = width < 1, self._brush(bars.ink, bars.opacity)
         pen = (
@@ -182,14 +189,14 @@ class PanelItems:
     def _picture(self, render: Any, panel: Panel) -> Any:
         x, y, ratio = (panel.x.low, panel.x.high), (panel.y.low, panel.y.high), self._view.devicePixelRatioF()
         width, height = (max(1, round(pixels * ratio)) for pixels in (self.area.width(), self.area.height()))
-        # Rows of pyqtgraph's pictures go up.
+        # Rows of pyqtgraph pictures go upwards.
         item = pg.ImageItem(render(x, y, width, height, ratio, self._palette)[::-1], axisOrder="row-major", levels=None)
         item.setRect(QRectF(x[0], y[0], x[1] - x[0], y[1] - y[0]))
         return item
 
 
 class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """An axis with the ticks that it has on paper, in numbers of the user's language."""
+    """An axis with the same ticks as on paper, and numbers in the user's locale."""
 
     def __init__(self, side: str, has_numbers: bool = True, has_title: bool = True) -> None:
         super().__init__(side, maxTickLength=TICK)

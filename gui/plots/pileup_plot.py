@@ -1,4 +1,4 @@
-"""Alignments piled up at a place of a text in the window: zoomed, and chosen by a click."""
+"""The interactive pile-up of alignments at a position of a reference."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from proteoscope.gui.labels import answer_tooltip
 from proteoscope.gui.plots.drawing_view import WidgetMeasure, paint_drawing
 from proteoscope.gui.plots.export import ExportAction
 from proteoscope.gui.plots.zoomable import ZOOM, Ranges, Zoomable
-from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.scrolling_layout import scaled_pixels
 
 __all__ = ["PileupPlot"]
 
-_LEAST_LETTERS = 20.0
+_MINIMUM_POSITIONS = 20.0
 _SOON_MS = 120
 
 
 class PileupPlot(Zoomable, QWidget):
-    """Shows a `Pileup`, or a text in its place.
+    """Shows a `Pileup` or a text.
 
-    Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: as much as can be piled up. Keys: + and - zoom, arrows
-    move. A click chooses an alignment.
+    Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: maximum range. Keys: + and - zoom, arrows move. A
+    click selects an alignment.
     """
 
     rowChosen = Signal(int)
     """Row of the table of alignments."""
-    rangeAsked = Signal(int, int)
-    """Letters of the text that are in sight now."""
+    rangeRequested = Signal(int, int)
+    """First and last visible position of the reference."""
     message = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -52,24 +52,24 @@ class PileupPlot(Zoomable, QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self._later = QTimer(self, singleShot=True, interval=_SOON_MS)
-        self._later.timeout.connect(self._ask)
-        self.setAccessibleName("Alignments piled up")
-        self.setMinimumSize(160, pixels_with_letters(self, 110))
+        self._later.timeout.connect(self._request_range)
+        self.setAccessibleName("Pile-up of alignments")
+        self.setMinimumSize(160, scaled_pixels(self, 110))
         self.export_action = ExportAction(self, self._figure, self.message.emit)
 
     @property
     def inner(self) -> QRectF:
-        """Where alignments are drawn."""
+        """Drawing area of the alignments."""
         return QRectF(*inner_region(WidgetMeasure.from_font(self.font()), (self.width(), self.height())))
 
     @property
     def is_waiting(self) -> bool:
-        """True if `rangeAsked` is about to be emitted."""
+        """True if `rangeRequested` is about to be emitted."""
         return self._later.isActive()
 
     @property
     def sheet(self) -> PileupSheet | None:
-        """What is shown, laid out for the size of this widget."""
+        """The pile-up laid out for the size of this widget."""
         if self.pile is None:
             return None
         size = float(self.width()), float(self.height())
@@ -78,36 +78,36 @@ class PileupPlot(Zoomable, QWidget):
         return sheet
 
     @property
-    def letters(self) -> tuple[int, int]:
-        """First and last letter of the text in sight."""
+    def positions(self) -> tuple[int, int]:
+        """First and last visible position of the reference."""
         ((low, high),) = self._ranges or ((0.5, 1.5),)
         return int(np.ceil(low)), max(int(np.ceil(low)), int(np.floor(high)))
 
-    def look_at(self, text: ShownText, first: int, last: int) -> None:
-        """Look at a place of a text, whose alignments are then asked for."""
+    def scroll_to(self, text: ShownText, first: int, last: int) -> None:
+        """Scroll to positions of a reference, whose alignments are then requested."""
         self._of = text
         if self.pile is not None and not self.pile.text.is_same(text):
             self.pile = None
         self.show_range(((first - 0.5, last + 0.5),))
 
     def show_range(self, ranges: Ranges) -> None:
-        """Show other letters, as many as can be piled up."""
+        """Show other positions, up to the maximum width of a pile-up."""
         half = MAXIMUM_WIDTH / 2
         super().show_range(tuple((max(low, (low + high) / 2 - half), min(high, (low + high) / 2 + half)) for low, high in ranges))
 
     def show_pile(self, pile: Pileup | None, text: str = "") -> None:
-        """Show alignments, or a text in their place."""
+        """Show alignments or a text."""
         self.pile, self.text = pile, text
         if pile is None and not text:
             self._of = None
             self._later.stop()
-        left = "" if pile is None or not pile.n_left_out else f"; {QLocale().toString(pile.n_left_out)} more have no room"
+        left = "" if pile is None or not pile.n_left_out else f"; {QLocale().toString(pile.n_left_out)} more do not fit"
         n = 0 if pile is None else len(pile)
         self.setAccessibleDescription(text or f"{n} alignments{left}")
         self.update()
 
     def show_features(self, features: list[TrackFeature]) -> None:
-        """Show features of a track over the alignments."""
+        """Show features of a track above the alignments."""
         self.features = features
         self.update()
 
@@ -117,15 +117,15 @@ class PileupPlot(Zoomable, QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """Room for some alignments."""
+        """Return the preferred size of a pile-up."""
         return QSize(420, 260)
 
     def text_at(self, at: QPointF) -> str:
-        """The feature, or the alignment and the characters, at a place of this widget."""
+        """Return the feature, or the alignment and its symbols, at a position of this widget."""
         return "" if (sheet := self.sheet) is None else sheet.text_at(at.x(), at.y())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw it, or the text."""
+        """Draw the pile-up or the text."""
         colours, sheet = plot_colours(self.palette()), self.sheet
         with QPainter(self) as painter:
             painter.fillRect(event.rect(), colours.background)
@@ -143,17 +143,17 @@ class PileupPlot(Zoomable, QWidget):
                 painter.drawRect(QRectF(self._pressed.x(), self.inner.top(), self._pulled.x() - self._pressed.x(), self.inner.height()))
 
     def event(self, event: QEvent) -> bool:
-        """Show what is under the pointer."""
+        """Show the tooltip of the position under the pointer."""
         return answer_tooltip(event, self, self.text_at) or super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin a click, or a box."""
+        """Start a click or a box."""
         event.accept()
         if event.button() == Qt.MouseButton.LeftButton and self.inner.contains(event.position()):
             self._pressed = event.position()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Pull the box, or show what can be clicked."""
+        """Draw the box, or show what can be clicked."""
         event.accept()
         at = event.position()
         if self._pressed is None:
@@ -163,7 +163,7 @@ class PileupPlot(Zoomable, QWidget):
             self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Zoom into the box, or take the click."""
+        """Zoom into the box, or handle the click."""
         event.accept()
         pressed, pulled = self._pressed, self._pulled
         self._pressed = self._pulled = None
@@ -176,7 +176,7 @@ class PileupPlot(Zoomable, QWidget):
             self.rowChosen.emit(row)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Show as much as can be piled up."""
+        """Show the maximum range."""
         event.accept()
         self._pressed = None
         self.reset_range()
@@ -188,13 +188,13 @@ class PileupPlot(Zoomable, QWidget):
             self._zoom(ZOOM ** (event.angleDelta().y() / 120), (self._place_at(event.position()),))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Move, zoom, or show as much as can be piled up."""
+        """Move, zoom, or show the maximum range."""
         if not self._take_key(Qt.Key(event.key())):
             super().keyPressEvent(event)
 
-    def _ask(self) -> None:
+    def _request_range(self) -> None:
         if self._of is not None:
-            self.rangeAsked.emit(*self.letters)
+            self.rangeRequested.emit(*self.positions)
 
     def _whole(self) -> Ranges:
         return () if self._of is None else ((0.5, self._of.length + 0.5),)
@@ -204,19 +204,19 @@ class PileupPlot(Zoomable, QWidget):
         return tuple((low - length, high + length) for low, high in self._ranges)
 
     def _smallest(self) -> tuple[float, ...]:
-        return (_LEAST_LETTERS,)
+        return (_MINIMUM_POSITIONS,)
 
     def _draw_ranges(self) -> None:
         self._later.start()
         self.update()
 
     def _place_at(self, at: QPointF) -> float:
-        """The place of the text at a place of this widget."""
+        """Return the reference position at a position of this widget."""
         ((low, high),) = self._ranges
         return low + (at.x() - self.inner.left()) / self.inner.width() * (high - low)
 
     def _row_at(self, at: QPointF) -> int | None:
-        """The row of the alignment at a place of this widget."""
+        """Return the row of the alignment at a position of this widget, or None."""
         sheet = self.sheet
         read = None if sheet is None else sheet.read_at(at.x(), at.y())
         return None if sheet is None or read is None else int(sheet.pile.row[read])
@@ -224,4 +224,4 @@ class PileupPlot(Zoomable, QWidget):
     def _figure(self) -> PaperFigure | None:
         if self.pile is None:
             return None
-        return PaperFigure(f"{self.pile.text.name} piled up", draw_pileup(self.pile, self.features, self._ranges[0]))
+        return PaperFigure(f"Pile-up of {self.pile.text.name}", draw_pileup(self.pile, self.features, self._ranges[0]))

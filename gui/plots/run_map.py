@@ -1,4 +1,4 @@
-"""The map of a run with the states that it shows."""
+"""The LC-MS map of a run, with checkboxes for the status of its spectra."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from proteoscope.engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_INKS,
 from proteoscope.gui.colours import palette_of, qt_colour
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
-from proteoscope.gui.room import fill_page
+from proteoscope.gui.scrolling_layout import fill_page
 
 __all__ = ["RunMap"]
 
@@ -21,7 +21,7 @@ _RING = 13.0
 
 
 class RunMap(QWidget):
-    """Shows the spectra of a run as points, or a text in their place. A click chooses the spectrum next to it."""
+    """Shows the spectra of a run as points, or a text. A click selects the nearest spectrum."""
 
     spectrumChosen = Signal(int)
     """Row of the spectrum in the table of spectra."""
@@ -31,12 +31,12 @@ class RunMap(QWidget):
         super().__init__(parent)
         self.points: MapPoints | None = None
         self.marked: int | None = None
-        """The point that is marked."""
-        self.canvas = FigureView("Map of the run", self, least=(160, 110), has_heading=False)
+        """Index of the marked point, or None."""
+        self.canvas = FigureView("LC-MS map", self, least=(160, 110), has_heading=False)
         self.canvas.targetChosen.connect(self._choose)
         self.canvas.message.connect(self.message)
         self.boxes = {status: QCheckBox() for status in (IDENTIFIED, EXPLAINED, UNEXPLAINED)}
-        """The legend: what is ticked is drawn."""
+        """Checkboxes by status; they are also the legend."""
         legend = QHBoxLayout()
         legend.setContentsMargins(8, 3, 8, 0)
         legend.setSpacing(14)
@@ -48,33 +48,33 @@ class RunMap(QWidget):
         self._legend_row, self._names = legend, dict.fromkeys(self.boxes, "")
         self._legend = QWidget()
         self._legend.setLayout(legend)
-        # Where there is less space than names need, numbers do.
+        # Only numbers are shown if there is no space for names.
         self._legend.setMinimumWidth(1)
         fill_page(self, self._legend, self.canvas, filling=self.canvas)
         self.setFocusProxy(self.canvas)
         self.export_action = self.canvas.export_action
-        # Ctrl+E is for the spectrum next to the map.
+        # Ctrl+E exports the spectrum next to the map.
         self.export_action.setShortcut(QKeySequence())
         self.show_points(None)
 
     @property
     def text(self) -> str:
-        """What is shown in place of points."""
+        """Text shown instead of points."""
         return self.canvas.text
 
     @property
     def statuses(self) -> frozenset[int]:
-        """The states whose points are shown."""
+        """Status values whose points are shown."""
         return frozenset(status for status, box in self.boxes.items() if box.isChecked())
 
     def show_points(self, points: MapPoints | None, text: str = "") -> None:
-        """Show points, or a text in their place."""
+        """Show points or a text."""
         self.points, self.marked = points if points is not None and len(points) else None, None
         counts = (0,) * len(STATUS_NAMES) if points is None else points.counts
         self._names = {status: localised(f"{counts[status]:,} {STATUS_NAMES[status]}") for status in self.boxes}
         for status, box in self.boxes.items():
             box.setAccessibleName(self._names[status])
-            box.setToolTip(f"{self._names[status]}; shows them or not")
+            box.setToolTip(f"{self._names[status]}; show or hide them")
         self._legend.setVisible(points is not None)
         self._colour_legend()
         self._name_legend()
@@ -92,23 +92,23 @@ class RunMap(QWidget):
         self.canvas.reset_range()
 
     def sizeHint(self) -> QSize:
-        """Space for a map."""
+        """Return the preferred size of a map."""
         return QSize(420, 260)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Name what there is space to name."""
+        """Shorten the legend to the available space."""
         super().resizeEvent(event)
         self._name_legend()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Take the colours of the new theme."""
+        """Apply the colours of the new theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "export_action"):
             self._colour_legend()
 
     def _draw(self) -> None:
         if self.points is not None:
-            self.canvas.show_figure(run_map_figure(self.points, self.statuses), keeps_range=True)
+            self.canvas.show_figure(run_map_figure(self.points, self.statuses), retains_range=True)
 
     def _mark(self, point: int | None) -> None:
         points, self.marked = self.points, point
@@ -134,7 +134,7 @@ class RunMap(QWidget):
             box.setIconSize(QSize(size, size))
 
     def _name_legend(self) -> None:
-        """Numbers alone where their names have no space; those are in the tooltips."""
+        """Show only numbers in the legend if there is no space for names, which the tooltips contain."""
         for status, box in self.boxes.items():
             box.setText(self._names[status])
         row, margins = self._legend_row, self._legend_row.contentsMargins()

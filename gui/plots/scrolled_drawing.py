@@ -1,4 +1,4 @@
-"""A figure larger than its window, of which the part in sight is drawn: scrolling, picking, keys, tips and export."""
+"""Base class of scrollable figures, of which only the visible part is drawn: scrolling, picking, keys, tooltips and export."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _STEPS = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.K
 
 
 class ScrolledDrawing(QAbstractScrollArea):
-    """Shows what is in sight of a `Sheet`, or a text in its place.
+    """Shows the visible part of a `Sheet`, or a text.
 
-    A figure derives from it and lays its sheet out (`_new_sheet`), describes places (`_tip`), and takes clicks (`_click`). Where it has
-    `_rows`, the arrow keys choose the next and the previous one.
+    Derived classes lay out the sheet (`_new_sheet`), describe positions (`_tip`), and handle clicks (`_click`). If they have `_rows`, the
+    arrow keys select the next and the previous row.
     """
 
     message = Signal(str)
@@ -35,9 +35,9 @@ class ScrolledDrawing(QAbstractScrollArea):
         self._text = ""
         self._sheet: Sheet | None = None
         self._pickable: Drawing | None = None
-        """What is in sight as it was drawn first: a mark changes no targets."""
+        """Visible part as drawn first, since marks do not change targets."""
         self.chosen: int | None = None
-        """What is marked, by its row in a table."""
+        """Row of the marked item in a table, or None."""
         self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(name)
@@ -47,36 +47,36 @@ class ScrolledDrawing(QAbstractScrollArea):
 
     @property
     def text(self) -> str:
-        """The text in place of a figure."""
+        """Text shown instead of a figure."""
         return self._text
 
     @property
     def in_sight(self) -> Region:
-        """The part of the figure that is in sight."""
+        """Visible part of the figure."""
         size = self.viewport().size()
         return Region(self.horizontalScrollBar().value(), self.verticalScrollBar().value(), size.width(), size.height())
 
     @property
     def drawing(self) -> Drawing | None:
-        """What is in sight, in the coordinates of the whole figure."""
+        """Drawing of the visible part, in coordinates of the whole figure."""
         return None if self._sheet is None else self._sheet.draw(self.in_sight)
 
     def on_viewport(self, place: Region) -> QRectF:
-        """Where a place of the figure is on the viewport."""
+        """Return the rectangle of a region of the figure on the viewport."""
         left, top, _, _ = self.in_sight
         return QRectF(*place).translated(-left, -top)
 
     def targets_at(self, x: float, y: float) -> list[object]:
-        """Targets of the bars at a place of the figure, those in front first."""
+        """Return the targets of the bars at a position of the figure, front first."""
         if self._pickable is None:
             self._pickable = self.drawing
         bars = [] if self._pickable is None else [shape for shape in self._pickable.shapes if isinstance(shape, Bar)]
-        # Thin bars are hit from a pixel above and below too.
+        # Thin bars can also be hit a pixel above or below.
         found = [bar.target for bar in bars if bar.target is not None and Region(bar.x, bar.y - 1, bar.width, bar.height + 2).holds(x, y)]
         return found[::-1]
 
     def text_at(self, at: QPointF) -> str:
-        """The tip of a place of the viewport."""
+        """Return the tooltip of a position of the viewport."""
         left, top, _, _ = self.in_sight
         return "" if self._sheet is None else self._tip(at.x() + left, at.y() + top)
 
@@ -134,7 +134,7 @@ class ScrolledDrawing(QAbstractScrollArea):
             paint_drawing(painter, drawing, palette_of(self.palette()), self.font())
 
     def lay_out(self) -> None:
-        """Lay the figure out for the font and the width, as after a change of what it shows."""
+        """Lay out the figure for the current font and width, for example after a change of its content."""
         self._sheet = self._new_sheet(WidgetMeasure.from_font(self.font()), float(self.viewport().width()))
         self._pickable = None
         width, height = (0.0, 0.0) if self._sheet is None else self._sheet.size
@@ -148,7 +148,7 @@ class ScrolledDrawing(QAbstractScrollArea):
         self.viewport().update()
 
     def _show(self, text: str, *, is_new: bool = True) -> None:
-        """Lay out what is to be shown, or `text` in its place; from its beginning if `is_new`."""
+        """Lay out the content, or show `text`; scroll to the start if `is_new`."""
         self._text = text
         if is_new:
             self.verticalScrollBar().setValue(0)
@@ -157,7 +157,7 @@ class ScrolledDrawing(QAbstractScrollArea):
         self.setAccessibleDescription(text or ("" if self._sheet is None else self._sheet.title))
 
     def _bring_into_sight(self, place: Region, margin: float = 8.0) -> None:
-        """Scroll as little as brings the height of a place into sight."""
+        """Scroll vertically just far enough to show a region."""
         bar, height = self.verticalScrollBar(), self.viewport().height()
         if place.top < bar.value():
             bar.setValue(int(place.top - margin))
@@ -165,7 +165,7 @@ class ScrolledDrawing(QAbstractScrollArea):
             bar.setValue(int(place.bottom + margin - height))
 
     def _line(self) -> float:
-        """How far a step of the scroll bars goes."""
+        """Return the size of a scroll step."""
         return self.fontMetrics().height()
 
     def _new_sheet(self, measure: WidgetMeasure, width: float) -> Sheet | None:
@@ -181,13 +181,13 @@ class ScrolledDrawing(QAbstractScrollArea):
         raise NotImplementedError
 
     def _can_be_clicked(self, x: float, y: float) -> bool:
-        """Whether the pointer shows a hand at a place of the figure."""
+        """Return True if the pointer is a hand at a position of the figure."""
         return False
 
     def _rows(self) -> Sequence[int]:
-        """Rows of a table in the order of the arrow keys."""
+        """Return rows of a table in the order of the arrow keys."""
         return ()
 
     def _choose(self, row: int) -> None:
-        """Choose a row, as by a click."""
+        """Select a row as a click does."""
         raise NotImplementedError

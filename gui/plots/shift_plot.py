@@ -1,4 +1,4 @@
-"""The histogram of mass shifts, which is zoomed from hundreds of dalton down to their hundredths."""
+"""The histogram of mass shifts, zoomable from hundreds to hundredths of a dalton."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -16,58 +16,58 @@ __all__ = ["ShiftPlot"]
 
 
 class ShiftPlot(FigureView):
-    """Shows how many matches have which shift, or a text in its place.
+    """Shows the number of matches by mass shift, or a text.
 
-    A click chooses the shifts of a bar, the key Enter those in sight.
+    A click selects the shifts of a bar, Enter the visible shifts.
     """
 
     shiftsChosen = Signal(float, float)
-    """The two ends of a range of shifts, dalton; the second one is not included."""
+    """The ends of a range of shifts in dalton; the upper end is excluded."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Histogram of mass shifts", parent, least=(200, 110))
         self.shifts: Shifts | None = None
         self.scale: Scale = "square-root"
         self.place: tuple[float, float] | None = None
-        """The shifts that were chosen, between two lines."""
+        """Selected shifts, drawn between two lines, or None."""
         self.marked: frozenset[int] = frozenset()
         """Rows of the table of modifications whose matches are marked."""
         self._whole_range = (0.0, 1.0)
         self.targetChosen.connect(lambda ends: self.shiftsChosen.emit(*ends))
 
     def sizeHint(self) -> QSize:
-        """Wider than high."""
+        """Return the preferred size, wider than high."""
         return QSize(520, 200)
 
     def show_shifts(self, shifts: Shifts | None, whole: tuple[float, float] = (0.0, 1.0), text: str = "") -> None:
-        """Show shifts within a range, or a text in their place."""
+        """Show shifts in a range, or a text."""
         self.shifts = shifts if shifts is not None and len(shifts) else None
         self._whole_range, self.marked, self.place = whole, frozenset(), None
-        self._draw_all(text, keeps_range=False)
+        self._draw_all(text, retains_range=False)
 
     def set_scale(self, scale: Scale) -> None:
-        """Draw the counts by another scale."""
+        """Draw the counts with another scale."""
         self.scale = scale
         self._draw_all(self.text)
 
     def mark_modifications(self, rows: frozenset[int]) -> None:
-        """Mark the matches of some modifications, by their rows."""
+        """Mark the matches of some modifications, given by row."""
         if rows != self.marked:
             self.marked = rows
             self._draw_all(self.text)
 
     def show_place(self, shifts: tuple[float, float] | None) -> None:
-        """Show which shifts were chosen."""
+        """Show the selected shifts."""
         self.place = shifts
         self.highlight([Rule(end) for end in shifts or ()])
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Choose what is in sight, or move and zoom."""
+        """Select the visible shifts, or move and zoom."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.shifts is not None:
             self.shiftsChosen.emit(*self.ranges[0])
         else:
             super().keyPressEvent(event)
 
-    def _draw_all(self, text: str, *, keeps_range: bool = True) -> None:
+    def _draw_all(self, text: str, *, retains_range: bool = True) -> None:
         figure = None if self.shifts is None else shifts_figure(self.shifts, self._whole_range, self.scale, self.marked)
-        self.show_figure(figure, text, keeps_range=keeps_range)
+        self.show_figure(figure, text, retains_range=retains_range)

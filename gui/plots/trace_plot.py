@@ -1,4 +1,4 @@
-"""The traces of an ion in all runs next to each other; a border is dragged to another place."""
+"""The traces of an ion in all runs, whose integration limits can be dragged."""
 # ruff: noqa: N802, N815, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -14,23 +14,28 @@ from proteoscope.engine.views.drawings import Drawing
 from proteoscope.engine.views.figure_layout import lay_out
 from proteoscope.engine.views.quantity_traces import Border, IonTrace, IonTraces, trace_columns, trace_panel, traces_figure
 from proteoscope.gui.plots.figure_view import FigureView
-from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.scrolling_layout import scaled_pixels
 
 __all__ = ["TracePlot"]
 
 _NEAR = 6.0
-"""Pixels from a border within which the pointer means it."""
+"""Shows an ion in all files, or a text.
+
+Wheel and double click zoom. Integration limits are moved by dragging, or by the arrow keys once selected; in a trace without limits,
+dragging from one to the other draws them.
+
+Signals
+-------
+bordersMoved
+    Index of the file, and the two limits in seconds.
+bordersReset
+    Index of a file whose limits are to be reset.
+"""
 _MINIMUM_HEIGHT = 110
 
 
 class TracePlot(FigureView):
-    """Shows an ion in all files, or a text in its place. Wheel and double click zoom; a dragged border, or the arrow keys on a chosen one,
-    move it; where a trace has none, they are drawn by dragging from one to the other.
-
-    Signals
-    -------
-    bordersMoved : place of the file, and the two borders in seconds. bordersReset : place of a file whose own borders are wanted again.
-    """
+    """Maximum distance in pixels of the pointer from its limit."""
 
     bordersMoved = Signal(int, float, float)
     bordersReset = Signal(int)
@@ -39,33 +44,33 @@ class TracePlot(FigureView):
         super().__init__("Chromatograms of the ion in all files", parent)
         self.traces: IonTraces | None = None
         self.chosen: Border | None = None
-        """The border that the keys move."""
+        """The limit moved by the arrow keys, or None."""
         self._held: tuple[int, float, float] | None = None
-        """What is dragged: place, the border that stays and the one that moves."""
-        self.reset_action = QAction("&Borders as they were found", self)
-        self.reset_action.setToolTip("Take back what was set by hand in the file of the chosen border")
+        """The current drag: file index, fixed limit and moving limit."""
+        self.reset_action = QAction("&Reset integration limits", self)
+        self.reset_action.setToolTip("Undo manual integration limits in the file of the selected limit")
         self.reset_action.triggered.connect(self._request_reset)
         self.insertAction(self.export_action, self.reset_action)
         self.show_traces(None, " ")
 
     def show_traces(self, traces: IonTraces | None, text: str = "") -> None:
-        """Show an ion, or a text in its place; the same ion with other borders stays in sight as it is."""
+        """Show an ion or a text; the visible range of the same ion is retained."""
         is_same = traces is not None and self.traces is not None and traces.title == self.traces.title
         self.traces, self._held = traces, None
         if not is_same:
             self.chosen = None
         self.export_action.setEnabled(traces is not None)
-        self._draw_all(text, keeps_range=is_same)
+        self._draw_all(text, retains_range=is_same)
         self._enable()
 
     def choose(self, border: Border | None) -> None:
-        """Choose a border, or none."""
+        """Select a limit, or none."""
         self.chosen = border
         self._enable()
         self._draw_all()
 
     def border_place(self, border: Border) -> QPointF | None:
-        """Where on this widget the middle of a border is; None where there is none."""
+        """Return the centre of a limit on this widget, or None."""
         trace = self._trace(border.place)
         seconds = None if trace is None else trace.end if border.is_end else trace.begin
         if seconds is None:
@@ -76,7 +81,7 @@ class TracePlot(FigureView):
         return None if self.traces is None else lay_out(traces_figure(self.traces, chosen=self.chosen), x_range=self.ranges[0])
 
     def sizeHint(self) -> QSize:
-        """Space for some traces."""
+        """Return the preferred size of several traces."""
         return QSize(600, 240)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -85,13 +90,13 @@ class TracePlot(FigureView):
             self._draw_all()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Choose a border."""
+        """Select a limit."""
         super().mousePressEvent(event)
         if event.button() == Qt.MouseButton.LeftButton and self.traces is not None:
             self.choose(self._border_at(event.position()))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Show everything; on a border it is another press, as of a click and a drag in a row."""
+        """Show everything, or press again on a limit, as in a click followed by a drag."""
         if self._border_at(event.position()) is None:
             super().mouseDoubleClickEvent(event)
         else:
@@ -103,7 +108,7 @@ class TracePlot(FigureView):
             self.viewport().setCursor(Qt.CursorShape.SplitHCursor)
 
     def dragged(self, panel: int, event: Any) -> bool:
-        """Move the chosen border, or draw new ones."""
+        """Move the selected limit, or draw new ones."""
         trace = self._trace(panel)
         if event.isStart():
             self._held = None if trace is None else self._begin(panel, trace, event.buttonDownScenePos())
@@ -117,7 +122,7 @@ class TracePlot(FigureView):
         return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Move the chosen border by an MS1 spectrum, choose the next one, or leave it."""
+        """Move the selected limit by an MS1 spectrum, select the next one, or cancel the drag."""
         key, borders = Qt.Key(event.key()), self._borders()
         if key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp) and borders:
             step = 1 if key == Qt.Key.Key_PageDown else -1
@@ -140,14 +145,14 @@ class TracePlot(FigureView):
     def _n_columns(self) -> int:
         return 1 if self.traces is None else trace_columns(len(self.traces.traces), self.width())
 
-    def _draw_all(self, text: str = "", *, keeps_range: bool = True) -> None:
+    def _draw_all(self, text: str = "", *, retains_range: bool = True) -> None:
         n_rows = 1 if self.traces is None else -(-len(self.traces.traces) // self._n_columns)
-        self.setMinimumHeight(n_rows * pixels_with_letters(self, _MINIMUM_HEIGHT))
+        self.setMinimumHeight(n_rows * scaled_pixels(self, _MINIMUM_HEIGHT))
         figure = None if self.traces is None else traces_figure(self.traces, self._n_columns, self.chosen)
-        self.show_figure(figure, text, keeps_range=keeps_range)
+        self.show_figure(figure, text, retains_range=retains_range)
 
     def _begin(self, place: int, trace: IonTrace, at: QPointF) -> tuple[int, float, float] | None:
-        """What a drag from a place moves."""
+        """Return what a drag from a position moves."""
         border = self._border_at(at)
         if border is not None and (held := self._trace(border.place)) is not None:
             return border.place, *_ends(held, border)
@@ -162,7 +167,7 @@ class TracePlot(FigureView):
             self._draw_all()
 
     def _move(self, place: int, *borders: float) -> bool:
-        """Have the borders of a trace at two times, each at its MS1 spectrum; return False where that changes nothing."""
+        """Move the limits of a trace to the MS1 spectra nearest to two times; return False if nothing changes."""
         trace = self._trace(place)
         if trace is None or not len(trace.seconds):
             return False
@@ -203,6 +208,6 @@ class TracePlot(FigureView):
 
 
 def _ends(trace: IonTrace, border: Border) -> tuple[float, float]:
-    """The border of a trace that stays where another one is moved, and that one, seconds."""
+    """Return the fixed limit of a trace and the limit to move, in seconds."""
     assert trace.begin is not None and trace.end is not None
     return (trace.begin, trace.end) if border.is_end else (trace.end, trace.begin)

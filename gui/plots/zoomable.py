@@ -1,4 +1,4 @@
-"""What part of its ranges a plot shows: zooming and moving, by calls and by keys."""
+"""Zooming and moving of the visible ranges of a plot, by calls and by keys."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from proteoscope.gui.buttons import tool_button
 __all__ = ["ZOOM", "Range", "Ranges", "Zoomable", "zoom_buttons"]
 
 ZOOM = 0.8
-"""Part of a range that a step of zooming leaves in sight."""
+"""Factor of a zoom step."""
 _STEP = 0.2
-"""Part of the range that a key moves."""
+"""Share of the range by which a key moves."""
 _MOVES = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Down: (1, -1), Qt.Key.Key_Up: (1, 1)}
 
 Range = tuple[float, float]
 Ranges = tuple[Range, ...]
-"""Least and greatest value in sight, across and, of a plot whose height is zoomed too, upwards."""
+"""Minimum and maximum visible x, and y if the height can be zoomed too."""
 
 
 class Zoomable:
-    """The ranges of a widget: keys + and - zoom, arrows move, 0 and Home show everything.
+    """Visible ranges of a widget: keys + and - zoom, arrows move, 0 and Home show everything.
 
-    The widget derives from it, defines the ranges that hold all (`_whole`, empty while there is nothing), how wide each is at least
-    (`_smallest`), and draws the ranges (`_draw_ranges`).
+    Derived widgets define the complete ranges (`_whole`, empty without content) and their minimum widths (`_smallest`), and draw
+    the ranges (`_draw_ranges`).
     """
 
     _ranges: Ranges = ()
 
     @property
     def ranges(self) -> Ranges:
-        """What is in sight."""
+        """The visible ranges."""
         return self._ranges
 
     def reset_range(self) -> None:
-        """Show what was in sight at first."""
+        """Show the initial ranges."""
         self.show_range(self._home())
 
     def show_range(self, ranges: Ranges) -> None:
-        """Show a part, within what there is."""
+        """Show ranges, limited to the complete ranges."""
         fitted = []
         for (low, high), (least, most), smallest in zip(ranges, self._whole(), self._smallest(), strict=False):
             width = min(max(high - low, smallest), most - least)
@@ -52,11 +52,11 @@ class Zoomable:
         self._draw_ranges()
 
     def zoom(self, steps: int) -> None:
-        """Show less, or more where steps are negative, around the middle."""
+        """Zoom in around the centre, or out if the number of steps is negative."""
         self._zoom(ZOOM**steps, tuple((low + high) / 2 for low, high in self._ranges))
 
     def bring_into_sight(self, *values: float) -> None:
-        """Move to values, as far as they lie outside."""
+        """Scroll to values outside the visible ranges."""
         moves = [
             0.0 if low <= value <= high else value - (low + high) / 2 for (low, high), value in zip(self._ranges, values, strict=False)
         ]
@@ -76,7 +76,7 @@ class Zoomable:
         return True
 
     def _step(self, axis: int, way: int) -> None:
-        """Move along an axis, upwards or downwards."""
+        """Move along an axis, up or down."""
         self._shift([way * _STEP * (high - low) if at == axis else 0.0 for at, (low, high) in enumerate(self._ranges)])
 
     def _shift(self, moves: Sequence[float]) -> None:
@@ -92,7 +92,7 @@ class Zoomable:
         )
 
     def _home(self) -> Ranges:
-        """What is in sight at first."""
+        """Return the initial ranges."""
         return self._whole()
 
     def _whole(self) -> Ranges:
@@ -106,7 +106,7 @@ class Zoomable:
 
 
 def zoom_buttons(plot: Zoomable, shown: str) -> list[QToolButton]:
-    """Buttons that show more, less and all of what a plot shows, as ``text``."""
+    """Return buttons that zoom in, zoom out and show everything; `shown` names the content, such as ``reference``."""
     buttons = [
         tool_button(icon, tip, partial(plot.zoom, steps))
         for icon, tip, steps in (("remove", f"Show more of the {shown} (-)", -1), ("add", f"Show less of the {shown} (+)", 1))

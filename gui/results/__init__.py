@@ -1,4 +1,4 @@
-"""What searches found: linked tables, how they are filtered, and the views of what is chosen in them."""
+"""Search results: linked tables, their filters, and views of the selected rows."""
 
 import lazy_loader
 

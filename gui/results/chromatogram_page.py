@@ -1,4 +1,4 @@
-"""Chromatograms of a run: of its tandem mass spectra at once, and of its survey spectra, read from its file when they are asked for."""
+"""Chromatograms of a run, from the list of its MS2 spectra and, on request, from the MS1 spectra of its file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from proteoscope.engine.views.chromatograms import Chromatogram, base_peaks, ext
 from proteoscope.engine.views.spectrum_list import spectrum_chromatogram
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.numbers import NumberBox
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.plots.chromatogram_plot import ChromatogramPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.tables.worker import TableWorker
@@ -36,7 +36,7 @@ _WIDEST = 5.0
 
 
 class ChromatogramPage(QWidget):
-    """One chromatogram of one file of a run."""
+    """A chromatogram of one file of a run."""
 
     spectrumChosen = Signal(int)  # noqa: N815 - Qt's way of naming signals
     message = Signal(str)
@@ -44,7 +44,7 @@ class ChromatogramPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._source: TableSource | None = None
-        self._surveys: dict[Path, Surveys] = {}
+        self._ms1_spectra: dict[Path, Surveys] = {}
         self._check: Callable[[Path], None] = lambda path: None
         self._progress = Progress()
         self._worker = TableWorker(None, self)
@@ -54,17 +54,17 @@ class ChromatogramPage(QWidget):
         self.kind = ChoiceBox()
         for text, name in _KINDS:
             self.kind.addItem(text, name)
-        self.kind.setAccessibleName("Which chromatogram")
-        self.kind.setToolTip("What is drawn by time; survey spectra (MS1) are read from the run's file")
+        self.kind.setAccessibleName("Type of chromatogram")
+        self.kind.setToolTip("Signal drawn over time; MS1 spectra are read from the run's file")
         self.file = ChoiceBox()
         self.file.setAccessibleName("File of the chromatogram")
         self.file.setMinimumContentsLength(8)
         self.mz = NumberBox(0, 100_000)
         self.mz.setAccessibleName("m/z of the chromatogram")
-        self.mz.setToolTip("Peaks of the survey spectra at this m/z are summed; that of the chosen spectrum stands here first")
+        self.mz.setToolTip("Peaks of the MS1 spectra at this m/z are summed; the default is the m/z of the selected spectrum")
         self.tolerance = QLineEdit("10 ppm")
         self.tolerance.setAccessibleName("Tolerance of the m/z")
-        self.tolerance.setToolTip("As 10 ppm or 0.02 Da")
+        self.tolerance.setToolTip("For example 10 ppm or 0.02 Da")
         self.tolerance.setMaximumWidth(self.tolerance.fontMetrics().horizontalAdvance("0000000 ppm"))
         self._mz_label = QLabel("±")
         bar = QHBoxLayout()
@@ -90,13 +90,20 @@ class ChromatogramPage(QWidget):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a chromatogram is being made."""
+        """True while a chromatogram is being computed."""
         return self._worker.is_busy
 
     def open(self, source: TableSource, files: Sequence[Path], check: Callable[[Path], None]) -> None:
-        """Show the chromatograms of a list of spectra, which were read from these files. The source is closed with this.
+        """Show the chromatograms of a list of spectra read from these files.
 
-        `check` : raises InputError if a file may not be read.
+        Parameters
+        ----------
+        source : TableSource
+            The list of spectra; this page closes it.
+        files : sequence of Path
+            Files of the spectra.
+        check : callable
+            Raises InputError if a file may not be read.
         """
         self.close_run()
         self._source, self._check = source, check
@@ -107,19 +114,19 @@ class ChromatogramPage(QWidget):
         self._draw()
 
     def close_run(self, text: str = "") -> None:
-        """Show nothing but a text, and let all go."""
+        """Release the data and show only a text."""
         self._progress.cancel()
         self._worker.close()
         self._progress = Progress()
         if self._source is not None:
             self._source.close()
         self._source = None
-        self._surveys.clear()
+        self._ms1_spectra.clear()
         self.plot.show_chromatogram(None, text or " ")
         self.plot.mark_time(None)
 
     def show_spectrum(self, file: str | None, seconds: float | None, mz: float | None) -> None:
-        """Mark the time of a spectrum, in its own file, and take its m/z for what is extracted next."""
+        """Mark the time of a spectrum in its own file, and use its m/z for the next extraction."""
         at = next((at for at in range(self.file.count()) if file and self.file.itemText(at) == PurePath(file).name), None)
         is_other = at is not None and at != self.file.currentIndex()
         if is_other and at is not None:
@@ -151,29 +158,29 @@ class ChromatogramPage(QWidget):
             make = partial(spectrum_chromatogram, source, kind, named)
         else:
             try:
-                make = self._of_surveys(kind, path)
+                make = self._from_ms1(kind, path)
             except ParameterError as error:
                 self.plot.show_chromatogram(None, str(error))
                 return
-            if path not in self._surveys:
-                self.plot.show_chromatogram(None, f"Reading the survey spectra of {path.name if path else 'the run'}…")
+            if path not in self._ms1_spectra:
+                self.plot.show_chromatogram(None, f"Reading the MS1 spectra of {path.name if path else 'the run'}…")
         self._worker.submit("chromatogram", make, self.plot.show_chromatogram, lambda error: self.plot.show_chromatogram(None, str(error)))
 
-    def _of_surveys(self, kind: str, path: Path | None) -> Callable[[], Chromatogram]:
+    def _from_ms1(self, kind: str, path: Path | None) -> Callable[[], Chromatogram]:
         if path is None:
-            raise ParameterError("The run does not tell which file its spectra are of.")
+            raise ParameterError("The run does not record the file of its spectra.")
         progress = self._progress
 
         def surveys() -> Surveys:
-            if path not in self._surveys:
+            if path not in self._ms1_spectra:
                 self._check(path)
-                self._surveys[path] = read_surveys(path, progress=progress, spool=Path(tempfile.gettempdir()))
-            return self._surveys[path]
+                self._ms1_spectra[path] = read_surveys(path, progress=progress, spool=Path(tempfile.gettempdir()))
+            return self._ms1_spectra[path]
 
         if kind != "extracted":
             return lambda: total_ions(surveys()) if kind == "surveys" else base_peaks(surveys())
         mz, tolerance = self.mz.value(), Tolerance.parse(self.tolerance.text())
         if mz <= 0 or tolerance.width(mz) > _WIDEST:
             widest = QLocale().toString(_WIDEST, "f", 0)
-            raise ParameterError(f"Give an m/z, and a tolerance of at most {widest} Th around it, as 10 ppm or 0.02 Da.")
+            raise ParameterError(f"Enter an m/z and a tolerance of at most {widest} Th, for example 10 ppm or 0.02 Da.")
         return lambda: extracted(surveys(), mz, tolerance)

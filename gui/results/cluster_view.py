@@ -1,4 +1,4 @@
-"""The results of a clustering: clusters -> their spectra -> the chosen spectrum and the one that stands for its cluster, mirrored."""
+"""The results of a clustering: clusters, their spectra, and the selected spectrum mirrored with its consensus spectrum."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from proteoscope.gui.spectrum.mirror_view import MirrorView
 
 __all__ = ["ClusterView"]
 
-_NO_SPECTRUM = "Choose a spectrum to compare it with its cluster's consensus spectrum."
+_NO_SPECTRUM = "Select a spectrum to compare it with its cluster's consensus spectrum."
 _METHODS = {"hierarchical": "hierarchical", "dbscan": "DBSCAN", "k-means": "k-means"}
 
 
@@ -40,13 +40,13 @@ _MOST_SPECTRA = 10_000_000
 
 
 class ClusterFilterBar(FilterBar):
-    """What to show of clusters and spectra."""
+    """Filter of clusters and spectra."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Spectrum or label",
-            "Shows clusters with a spectrum of this name, or with this label, and the spectra of this name",
-            "Shows all clusters of the run again",
+            "Show only clusters that contain a spectrum of this name or have this label, and the spectra of this name",
+            "Show all clusters of the run",
             parent,
         )
         self.minimum_spectra = IntegerBox(1, _MOST_SPECTRA, "")
@@ -55,18 +55,21 @@ class ClusterFilterBar(FilterBar):
         for box in (self.lowest_mz, self.highest_mz):
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("0000.0000") + 30)
         self._add_number(
-            self.minimum_spectra, "&Spectra ≥", "Least spectra of a cluster", "Hides clusters of fewer spectra, and their spectra"
+            self.minimum_spectra,
+            "&Spectra ≥",
+            "Minimum number of spectra per cluster",
+            "Hide clusters with fewer spectra, and their spectra",
         )
-        self._add_number(self.lowest_mz, "&m/z from", "Minimum m/z", "Hides what has a precursor of a smaller m/z")
-        self._add_number(self.highest_mz, "t&o", "Maximum m/z", "Hides what has a precursor of a larger m/z")
+        self._add_number(self.lowest_mz, "&m/z from", "Minimum m/z", "Hide clusters and spectra with a smaller precursor m/z")
+        self._add_number(self.highest_mz, "t&o", "Maximum m/z", "Hide clusters and spectra with a larger precursor m/z")
 
     @property
     def chosen(self) -> ClusterFilter:
-        """What is asked for."""
+        """The current filter."""
         return ClusterFilter(self.text.text(), self.minimum_spectra.value(), self.lowest_mz.entered, self.highest_mz.entered)
 
     def open(self) -> None:
-        """Show all of a run; tells nobody."""
+        """Show all rows of a run without emitting a signal."""
         self._reset_quietly()
 
     def _usual(self) -> None:
@@ -97,7 +100,7 @@ class ClusterView(RunView):
             splitter.setStretchFactor(1, 1)
             splitter.setSizes([500, 500])
         self._arrange({"down": down, "tables": tables}, (self.mirror,))
-        self.members.keeps_a_choice = True
+        self.members.retains_selection = True
         self.clusters.rowChosen.connect(self._show_members)
         self.members.rowChosen.connect(self._show_spectra)
         self.clusters.choiceLost.connect(self._show_all_members)
@@ -113,7 +116,7 @@ class ClusterView(RunView):
         self._run = run
         self.filters.open()
         self.mirror.show_text(_NO_SPECTRUM)
-        # What is in no cluster is shown where there are no others.
+        # Unclustered spectra are shown if there are no clusters.
         self.clusters.show_rows(takes_first=True)
         self.members.show_rows(takes_first=not self.clusters.total)
         self.header.show_facts((*files_facts(run), _method(run.parameters), *time_facts(run)))
@@ -124,7 +127,8 @@ class ClusterView(RunView):
         locale = QLocale()
         self.header.show_counts(
             [SummaryNumber(found.n_clusters, "cluster", "clusters")],
-            f"with {locale.toString(found.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), {locale.toString(alone)} alone",
+            f"with {locale.toString(found.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), "
+            f"{locale.toString(alone)} unclustered",
         )
         if found.has_labels and self.clusters.hidden_columns() is None:
             hidden = [column.name for column in self.clusters.model.columns if not column.is_shown]
@@ -149,13 +153,13 @@ class ClusterView(RunView):
         )
 
     def show_all(self, name: str) -> None:
-        """Show all rows of a table; spectra of all clusters with the numbers of these."""
+        """Show all rows of a table; spectra of all clusters are shown with cluster numbers."""
         super().show_all(name)
         if name == "members":
             self._show_numbers(True)
 
     def _show_numbers(self, are_shown: bool) -> None:
-        """Show the column of the clusters' numbers or not, unless the user has chosen columns."""
+        """Show or hide the column of cluster numbers, unless the user has chosen columns."""
         if self.members.hidden_columns() is None:
             hidden = [column.name for column in self.members.model.columns if not column.is_shown]
             self.members.view.hide_columns(hidden if are_shown else [*hidden, "cluster"])
@@ -169,7 +173,7 @@ class ClusterView(RunView):
         spectra, cluster_row = found
         self.mirror.show_spectra(spectra)
         if self.members.scope_text == "" and cluster_row is not None and cluster_row != self.clusters.view.chosen:
-            # Spectra of all clusters are shown. This one's cluster becomes the chosen one, and they stay.
+            # Spectra of all clusters are shown: select the cluster of this spectrum without narrowing them.
             position = self.clusters.model.position_of(cluster_row)
             if position is not None:
                 self._followed = cluster_row
@@ -179,13 +183,13 @@ class ClusterView(RunView):
         self.mirror.show_text(str(error))
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, int | None]:
-        """Runs in the thread that reads spectra, which alone uses the readers and their source."""
+        """Return the compared spectra and the row of the cluster; runs in the only thread that uses the readers and their source."""
         if self._details is None:
             self._details = run.tables.source("members")
         found = compared_member(self._details, row, run)
         member, consensus, lower = found.member, found.consensus, found.spectra.lower
         if consensus is None or lower is None:
-            return replace(found.spectra, title=f"{_title(member)}, in no cluster"), None
+            return replace(found.spectra, title=f"{_title(member)}, not clustered"), None
         n = QLocale().toString(member["n_members"])
         kind = "the mean" if run.parameters["consensus_spectrum"] == "mean" else consensus["title"]
         lower = replace(lower, name=f"{lower.name} ({n} spectra): {kind}")
@@ -193,7 +197,7 @@ class ClusterView(RunView):
         return replace(found.spectra, title=title, lower=lower), consensus["row"]
 
     def _show_all_members(self) -> None:
-        """Where no cluster is chosen, the spectra are of all."""
+        """Show the spectra of all clusters after the cluster selection is lost."""
         self.members.show_rows(scope=(), takes_first=self.members.view.chosen is None)
         self._show_numbers(True)
 

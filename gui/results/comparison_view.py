@@ -1,4 +1,4 @@
-"""Finished runs side by side: overlaps, counts by q-value and scores; the items behind a bar; a spectrum with two answers, mirrored."""
+"""Comparison of finished runs: overlaps, counts by q-value, scores, the items of a bar, and a spectrum matched by two runs, mirrored."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.run_comparison import LEVELS, RunComparison, compare_runs
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.forms.wheel import ChoiceBox, WheelAfterFocus
+from proteoscope.gui.deferred_tasks import DeferredTasks
+from proteoscope.gui.forms.wheel_guard import ChoiceBox, WheelAfterFocus
 from proteoscope.gui.labels import toned_label
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.spectrum.mirror_view import MirrorView
-from proteoscope.gui.splitters import kept_sizes, restore_sizes
+from proteoscope.gui.splitters import restore_sizes, splitter_sizes
 from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tables.worker import TableWorker
-from proteoscope.gui.turns import Turns
 
 __all__ = ["ComparisonView"]
 
 _PERCENT = 100
 _WITH_SPECTRA = ("spectra", "psms", "peptidoforms", "peptides")
-"""Levels whose items a spectrum stands for."""
+"""Levels whose items have a spectrum."""
 _OVERLAPS, _CURVES, _SCORES = QSizeF(480, 300), QSizeF(360, 260), QSizeF(360, 320)
 
 
@@ -57,7 +57,7 @@ class ComparisonView(QWidget):
     """Compares finished runs of a project, which are opened and read in threads."""
 
     MANUAL = "comparison"
-    """The page of the manual about it."""
+    """Manual page of the view."""
 
     message = Signal(str)
     failed = Signal(str)
@@ -71,22 +71,22 @@ class ComparisonView(QWidget):
         self._opener, self._computer, self._reader = TableWorker(None, self), TableWorker(None, self), TableWorker(None, self)
         self._pair: tuple[int, int] | None = None
         self._dot: int | None = None
-        """Row of the spectrum whose dot was clicked, until its table is there."""
+        """Row of the spectrum of the clicked dot, until its table is available."""
         self.panels: dict[str, TablePanel] = {}
-        """The tables of items that have been looked at, by level."""
+        """Tables of the visited levels, by level."""
         self.overlaps = DrawingView("Overlaps of the runs", _OVERLAPS)
         self.curves = DrawingView("Items by q-value", _CURVES)
         self.scores = DrawingView("Scores of two runs", _SCORES)
         self._mirror_place = QVBoxLayout()
         self._mirror: MirrorView | None = None
-        self._turns = Turns(self)
+        self._deferred = DeferredTasks(self)
         self._text = QLabel("Opening the results…")
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._lay_out()
-        # It takes as long to make as all the rest, and has nothing to show before the runs are open.
-        self._turns.add(self._make_mirror)
+        # The mirror view takes as long to create as all other widgets, and is empty until the runs are open.
+        self._deferred.add(self._make_mirror)
         self._progress = Progress()
 
         def compare() -> RunComparison:
@@ -96,35 +96,35 @@ class ComparisonView(QWidget):
 
     @property
     def text(self) -> str:
-        """What is said in place of a comparison, empty when there is one."""
+        """Text shown instead of a comparison, or ''."""
         return self._text.text() if self._stack.currentWidget() is self._text else ""
 
     @property
     def mirror(self) -> MirrorView:
-        """What two runs make of a spectrum; made now, where it was not."""
-        self._turns.finish()
+        """View of a spectrum matched by two runs, created on first use."""
+        self._deferred.finish()
         assert self._mirror is not None
         return self._mirror
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still being read."""
+        """True while data are being read."""
         workers = (self._opener, self._computer, self._reader)
         return any(worker.is_busy for worker in workers) or any(panel.model.is_busy for panel in self.panels.values())
 
     @property
     def threshold(self) -> float:
-        """The q-value up to which items count."""
+        """Maximum q-value of counted items."""
         return self.threshold_box.value() / _PERCENT
 
     @property
     def panel(self) -> TablePanel:
-        """The table of the level that is looked at."""
+        """Table of the current level."""
         return self.panels[self._level.name]
 
     def clear(self) -> None:
-        """Let all files go, and end what still runs."""
-        self._turns.finish()
+        """Release all files and cancel running work."""
+        self._deferred.finish()
         self._progress.cancel()
         for worker in (self._opener, self._computer, self._reader):
             worker.close()
@@ -139,11 +139,11 @@ class ComparisonView(QWidget):
             drawing.show_drawing(None)
 
     def state(self) -> str:
-        """The sizes that the user chose, as a text to keep."""
-        return json.dumps(kept_sizes(self._splitters))
+        """Return the splitter sizes as a text to store."""
+        return json.dumps(splitter_sizes(self._splitters))
 
     def restore_state(self, text: str) -> None:
-        """Take what `state` gave; what cannot be read is passed over."""
+        """Restore sizes returned by `state`; unreadable text is ignored."""
         try:
             restore_sizes(self._splitters, dict(json.loads(text)))
         except (ValueError, TypeError):
@@ -153,7 +153,7 @@ class ComparisonView(QWidget):
         self.runs_label = toned_label()
         self.notes_label = toned_label(tone="attention")
         self.level_box = ChoiceBox()
-        self.level_box.setAccessibleName("What is compared")
+        self.level_box.setAccessibleName("Compared items")
         for level in LEVELS:
             self.level_box.addItem(f"{level.several[0].upper()}{level.several[1:]}", level)
         self.threshold_box = _ThresholdBox()
@@ -163,16 +163,16 @@ class ComparisonView(QWidget):
         self.threshold_box.setSuffix(" %")
         self.threshold_box.setValue(1.0)
         self.threshold_box.setAccessibleName("False discovery rate")
-        self.threshold_box.setToolTip("Items count up to this false discovery rate, the q-value of their best match")
+        self.threshold_box.setToolTip("Items are counted if the q-value of their best match is at most this false discovery rate")
         self.threshold_box.setKeyboardTracking(False)
-        self.differing_box = QCheckBox("Two accepted answers")
-        self.differing_box.setToolTip("Shows only spectra with two accepted answers")
+        self.differing_box = QCheckBox("Conflicting matches")
+        self.differing_box.setToolTip("Show only spectra for which two runs accept different peptides")
         self.pair_box = ChoiceBox()
         self.pair_box.setAccessibleName("Runs whose scores are shown")
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 4, 8, 4)
         bar.setSpacing(8)
-        for widget in (QLabel("Compare"), self.level_box, QLabel("at an FDR up to"), self.threshold_box):
+        for widget in (QLabel("Compare"), self.level_box, QLabel("at FDR ≤"), self.threshold_box):
             bar.addWidget(widget)
         bar.addStretch(1)
         bar.addWidget(self.differing_box)
@@ -224,7 +224,7 @@ class ComparisonView(QWidget):
 
     def _make_mirror(self) -> None:
         self._mirror = mirror = MirrorView()
-        # Each figure has the same shortcut, so that this one's holds in itself and in the tables alone.
+        # All figures share this shortcut, so it is limited to this figure and the tables.
         mirror.export_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self._tables.addAction(mirror.export_action)
         self._mirror_place.addWidget(mirror)
@@ -236,7 +236,7 @@ class ComparisonView(QWidget):
 
     def _open(self, comparison: RunComparison) -> None:
         self._comparison = comparison
-        named = [f"{letter}: {label}" for letter, label in zip(comparison.letters, comparison.labels, strict=True)]
+        named = [f"{name}: {label}" for name, label in zip(comparison.letters, comparison.labels, strict=True)]
         self.runs_label.setText("    ".join(named))
         self.notes_label.setText(" ".join(comparison.notes))
         self.notes_label.setVisible(bool(comparison.notes))
@@ -245,7 +245,7 @@ class ComparisonView(QWidget):
             self.pair_box.addItem(f"{comparison.letters[first]} and {comparison.letters[second]}", (first, second))
         self.pair_box.blockSignals(False)
         self.pair_box.setVisible(len(comparison.runs) > 2)
-        self._ask_for_spectrum()
+        self._prompt_for_spectrum()
         self._stack.setCurrentWidget(self._shown)
         self._show_level()
 
@@ -254,25 +254,25 @@ class ComparisonView(QWidget):
         self._stack.setCurrentWidget(self._text)
 
     def _change_level(self) -> None:
-        # The spectrum is of an item that is no longer in sight.
+        # The spectrum belongs to an item that is no longer visible.
         self._show_no_spectrum()
         if (panel := self.panels.get(self._level.name)) is not None:
             panel.clear_choice()
         self._show_level()
 
     def _show_no_spectrum(self) -> None:
-        """Show no spectrum, since no item is selected."""
+        """Clear the spectrum because no item is selected."""
         self._reader.cancel()
-        self._ask_for_spectrum()
+        self._prompt_for_spectrum()
         self.scores.mark(None)
 
-    def _ask_for_spectrum(self) -> None:
+    def _prompt_for_spectrum(self) -> None:
         has_spectra = self._level.name in _WITH_SPECTRA
         what = f"{'an' if self._level.one[0] in 'aeiou' else 'a'} {self._level.one}" if has_spectra else "a spectrum, a PSM or a peptide"
-        self.mirror.show_text(f"Choose {what} to see what two runs make of {'its' if has_spectra else 'the'} spectrum.")
+        self.mirror.show_text(f"Select {what} to compare the matches of {'its' if has_spectra else 'the'} spectrum in two runs.")
 
     def _show_level(self) -> None:
-        """Show the level, the threshold and the pair of runs that are chosen, once their numbers are there."""
+        """Show the chosen level, threshold and pair of runs once their counts are computed."""
         comparison = self._comparison
         if comparison is not None:
             level = self._level
@@ -280,7 +280,7 @@ class ComparisonView(QWidget):
             self._show_scores()
 
     def _show_scores(self) -> None:
-        """Show the scores of the pair of runs that is chosen, once they are there; what else is shown stays."""
+        """Show the scores of the chosen pair of runs once they are computed."""
         comparison = self._comparison
         if comparison is not None:
             pair, threshold = self.pair_box.currentData(), self.threshold
@@ -310,8 +310,8 @@ class ComparisonView(QWidget):
         self.panels[level] = panel
         self._tables.addWidget(panel)
         panel.open_table(source)
-        panel.view.set_empty_text(lambda: panel.error or ("" if panel.model.is_busy else f"No {panel.plural} are accepted here."))
-        panel.allAsked.connect(partial(self._show_all, panel))
+        panel.view.set_empty_text(lambda: panel.error or ("" if panel.model.is_busy else f"No {panel.plural} are accepted."))
+        panel.allRequested.connect(partial(self._show_all, panel))
         panel.view.message.connect(self.message)
         panel.view.failed.connect(self.failed)
         panel.wantedHidden.connect(self._show_hidden)
@@ -320,14 +320,14 @@ class ComparisonView(QWidget):
             panel.choiceLost.connect(self._show_no_spectrum)
 
     def _filter(self) -> None:
-        """Show what some run accepts; of spectra, where wished, what two runs answer differently."""
+        """Show the accepted items, or on request only the spectra for which two runs accept different peptides."""
         comparison = self._comparison
         if comparison is None or self._level.name not in self.panels:
             return
         is_differing = self._level.name == "spectra" and self.differing_box.isChecked()
         accepted = comparison.conditions_of_any(self.threshold)
         differing = comparison.disagreement_conditions(self.threshold)
-        # A set was chosen at the threshold before.
+        # The selected set belongs to the previous threshold.
         self.overlaps.mark(None)
         wanted = self._dot if self._level.name == "spectra" else None
         self.panel.show_rows(scope=(), filter=differing if is_differing else accepted, wanted=wanted)
@@ -340,10 +340,10 @@ class ComparisonView(QWidget):
         comparison = self._comparison
         if comparison is not None:
             scope = comparison.conditions_of(runs, self.threshold)
-            self.panel.show_rows(scope=scope, scope_text=f"of {comparison.names_of(runs)} alone")
+            self.panel.show_rows(scope=scope, scope_text=f"only in {comparison.names_of(runs)}")
 
     def _show_spectrum_of_dot(self, row: int) -> None:
-        """Choose the spectrum of a dot in its table; where that does not show it, show its answers at least."""
+        """Select the spectrum of a dot in its table, or only show it if the table is filtered."""
         self._pair = self.pair_box.currentData()
         spectra = next(place for place, level in enumerate(LEVELS) if level.name == "spectra")
         if self.level_box.currentIndex() != spectra:
@@ -360,7 +360,7 @@ class ComparisonView(QWidget):
             self._show_spectrum("spectra", row, {})
 
     def _show_hidden(self) -> None:
-        self.message.emit("What was looked for is hidden by the threshold or the choice of a set.")
+        self.message.emit("The item is hidden by the threshold or the selected set.")
         if self._dot is not None:
             self._show_spectrum("spectra", self._dot, {})
 
@@ -385,7 +385,7 @@ class ComparisonView(QWidget):
         self.mirror.show_spectra(mirrored)
 
     def _mirrored(self, comparison: RunComparison, spectrum: int, pair: tuple[int, int] | None) -> MirroredSpectra:
-        """Runs in the thread that reads spectra, which alone uses their source and the runs' peaks."""
+        """Return the mirrored spectra; runs in the only thread that uses their source and the peaks of the runs."""
         if self._details is None:
             self._details = comparison.source("spectra")
         return compared_answers(comparison, self._details, spectrum, pair)

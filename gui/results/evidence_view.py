@@ -1,5 +1,7 @@
-"""The results of evidence on structures: proteins, what is known of the chosen one, its coverage, its alignment to a near chain, and the
-fold in three dimensions. What is chosen in one of them is shown in all."""
+"""The results of evidence on structures: proteins, details of the selected protein, coverage, alignment to a chain, and 3D structure.
+
+A selection in one of them is shown in all.
+"""
 
 from __future__ import annotations
 
@@ -37,41 +39,41 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace
 from proteoscope.gui import structure
 from proteoscope.gui.alignment.alignment_view import AlignmentView
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 from proteoscope.gui.structure.scene import Pick
-from proteoscope.gui.turns import Turns
 
 if TYPE_CHECKING:
     from proteoscope.gui.structure.structure_panel import StructurePanel
 
 __all__ = ["EvidenceView"]
 
-_NO_PROTEIN = "Choose a protein to see what peptides cover."
-_NO_CHAIN = "No structure of the database is near this protein."
+_NO_PROTEIN = "Select a protein to see its peptide coverage."
+_NO_CHAIN = "No chain of the database is similar to this protein."
 _OF_PROTEIN = ("peptide_places", "sites", "missed", "contacts", "paralogues", "chains", "homologues")
 _TABS = {
-    "peptide_places": ("Peptides", "Peptides at their places in the chosen protein"),
-    "sites": ("Sites", "Modified residues, and where they lie on the structure"),
-    "missed": ("Missed", "Stretches that no peptide covers, and enzymes that would show them"),
-    "contacts": ("Contacts", "Modified residues and lysines that could touch, or be linked"),
-    "paralogues": ("Shared", "Proteins that share peptides with it"),
-    "chains": ("Chains", "Near chains, and remote ones; the chosen one is shown"),
-    "homologues": ("Homologues", "Related sequences, among which conservation is counted"),
+    "peptide_places": ("Peptides", "Peptides mapped onto the selected protein"),
+    "sites": ("Sites", "Modified residues and their positions on the structure"),
+    "missed": ("Uncovered", "Regions without peptides, and enzymes that would reveal them"),
+    "contacts": ("Contacts", "Modified residues and lysines in contact or within cross-linking distance"),
+    "paralogues": ("Shared", "Proteins that share peptides with this protein"),
+    "chains": ("Chains", "Similar chains, close and remote; the selected chain is shown"),
+    "homologues": ("Homologues", "Related sequences, used for conservation"),
 }
 
 
 class _ProteinFilter(FilterBar):
-    """Only the text."""
+    """Filter by text only."""
 
     def __init__(self) -> None:
-        super().__init__("Protein or chain", "Shows proteins with this text in name, description or chain", "Shows all proteins again")
+        super().__init__("Protein or chain", "Show only proteins with this text in name, description or chain", "Show all proteins")
 
     def _usual(self) -> None:
-        """There are no other fields."""
+        """Set nothing, since there are no other fields."""
 
 
 class EvidenceView(RunView):
@@ -89,19 +91,19 @@ class EvidenceView(RunView):
         self._wanted_form = ""
         self._wanted_peptide: int | None = None
         self._place: int | None = None
-        """The residue of the protein that was picked last, from 0, while the peptides over it are shown."""
-        self._is_telling = False
-        self._turns = Turns(self)
+        """Index of the last picked residue of the protein while the peptides over it are shown, or None."""
+        self._is_picking = False
+        self._deferred = DeferredTasks(self)
         self._last_folder = ""
         self.structures: StructurePanel | None = None
-        """The fold in three dimensions, from when it is first asked for."""
+        """The 3D panel, or None before its first use."""
         self.coverage = CoverageMap()
-        self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="near chain")
+        self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="similar chain")
         self.structures_action = QAction("Show the structures in &3D", self, checkable=True, checked=True)
         self.structures_action.setIconText("3D")
         self.structures_action.setShortcut(QKeySequence("Ctrl+3"))
         self.structures_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self.structures_action.setToolTip("Show the near chain in three dimensions (Ctrl+3)")
+        self.structures_action.setToolTip("Show the selected chain in 3D (Ctrl+3)")
         self.structures_action.toggled.connect(self._show_structures)
         self.alignment.add_action(self.structures_action)
         self.addAction(self.structures_action)
@@ -112,15 +114,15 @@ class EvidenceView(RunView):
         for name, (title, tip) in _TABS.items():
             self.tabs.setTabToolTip(self.tabs.addTab(self.panels[name], title), tip)
         for widget, title, tip in (
-            (self.coverage, "Coverage", "The protein's residues, and the peptides that cover them"),
-            (self.alignment, "Alignment", "The protein beside the near chain"),
+            (self.coverage, "Coverage", "The protein's sequence and the peptides that cover it"),
+            (self.alignment, "Alignment", "Alignment of the protein and the selected chain"),
         ):
             self.figures.setTabToolTip(self.figures.addTab(widget, title), tip)
         left = self._split(Qt.Orientation.Vertical, {self.proteins: 4, self.tabs: 5})
         self._right = self._split(Qt.Orientation.Vertical, {self.figures: 5})
         across = self._split(Qt.Orientation.Horizontal, {left: 9, self._right: 11})
         self._arrange({"across": across, "left": left, "right": self._right}, (self.coverage, self.alignment))
-        self.proteins.keeps_a_choice = True
+        self.proteins.retains_selection = True
         self.proteins.rowChosen.connect(lambda row, _: self._show_protein(row))
         self.proteins.choiceLost.connect(self._show_no_protein)
         self.peptides.rowChosen.connect(self._show_peptide)
@@ -134,7 +136,7 @@ class EvidenceView(RunView):
         self.alignment.plot.columnPicked.connect(self._pick_column)
 
     def show_peptide(self, peptide: str) -> None:
-        """Choose the first protein that a peptide lies in, and the peptide in it; where the run is still being opened, when it is there."""
+        """Select the first protein that contains a peptide, and the peptide in it, once the run is open."""
         self._wanted_form = peptide
         self._go_to_wanted()
 
@@ -147,13 +149,13 @@ class EvidenceView(RunView):
         self.header.show_counts([SummaryNumber(self.panels[name].total, one, several) for name, one, several in names], "")
         self.header.show_facts((*files_facts(run, "peptides of {}"), *time_facts(run)))
         if self.structures_action.isChecked():
-            # What draws them takes a while to make: the tables come before it, and what it shows after it.
-            self._turns.add(self._make_wanted_structures, self._show_wanted_structures)
+            # Creating the 3D panel takes time: the tables are shown before, and its content after.
+            self._deferred.add(self._make_wanted_structures, self._show_wanted_structures)
         self.proteins.show_rows(takes_first=not self._wanted_form)
         self._go_to_wanted()
 
     def _forget(self) -> None:
-        self._turns.drop()
+        self._deferred.drop()
         self._protein = self._fold = None
         if self._source is not None:
             self._source.close()
@@ -165,14 +167,14 @@ class EvidenceView(RunView):
             self.structures.close_renderer()
 
     def _filter(self) -> None:
-        # The other tables first: those that follow a protein are narrowed to it when it is chosen.
+        # The other tables come first: those that follow a protein are narrowed when it is selected.
         text = self.filter_bar.text.text()
         for name in _OF_PROTEIN:
             self.panels[name].show_rows(filter=of_proteins(text))
         self.proteins.show_rows(filter=protein_conditions(text))
 
     def show_all(self, name: str) -> None:
-        """All rows of the chosen protein, or of the run where none is chosen."""
+        """Show all rows of the selected protein, or of the run if none is selected."""
         if name in _OF_PROTEIN and self._protein is not None and self.panels[name].scope != tuple(of_protein(self._protein.row)):
             self._scope(name)
         else:
@@ -194,7 +196,7 @@ class EvidenceView(RunView):
 
         def go(found: tuple[ProteinRow, int] | None) -> None:
             if found is None:
-                self.message.emit(f"{peptide} lies in no protein of this run.")
+                self.message.emit(f"{peptide} is in no protein of this run.")
                 self.proteins.show_rows(takes_first=self.proteins.view.chosen is None)
                 return
             self._wanted_peptide = found[1]
@@ -229,7 +231,7 @@ class EvidenceView(RunView):
             protein = protein_evidence(self._source, row, self._quantities.newest())
             return protein, fold_of(run, protein, protein.folds[0]) if protein.folds else None
 
-        # Chains of the protein before would be shown after it.
+        # A pending chain of the previous protein would be shown after it.
         self._reader.cancel("chain")
         self._reader.submit("protein", read, self._take_protein, self._fail_protein)
 
@@ -250,7 +252,7 @@ class EvidenceView(RunView):
         self._show_fold(None, str(error))
 
     def _show_chain(self, row: int) -> None:
-        """Show another near chain of the protein."""
+        """Show another similar chain of the protein."""
         run, protein = self._finished, self._protein
         near = next((one for one in protein.folds if one.row == row), None) if protein is not None else None
         if run is None or protein is None or near is None or (self._fold is not None and self._fold.near.row == row):
@@ -272,10 +274,10 @@ class EvidenceView(RunView):
         else:
             panel.show_hit(fold.trace, None)
 
-    # ------------------------------------------------------------------------------------------------------------ what is chosen
+    # ------------------------------------------------------------------------------------------------------------ the selection
 
     def _choose_peptide(self, row: int) -> None:
-        """Choose a peptide at its place, by its row of the table."""
+        """Select a peptide by its row of the table."""
         self.tabs.setCurrentWidget(self.peptides)
         if self.peptides.model.position_of(row) is not None:
             self._choose_row(self.peptides, row)
@@ -291,11 +293,11 @@ class EvidenceView(RunView):
             self._light_residues(range(values["first"] - 1, values["last"]), row)
 
     def _is_of_protein(self, values: Mapping[str, Any]) -> bool:
-        """True if a row is of the chosen protein; else nothing is lit, and a message names its protein."""
+        """Return True if a row belongs to the selected protein; otherwise clear the highlights and report its protein."""
         if self._protein is not None and values["protein"] == self._protein.row:
             return True
         self._light_residues(())
-        self.message.emit(f"The row is of {values.get('accession', 'another protein')}: choose this protein to see it.")
+        self.message.emit(f"The row belongs to {values.get('accession', 'another protein')}: select that protein to see it.")
         return False
 
     def _show_site(self, row: int, values: Mapping[str, Any]) -> None:
@@ -306,8 +308,8 @@ class EvidenceView(RunView):
         self._pick_places([place])
         fold = self._fold
         if fold is not None and place not in fold.near.position:
-            elsewhere = f": it stands on {values['chain']}" if values.get("chain") else ""
-            self.message.emit(f"Residue {place + 1} does not stand on {fold.near.values['chain']}{elsewhere}.")
+            elsewhere = f"; it is on {values['chain']}" if values.get("chain") else ""
+            self.message.emit(f"Residue {place + 1} is not on {fold.near.values['chain']}{elsewhere}.")
 
     def _show_contact(self, row: int, values: Mapping[str, Any]) -> None:
         if not self._is_of_protein(values):
@@ -321,7 +323,10 @@ class EvidenceView(RunView):
             self._light_residues(() if self._place is None else [self._place])
 
     def _light_residues(self, places: Sequence[int], row: int | None = None) -> None:
-        """Light residues of the protein up in the coverage map, the alignment and the fold; `row`: of the peptide that they are."""
+        """Highlight residues of the protein in the coverage map, the alignment and the structure.
+
+        `row` is the row of their peptide, if any.
+        """
         protein, fold = self._protein, self._fold
         if protein is None:
             return
@@ -342,36 +347,36 @@ class EvidenceView(RunView):
     def _mark_alignment(self, chosen: NDArray[np.bool_]) -> None:
         assert self._fold is not None
         columns = self._fold.pair.columns_of(chosen).tolist()
-        # The first comes into sight.
+        # The first column is scrolled into view.
         self.alignment.plot.mark(dict.fromkeys(reversed(columns), (True, True)))
 
     def _pick_places(self, places: Sequence[int]) -> None:
-        """Pick the residues of the shown chain on which some of the protein stand."""
+        """Pick the residues of the shown chain that are aligned with some residues of the protein."""
         panel, fold = self.structures, self._fold
         if panel is None or fold is None or fold.trace is None or panel.scene.query is not fold.trace:
             return
         row_of = dict(zip(fold.near.position.tolist(), fold.near.chain_residue.tolist(), strict=True))
-        self._is_telling = True
+        self._is_picking = True
         panel.pick([Pick(fold.trace, row_of[place]) for place in places if place in row_of])
-        self._is_telling = False
+        self._is_picking = False
 
     def _take_picks(self) -> None:
-        """A residue was picked in three dimensions: choose the peptides that cover it, and its site."""
+        """Select the peptides over a residue picked in 3D, and its modified residue."""
         panel, protein = self.structures, self._protein
-        if self._is_telling or panel is None or protein is None or not panel.scene.picks:
+        if self._is_picking or panel is None or protein is None or not panel.scene.picks:
             return
         pick = panel.scene.picks[-1]
         if pick.row < 0:
-            # An atom of a ligand, which is no residue of the protein.
+            # An atom of a ligand, not a residue of the protein.
             return
         place = -1 if pick.trace.evidence is None else int(pick.trace.evidence.position[pick.row])
         if place < 0:
-            self.message.emit(f"{pick.label} of {pick.trace.name}: no residue of {protein.accession} stands there.")
+            self.message.emit(f"{pick.label} of {pick.trace.name}: no residue of {protein.accession} is aligned here.")
             return
         self._show_over(place)
 
     def _pick_column(self, column: int) -> None:
-        """A column of the alignment was picked."""
+        """Show the peptides over a column picked in the alignment."""
         fold = self._fold
         if fold is None or column < 0 or fold.pair.place[column] < 0:
             return
@@ -380,7 +385,7 @@ class EvidenceView(RunView):
         self._show_over(place)
 
     def _show_over(self, place: int) -> None:
-        """Show the peptides that cover a residue, and choose its modified residue."""
+        """Show the peptides over a residue, and select its modified residue."""
         protein = self._protein
         assert protein is not None
         self._place = place
@@ -388,11 +393,11 @@ class EvidenceView(RunView):
         if site is not None and self.sites.model.position_of(site) is not None and self.tabs.currentWidget() is self.sites:
             self._choose_row(self.sites, site)
             return
-        # The peptide that the table begins with lights up at once: what it is need not be waited for.
+        # The first peptide of the table is highlighted at once, without waiting for the table.
         first = protein.first_over(place)
         self._light_residues([place] if first is None else range(first.start, first.end), first.row if first else None)
         self.tabs.setCurrentWidget(self.peptides)
-        # What was chosen before is told again, so that it lights up.
+        # The previous selection is emitted again, so that it is highlighted.
         self.peptides.view.forget_choice()
         self.peptides.show_rows(
             scope=over_residue(protein.row, place), scope_text=f"over {protein.name_of(place)} of {protein.accession}", takes_first=True
@@ -422,16 +427,16 @@ class EvidenceView(RunView):
         self._show_structures(self.structures_action.isChecked())
 
     def _make_structures(self) -> structure.structure_panel.StructurePanel:
-        # It imports what draws in three dimensions.
+        # Imports the 3D modules.
         panel = structure.structure_panel.StructurePanel(self._reader.submit, schemes=EVIDENCE_SCHEMES, has_lists=False)
         panel.message.connect(self.message)
-        panel.taskAsked.connect(self.exportAsked)
-        panel.filesAsked.connect(self._ask_for_files)
-        panel.hitsAsked.connect(self._superpose)
+        panel.taskRequested.connect(self.exportRequested)
+        panel.filesRequested.connect(self._prompt_for_files)
+        panel.hitsRequested.connect(self._superpose)
         panel.picksChanged.connect(self._take_picks)
-        panel.closeAsked.connect(lambda: self.structures_action.setChecked(False))
-        panel.selected_action.setText("&Superpose the other near chains")
-        panel.selected_action.setToolTip("Show the other near chains of the protein on this one, 20 at most (S)")
+        panel.closeRequested.connect(lambda: self.structures_action.setChecked(False))
+        panel.selected_action.setText("&Superpose the other similar chains")
+        panel.selected_action.setToolTip("Superpose the other similar chains of the protein, at most 20 (S)")
         self._right.addWidget(panel)
         self._right.setStretchFactor(1, 6)
         self._right.setCollapsible(1, False)
@@ -439,37 +444,37 @@ class EvidenceView(RunView):
         return panel
 
     def _superpose(self) -> None:
-        """Show the other near chains on the one that is shown."""
+        """Superpose the other similar chains on the shown chain."""
         run, protein, fold = self._finished, self._protein, self._fold
         if run is not None and protein is not None and fold is not None:
-            self._reader.submit("chains", lambda: folds_beside(run, protein, fold), self._take_beside, self._fail_softly)
+            self._reader.submit("chains", lambda: folds_beside(run, protein, fold), self._take_other_chains, self._fail_softly)
 
-    def _take_beside(self, found: tuple[list[Trace], list[str]]) -> None:
-        traces, told = found
+    def _take_other_chains(self, found: tuple[list[Trace], list[str]]) -> None:
+        traces, notes = found
         if self.structures is not None:
             self.structures.add_hits(traces)
-        if told:
-            self.message.emit(f"{told[0]}{f', and {len(told) - 1} more' if len(told) > 1 else ''}.")
+        if notes:
+            self.message.emit(f"{notes[0]}{f', and {len(notes) - 1} more' if len(notes) > 1 else ''}.")
         elif not traces:
-            self.message.emit("The protein has no other near chain.")
+            self.message.emit("The protein has no other similar chain.")
 
-    def _ask_for_files(self) -> None:
+    def _prompt_for_files(self) -> None:
         panel = self.structures
         if panel is None or panel.scene.query is None:
             return
-        dialog = QFileDialog(self, "Save structures and scripts: folder to make", self._last_folder)
+        dialog = QFileDialog(self, "Save structures and scripts: new folder", self._last_folder)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setLabelText(QFileDialog.DialogLabel.FileName, "Folder:")
 
-        def ask(chosen: str) -> None:
+        def on_selected(chosen: str) -> None:
             self._last_folder = str(Path(chosen).parent)
             task = panel.files_task(Path(chosen))
             if task is not None:
-                self.exportAsked.emit(task)
+                self.exportRequested.emit(task)
 
-        dialog.fileSelected.connect(ask)
+        dialog.fileSelected.connect(on_selected)
         dialog.open()
 
     def _no_rows_text(self, panel: Any) -> str:
-        return f"No {panel.plural} of {QLocale().toString(panel.total)} have this text. Reset the filter to see them."
+        return f"No {panel.plural} of {QLocale().toString(panel.total)} contain this text. Reset the filter to see them."

@@ -1,5 +1,4 @@
-"""The results of an explanation: the explained spectra, each mirrored with the identified one that it resembles, and all spectra of the
-run that was explained: as a list, by time and on a map."""
+"""The results of an explanation: explained spectra, mirrored with the identified spectra that explain them, and all spectra."""
 
 from __future__ import annotations
 
@@ -35,25 +34,25 @@ from proteoscope.gui.results.summary_header import SummaryNumber
 
 __all__ = ["ExplanationView"]
 
-_NO_SPECTRUM = "Choose a spectrum to compare it with the identified one that it resembles."
+_NO_SPECTRUM = "Select a spectrum to compare it with the identified spectrum that explains it."
 
 
 class ExplanationFilterBar(MassFilterBar):
-    """What to show of the explained spectra."""
+    """Filter of explained spectra."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Peptide or spectrum",
-            "Shows explanations by a peptide with this text, or with it in the name of one of the two spectra",
-            "Shows explanations by a peptide of the same mass, or of another mass",
+            "Show only explanations with this text in the peptide or in the name of one of the two spectra",
+            "Show only explanations by peptides of the same mass, or of another mass",
             "modified",
-            "what is accepted only at a larger false discovery rate",
+            "explanations accepted only at a larger FDR",
             parent,
         )
 
     @property
     def chosen(self) -> ExplanationFilter:
-        """What is asked for."""
+        """The current filter."""
         return ExplanationFilter(self.text.text(), self.largest_q_value, self.kind.currentData())
 
 
@@ -69,7 +68,7 @@ class ExplanationView(MirroredRunView):
         for tabs in (self.tables, self.figures):
             tabs.setDocumentMode(True)
         of_explained = self.tables.addTab(self.explained, "Explained spectra")
-        self.tables.setTabToolTip(of_explained, "Spectra that resemble an identified one")
+        self.tables.setTabToolTip(of_explained, "Spectra similar to an identified spectrum")
         self._add_spectra(self.tables, self.figures)
         self.figures.setCurrentWidget(self.spectra.map)
         above = self._split(Qt.Orientation.Horizontal, {self.tables: 6, self.figures: 5})
@@ -123,7 +122,7 @@ class ExplanationView(MirroredRunView):
         return replace(found.spectra, title=", ".join(parts)), details
 
     def _unmatched(self, run: FinishedRun, spectrum: SpectrumRow, values: Mapping[str, Any]) -> MirroredSpectra:
-        """A spectrum that nothing explains, with the ions of its peptide where it is identified."""
+        """Return an unexplained spectrum, with the ions of its peptide if it is identified."""
         found, name = spectrum_alone(self._source(run), spectrum, run), spectrum_title(values)
         title = f"{name}, {found.title}" if name else found.title
         return replace(found, title=title, upper=replace(found.upper, name=name))

@@ -1,4 +1,4 @@
-"""Results of a finished run into files: asks which format, and where to."""
+"""Dialog for exporting results of a finished run: format and file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["ExportDialog", "fitted"]
 
 
 def fitted(path: Path, chosen: Export, exports: Sequence[Export]) -> tuple[Path, Export]:
-    """The file and the format of a name that was typed: the name's ending says it, and where that is none of ours, what was chosen does."""
+    """Return the file and format for a typed name: its extension selects the format, otherwise the chosen format applies."""
     name = path.name.lower()
-    # What was chosen comes first, since two formats may share an ending; then the longest: .pep.xml is more than .xml.
+    # The chosen format comes first, since formats may share an extension; then the longest: .pep.xml before .xml.
     endings = sorted(
         ((ending, export) for export in exports for ending in export.endings), key=lambda pair: (pair[1] is not chosen, -len(pair[0]))
     )
@@ -29,7 +29,7 @@ def fitted(path: Path, chosen: Export, exports: Sequence[Export]) -> tuple[Path,
 
 
 class _Choice(NamedTuple):
-    """A format with what can be chosen of it."""
+    """A format and its options."""
 
     export: Export
     consensus: Literal["merged", "best"] = "merged"
@@ -37,11 +37,18 @@ class _Choice(NamedTuple):
 
 
 class ExportDialog(QFileDialog):
-    """Asks for the format of an export and its file, or the folder to make for a format of several.
+    """Asks for the format and the file of an export, or for a new folder if the format has several files.
 
     Parameters
     ----------
-    name : of the file, without an ending. exports : the formats, the usual one first. folder : where it opens.
+    name : str
+        Suggested file name without extension.
+    exports : sequence of Export
+        Formats, the default first.
+    parent : QWidget
+        Owner of the dialog.
+    folder : Path or None
+        Start folder.
     """
 
     def __init__(self, name: str, exports: Sequence[Export], parent: QWidget, folder: Path | None = None) -> None:
@@ -64,12 +71,12 @@ class ExportDialog(QFileDialog):
 
     @property
     def chosen(self) -> Export:
-        """The format chosen among the kinds of files."""
+        """Chosen format."""
         return self._formats[self.selectedNameFilter()].export
 
     @property
     def consensus(self) -> Literal["merged", "best"]:
-        """Of a spectral library, whether an entry is the mean of its spectra, or the best of them."""
+        """Type of library entries: merged spectra or the best spectrum."""
         return self._formats[self.selectedNameFilter()].consensus
 
     @property
@@ -78,13 +85,13 @@ class ExportDialog(QFileDialog):
         return self._formats[self.selectedNameFilter()].accepted_only
 
     def _suit_name(self) -> None:
-        """Give the name the ending of the format that is chosen now, in place of another's."""
+        """Replace the extension of the name by that of the chosen format."""
         names = self.selectedFiles()
         self._suggest(_without_ending(Path(names[0]).name, self._exports) if names else "")
 
     def _suggest(self, stem: str) -> None:
         ending = next(iter(self.chosen.endings), "")
-        # What is typed without an ending gets this one, before the dialog asks whether to overwrite such a file.
+        # A name typed without an extension gets this one, before the dialog checks for an existing file.
         self.setDefaultSuffix(ending)
         if stem:
             self.selectFile(stem + ending)
@@ -95,7 +102,10 @@ def _name_filter(one: Export) -> str:
 
 
 def _without_ending(name: str, exports: Sequence[Export]) -> str:
-    """A name without the ending of a format. Qt replaces what stands behind the last point by itself, hence a half of one with two."""
+    """Return a name without the extension of a format.
+
+    Qt itself replaces the part after the last dot, which can leave half an extension.
+    """
     endings = sorted({ending for export in exports for ending in export.endings}, key=len, reverse=True)
     halves = [half for ending in endings if ending.count(".") > 1 for half in (f".{ending.rpartition('.')[2]}", ending.rpartition(".")[0])]
     whole = next((ending for ending in endings if name.lower().endswith(ending)), "")

@@ -1,4 +1,4 @@
-"""What every header tells of a run besides what it found: its files, how long it took, and on what."""
+"""Facts shown in every results header: input files, duration and device."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from proteoscope.engine.views.finished_run import FinishedRun
 __all__ = ["files_facts", "inputs_of_source", "passes_facts", "records_of_spectra", "time_facts"]
 
 _OF_PROJECT = "project_"
-"""How the kinds of inputs begin that are tables of another run."""
+"""Prefix of the input kinds that are tables of another run."""
 
 
-def files_facts(run: FinishedRun, of_source: str = "what {} left unidentified") -> tuple[str, ...]:
-    """Which files were searched, by what they were to the run. `of_source`: what was taken from another run, with its name for braces."""
+def files_facts(run: FinishedRun, of_source: str = "unidentified spectra of {}") -> tuple[str, ...]:
+    """Return the input files by kind. `of_source` describes the run whose results were used, with {} for its name."""
     files: dict[str, list[str]] = {}
     for kind, path in run.inputs:
         if not kind.startswith(_OF_PROJECT):
@@ -29,7 +29,7 @@ def files_facts(run: FinishedRun, of_source: str = "what {} left unidentified") 
 
 
 def inputs_of_source(run: FinishedRun) -> tuple[tuple[str, Path], ...]:
-    """Kind and path of each file that the run read from which this one goes on; none where there is no such run, or it is gone."""
+    """Return kind and path of the inputs of the run whose results this run used, or () if there is none."""
     return tuple((one.kind, one.path) for one in _records_of_source(run))
 
 
@@ -44,10 +44,10 @@ def _records_of_source(run: FinishedRun) -> list[InputRecord]:
 
 
 def records_of_spectra(run: FinishedRun) -> list[InputRecord]:
-    """The files that the spectra of a run were read from, which may have been the run's from which this one goes on."""
+    """Return the records of the spectrum files of a run, or of the run whose results it used."""
     try:
         if run.spectra_run != run.run.id:
-            # The inputs of an explanation are tables of the identification, at the place where the project was then.
+            # The inputs of an explanation are tables of the identification, with the path of the project at that time.
             records = run.project.inputs(run.spectra_run)
         else:
             records = [*run.project.inputs(run.run.id), *_records_of_source(run)]
@@ -57,17 +57,17 @@ def records_of_spectra(run: FinishedRun) -> list[InputRecord]:
 
 
 def _source_folder(run: FinishedRun) -> Path | None:
-    """The folder of the run whose tables were read in place of files."""
+    """Return the folder of the run whose tables were used, or None."""
     return next((path.parent for kind, path in run.inputs if kind.startswith(_OF_PROJECT)), None)
 
 
 def passes_facts(run: FinishedRun) -> tuple[str, ...]:
-    """How it searched, a sentence for each pass."""
+    """Return a sentence for each search pass."""
     return tuple(one.sentence() for one in run.passes)
 
 
 def time_facts(run: FinishedRun) -> tuple[str, ...]:
-    """How long it took and on what; nothing where it is not known."""
+    """Return the duration and the device, or () if unknown."""
     if run.run.finished is None:
         return ()
     seconds = (run.run.finished - run.run.started).total_seconds()

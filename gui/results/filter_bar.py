@@ -1,4 +1,4 @@
-"""What to show, for all tables at once: the text, the button that resets, and the fields that a kind of search adds."""
+"""The filter bar of all tables of a view: text, Reset button, and the fields of a kind of search."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QBoxLayout, QCheckBox, QGridLayout, QHBoxLayout, Q
 
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 
 __all__ = ["FilterBar", "MassFilterBar", "RatedFilterBar", "q_value_box"]
 
@@ -19,25 +19,30 @@ _TYPING_MS = 150
 
 
 class FilterBar(QWidget):
-    """A line of fields, two where one has no room; where that has none, labels stand above their fields. A kind of search derives from it,
-    adds its own with `_add`, and sets them in `_usual`.
+    """Fields in one line, in two lines or with labels above the fields, depending on the width.
+
+    Derived classes add their fields with `_add` and reset them in `_usual`.
 
     Parameters
     ----------
-    looked_in : what the text is looked for in, as ``Peptide, accession or description``.
-    reset_tip : what the button Reset leads back to.
+    searched_texts : str
+        Placeholder that names the searched texts, such as ``Peptide, accession or description``.
+    text_tip : str
+        Tooltip of the text field.
+    reset_tip : str
+        Tooltip of the Reset button.
     """
 
     filterChanged = Signal()
 
-    def __init__(self, looked_in: str, text_tip: str, reset_tip: str, parent: QWidget | None = None) -> None:
+    def __init__(self, searched_texts: str, text_tip: str, reset_tip: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._later = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._later.timeout.connect(self.filterChanged)
         self._resized = QTimer(self, singleShot=True, interval=0)
         self._resized.timeout.connect(lambda: self.updateGeometry())
         self.text = QLineEdit()
-        self.text.setPlaceholderText(looked_in)
+        self.text.setPlaceholderText(searched_texts)
         self.text.setClearButtonEnabled(True)
         self.text.setAccessibleName("Filter by text")
         self.text.setToolTip(f"{text_tip} (Ctrl+F)")
@@ -64,29 +69,29 @@ class FilterBar(QWidget):
         find.activated.connect(self._take_focus)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Put the fields beside the text, or below it."""
+        """Place the fields next to the text, or below it."""
         super().resizeEvent(event)
         needed = self._width_of_fields(is_high=False)
         is_wide = event.size().width() >= needed + self.text.minimumWidth() + self._lines.spacing()
         direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
         is_other = direction != self._lines.direction()
         for cell in self._cells:
-            is_other |= cell.stand(is_high=event.size().width() < needed)
+            is_other |= cell.place_label(is_high=event.size().width() < needed)
         self._lines.setDirection(direction)
         if self._cells and is_other:
-            # Who lays this out is at it now, and looks at another height only when it is told later.
+            # The parent layout is active now and only notices a changed height later.
             self._resized.start()
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for the fields; the text may stand above them."""
+        """Return the size needed by the fields, since the text may be placed above them."""
         return QSize(self._width_of_fields(is_high=True), self._lines.totalMinimumSize().height())
 
     def _width_of_fields(self, *, is_high: bool) -> int:
-        """Room that the fields need beside each other; `is_high`: with their labels above them, where that can be."""
+        """Return the width of the fields in one line, with labels above the fields if `is_high`."""
         margins = self._lines.contentsMargins()
         width = self._row.minimumSize().width()
         if self._cells:
-            # The layout knows how they stand now, or stood a moment ago.
+            # The layout only knows the current or the previous arrangement.
             items = [self._row.itemAt(i) for i in range(self._row.count())]
             widths = [
                 one.width_as(is_high=is_high) if isinstance(one, _Cell) else max(one.minimumSizeHint().width(), one.minimumWidth())
@@ -97,16 +102,16 @@ class FilterBar(QWidget):
         return width + margins.left() + margins.right()
 
     def reset(self) -> None:
-        """Show what is shown at first."""
+        """Reset all fields."""
         self._reset_fields()
         self._now()
 
     def _add(self, field: QWidget, label: str = "", frame: QWidget | None = None) -> None:
-        """Put a field, or the frame that holds it, before the button Reset, with a label whose letter after & leads to the field."""
+        """Insert a field, or its frame, before the Reset button, with a label whose mnemonic focuses the field."""
         if label:
             frame = self._cell(field, label, frame or field, None)
         self._row.insertWidget(self._row.count() - 2, frame or field)
-        # The button was there before the fields.
+        # The button was created before the fields.
         self.setTabOrder(self._last_field, field)
         self._last_field = field
 
@@ -118,10 +123,7 @@ class FilterBar(QWidget):
         help_text: str,
         below: QWidget | None = None,
     ) -> None:
-        """Put a number before the button Reset. It filters when it is entered; while what stands there is no number, it is marked.
-
-        `below`: what stands under it.
-        """
+        """Insert a number field before the Reset button. Invalid text is marked and does not filter. `below` is shown under the field."""
         box.setAccessibleName(name)
         box.setKeyboardTracking(False)
         frame = Outlined(box, margin=2)
@@ -129,7 +131,7 @@ class FilterBar(QWidget):
         def mark() -> None:
             problem = box.problem()
             frame.mark(bool(problem))
-            box.setToolTip(f"{problem}; so long the filter stays as it was" if problem else help_text)
+            box.setToolTip(f"{problem}; the filter is unchanged" if problem else help_text)
             box.setAccessibleDescription(problem)
 
         box.valueChanged.connect(self._later.start)
@@ -139,8 +141,8 @@ class FilterBar(QWidget):
             self._add(box, label, frame)
             return
         self._add(box, frame=self._cell(box, label, frame, below))
-        for beside in (self.reset_button, *self._cells):
-            self._row.setAlignment(beside, Qt.AlignmentFlag.AlignTop)
+        for widget in (self.reset_button, *self._cells):
+            self._row.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
         self._lines.setAlignment(self.text, Qt.AlignmentFlag.AlignTop)
 
     def _cell(self, field: QWidget, label: str, frame: QWidget, below: QWidget | None) -> _Cell:
@@ -150,7 +152,7 @@ class FilterBar(QWidget):
         return self._cells[-1]
 
     def _choices(self, name: str, help_text: str) -> ChoiceBox:
-        """A field with choices that filters at once."""
+        """Return a choice field that filters at once."""
         box = ChoiceBox()
         box.setAccessibleName(name)
         box.setToolTip(help_text)
@@ -158,15 +160,15 @@ class FilterBar(QWidget):
         return box
 
     def _marked_box(self) -> QCheckBox:
-        """A field that shows PSMs which somebody has marked, and filters at once."""
+        """Return a checkbox that shows only marked PSMs."""
         box = QCheckBox("&★")
         box.setAccessibleName("Marked")
-        box.setToolTip("Shows PSMs with a star or a comment only")
+        box.setToolTip("Show only PSMs with a star or a comment")
         box.toggled.connect(self._now)
         return box
 
     def _usual(self) -> None:
-        """Set the fields of its own as they are at first."""
+        """Reset the fields of the derived class."""
         raise NotImplementedError
 
     def _reset_fields(self) -> None:
@@ -177,7 +179,7 @@ class FilterBar(QWidget):
         self._later.stop()
 
     def _reset_quietly(self) -> None:
-        """Show what is shown at first, and tell nobody."""
+        """Reset all fields without emitting a signal."""
         self.blockSignals(True)
         self._reset_fields()
         self.blockSignals(False)
@@ -192,21 +194,21 @@ class FilterBar(QWidget):
 
 
 class RatedFilterBar(FilterBar):
-    """One with a field for the largest q-value, `q_value`, which whoever derives from it puts in its place and sets in `_usual`."""
+    """Filter bar with a field for the maximum q-value, `q_value`, which derived classes insert."""
 
-    def __init__(self, looked_in: str, text_tip: str, parent: QWidget | None = None) -> None:
-        super().__init__(looked_in, text_tip, "Shows again what is accepted at the false discovery rate of the run", parent)
+    def __init__(self, searched_texts: str, text_tip: str, parent: QWidget | None = None) -> None:
+        super().__init__(searched_texts, text_tip, "Show the rows accepted at the FDR of the run", parent)
         self._fdr = 0.01
         self.q_value = q_value_box(self.fontMetrics())
 
     @property
     def largest_q_value(self) -> float | None:
-        """The largest q-value that is shown; None: everything is."""
+        """Maximum q-value, or None to show all rows."""
         q_value = self.q_value.value()
         return None if q_value >= 1 else q_value
 
     def open(self, fdr: float) -> None:
-        """Show what is accepted at `fdr`; 1: everything. Tells nobody."""
+        """Show rows accepted at `fdr` (1: all rows) without emitting a signal."""
         self._fdr = fdr
         self._reset_quietly()
 
@@ -215,7 +217,7 @@ class RatedFilterBar(FilterBar):
 
 
 def q_value_box(metrics: QFontMetrics) -> NumberBox:
-    """A field for the largest q-value, as wide as one needs in a font."""
+    """Return a field for the maximum q-value, sized for a font."""
     box = NumberBox(0.0, 1.0)
     box.setDecimals(4)
     box.setRange(0.0, 1.0)
@@ -226,7 +228,7 @@ def q_value_box(metrics: QFontMetrics) -> NumberBox:
 
 
 class _Cell(QWidget):
-    """A field with a label before it, or above it where there is little room, and below it, if there is, something else."""
+    """A field with its label before or above it, and an optional widget below."""
 
     def __init__(self, field: QWidget, label: str, frame: QWidget, below: QWidget | None) -> None:
         super().__init__()
@@ -237,15 +239,15 @@ class _Cell(QWidget):
         self._grid.setHorizontalSpacing(6)
         self._grid.setVerticalSpacing(0)
         self.is_high = True
-        self.stand(is_high=False)
+        self.place_label(is_high=False)
 
     def width_as(self, *, is_high: bool) -> int:
-        """The room that it needs with its label above the field, or before it."""
+        """Return the width with the label above the field, or before it."""
         label, *others = (max(one.minimumSizeHint().width(), one.minimumWidth()) for one in (self._label, *self._parts))
         return max(label, *others) if is_high else label + self._grid.horizontalSpacing() + max(others)
 
-    def stand(self, *, is_high: bool) -> bool:
-        """Have the label above the field, or before it; whether that is another place than before."""
+    def place_label(self, *, is_high: bool) -> bool:
+        """Place the label above the field or before it, and return True if that changed."""
         if is_high == self.is_high:
             return False
         self.is_high = is_high
@@ -258,20 +260,26 @@ class _Cell(QWidget):
 
 
 class MassFilterBar(RatedFilterBar):
-    """Text, q-value, and whether the mass is the same.
+    """Filter bar with text, maximum q-value and mass relation.
 
     Parameters
     ----------
-    looked_in, text_tip : see `FilterBar`. kind_tip : of the field for the mass. other : what a match of
-    another mass is called, in the field and in the filter. hidden : what the largest q-value hides.
+    looked_in, text_tip : str
+        See `FilterBar`.
+    kind_tip : str
+        Tooltip of the mass relation.
+    other : str
+        Name of matches of another mass.
+    hidden : str
+        Rows hidden by the maximum q-value.
     """
 
-    def __init__(self, looked_in: str, text_tip: str, kind_tip: str, other: str, hidden: str, parent: QWidget | None = None) -> None:
-        super().__init__(looked_in, text_tip, parent)
+    def __init__(self, searched_texts: str, text_tip: str, kind_tip: str, other: str, hidden: str, parent: QWidget | None = None) -> None:
+        super().__init__(searched_texts, text_tip, parent)
         self.kind = self._choices("Mass", kind_tip)
         for text, kind in (("any mass", None), ("same mass", "same"), (other, other)):
             self.kind.addItem(text, kind)
-        self._add_number(self.q_value, "&q-value ≤", "Largest q-value", f"Hides {hidden}; 1 shows everything")
+        self._add_number(self.q_value, "&q-value ≤", "Maximum q-value", f"Hide {hidden}; 1 shows all rows")
         self._add(self.kind, "&Mass")
         self.open(0.01)
 

@@ -13,10 +13,10 @@ __all__ = ["HitFilterBar"]
 
 
 class _EValueBox(NumberBox):
-    """An E-value, which is never negative; the arrows go by factors of ten."""
+    """Box for an E-value, which is never negative; arrows multiply or divide by ten."""
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
-        """Let a number with a minus in front stand, to be marked."""
+        """Accept a negative number as intermediate text, so that it can be marked."""
         state, text, position = super().validate(text, position)
         is_negative = state == QValidator.State.Acceptable and text.lstrip().startswith("-")
         return (QValidator.State.Intermediate if is_negative else state), text, position
@@ -27,39 +27,39 @@ class _EValueBox(NumberBox):
 
 
 class HitFilterBar(FilterBar):
-    """What to show of the hits."""
+    """Filter of hits."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Subject or description",
-            "Shows hits with this text in the subject's or the query's name or in the description",
-            "Shows all hits of the run again",
+            "Show only hits with this text in the subject's name, the query's name or the description",
+            "Show all hits of the run",
             parent,
         )
         self._largest = 10.0
         self.e_value = _EValueBox(0.0, None)
-        # E-values reach down to the smallest number that there is.
+        # E-values can be as small as the smallest double.
         self.e_value.setDecimals(320)
         self.e_value.setFixedWidth(self.fontMetrics().horizontalAdvance("1e-100") + 30)
         self.identity, self.coverage = self._percent(), self._percent()
         example = number_text(0.001)
         for box, label, name, help_text in (
-            (self.e_value, "&E ≤", "Maximum E-value", f"Hides hits that chance would give more often than this; as {example} or 1e-10"),
-            (self.identity, "&Identity ≥", "Minimum identity", "Hides alignments with a smaller part of identical columns"),
-            (self.coverage, "C&overage ≥", "Minimum coverage of the query", "Hides alignments that cover a smaller part of the query"),
+            (self.e_value, "&E ≤", "Maximum E-value", f"Hide hits with a larger E-value; for example {example} or 1e-10"),
+            (self.identity, "&Identity ≥", "Minimum identity", "Hide alignments with a smaller share of identical columns"),
+            (self.coverage, "C&overage ≥", "Minimum coverage of the query", "Hide alignments that cover a smaller share of the query"),
         ):
             self._add_number(box, label, name, help_text)
         self.open(10.0)
 
     @property
     def chosen(self) -> HitFilter:
-        """What is asked for."""
+        """The current filter."""
         e_value = self.e_value.value()
         any_e_value = e_value >= self._largest
         return HitFilter(self.text.text(), None if any_e_value else e_value, self.identity.value() / 100, self.coverage.value() / 100)
 
     def open(self, largest_e_value: float) -> None:
-        """Show all hits of a run that reports up to this E-value; tells nobody."""
+        """Show all hits of a run with this maximum E-value, without emitting a signal."""
         self._largest = largest_e_value
         self._reset_quietly()
 

@@ -1,4 +1,4 @@
-"""The words of a sequence search in the window: of its header, its histogram, and the alignment of a hit."""
+"""Texts of a sequence search's results: header, histogram and alignment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _E_VALUE = Column("e_value", "", "", "e_value")
 
 
 def facts(run: FinishedRun, found: HitSummary, locale: QLocale) -> tuple[str, ...]:
-    """What was searched with what, for the header: files, scoring, statistics, time and device."""
+    """Return files, scoring, statistics, duration and device for the header."""
     files = [", ".join(path.name for kind, path in run.inputs if kind == wanted) for wanted in ("queries", "database")]
     values = run.parameters
     scoring = f"{values['matrix']}, gaps {values['gap_open']}/{values['gap_extend']}"
@@ -36,7 +36,7 @@ def facts(run: FinishedRun, found: HitSummary, locale: QLocale) -> tuple[str, ..
 
 
 def with_facts(pair: AlignedPair) -> AlignedPair:
-    """An alignment with how good it is in words."""
+    """Return an alignment with its quality in words."""
     values, locale = pair.hit, QLocale()
     columns = values["alignment_length"]
     quality = (
@@ -53,7 +53,7 @@ def with_facts(pair: AlignedPair) -> AlignedPair:
 
 
 def _gap_text(values: Mapping[str, Any], locale: QLocale) -> str:
-    """Runs of gaps and the residues in them, since ``gaps`` alone is the one to some programs and the other to BLAST."""
+    """Return the numbers of gap openings and gap residues, since programs count ``gaps`` differently."""
     openings, residues = values["gap_openings"], sum(values[line].count("-") for line in ("aligned_query", "aligned_subject"))
     if not openings:
         return "no gaps"
@@ -63,7 +63,7 @@ def _gap_text(values: Mapping[str, Any], locale: QLocale) -> str:
 
 
 def beyond_text(found: Histogram, locale: QLocale) -> str:
-    """How many sequences score beyond the bins of a histogram; empty where none do."""
+    """Return the number of sequences that score beyond the bins of a histogram, or ''."""
     if not found.n_beyond or found.highest is None:
         return ""
     return f"{locale.toString(found.n_beyond)} score higher, up to {locale.toString(int(found.highest))} →"

@@ -1,4 +1,4 @@
-"""The results of a sequence search: queries -> hits -> alignment, with the hits drawn along their query and the scores of all sequences."""
+"""The results of a sequence search: queries, hits, alignment, hits along the query, and the scores of all sequences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["HitsView"]
 
 _CHOOSING_MS = 120
 _PARTS = (9, 11)
-"""Widths of the tables and of what they show, as parts of the whole."""
+"""Relative widths of the tables and of the figures."""
 
 
 class HitsView(QueryHitsView):
@@ -53,10 +53,10 @@ class HitsView(QueryHitsView):
         self.tabs.setDocumentMode(True)
         scores = logarithmic_page(self.scores, self.log_axis)
         for widget, title, help_text in (
-            (views, "Alignment", "The hits along the query, and the alignment of the chosen hit"),
+            (views, "Alignment", "The hits along the query, and the alignment of the selected hit"),
             (self.stack, "Stack", "The hits that pass the filter, or those selected in the table, stacked below the query"),
-            (self.subject, "Subject", "The whole sequence of the chosen hit, which can be the next query"),
-            (scores, "Scores", "Scores of all sequences with the query, and what chance lets one expect"),
+            (self.subject, "Subject", "The complete sequence of the selected hit, which can be the next query"),
+            (scores, "Scores", "Scores of all sequences against the query, and the distribution expected by chance"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
         down = self._split(Qt.Orientation.Vertical, {self.queries: 3, self.hits: 7})
@@ -65,22 +65,22 @@ class HitsView(QueryHitsView):
         self.bars.hitChosen.connect(partial(self._choose_row, self.hits))
         self.log_axis.toggled.connect(lambda _: self._count_scores())
         self._later.timeout.connect(self._stack_hits)
-        # A stack is made when it is looked at.
+        # A stack is only computed while its tab is visible.
         self.tabs.currentChanged.connect(lambda _: self._show_tab())
         self.hits.view.selectionModel().selectionChanged.connect(lambda *_: self._later.start())
         self.stack.hitChosen.connect(partial(self._choose_row, self.hits))
-        self.subject.searchAsked.connect(self._ask_with_subject)
+        self.subject.searchRequested.connect(self._request_search_with_subject)
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still being read or made."""
+        """True while data are being read or computed."""
         return super().is_busy or self._later.isActive() or self.stack.is_busy
 
     def clear(self) -> None:
-        """Show nothing, let all files go, and end what still runs."""
+        """Clear the view, release all files, and cancel running work."""
         super().clear()
         self.stack.clear()
-        self._later.stop()  # what was chosen in the tables is no more
+        self._later.stop()  # the selection of the tables no longer exists
 
     def _forget(self) -> None:
         super()._forget()
@@ -100,7 +100,7 @@ class HitsView(QueryHitsView):
     def _show_summary(self, run: FinishedRun, found: HitSummary) -> None:
         locale = QLocale()
         against = f" against {locale.toString(found.n_subjects)} sequences"
-        self._tell_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, against)
+        self._show_hit_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, against)
         self.header.show_facts(facts(run, found, locale))
 
     def _conditions(self) -> list[Condition]:
@@ -126,7 +126,7 @@ class HitsView(QueryHitsView):
         self._read_subject(self.hits.view.chosen)
 
     def _stack_hits(self) -> None:
-        """Stack the hits that are selected, where there are several, else those that pass the filter; while that is looked at."""
+        """Stack the selected hits if there are several, otherwise those that pass the filter, while the tab is visible."""
         source, query = self._statistics, self._query
         if source is None or query is None or self.tabs.currentWidget() is not self.stack:
             return
@@ -168,12 +168,14 @@ class HitsView(QueryHitsView):
 
         self._reader.submit("subject", read, self.subject.show_subject, lambda error: self.subject.show_subject(None, str(error)))
 
-    def _ask_with_subject(self, fasta: str) -> None:
-        """Ask for the same search with a subject as its query."""
+    def _request_search_with_subject(self, fasta: str) -> None:
+        """Request the same search with a subject as its query."""
         run = self._finished
         if run is not None:
             databases = tuple(path for kind, path in run.inputs if kind == "database")
-            self.searchAsked.emit(self.search.kind, run.run.id, FormPrefill({"database": databases}, run.parameters, {"queries": fasta}))
+            self.searchRequested.emit(
+                self.search.kind, run.run.id, FormPrefill({"database": databases}, run.parameters, {"queries": fasta})
+            )
 
     def _pair(self, run: FinishedRun, source: TableSource, row: int) -> AlignedPair:
         return with_facts(aligned_pair(source, row))

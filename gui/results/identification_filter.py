@@ -14,25 +14,25 @@ _NOTHING_OFFERED = Facets((), ())
 
 
 class IdentificationFilter(RatedFilterBar):
-    """What to show of proteins, peptides and PSMs."""
+    """Filter of proteins, peptides and PSMs."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Peptide, accession or description",
-            "Shows what has this text in its peptide, its accession or its protein's description",
+            "Show only rows with this text in peptide, accession or protein description",
             parent,
         )
-        self.charge = self._choices("Charge", "Shows PSMs of this charge only")
-        self.modification = self._choices("Modification", "Shows peptides and PSMs with this modification only")
+        self.charge = self._choices("Charge", "Show only PSMs of this charge")
+        self.modification = self._choices("Modification", "Show only peptides and PSMs with this modification")
         self.modification.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.modification.setMinimumWidth(48)
         self.modification.setMaximumWidth(220)
         self.decoys = QCheckBox("&Decoys")
-        self.decoys.setToolTip("Shows decoys too, in italics")
+        self.decoys.setToolTip("Show decoys too, in italics")
         self.decoys.toggled.connect(self._now)
         self.marked = self._marked_box()
-        help_text = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
-        self._add_number(self.q_value, "&q-value ≤", "Largest q-value", help_text)
+        help_text = "Hide rows accepted only at a larger FDR; 1 shows all rows"
+        self._add_number(self.q_value, "&q-value ≤", "Maximum q-value", help_text)
         self._add(self.charge, "Char&ge")
         self._add(self.modification, "&Modification")
         self._add(self.decoys)
@@ -41,7 +41,7 @@ class IdentificationFilter(RatedFilterBar):
 
     @property
     def chosen(self) -> RowFilter:
-        """What is asked for."""
+        """The current filter."""
         return RowFilter(
             self.text.text(),
             self.largest_q_value,
@@ -52,12 +52,12 @@ class IdentificationFilter(RatedFilterBar):
         )
 
     def open(self, fdr: float, offered: Facets = _NOTHING_OFFERED) -> None:
-        """Offer what a run has, and show what is accepted at `fdr`; tells nobody."""
+        """Offer the charges and modifications of a run, and show rows accepted at `fdr`, without emitting a signal."""
         self.offer(offered)
         super().open(fdr)
 
     def offer(self, offered: Facets) -> None:
-        """Offer what a run has; what is chosen stays where it is still offered. Tells nobody."""
+        """Offer the charges and modifications of a run without emitting a signal; valid choices are retained."""
         charges = [("any", None), *((f"{QLocale().toString(charge)}+", charge) for charge in offered.charges)]
         modifications = [("any", None), ("unmodified", ""), *((name, name) for name in offered.modifications)]
         for box, choices in ((self.charge, charges), (self.modification, modifications)):

@@ -1,4 +1,4 @@
-"""The results of an identification: proteins -> peptides -> PSMs -> spectrum, each showing what is chosen in the one before."""
+"""The results of an identification: proteins, peptides, PSMs and spectrum, each showing the details of the previous selection."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ from proteoscope.gui.tables.panel import TablePanel
 __all__ = ["IdentificationView"]
 
 _PARTS = (9, 11)
-"""Widths of the tables and of what they show, as parts of the whole."""
-_NO_PROTEIN = "Choose a protein to see which parts of it are covered."
-_NO_PSM = "Choose a PSM to see its spectrum."
+"""Relative widths of the tables and of the figures."""
+_NO_PROTEIN = "Select a protein to see its coverage."
+_NO_PSM = "Select a PSM to see its spectrum."
 
 
 class _Overview(NamedTuple):
@@ -66,7 +66,7 @@ class _Overview(NamedTuple):
 
 
 class IdentificationView(SpectraRunView):
-    """Shows a finished identification. `spectrum`, `mirror`: the views of spectra, where they have been made before."""
+    """Shows a finished identification. `spectrum` and `mirror` are existing spectrum views, if any."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class IdentificationView(SpectraRunView):
         self._matches: TableSource | None = None
         self._fixed: list[FixedModifications] = []
         self._quantities: QuantitiesBeside | None = None
-        """What all residues of a kind carry, once it has been looked up for the run."""
+        """Fixed modifications of the run, once they have been read; read with the quantities of its peptides."""
         self.marker = RowMarker("psms", self)
         self._wanted: dict[str, int] = {}
         self.pane = MatchPane(spectrum=spectrum, mirror=mirror)
@@ -93,8 +93,8 @@ class IdentificationView(SpectraRunView):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         for widget, title, help_text in (
-            (self.pane, "Spectrum", "The spectrum of the chosen PSM"),
-            (self.coverage, "Coverage", "Peptides in the sequence of the chosen protein"),
+            (self.pane, "Spectrum", "The spectrum of the selected PSM"),
+            (self.coverage, "Coverage", "Peptides in the sequence of the selected protein"),
             (self.scores, "Scores", "Scores of targets and decoys"),
             (self.mass_errors, "Mass errors", "Errors of the precursor mass"),
         ):
@@ -116,21 +116,21 @@ class IdentificationView(SpectraRunView):
         self._connect()
 
     def show_protein_of_psm(self) -> None:
-        """Choose the protein group of the chosen PSM, and in it the same peptide and PSM."""
+        """Select the protein group of the selected PSM, and in it the same peptide and PSM."""
         row = self.psms.view.chosen
         values = self._values(self.psms)
         if row is None or values is None or self._statistics is None:
-            self.message.emit("Choose a PSM first.")
+            self.message.emit("Select a PSM first.")
             return
         source = self._statistics
         go_to = partial(self._go_to, psm=row)
         self._statistician.submit("locate", lambda: places_of(source, values), go_to, self._fail_softly)
 
     def show_protein_of_peptide(self) -> None:
-        """Choose the protein group of the chosen peptide, and in it the same peptide."""
+        """Select the protein group of the selected peptide, and in it the same peptide."""
         values = self._values(self.peptides)
         if values is None or self._statistics is None:
-            self.message.emit("Choose a peptide first.")
+            self.message.emit("Select a peptide first.")
             return
         source = self._statistics
         go_to = partial(self._go_to, psm=None)
@@ -141,9 +141,9 @@ class IdentificationView(SpectraRunView):
         self.peptides.rowChosen.connect(self._show_psms)
         self.proteins.choiceLost.connect(self._show_all_peptides)
         self.peptides.choiceLost.connect(self._show_psms_of_protein)
-        self.pane.asked.connect(self._show_again)
+        self.pane.match_requested.connect(self._show_again)
         self.pane.marks.marked.connect(self.marker.put)
-        self.marker.kept.connect(self.psms.model.reread)
+        self.marker.stored.connect(self.psms.model.reread)
         self.marker.refused.connect(self._refuse_mark)
         self.psms.view.add_action(self.pane.marks.star_action)
         self.coverage.peptideChosen.connect(partial(self._choose_row, self.peptides))
@@ -158,7 +158,7 @@ class IdentificationView(SpectraRunView):
     def _forget(self) -> None:
         self._wanted.clear()
         super()._forget()
-        # What was typed last is kept with the rest.
+        # Saves the last comment too.
         self.pane.forget()
         self.marker.close()
         if self._matches is not None:
@@ -182,7 +182,7 @@ class IdentificationView(SpectraRunView):
         self.scores.show_histogram(None, "Counting…")
         self.mass_errors.show_histogram(None, "Counting…")
 
-        def look_over() -> _Overview:
+        def read_overview() -> _Overview:
             return _Overview(
                 summary(source, run),
                 facets(source),
@@ -190,11 +190,11 @@ class IdentificationView(SpectraRunView):
                 mass_error_histogram(source, run.fdr),
             )
 
-        self._statistician.submit("overview", look_over, self._show_overview, self._fail_overview)
+        self._statistician.submit("overview", read_overview, self._show_overview, self._fail_overview)
 
     def _show_overview(self, overview: _Overview) -> None:
         assert self._run is not None
-        self._tell_summary(overview.summary, self._run.fdr)
+        self._show_summary(overview.summary, self._run.fdr)
         chosen = self.filters.chosen
         self.filters.offer(overview.facets)
         if self.filters.chosen != chosen:
@@ -202,7 +202,7 @@ class IdentificationView(SpectraRunView):
         self.scores.show_histogram(overview.scores)
         self.mass_errors.show_histogram(overview.mass_errors)
 
-    def _tell_summary(self, found: IdentificationOverview, fdr: float) -> None:
+    def _show_summary(self, found: IdentificationOverview, fdr: float) -> None:
         self.header.show_counts(figures_of(found.counts), summary_ending(found, fdr), certainty_help(found.counts))
 
     def _fail_overview(self, error: Exception) -> None:
@@ -216,14 +216,14 @@ class IdentificationView(SpectraRunView):
             panel.show_rows(filter=filter_conditions(chosen, name))
 
     def _show_all_peptides(self) -> None:
-        """Where no protein is chosen, the tables below are of all."""
+        """Show the peptides and PSMs of all proteins after the protein selection is lost."""
         self._statistician.cancel("coverage")
         self.coverage.show_coverage(None, _NO_PROTEIN)
         self.peptides.show_rows(scope=())
         self.psms.show_rows(scope=(), takes_first=self.psms.view.chosen is None)
 
     def _show_psms_of_protein(self) -> None:
-        """Where no peptide is chosen, the PSMs are those of the chosen protein, or all."""
+        """Show the PSMs of the selected protein, or all, after the peptide selection is lost."""
         self.coverage.mark(None)
         is_none = self.psms.view.chosen is None
         self.psms.show_rows(scope=self.peptides.scope, scope_text=self.peptides.scope_text, takes_first=is_none)
@@ -231,12 +231,12 @@ class IdentificationView(SpectraRunView):
     def _show_plain(self, spectrum: MirroredSpectra) -> None:
         self.pane.show_plain(spectrum)
 
-    def _say_no_spectrum(self, text: str) -> None:
+    def _show_no_spectrum_text(self, text: str) -> None:
         self.pane.show_text(text)
 
     def _show_peptides(self, row: int, values: Mapping[str, Any]) -> None:
         accessions = list(values["accessions"])
-        # What was chosen before is told again, so that the tables below follow.
+        # The previous selection is emitted again, so that the tables below follow.
         self.peptides.view.forget_choice()
         name = accessions[0] if len(accessions) == 1 else f"{accessions[0]} and {len(accessions) - 1} more"
         self.psms.show_rows(scope=rows_of_group(accessions), scope_text=f"of {name}")
@@ -258,22 +258,22 @@ class IdentificationView(SpectraRunView):
         run = self._run
         if run is None:
             return
-        choice, below, kept = self.spectrum.annotation.choice, self.pane.below, self.pane.kept
+        choice, below, reference = self.spectrum.annotation.choice, self.pane.below, self.pane.reference
 
         def read() -> ShownMatch:
-            """Runs in the thread that reads spectra, which alone uses this source."""
+            """Read the match; runs in the only thread that uses this source."""
             if self._matches is None:
                 self._matches = run.tables.source("psms")
             details, peaks = psm_of_row(self._matches, row, run)
-            asked = ions_to_show(run.parameters)
-            shown = ShownMatch(row, details, peaks, asked, spectrum_title(details))
-            ions = choice.settings(asked)
+            run_ions = ions_to_show(run.parameters)
+            shown = ShownMatch(row, details, peaks, run_ions, spectrum_title(details))
+            ions = choice.settings(run_ions)
             if below == "prediction":
                 return replace(shown, mirrored=mirrored_with_prediction(details, peaks, ions))
             if below == "other":
                 return replace(shown, mirrored=mirrored_with_other(self._matches, row, details, peaks, run, ions))
-            if below == "kept" and kept is not None and kept.row != row:
-                return replace(shown, mirrored=mirrored_with_psm((details, peaks), (kept.details, kept.peaks), ions))
+            if below == "reference" and reference is not None and reference.row != row:
+                return replace(shown, mirrored=mirrored_with_psm((details, peaks), (reference.details, reference.peaks), ions))
             return shown
 
         def show(match: ShownMatch) -> None:
@@ -283,7 +283,7 @@ class IdentificationView(SpectraRunView):
         self._reader.submit("spectrum", read, show, self._fail_spectrum)
 
     def _show_again(self) -> None:
-        """Show the chosen PSM with what the user asks for besides it now."""
+        """Show the selected PSM again with the requested comparison."""
         if self.pane.row is not None:
             self._show_match(self.pane.row)
 
@@ -293,14 +293,14 @@ class IdentificationView(SpectraRunView):
             self._show_again()
 
     def _cover(self, row: int) -> None:
-        source, run, known, beside = self._statistics, self._run, self._fixed, self._quantities
-        if source is None or run is None or beside is None:
+        source, run, fixed, peptide_quantities = self._statistics, self._run, self._fixed, self._quantities
+        if source is None or run is None or peptide_quantities is None:
             return
 
         def read() -> tuple[Coverage, PeptideQuantities | None]:
-            if not known:
-                known.append(fixed_modifications(source, run))
-            return _coverage(source, row, run.fdr, known[0]), beside.newest()
+            if not fixed:
+                fixed.append(fixed_modifications(source, run))
+            return _coverage(source, row, run.fdr, fixed[0]), peptide_quantities.newest()
 
         self._statistician.submit("coverage", read, self._show_coverage, lambda error: self.coverage.show_coverage(None, str(error)))
 
@@ -312,20 +312,20 @@ class IdentificationView(SpectraRunView):
     def _go_to(self, places: tuple[int | None, int | None], psm: int | None) -> None:
         protein, peptide = places
         if protein is None:
-            self.message.emit("No protein group has this peptide: it belongs to a group that explains more.")
+            self.message.emit("No listed protein group contains this peptide: it is assigned to a group with more evidence.")
             return
         self._wanted = {name: row for name, row in (("peptides", peptide), ("psms", psm)) if row is not None}
         for panel in self.panels.values():
             panel.view.forget_choice()
         self.proteins.show_rows(wanted=protein)
 
-    def _tell_hidden(self, panel: TablePanel) -> None:
+    def _report_hidden(self, panel: TablePanel) -> None:
         self._wanted.clear()
-        super()._tell_hidden(panel)
+        super()._report_hidden(panel)
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still being read, or a mark written."""
+        """True while data are being read or a mark is being written."""
         return super().is_busy or self.marker.is_busy
 
     @staticmethod
@@ -336,7 +336,7 @@ class IdentificationView(SpectraRunView):
 
 
 def _coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications) -> Coverage:
-    """The map of the protein group at `row`, with a title."""
+    """Return the coverage map of the protein group at `row`, with a title."""
     found = coverage_of_group(source, row, fdr, fixed)
     share = QLocale().toString(found.fraction * 100, "f", 1)
     title = f"{found.title}: {share} % of {QLocale().toString(len(found.sequence))} residues. {found.description}".rstrip()

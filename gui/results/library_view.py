@@ -1,4 +1,4 @@
-"""The results of a library search: each match mirrored with its library entry, their differences of mass, and all spectra of the run."""
+"""The results of a library search: matches mirrored with their library entries, mass differences, and all spectra of the run."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from proteoscope.gui.results.summary_header import SummaryNumber
 
 __all__ = ["LibraryView"]
 
-_NO_SPECTRUM = "Choose a match to compare its spectrum with the library's."
-_NO_SHIFTS = "No accepted match has another mass than its entry."
+_NO_SPECTRUM = "Select a match to compare its spectrum with the library entry."
+_NO_SHIFTS = "No accepted match differs in mass from its entry."
 
 
 class LibraryFilterBar(MassFilterBar):
-    """What to show of the matches."""
+    """Filter of the matches."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Name, peptide, formula or InChIKey",
-            "Shows matches with this text in the entry's name, peptide, formula or InChIKey, the modification, or the spectrum's name",
-            "Shows matches with entries of the same mass, or of another mass",
+            "Show only matches with this text in the entry's name, peptide, formula or InChIKey, the modification, or the spectrum's name",
+            "Show only matches with entries of the same mass, or of another mass",
             "shifted",
-            "what is accepted only at a larger false discovery rate, and what has none",
+            "matches accepted only at a larger FDR, and matches without q-value",
             parent,
         )
 
     @property
     def chosen(self) -> LibraryFilter:
-        """What is asked for."""
+        """The current filter."""
         return LibraryFilter(self.text.text(), self.largest_q_value, kind=self.kind.currentData())
 
 
@@ -66,11 +66,11 @@ class LibraryView(MirroredRunView):
         for name, title in (("matches", "Library matches"), ("psms", "PSMs"), ("peptides", "Peptides"), ("proteins", "Proteins")):
             at = self.tables.addTab(self.panels[name], title)
             if name != "matches":
-                self.tables.setTabToolTip(at, "Filtered by the text and the largest q-value")
+                self.tables.setTabToolTip(at, "Filtered by the text and the maximum q-value")
         self.figures = QTabWidget()
         self.figures.setDocumentMode(True)
         by_mass = self.figures.addTab(self.differences, "Differences")
-        self.figures.setTabToolTip(by_mass, "Differences of the accepted matches from their entries' masses")
+        self.figures.setTabToolTip(by_mass, "Mass differences between the accepted matches and their entries")
         self._add_spectra(self.tables, self.figures)
         above = QSplitter(Qt.Orientation.Horizontal)
         above.addWidget(self.tables)
@@ -111,7 +111,7 @@ class LibraryView(MirroredRunView):
             f"at {locale.toString(100 * run.fdr, 'g', 3)} % FDR" if found.is_judged else "without error rates: the library has no decoys"
         )
         if found.counts["unrated"]:
-            ending += f"; {locale.toString(found.counts['unrated'])} more of entries without decoys, seen with q-value ≤ 1"
+            ending += f"; {locale.toString(found.counts['unrated'])} more of entries without decoys, shown with q-value ≤ 1"
         self.header.show_counts(figures, ending)
         self.differences.show_histogram(None if found.differences.is_empty else found.differences, _NO_SHIFTS)
 

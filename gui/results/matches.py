@@ -1,4 +1,4 @@
-"""What views of matches of spectra and peptides have in common: counts with their certainty, titles of spectra, and the ions of a run."""
+"""Parts shared by views of peptide-spectrum matches: counts with their certainty, and titles of spectra."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _Q_VALUE = Column("q_value", "", "", "probability")
 
 
 def figures_of(counts: Counts) -> list[SummaryNumber]:
-    """PSMs, peptides and protein groups, each with the decoys beside them."""
+    """Return the numbers of PSMs, peptides and protein groups with their certainty."""
     locale = QLocale()
     every = (counts.psms, counts.peptides, counts.proteins)
     return [SummaryNumber(one.number, one.one, one.several, _note(one, locale)) for one in every]
 
 
 def summary_ending(found: IdentificationOverview, fdr: float) -> str:
-    """At which rate they are counted, and of how many spectra."""
+    """Return the error rate of the counts, and the share of matched spectra."""
     locale = QLocale()
     if not found.counts.is_judged:
-        return "without q-values, and without decoys that tell how many are false"
+        return "without q-values and decoys, so the error rate is unknown"
     ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
     if found.rate is not None and found.n_spectra is not None:
         ending += f", {locale.toString(found.rate * 100, 'f', 1)} % of {locale.toString(found.n_spectra)} spectra"
@@ -39,12 +39,12 @@ def summary_ending(found: IdentificationOverview, fdr: float) -> str:
 
 
 def certainty_help(counts: Counts) -> str:
-    """What the decoys and percentages beside the counts mean."""
+    """Return the explanation of the decoys and percentages next to the counts."""
     if not counts.is_judged:
         return "All matches of the file are counted, as its engine ranked them."
     locale = QLocale()
     sentence = (
-        "Decoys that pass the same threshold tell how many of the targets are false: "
+        "Decoys that pass the same threshold show how many of the targets are false: "
         "their share lies, with 95 % confidence, between the two percentages."
     )
     peptides, sequences = locale.toString(counts.peptides.number), locale.toString(counts.sequences)
@@ -52,7 +52,7 @@ def certainty_help(counts: Counts) -> str:
 
 
 def spectrum_title(values: Mapping[str, Any]) -> str:
-    """Which spectrum a match is of, and how sure it is; also of a spectrum that is no match, which has no charge."""
+    """Return the title of a spectrum, with the q-value of a match if it has one."""
     locale = QLocale()
     parts = [f"scan {values['scan']}" if values.get("scan") is not None else str(values.get("spectrum_id") or "")]
     if values.get("precursor_mz") is not None:

@@ -1,4 +1,4 @@
-"""What the results of searches have in common that match spectra with spectra: each match is drawn as a mirror of the two."""
+"""Base class of views of spectrum-spectrum matches, which are drawn mirrored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["MirroredRunView"]
 
 
 class MirroredRunView(SpectraRunView):
-    """Shows a finished run whose matches are spectra; a view derives from it, and compares in `_compared`. Parameters: its base's."""
+    """Shows a finished run whose matches are spectra; derived classes compare the spectra in `_compared`. Parameters as in its base."""
 
     def __init__(
         self,
@@ -50,13 +50,13 @@ class MirroredRunView(SpectraRunView):
         self.mirror.show_text(self._no_match)
 
     def _source(self, run: FinishedRun) -> TableSource:
-        """The table of matches for the thread that reads spectra, which alone uses it."""
+        """Return the table of matches for the only thread that uses it, which reads spectra."""
         if self._details is None:
             self._details = run.tables.source(self._matches)
         return self._details
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
-        """The spectra of a match, and the ``spectrum`` of the run that it is, with its place; called in the thread that reads spectra."""
+        """Return the spectra of a match and the row of the table of spectra with its details; called in the thread that reads spectra."""
         raise NotImplementedError
 
     def _show_match(self, row: int) -> None:
@@ -72,5 +72,5 @@ class MirroredRunView(SpectraRunView):
     def _show_plain(self, spectrum: MirroredSpectra) -> None:
         self.mirror.show_spectra(spectrum)
 
-    def _say_no_spectrum(self, text: str) -> None:
+    def _show_no_spectrum_text(self, text: str) -> None:
         self.mirror.show_text(text)

@@ -1,4 +1,4 @@
-"""The filter of a search for modified peptides: text, shift, q-value, kind of shift, whether the site is sure, and marks."""
+"""The filter of an open modification search: text, shift, q-value, type of shift, site confidence and marks."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ _KINDS = (("any", None), ("named", "named"), ("another end", "end"), ("unnamed",
 
 
 class ModifiedFilterBar(RatedFilterBar):
-    """What to show of modifications, PSMs and proteins."""
+    """Filter of modifications, PSMs and proteins."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Peptide, modification or protein",
-            "Shows what has this text in its peptide, its modification, its protein or its spectrum's name",
+            "Show only rows with this text in peptide, modification, protein or spectrum name",
             parent,
         )
         self.lowest, self.highest = OptionalNumberBox(1.0, 0.0), OptionalNumberBox(1.0, 100.0)
         for box in (self.lowest, self.highest):
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("-000.0000") + 30)
         self.kind = self._choices(
-            "Kind of shift", "Shows matches with a usual shift (named), another end, any other (unnamed), or without one"
+            "Type of shift",
+            "Show only matches with a known shift (named), another peptide end, an unknown shift (unnamed), or without shift",
         )
         for text, kind in _KINDS:
             self.kind.addItem(text, kind)
-        self.sure = QCheckBox("&Sure sites")
-        self.sure.setToolTip(f"Shows PSMs alone whose shift lies at its site with a probability of at least {QLocale().toString(SURE)}")
+        self.sure = QCheckBox("&Confident sites")
+        self.sure.setToolTip(f"Show only PSMs whose shift is at its site with a probability of at least {QLocale().toString(SURE)}")
         self.sure.toggled.connect(self._now)
         self.marked = self._marked_box()
-        q_help = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
-        self._add_number(self.lowest, "Shift fro&m", "Least shift", "Hides what is heavier by less, in Da")
-        self._add_number(self.highest, "t&o", "Greatest shift", "Hides what is heavier by more, in Da")
-        self._add_number(self.q_value, "&q-value ≤", "Largest q-value", q_help)
+        q_help = "Hide rows accepted only at a larger FDR; 1 shows all rows"
+        self._add_number(self.lowest, "Shift fro&m", "Minimum shift", "Hide smaller mass shifts, in Da")
+        self._add_number(self.highest, "t&o", "Maximum shift", "Hide larger mass shifts, in Da")
+        self._add_number(self.q_value, "&q-value ≤", "Maximum q-value", q_help)
         self._add(self.kind, "Sh&ift")
         self._add(self.sure)
         self._add(self.marked)
@@ -46,7 +47,7 @@ class ModifiedFilterBar(RatedFilterBar):
 
     @property
     def chosen(self) -> ModifiedFilter:
-        """What is asked for."""
+        """The current filter."""
         return ModifiedFilter(
             self.text.text(),
             self.lowest.entered,

@@ -1,5 +1,7 @@
-"""The results of a search for modified peptides: the histogram of mass shifts, the modifications, their PSMs, the spectrum of one, mirrored
-with that of the same peptide without the shift, and all spectra of the run."""
+"""The results of an open modification search: histogram of mass shifts, modifications, PSMs, and all spectra of the run.
+
+The spectrum of a PSM is mirrored with that of the same peptide without the shift.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ from proteoscope.engine.views.modified import (
 )
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.prefill import FormPrefill
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.plots.shift_plot import ShiftPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
@@ -49,8 +51,8 @@ from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["ModifiedView"]
 
-_NO_PSM = "Choose a PSM to see its spectrum."
-_NO_IONS = "The spectrum is not identified: its peaks are beside this, where spectra with and without shift are."
+_NO_PSM = "Select a PSM to see its spectrum."
+_NO_IONS = "The spectrum is not identified: its peaks are in the tab “With and without shift”."
 _SCALES = (("square root", "square-root"), ("logarithmic", "logarithmic"), ("linear", "linear"))
 
 
@@ -60,7 +62,7 @@ class _Found(NamedTuple):
 
 
 class ModifiedView(SpectraRunView):
-    """Shows a finished search for modified peptides. `spectrum`, `mirror`: the views of spectra, where they have been made before."""
+    """Shows a finished open modification search. `spectrum` and `mirror` are existing spectrum views, if any."""
 
     def __init__(
         self, search: Search, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None
@@ -73,7 +75,7 @@ class ModifiedView(SpectraRunView):
         self.histogram = ShiftPlot()
         self.counts_scale = ChoiceBox()
         self.counts_scale.setAccessibleName("Scale of the counts")
-        self.counts_scale.setToolTip("How the numbers of PSMs are drawn: by roots or powers of ten few are seen beside many")
+        self.counts_scale.setToolTip("Scale of the numbers of PSMs; square-root and logarithmic scales make small counts visible")
         for text, scale in _SCALES:
             self.counts_scale.addItem(text, scale)
         self.range_label = ElidedLabel()
@@ -82,27 +84,27 @@ class ModifiedView(SpectraRunView):
         self.marks = MarkBar()
         self.marker = RowMarker("psms", self)
         self.marks.marked.connect(self.marker.put)
-        self.marker.kept.connect(self.psms.model.reread)
+        self.marker.stored.connect(self.psms.model.reread)
         self.marker.refused.connect(self._refuse_mark)
         self.psms.view.add_action(self.marks.star_action)
         self._offer_structures(self.psms)
         self.tables = self._tabs(
-            (self.psms, "PSMs", "Matches of spectra and peptides"), (self.proteins, "Proteins", "Protein groups that the peptides prove")
+            (self.psms, "PSMs", "Matches of spectra and peptides"), (self.proteins, "Proteins", "Protein groups identified by the peptides")
         )
         self.figures = self._tabs(
             (
                 self.mirror,
                 "With and without shift",
-                "The spectrum of the chosen PSM, below it the best one of the same peptide without a shift",
+                "The spectrum of the selected PSM, mirrored with the best spectrum of the same peptide without a shift",
             ),
-            (self.spectrum, "Ions", "The spectrum of the chosen PSM with its peptide, errors and table of ions"),
+            (self.spectrum, "Ions", "The spectrum of the selected PSM with its peptide, mass errors and table of ions"),
         )
         self._add_spectra(self.tables, self.figures)
         down_left = self._split(Qt.Orientation.Vertical, {self.modifications: 2, self.tables: 3})
         across = self._split(Qt.Orientation.Horizontal, {down_left: 10, self._spectra_page(): 11})
         down = self._split(Qt.Orientation.Vertical, {self._histogram_page(): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
-        # Rows are added to the selection, and taken from it, without another row being current.
+        # Rows can be added to or removed from the selection without a change of the current row.
         self.modifications.view.selectionModel().selectionChanged.connect(lambda *_: self._show_chosen_modifications())
         self.proteins.rowChosen.connect(self._show_protein)
         for panel in (self.modifications, self.proteins):
@@ -112,11 +114,11 @@ class ModifiedView(SpectraRunView):
 
     @property
     def chosen_modifications(self) -> list[ModificationRow]:
-        """The rows of the table of modifications that are selected."""
+        """The selected rows of the table of modifications."""
         return [self._rows[row] for row in self.modifications.view.selected if row < len(self._rows)]
 
     def show_shifts(self, low: float, high: float) -> None:
-        """Show the accepted PSMs alone with a shift from one to below another."""
+        """Show only the accepted PSMs with a shift of at least `low` and less than `high`."""
         run = self._run
         if run is None:
             return
@@ -128,14 +130,14 @@ class ModifiedView(SpectraRunView):
         self.psms.show_rows(scope=of_shifts(low, high, run.fdr), scope_text=f"of {ends[0]} to {ends[1]} Da", takes_first=True)
 
     def show_all(self, name: str) -> None:
-        """Show all rows, whatever is chosen elsewhere."""
+        """Show all rows regardless of selections in other tables."""
         super().show_all(name)
         if name == "psms":
             self._clear_choices()
             self.histogram.show_place(None)
 
     def _clear_choices(self) -> None:
-        """Select no modification and no protein: the PSMs shown are no longer theirs."""
+        """Clear the selections of modifications and proteins, since they no longer determine the shown PSMs."""
         for panel in (self.modifications, self.proteins):
             panel.clear_choice()
         self.histogram.mark_modifications(frozenset())
@@ -170,7 +172,7 @@ class ModifiedView(SpectraRunView):
         return page
 
     def _forget(self) -> None:
-        # What was typed last is kept with the rest.
+        # Saves the last comment too.
         self.marks.show_mark(None)
         self.marker.close()
         if self._matches is not None:
@@ -195,10 +197,10 @@ class ModifiedView(SpectraRunView):
             panel.show_rows(filter=modified_conditions(chosen, name), takes_first=name == "psms")
         self.header.show_facts(self._facts(run))
 
-        def look_over() -> _Found:
+        def read_overview() -> _Found:
             return _Found(overview(source, run.fdr), summary(source, run))
 
-        self._statistician.submit("overview", look_over, self._show_overview, self._fail_overview)
+        self._statistician.submit("overview", read_overview, self._show_overview, self._fail_overview)
 
     @staticmethod
     def _facts(run: FinishedRun) -> tuple[str, ...]:
@@ -213,9 +215,9 @@ class ModifiedView(SpectraRunView):
             f"{locale.toString(counts[name])} {text}"
             for name, text in (
                 ("plain", "PSMs without a shift"),
-                ("named", "with a usual shift"),
-                ("ends", "with another end"),
-                ("unnamed", "with another"),
+                ("named", "with a known shift"),
+                ("ends", "with another peptide end"),
+                ("unnamed", "with an unknown shift"),
             )
         )
         self.header.show_counts(
@@ -228,7 +230,7 @@ class ModifiedView(SpectraRunView):
             low, high = min(low, float(shift[0])), max(high, float(shift[-1]))
         margin = 0.01 * (high - low) + 0.005
         self.histogram.show_shifts(found.overview.shifts, (low - margin, high + margin), "No PSM is accepted.")
-        self.range_label.set_text(f"of {locale.toString(len(shift))} accepted PSMs; click a bar to see its spectra")
+        self.range_label.set_text(f"of {locale.toString(len(shift))} accepted PSMs; click a bar to show its spectra")
         self._show_marks()
 
     def _fail_overview(self, error: Exception) -> None:
@@ -251,12 +253,12 @@ class ModifiedView(SpectraRunView):
         self.proteins.clear_choice()
         self.tables.setCurrentWidget(self.psms)
         more = f" and {QLocale().toString(len(rows) - 1)} more" if len(rows) > 1 else ""
-        # What was chosen before is told again, so that the spectrum follows.
+        # The previous selection is emitted again, so that the spectrum follows.
         self.psms.view.forget_choice()
         self.psms.show_rows(scope=of_modifications(rows), scope_text=f"with {rows[0].name}{more}", takes_first=True)
 
     def _show_protein(self, row: int, values: Mapping[str, Any]) -> None:
-        """The protein's PSMs are shown in the other tab."""
+        """Show the PSMs of a protein in the other tab."""
         accessions = list(values["accessions"])
         more = f" and {len(accessions) - 1} more" if len(accessions) > 1 else ""
         self.modifications.clear_choice()
@@ -265,7 +267,7 @@ class ModifiedView(SpectraRunView):
         self.psms.show_rows(scope=rows_of_group(accessions), scope_text=f"of {accessions[0]}{more}", takes_first=True)
 
     def _show_all_matches(self) -> None:
-        """Where neither a modification nor a protein is chosen, the PSMs are all."""
+        """Show all PSMs after the selections of modifications and proteins are lost."""
         self._show_marks()
         self.psms.show_rows(scope=(), takes_first=self.psms.view.chosen is None)
 
@@ -274,7 +276,7 @@ class ModifiedView(SpectraRunView):
         self.mirror.show_spectra(spectrum)
         self.spectrum.show_text(_NO_IONS)
 
-    def _say_no_spectrum(self, text: str) -> None:
+    def _show_no_spectrum_text(self, text: str) -> None:
         self.marks.show_mark(None)
         for view in (self.mirror, self.spectrum):
             view.show_text(text)
@@ -300,7 +302,7 @@ class ModifiedView(SpectraRunView):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still being read, or a mark written."""
+        """True while data are being read or a mark is being written."""
         return super().is_busy or self.marker.is_busy
 
     def _show_compared(self, row: int, found: ComparedMatch) -> None:
@@ -312,7 +314,7 @@ class ModifiedView(SpectraRunView):
         self.spectra.mark(SpectrumRow(int(found.match["spectrum"])), found.match)
 
     def _match(self, run: FinishedRun, row: int) -> ComparedMatch:
-        """Runs in the thread that reads spectra, which alone uses this source."""
+        """Return the compared match; runs in the only thread that uses this source."""
         if self._matches is None:
             self._matches = run.tables.source("psms")
         return compared_match(self._matches, row, run)
@@ -324,18 +326,18 @@ class ModifiedView(SpectraRunView):
         if kind != "identify":
             return super()._prefill_for(kind)
         rows = self.chosen_modifications
-        asked, others = variable_modifications(rows)
-        if not asked:
-            why = f"Unimod has no site for {others[0]}" if others else "none is chosen"
-            self.message.emit(f"Choose modifications with a name of Unimod in their table first: {why}.")
+        requested, others = variable_modifications(rows)
+        if not requested:
+            why = f"Unimod has no site for {others[0]}" if others else "none is selected"
+            self.message.emit(f"Select modifications with a Unimod name in their table first: {why}.")
             return None
         if others:
             more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-            self.message.emit(f"Left out, since Unimod has no site for it: {others[0]}{more}.")
+            self.message.emit(f"Left out because Unimod has no site for it: {others[0]}{more}.")
         found = [*run.inputs, *inputs_of_source(run)]
         inputs = {name: tuple(dict.fromkeys(path for of, path in found if of == name)) for name in ("spectra", "database")}
-        # Those that the run looked for already stay.
-        every = tuple(dict.fromkeys([*run.parameters.get("variable_modifications", ()), *asked]))
+        # Modifications that the run already searched for are retained.
+        every = tuple(dict.fromkeys([*run.parameters.get("variable_modifications", ()), *requested]))
         return FormPrefill({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": every})
 
 

@@ -1,4 +1,4 @@
-"""The pile of alignments of a run, at the chosen row or wherever one looks, and the track beside it."""
+"""The pile-up of alignments of a run around a row or a position, with an optional track of features."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from proteoscope.gui.tables.worker import TableWorker
 __all__ = ["PileupPage"]
 
 _AROUND = 30
-"""Letters beside an alignment that are in sight with it."""
+"""Reference positions shown on both sides of an alignment."""
 _MAXIMUM_FEATURES = 400
 _TRACKS = "Tracks (*.gff3 *.gff *.bed *.gff3.gz *.gff.gz *.bed.gz);;All files (*)"
-_NO_TRACK = "no track: add genes or other places of the genome"
+_NO_TRACK = "no track: add genes or other features of the genome"
 
 
 class PileupPage(QWidget):
-    """Shows the alignments at a place; nothing is read while it is out of sight."""
+    """Shows the alignments at a position; nothing is read while it is hidden."""
 
     rowChosen = Signal(int)
     message = Signal(str)
@@ -45,19 +45,19 @@ class PileupPage(QWidget):
         self._wanted: tuple[ShownText, int, int] | None = None
         self._shown: ShownText | None = None
         self._is_outdated = False
-        """True if the pile was read with another filter."""
+        """True if the pile-up was read with another filter."""
         self._worker = TableWorker(self._interrupt, self)
         self._reader = TableWorker(None, self)
         self._progress = Progress()
         self.plot = PileupPlot()
-        self.plot.rangeAsked.connect(self._read)
+        self.plot.rangeRequested.connect(self._read)
         self.plot.rowChosen.connect(self.rowChosen)
         self.plot.message.connect(self.message)
         self.track_button = QToolButton()
         self.track_button.setText("Add track…")
-        self.track_button.setToolTip("Show genes or other places from a GFF3 or BED file over the alignments")
+        self.track_button.setToolTip("Show genes or other features of a GFF3 or BED file above the alignments")
         self.track_button.setAccessibleName("Add a track of features")
-        self.track_button.clicked.connect(self.ask_for_track)
+        self.track_button.clicked.connect(self.prompt_for_track)
         self.track_label = ElidedLabel()
         self.track_label.set_text(_NO_TRACK)
         bar = QHBoxLayout()
@@ -65,7 +65,7 @@ class PileupPage(QWidget):
         bar.setSpacing(6)
         bar.addWidget(self.track_button)
         bar.addWidget(self.track_label, 1)
-        for button in zoom_buttons(self.plot, "text"):
+        for button in zoom_buttons(self.plot, "reference"):
             bar.addWidget(button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -75,16 +75,16 @@ class PileupPage(QWidget):
 
     @property
     def is_busy(self) -> bool:
-        """Whether alignments or a track are being read."""
+        """True while alignments or a track are being read."""
         return self._worker.is_busy or self._reader.is_busy or self.plot.is_waiting
 
     def open(self, run: FinishedRun) -> None:
-        """Take a run."""
+        """Set the run."""
         self.close_run()
         self._run = run
 
     def close_run(self) -> None:
-        """Show nothing, and let all go; a track that is there stays."""
+        """Clear the view and release all files; a loaded track is retained."""
         self._progress.cancel()
         for worker in (self._worker, self._reader):
             worker.close()
@@ -95,39 +95,39 @@ class PileupPage(QWidget):
         self._run = self._source = self._wanted = self._shown = None
         self.plot.show_pile(None)
 
-    def show_row(self, row: int, text: ShownText, letters: tuple[int, int]) -> None:
-        """Look at the alignment of a row, once this is in sight."""
+    def show_row(self, row: int, text: ShownText, positions: tuple[int, int]) -> None:
+        """Show the alignment of a row once the page is visible."""
         self.plot.choose(row)
-        if self._is_in_sight(row, text, letters):
+        if self._is_in_sight(row, text, positions):
             return
-        self._wanted = (text, max(1, letters[0] - _AROUND), min(text.length, letters[1] + _AROUND))
-        self.look()
+        self._wanted = (text, max(1, positions[0] - _AROUND), min(text.length, positions[1] + _AROUND))
+        self.show_if_visible()
 
-    def _is_in_sight(self, row: int, text: ShownText, letters: tuple[int, int]) -> bool:
-        """True if an alignment is in the pile, or will be once the letters in sight are read."""
-        first, last = self.plot.letters
-        if self._wanted is not None or not text.is_same(self._shown) or letters[1] < first or letters[0] > last:
+    def _is_in_sight(self, row: int, text: ShownText, positions: tuple[int, int]) -> bool:
+        """Return True if an alignment is in the pile-up, or will be once the visible positions are read."""
+        first, last = self.plot.positions
+        if self._wanted is not None or not text.is_same(self._shown) or positions[1] < first or positions[0] > last:
             return False
         pile = self.plot.pile
         return pile is None or (pile.first, pile.last) != (first, last) or row in pile.row
 
     def filter(self, conditions: Sequence[Condition]) -> None:
-        """Pile up only what passes a filter, now or once this is in sight."""
+        """Show only alignments that pass a filter, at once or when the page becomes visible."""
         self._conditions, self._is_outdated = conditions, True
-        self.look()
+        self.show_if_visible()
 
-    def look(self) -> None:
-        """This is in sight: show what was asked for."""
+    def show_if_visible(self) -> None:
+        """Show the requested position; called when the page becomes visible."""
         if self._run is None or not self.isVisible():
             return
         if self._wanted is not None:
             (self._shown, first, last), self._wanted = self._wanted, None
-            self.plot.look_at(self._shown, first, last)
+            self.plot.scroll_to(self._shown, first, last)
         elif self._is_outdated and self._shown is not None:
-            self._read(*self.plot.letters)
+            self._read(*self.plot.positions)
 
-    def ask_for_track(self) -> None:
-        """Ask for a file of features, and show it."""
+    def prompt_for_track(self) -> None:
+        """Ask for a file of features and show it."""
         path, _ = QFileDialog.getOpenFileName(
             self, "Add track", "", "Tracks (*.gff3 *.gff *.bed *.gff3.gz *.gff.gz *.bed.gz);;All files (*)"
         )
@@ -157,7 +157,7 @@ class PileupPage(QWidget):
     def _show_features(self) -> None:
         found: list[TrackFeature] = []
         if self.track is not None and self._shown is not None:
-            found = self.track.within(self._shown.name, *self.plot.letters, _MAXIMUM_FEATURES)
+            found = self.track.within(self._shown.name, *self.plot.positions, _MAXIMUM_FEATURES)
         self.plot.show_features(found)
 
     def _read(self, first: int, last: int) -> None:

@@ -1,4 +1,4 @@
-"""What a run took beside what was predicted for it: stacked bars, which can be exported, and the same in words."""
+"""Predicted and measured run times: stacked bars, which can be exported, and the same as text."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from proteoscope.gui.plots.drawing_view import DrawingView
 __all__ = ["PredictionPanel"]
 
 _FIGURE = QSizeF(420, 140)
-_LETTER = 0.8
-"""Of the height of a line, as figures measure letters."""
+_FONT_SHARE = 0.8
+"""Font size as a fraction of the line height."""
 
 
 class PredictionPanel(QWidget):
-    """Shows a prediction, or nothing.
+    """Shows a prediction, or that there is none.
 
     Signals
     -------
-    message : what became of an export.
+    message
+        Outcome of an export.
     """
 
     message = Signal(str)
@@ -37,7 +38,7 @@ class PredictionPanel(QWidget):
         self.export_button = QPushButton("&Export figure…")
         self.export_button.setToolTip("Write the bars as SVG, PDF or PNG (Ctrl+E at the bars)")
         set_icon(self.export_button, "save")
-        self.export_button.clicked.connect(self.bars.export_action.ask)
+        self.export_button.clicked.connect(self.bars.export_action.prompt)
         self.bars.message.connect(self.message)
         self.words = QLabel()
         self.words.setTextFormat(Qt.TextFormat.PlainText)
@@ -55,7 +56,7 @@ class PredictionPanel(QWidget):
         column.addWidget(self.words)
         column.addWidget(
             toned_label(
-                "“kernel” is computing on devices, “host” all that this program does besides. On cards a run measures transfers, kernels "
+                "“kernel” is computing on devices, “host” everything else. On GPUs, a run measures transfers, kernels "
                 "and waiting together, as “cards”."
             )
         )
@@ -69,14 +70,14 @@ class PredictionPanel(QWidget):
         page.addWidget(scroll)
 
     def show_prediction(self, prediction: RunPrediction | None) -> None:
-        """Show what was predicted for a run and what it took; None where nothing was."""
+        """Show the predicted and measured times of a run; None shows that there is no prediction."""
         if prediction is None:
             self.bars.show_drawing(None)
             self.bound.setText("")
-            self.words.setText("Nothing was predicted for this run.")
+            self.words.setText("This run has no prediction.")
             return
         bars, lines = prediction.bars, stack_lines(prediction.bars)
-        self.bars.setFixedHeight(ceil(QFontMetricsF(self.font()).height() * _LETTER * lines))
+        self.bars.setFixedHeight(ceil(QFontMetricsF(self.font()).height() * _FONT_SHARE * lines))
         self.bars.show_drawing(lambda width, height, size: draw_stacks(bars, width, min(size, height / lines)))
         self.bound.setText((prediction.measured_bound or prediction.bound).capitalize())
         self.words.setText("\n".join(prediction.lines))

@@ -1,4 +1,4 @@
-"""The filter of quantities: text, comparison, the thresholds of what changes, and whether that alone is shown."""
+"""The filter of quantities: text, comparison, and thresholds of changes."""
 
 from __future__ import annotations
 
@@ -15,50 +15,55 @@ from proteoscope.gui.results.filter_bar import FilterBar, q_value_box
 
 __all__ = ["QuantityFilterBar"]
 
-_LETTERS = 40
-"""Of the name of a comparison."""
+_CHARACTERS = 40
+"""Maximum number of characters of a comparison's name."""
 
 
 class QuantityFilterBar(FilterBar):
-    """What to show, and what is taken for a change."""
+    """Filter of rows, and thresholds that define a change."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Protein, peptide or sample",
-            "Shows rows with this text in an accession, a description, a sequence, a file or a sample",
-            "Shows all rows again, with the rate of the run",
+            "Show only rows with this text in accession, description, sequence, file or sample",
+            "Show all rows, with the FDR of the run",
             parent,
         )
         self._fdr = 0.01
-        self.comparison = self._choices("Comparison", "Which two conditions are compared")
+        self.comparison = self._choices("Comparison", "The two compared conditions")
         self.q_value = q_value_box(self.fontMetrics())
         self.fold_change = NumberBox(0.0, 100.0)
         self.fold_change.setDecimals(2)
         self.fold_change.setSingleStep(0.5)
         self.fold_change.setFixedWidth(self.fontMetrics().horizontalAdvance("00.00") + 34)
         self.changed = QCheckBox("&Changed only")
-        self.changed.setToolTip("Shows proteins alone whose q-value and change reach the thresholds")
+        self.changed.setToolTip("Show only proteins whose q-value and change pass the thresholds")
         self.changed.toggled.connect(self._now)
         self._add(self.comparison)
-        self._add_number(self.q_value, "&q-value ≤", "Largest q-value of a change", "A protein changes up to this false discovery rate")
-        self._add_number(self.fold_change, "&|log2| ≥", "Least change", "A protein changes by so many log2 at least; 1 is twice or half")
+        self._add_number(self.q_value, "&q-value ≤", "Maximum q-value of a change", "Changes have at most this q-value")
+        self._add_number(
+            self.fold_change,
+            "&|log2| ≥",
+            "Minimum change",
+            "Changes have at least this absolute log2 fold change; 1 is a doubling or halving",
+        )
         self._add(self.changed)
         self.open((), 0.01)
 
     @property
     def chosen(self) -> QuantityFilter:
-        """What is asked for."""
+        """The current filter."""
         return QuantityFilter(
             self.text.text(), self.q_value.value(), self.fold_change.value(), self.comparison.currentData(), self.changed.isChecked()
         )
 
     def open(self, comparisons: Sequence[str], fdr: float) -> None:
-        """Offer the comparisons of a run, the first one chosen. Tells nobody."""
+        """Offer the comparisons of a run and choose the first, without emitting a signal."""
         self._fdr = fdr
         self.blockSignals(True)
         self.comparison.clear()
         for number, name in enumerate(comparisons):
-            self.comparison.addItem(shortened(name, _LETTERS), name)
+            self.comparison.addItem(shortened(name, _CHARACTERS), name)
             self.comparison.setItemData(number, tip_text(name), Qt.ItemDataRole.ToolTipRole)
         self.comparison.setVisible(len(comparisons) > 1)
         for widget in (self.q_value, self.fold_change, self.changed):

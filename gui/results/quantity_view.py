@@ -1,4 +1,4 @@
-"""The results of a quantification: what changes, proteins and peptides by sample, and figures of the chosen one and of all samples."""
+"""The results of a quantification: changes, proteins and peptides by sample, and figures of the selected protein and of all samples."""
 
 from __future__ import annotations
 
@@ -35,16 +35,15 @@ from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["QuantityView"]
 
-_NO_TRACE = "Choose a peptide or an ion trace to see it in all files."
+_NO_TRACE = "Select a peptide or an ion trace to see it in all files."
 _NOT_LABEL_FREE = "This method measures no ion traces."
-_READING = "Reading the survey spectra of the files…"
+_READING = "Reading the MS1 spectra of the files…"
 
 
 class QuantityView(RunView):
     """Shows a finished quantification.
 
-    The chosen protein is one in all tables: chosen in one of them, or in a figure, it is chosen in the others, and its peptides and ion
-    traces alone are shown.
+    A protein selected in a table or a figure is selected in all of them, and only its peptides and ion traces are shown.
     """
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
@@ -55,7 +54,7 @@ class QuantityView(RunView):
         self._overview: QuantityOverview | None = None
         self._run: FinishedRun | None = None
         self._details: TableSource | None = None
-        self._surveys: RunSurveys | None = None
+        self._ms1_spectra: RunSurveys | None = None
         self._protein: str | None = None
         self._leader: TablePanel | None = None
         self._trace_row: int | None = None
@@ -111,10 +110,10 @@ class QuantityView(RunView):
         self.traces.bordersReset.connect(self._take_back)
 
     def clear(self) -> None:
-        """Show nothing, let all files go, and end what still runs."""
-        if self._surveys is not None:
-            # The reader is waited for, and a file may be large.
-            self._surveys.close()
+        """Clear the view, release all files, and cancel running work."""
+        if self._ms1_spectra is not None:
+            # Closing waits for the reader, and a file may be large.
+            self._ms1_spectra.close()
         super().clear()
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:
@@ -129,7 +128,7 @@ class QuantityView(RunView):
     def _forget(self) -> None:
         if self._details is not None:
             self._details.close()
-        self._run = self._details = self._surveys = self._overview = self._protein = self._leader = self._trace_row = None
+        self._run = self._details = self._ms1_spectra = self._overview = self._protein = self._leader = self._trace_row = None
         self._overviews = {}
         for drawing in self._drawings:
             drawing.show_drawing(None)
@@ -138,7 +137,7 @@ class QuantityView(RunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         overview = self._overviews[run.run.id]
-        self._run, self._overview, self._surveys = run, overview, RunSurveys(run)
+        self._run, self._overview, self._ms1_spectra = run, overview, RunSurveys(run)
         self.filters.open([one.comparison for one in overview.volcanos], float(run.parameters["change_fdr"]))
         self.tables.setTabVisible(self.tables.indexOf(self.changes), bool(self.changes.total))
         self.figures.setTabVisible(0, bool(overview.volcanos))
@@ -151,13 +150,13 @@ class QuantityView(RunView):
         for name, panel in self.panels.items():
             panel.show_rows(filter=quantity_conditions(self.filters.chosen, name), takes_first=panel is leader)
         self._draw_all()
-        self._tell()
+        self._show_header()
 
-    def _tell(self) -> None:
+    def _show_header(self) -> None:
         run, overview = self._run, self._overview
         assert run is not None and overview is not None
         n_manual = len(run.project.row_corrections(run.run.id, ION_TRACES.name))
-        by_hand = (f"{counted(n_manual, 'trace')} with borders set by hand",) if n_manual else ()
+        by_hand = (f"{counted(n_manual, 'trace')} with manual integration limits",) if n_manual else ()
         by = f", proteins by {run.parameters['protein_quantity']}" if run.parameters["method"] != "counts" else ""
         method = f"{run.parameters['method']}{by}"
         self.header.show_facts((method, *by_hand, *files_facts(run, "identified in {}"), *time_facts(run)))
@@ -174,7 +173,7 @@ class QuantityView(RunView):
         self.header.show_counts(counts, ending)
 
     def _draw_all(self) -> None:
-        """The figures that are of the whole run."""
+        """Draw the figures of the whole run."""
         overview = self._overview
         assert overview is not None
         self._draw_volcano()
@@ -198,10 +197,10 @@ class QuantityView(RunView):
             self._draw_volcano()
             change = (self.filters.chosen.comparison or "", self._protein or "")
             self.volcano.mark(self._overview.changes.get(change))
-            self._tell()
+            self._show_header()
 
     def _choose(self, panel: TablePanel, row: object) -> None:
-        """Choose what was clicked in a figure in the table that it is of."""
+        """Select the item clicked in a figure in its table."""
         if isinstance(row, int):
             self.tables.setCurrentWidget(panel)
             self._choose_row(panel, row)
@@ -212,12 +211,12 @@ class QuantityView(RunView):
             return
         self._protein, self._leader = accession, panel
         for one in (self.changes, self.proteins):
-            # The other table follows, and would lead to another protein where the filter hides this one from it alone.
-            one.keeps_a_choice = one is panel
+            # Only the leading table replaces a hidden selection; the other table would switch to another protein.
+            one.retains_selection = one is panel
         self._follow_protein()
 
     def _follow_protein(self) -> None:
-        """Have the other tables and the figures show the chosen protein."""
+        """Show the selected protein in the other tables and in the figures."""
         overview, accession = self._overview, self._protein
         assert overview is not None and accession is not None
         change = overview.changes.get((self.filters.chosen.comparison or "", accession))
@@ -246,7 +245,7 @@ class QuantityView(RunView):
         self.ions.show_rows(scope=[scope], scope_text=text, takes_first=takes_first)
 
     def _lose_protein(self, panel: TablePanel) -> None:
-        """Where no protein is chosen, peptides are of all, and nothing is drawn of one."""
+        """Show all peptides and clear the figures after the protein selection is lost."""
         if panel is not self._leader:
             return
         self._protein = self._leader = None
@@ -274,7 +273,7 @@ class QuantityView(RunView):
             drawing.mark(row)
 
     def _show_trace(self, row: int, values: Mapping[str, Any]) -> None:
-        run, surveys = self._run, self._surveys
+        run, surveys = self._run, self._ms1_spectra
         if run is None or surveys is None:
             return
         self._trace_row = row
@@ -289,7 +288,7 @@ class QuantityView(RunView):
         self.traces.show_traces(None, _NO_TRACE if self.ions.total else _NOT_LABEL_FREE)
 
     def _ion(self, run: FinishedRun, surveys: RunSurveys, row: int) -> IonTraces:
-        """For the thread that reads spectra, which alone uses the source and the survey spectra."""
+        """Return the traces of an ion; runs in the only thread that uses the source and the MS1 spectra."""
         if self._details is None:
             self._details = run.tables.source(ION_TRACES.name)
         return ion_traces(self._details, row, run, surveys)
@@ -298,17 +297,17 @@ class QuantityView(RunView):
         self.traces.show_traces(None, str(error))
 
     def _correct(self, place: int, begin: float, end: float) -> None:
-        """Keep borders that were set by hand, and have all quantities anew."""
+        """Store manual integration limits and recompute all quantities."""
         ion = self.traces.traces
         assert ion is not None
         self._change(place, lambda trace: measured_between(trace, ion.pattern, begin, end))
 
     def _take_back(self, place: int) -> None:
-        """Give a trace the borders again that were found."""
+        """Reset the integration limits of a trace to the automatic ones."""
         self._change(place, lambda _: {})
 
     def _change(self, place: int, numbers: Any) -> None:
-        run, surveys, ion, shown = self._run, self._surveys, self.traces.traces, self._trace_row
+        run, surveys, ion, shown = self._run, self._ms1_spectra, self.traces.traces, self._trace_row
         if run is None or surveys is None or ion is None or shown is None:
             return
         trace = ion.traces[place]
@@ -325,18 +324,18 @@ class QuantityView(RunView):
         for name, panel in self.panels.items():
             wanted = self._overview.changes.get((comparison, accession)) if panel is self.changes and accession else None
             if panel is self.changes:
-                # Its rows stand by their certainty, which is another now.
+                # The rows are sorted by certainty, which has changed.
                 panel.view.forget_choice()
             panel.show_rows(filter=quantity_conditions(self.filters.chosen, name), wanted=wanted)
         self.traces.show_traces(ion)
         self._draw_all()
-        self._tell()
+        self._show_header()
         if accession is not None:
             proteins, peptides = self._overview.proteins, self._overview.peptides
             self.profile.show_drawing(lambda *size: draw_profile(proteins, peptides, accession, *size))
             self.volcano.mark(self._overview.changes.get((comparison, accession)))
-        self.message.emit("The borders are kept in the project, and all quantities are computed with them.")
+        self.message.emit("The integration limits are stored in the project, and all quantities use them.")
 
     def _fail_correction(self, error: Exception) -> None:
         self.traces.show_traces(self.traces.traces)
-        self.failed.emit(f"The borders were not changed. {error}")
+        self.failed.emit(f"The integration limits were not changed. {error}")

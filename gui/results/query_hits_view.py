@@ -1,4 +1,4 @@
-"""Queries -> hits -> alignment: what the results of searches among sequences and among structures have in common."""
+"""Base class of the results of sequence and structure searches: queries, hits and alignment."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from proteoscope.gui.results.summary_header import SummaryNumber
 
 __all__ = ["QueryHitsView", "ShownQuery", "files_text"]
 
-_MAXIMUM_NAME_LETTERS = 40
+_MAXIMUM_NAME_CHARACTERS = 40
 
 
 class ShownQuery(NamedTuple):
-    """The query whose hits are shown. `length`: of it, 0 where it is not known."""
+    """The query whose hits are shown. `length` is 0 if unknown."""
 
     number: int
     name: str
@@ -34,15 +34,15 @@ class ShownQuery(NamedTuple):
 
 
 def _shown_name(name: str) -> str:
-    """A name as the header has room for it: its line does not wrap, and hundreds of letters would make the window wider than the screen."""
-    return name if len(name) <= _MAXIMUM_NAME_LETTERS else f"{name[: _MAXIMUM_NAME_LETTERS - 1]}…"
+    """Return a name shortened for the header, whose line does not wrap."""
+    return name if len(name) <= _MAXIMUM_NAME_CHARACTERS else f"{name[: _MAXIMUM_NAME_CHARACTERS - 1]}…"
 
 
 class QueryHitsView(RunView):
-    """Shows a finished search with the tables ``queries`` and ``hits``, linked by ``query_index``, and the alignment of the chosen hit.
+    """Shows a finished search with the tables ``queries`` and ``hits``, linked by ``query_index``, and the alignment of the selected hit.
 
-    A view derives from it, says with which conditions hits are shown (`_conditions`) and how an alignment is read (`_pair`), and draws what
-    else there is of the chosen query (`_draw_query`) and hit (`_mark`).
+    Derived classes define the filter conditions of hits (`_conditions`), read an alignment (`_pair`), and draw other data of the selected
+    query (`_draw_query`) and hit (`_mark`).
     """
 
     def __init__(self, search: Search, filters: FilterBar, alignment: AlignmentView, parent: QWidget | None = None) -> None:
@@ -56,28 +56,28 @@ class QueryHitsView(RunView):
         self.queries.choiceLost.connect(lambda: self.show_all("hits"))
         self.hits.rowChosen.connect(self._show_hit)
         self.hits.choiceLost.connect(self._show_no_hit)
-        self.hits.model.orderChanged.connect(self._keep_a_choice)
+        self.hits.model.orderChanged.connect(self._retain_selection)
 
     def _conditions(self) -> list[Condition]:
-        """The conditions that the filter puts on hits."""
+        """Return the filter conditions of hits."""
         raise NotImplementedError
 
     def _pair(self, run: FinishedRun, source: TableSource, row: int) -> AlignedPair:
-        """Read the alignment of a hit, by its place in the file; called in a thread."""
+        """Return the alignment of a hit, by its row of the file; called in a thread."""
         raise NotImplementedError
 
     def _show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
-        """Show the alignment of the chosen hit, or a text in its place."""
+        """Show the alignment of the selected hit, or a text."""
         self.alignment.show_pair(pair, text)
 
     def _draw_query(self) -> None:
-        """Draw what there is of the chosen query besides its hits."""
+        """Draw other data of the selected query."""
 
     def _scoped(self, query: int | None) -> None:
-        """The table shows hits of another query now, or of all where it is None."""
+        """Update the view after the table shows hits of another query, or of all queries if it is None."""
 
     def _mark(self, row: int | None) -> None:
-        """Mark the chosen hit where it is drawn."""
+        """Mark the selected hit in the figures."""
 
     def _forget(self) -> None:
         if self._reads is not None:
@@ -87,12 +87,12 @@ class QueryHitsView(RunView):
         self._show_pair(None)
 
     def _begin_with_queries(self) -> None:
-        # One query is named by the header; there is nothing to choose.
+        # A single query is named in the header; there is nothing to select.
         self.queries.setVisible(self.queries.total > 1)
         self.queries.show_rows(takes_first=True)
 
-    def _tell_counts(self, n_hits: int, n_queries: int, n_with_hits: int, query: str, rest: str) -> None:
-        """Say in the header how many hits there are of what; `rest` ends the sentence."""
+    def _show_hit_counts(self, n_hits: int, n_queries: int, n_with_hits: int, query: str, rest: str) -> None:
+        """Show the numbers of hits and queries in the header; `rest` ends the sentence."""
         counts, ending = [SummaryNumber(n_hits, "hit", "hits")], f"of {_shown_name(query)}"
         if n_queries > 1:
             counts.append(SummaryNumber(n_with_hits, "query with hits", "queries with hits"))
@@ -100,14 +100,14 @@ class QueryHitsView(RunView):
         self.header.show_counts(counts, ending + rest)
 
     def show_all(self, name: str) -> None:
-        """Show all rows of a table; hits of all queries with the names of these."""
+        """Show all rows of a table; hits of all queries are shown with the query names."""
         super().show_all(name)
         if name == "hits":
             self._show_query_names(True)
             self._scoped(None)
 
     def _show_query_names(self, are_shown: bool) -> None:
-        """Show the column of the queries or not, unless the user has chosen columns."""
+        """Show or hide the query column, unless the user has chosen columns."""
         if self.hits.hidden_columns() is None:
             hidden = [column.name for column in self.hits.model.columns if not column.is_shown]
             self.hits.view.hide_columns([name for name in hidden if not (are_shown and name == "query")])
@@ -130,8 +130,8 @@ class QueryHitsView(RunView):
         self._show_query_names(False)
         self._scoped(self._query.number)
 
-    def _keep_a_choice(self) -> None:
-        """After a filter hid the chosen hit, the first one is chosen, and where there is none nothing is shown."""
+    def _retain_selection(self) -> None:
+        """Select the first hit after a filter has hidden the selected one, or clear the alignment if there is none."""
         if len(self.hits.model.rows) == 0:
             self._show_no_hit()
         elif self.hits.view.chosen is None:
@@ -147,14 +147,14 @@ class QueryHitsView(RunView):
         if run is None:
             return
         if query is not None and values["query_index"] != query.number and self.hits.scope_text:
-            # A row of before: the hits of the chosen query are on their way.
+            # A row of the previous query: the hits of the selected query are pending.
             return
         if query is None or values["query_index"] != query.number:
-            # Hits of all queries are shown. This one's query becomes the chosen one, and they stay. Where queries were lost, hits of
-            # several stand below the only one, and the column of their names is hidden.
+            # Hits of all queries are shown: select the query of this hit without narrowing them. If queries are missing, hits of several
+            # queries can be shown below a single query, with their query column hidden.
             self._query = ShownQuery(values["query_index"], values.get("query", ""), values.get("query_length", 0), 1)
             self._draw_query()
-            # A search writes a row for each query, in the order of the files.
+            # A search writes a row for each query, in file order.
             self._followed = self._query.number
             self._choose_row(self.queries, self._query.number)
         self._mark(row)
@@ -169,7 +169,7 @@ class QueryHitsView(RunView):
 
 
 def files_text(inputs: Sequence[tuple[str, Any]]) -> str:
-    """As ``queries.fasta against database.fasta``."""
+    """Return the input files as ``queries.fasta against database.fasta``."""
     names = []
     for wanted in ("queries", "database"):
         paths = [path for kind, path in inputs if kind == wanted]

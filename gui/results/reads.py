@@ -1,4 +1,4 @@
-"""The words of a read alignment in the window: of its header and its histograms, and the alignment of a row."""
+"""Texts of a read alignment's results: header, histograms and alignment."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from proteoscope.engine.views.histograms import Histogram
 from proteoscope.engine.views.reads import ReadRow
 from proteoscope.gui.results.facts import files_facts, time_facts
 
-__all__ = ["read_facts", "told_missing", "with_facts"]
+__all__ = ["read_facts", "with_facts", "with_missing_count"]
 
 _MODES = {"prefix": "with a prefix of the reference", "within": "with any part of the reference", "local": "parts of both"}
 
 
-def told_missing(found: Histogram, locale: QLocale) -> Histogram:
-    """A histogram whose axis tells how many rows have no alignment."""
+def with_missing_count(found: Histogram, locale: QLocale) -> Histogram:
+    """Return a histogram whose axis title includes the number of rows without an alignment."""
     if not found.n_missing:
         return found
     return replace(found, x_title=f"{found.x_title}; {locale.toString(found.n_missing)} without an alignment")
 
 
 def with_facts(found: ReadRow) -> ReadRow:
-    """A row whose alignment has how good it is in words."""
+    """Return a row whose alignment has its quality in words."""
     return found if found.pair is None else replace(found, pair=replace(found.pair, facts=_facts_of(found.pair.hit, QLocale())))
 
 
@@ -45,17 +45,17 @@ def _facts_of(values: Mapping[str, Any], locale: QLocale) -> tuple[str, ...]:
         where.append(f"{title} {start} to {end} of {length}")
     if values.get("mate") is not None:
         where.append(f"mate {values['mate']}")
-    # One line where there is room, broken between its parts where there is not.
+    # One text, which is wrapped between its parts if necessary.
     return (", ".join([*how_good, *where]),)
 
 
 def read_facts(run: FinishedRun) -> tuple[str, ...]:
-    """What was aligned with what, how, and how long it took."""
-    asked, locale = run.parameters, QLocale()
-    gaps = f"at most {locale.toString(asked['maximum_gaps'])} gap{'' if asked['maximum_gaps'] == 1 else 's'}"
-    scores = asked["matrix"] or f"match {asked['match']}, mismatch {asked['mismatch']}"
-    costs = f"gaps {asked['gap_open']} + {asked['gap_extend']} a letter"
-    strands = ", both strands" if asked["strands"] == "both" else ""
-    told = {kind: names for kind, _, names in (fact.partition(": ") for fact in files_facts(run))}
-    files = [f"{title}: {told[kind]}" for kind, title in (("texts", "reference"), ("patterns", "reads")) if kind in told]
-    return (*files, f"{_MODES.get(asked['mode'], asked['mode'])}, {gaps}{strands}", f"{scores}, {costs}", *time_facts(run))
+    """Return input files, alignment mode, costs and duration."""
+    parameters, locale = run.parameters, QLocale()
+    gaps = f"at most {locale.toString(parameters['maximum_gaps'])} gap{'' if parameters['maximum_gaps'] == 1 else 's'}"
+    scores = parameters["matrix"] or f"match {parameters['match']}, mismatch {parameters['mismatch']}"
+    costs = f"gaps {parameters['gap_open']} + {parameters['gap_extend']} per base"
+    strands = ", both strands" if parameters["strands"] == "both" else ""
+    names = {kind: names for kind, _, names in (fact.partition(": ") for fact in files_facts(run))}
+    files = [f"{title}: {names[kind]}" for kind, title in (("texts", "reference"), ("patterns", "reads")) if kind in names]
+    return (*files, f"{_MODES.get(parameters['mode'], parameters['mode'])}, {gaps}{strands}", f"{scores}, {costs}", *time_facts(run))

@@ -1,4 +1,4 @@
-"""The filter of a read alignment: text, score, gaps, identity, and which rows."""
+"""The filter of a read alignment: text, score, gaps, identity and rows."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _ROWS = (("all", None), ("aligned", "aligned"), ("strand +", "+"), ("strand −"
 
 
 class ReadFilterBar(FilterBar):
-    """What to show of the alignments."""
+    """Filter of the alignments."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Read, reference or CIGAR",
-            "Shows rows with this text in the name of the read or of the reference, or in the CIGAR",
-            "Shows all rows of the run again",
+            "Show only rows with this text in the name of the read or the reference, or in the CIGAR",
+            "Show all rows of the run",
             parent,
         )
         self.score = self._number(1.0, 100.0, "00000")
         self.minimum_gaps, self.maximum_gaps = (self._number(1.0, first, "00") for first in (1.0, 0.0))
         self.minimum_identity, self.below_identity = (self._number(1.0, first, "00.0") for first in (95.0, 100.0))
-        self.rows = self._choices("Rows", "Shows the pairs that have an alignment, on one strand or on both, or those that have none")
+        self.rows = self._choices("Rows", "Show only pairs with an alignment on one or both strands, or pairs without one")
         for text, rows in _ROWS:
             self.rows.addItem(text, rows)
         for box, label, name, help_text in (
-            (self.score, "S&core ≥", "Minimum score", "Hides alignments with a lower score"),
-            (self.minimum_gaps, "&Gaps ≥", "Minimum number of gaps", "Hides alignments with fewer gaps"),
-            (self.maximum_gaps, "≤", "Maximum number of gaps", "Hides alignments with more gaps"),
-            (self.minimum_identity, "&Identity % ≥", "Minimum identity", "Hides alignments with a smaller part of identical columns"),
-            (self.below_identity, "<", "Identity below", "Hides alignments with this part of identical columns or a larger one"),
+            (self.score, "S&core ≥", "Minimum score", "Hide alignments with a lower score"),
+            (self.minimum_gaps, "&Gaps ≥", "Minimum number of gaps", "Hide alignments with fewer gaps"),
+            (self.maximum_gaps, "≤", "Maximum number of gaps", "Hide alignments with more gaps"),
+            (self.minimum_identity, "&Identity % ≥", "Minimum identity", "Hide alignments with a smaller share of identical columns"),
+            (self.below_identity, "<", "Identity below", "Hide alignments with this share of identical columns or a larger one"),
         ):
             self._add_number(box, label, name, help_text)
         self._add(self.rows, "R&ows")
@@ -42,7 +42,7 @@ class ReadFilterBar(FilterBar):
 
     @property
     def chosen(self) -> ReadFilter:
-        """What is asked for."""
+        """The current filter."""
         score, minimum_gaps, maximum_gaps = (
             None if box.entered is None else round(box.entered) for box in (self.score, self.minimum_gaps, self.maximum_gaps)
         )
@@ -50,15 +50,15 @@ class ReadFilterBar(FilterBar):
         return ReadFilter(self.text.text(), score, minimum_gaps, maximum_gaps, *identity, self.rows.currentData())
 
     def open(self) -> None:
-        """Show all of a run; tells nobody."""
+        """Show all rows of a run without emitting a signal."""
         self._reset_quietly()
 
     def choose_gaps(self, number: int) -> None:
-        """Show alignments with so many gaps alone; all again where it is these that are shown."""
+        """Show only alignments with this number of gaps, or all if these are already shown."""
         self._choose((self.minimum_gaps, self.maximum_gaps), (number, number))
 
     def choose_identity(self, low: float, high: float | None) -> None:
-        """Show alignments from one percentage to below another, None for 100 and all; all again where it is these that are shown."""
+        """Show only alignments in a range of percentages (None: up to and including 100), or all if these are already shown."""
         self._choose((self.minimum_identity, self.below_identity), (low, high))
 
     def _choose(self, boxes: tuple[OptionalNumberBox, OptionalNumberBox], wanted: tuple[float | None, float | None]) -> None:

@@ -1,4 +1,4 @@
-"""The results of a read alignment: its rows, the depth along a text, the alignment of a row, and how gaps and identity are distributed."""
+"""The results of a read alignment: rows, depth along a reference, alignment of a row, and distributions of gaps and identity."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from proteoscope.engine.views.reads import (
 )
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.alignment.alignment_view import AlignmentView
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.plots.depth_plot import DepthPlot
 from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.results.pileup_page import PileupPage
-from proteoscope.gui.results.reads import read_facts, told_missing, with_facts
+from proteoscope.gui.results.reads import read_facts, with_facts, with_missing_count
 from proteoscope.gui.results.reads_filter import ReadFilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
@@ -45,7 +45,7 @@ __all__ = ["ReadsView"]
 class ReadsView(RunView):
     """Shows a finished read alignment.
 
-    The depth is of the alignments that pass the filter, with the text that is chosen above it or that of the chosen row.
+    The depth includes the alignments that pass the filter, with the reference chosen above it or that of the selected row.
     """
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
@@ -63,7 +63,7 @@ class ReadsView(RunView):
         self.log_axis = log_counts_box("alignments")
         self.texts = ChoiceBox()
         self.texts.setAccessibleName("Reference whose depth is shown")
-        self.texts.setToolTip("The reference whose depth of coverage is shown; those with the most alignments stand first")
+        self.texts.setToolTip("The reference whose depth of coverage is shown; references with the most alignments come first")
         self.texts.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.texts.setMinimumContentsLength(16)
         self.depth_label = ElidedLabel()
@@ -74,19 +74,19 @@ class ReadsView(RunView):
         counted = logarithmic_page(distributions, self.log_axis)
         self.pileup = PileupPage()
         for widget, title, help_text in (
-            (views, "Alignment", "The depth of coverage along a text, and the alignment of the chosen row"),
-            (counted, "Distributions", "How many alignments have how many gaps, and how identical they are; a click filters by it"),
-            (self.pileup, "Pile-up", "The alignments around the chosen row below each other, with what differs from the text in each"),
+            (views, "Alignment", "The depth of coverage along a reference, and the alignment of the selected row"),
+            (counted, "Distributions", "Distributions of gaps and identity; click a bar to filter"),
+            (self.pileup, "Pile-up", "The alignments around the selected row, with their differences from the reference"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
         down = self._split(Qt.Orientation.Vertical, {self.alignments: 4, self.tabs: 6})
         splitters = {"down": down, "views": views, "distributions": distributions}
         self._arrange(splitters, (self.coverage, self.alignment, self.pileup, self.gaps, self.identity))
-        self.tabs.currentChanged.connect(lambda _: self.pileup.look())
+        self.tabs.currentChanged.connect(lambda _: self.pileup.show_if_visible())
         self.pileup.rowChosen.connect(partial(self._choose_row, self.alignments))
         self.alignments.rowChosen.connect(self._show_row)
         self.alignments.choiceLost.connect(self._show_no_row)
-        self.alignments.model.orderChanged.connect(self._keep_a_choice)
+        self.alignments.model.orderChanged.connect(self._retain_selection)
         self.texts.activated.connect(lambda: self._choose_text(self.texts.currentData()))
         self.coverage.placeChosen.connect(self.show_place)
         self.log_axis.toggled.connect(lambda _: self._count())
@@ -94,18 +94,18 @@ class ReadsView(RunView):
         self.identity.binChosen.connect(lambda low, high: self.filters.choose_identity(low, None if high >= 100 else high))
 
     def show_place(self, first: int, last: int) -> None:
-        """Show the alignments alone that cover some of these letters of the text whose depth is shown."""
+        """Show only the alignments that cover some of these positions of the reference whose depth is shown."""
         text = self._drawn
         if text is None:
             return
         locale = QLocale()
-        letters = locale.toString(first) + ("" if first == last else f" to {locale.toString(last)}")
+        positions = locale.toString(first) + ("" if first == last else f" to {locale.toString(last)}")
         self._place = (text, first, last)
         self.coverage.show_place((first, last))
-        self.alignments.show_rows(scope=of_place(text, first, last), scope_text=f"at {letters} of {text.name}", takes_first=True)
+        self.alignments.show_rows(scope=of_place(text, first, last), scope_text=f"at {positions} of {text.name}", takes_first=True)
 
     def show_all(self, name: str) -> None:
-        """Show all rows, wherever they lie."""
+        """Show all rows at any position."""
         super().show_all(name)
         self._place = None
         self.coverage.show_place(None)
@@ -120,7 +120,7 @@ class ReadsView(RunView):
         bar.addWidget(label)
         bar.addWidget(self.texts)
         bar.addWidget(self.depth_label, 1)
-        for button in zoom_buttons(self.coverage, "text"):
+        for button in zoom_buttons(self.coverage, "reference"):
             bar.addWidget(button)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -146,7 +146,7 @@ class ReadsView(RunView):
         self.pileup.open(run)
         self.pileup.filter(read_conditions(self.filters.chosen))
         self.coverage.show_depth(None, "Counting…")
-        self.alignment.show_pair(None, "Choose a row to see its alignment.")
+        self.alignment.show_pair(None, "Select a row to see its alignment.")
         self.alignments.show_rows(takes_first=True)
         self.header.show_facts(read_facts(run))
         self._statistician.submit("summary", lambda: read_summary(source), self._show_summary, self._fail_softly)
@@ -173,7 +173,7 @@ class ReadsView(RunView):
             self.coverage.show_depth(None, "No read has an alignment.")
 
     def _offer(self, text: ShownText) -> int:
-        """The place of a text in the choice; one that is not there yet is added."""
+        """Return the index of a reference in the choice, adding it if necessary."""
         for at in range(self.texts.count()):
             if text.is_same(self.texts.itemData(at)):
                 return at
@@ -181,39 +181,39 @@ class ReadsView(RunView):
         return self.texts.count() - 1
 
     def _choose_text(self, text: ShownText) -> None:
-        """Show the depth of a text."""
+        """Show the depth of a reference."""
         is_other = not text.is_same(self._drawn)
         self._drawn = text
         with QSignalBlocker(self.texts):
             self.texts.setCurrentIndex(self._offer(text))
         if is_other or self.coverage.shown is None:
-            self._draw_depth(keeps_range=False)
+            self._draw_depth(retains_range=False)
 
-    def _draw_depth(self, *, keeps_range: bool) -> None:
+    def _draw_depth(self, *, retains_range: bool) -> None:
         source, text, conditions = self._statistics, self._drawn, read_conditions(self.filters.chosen)
         if source is not None and text is not None:
             self._statistician.submit(
                 "depth",
                 lambda: depth_of(source, text, conditions),
-                partial(self._show_depth, keeps_range=keeps_range),
+                partial(self._show_depth, retains_range=retains_range),
                 lambda error: self.coverage.show_depth(None, str(error)),
             )
 
-    def _show_depth(self, depth: Depth, *, keeps_range: bool) -> None:
+    def _show_depth(self, depth: Depth, *, retains_range: bool) -> None:
         locale = QLocale()
-        self.coverage.show_depth(depth, keeps_range=keeps_range)
+        self.coverage.show_depth(depth, retains_range=retains_range)
         n = f"{locale.toString(depth.n_alignments)} alignment{'' if depth.n_alignments == 1 else 's'}"
         share = locale.toString(100 * depth.covered, "f", 1)
         self.depth_label.set_text(
-            f"{locale.toString(depth.length)} letters, {share} % covered by {n}, depth {locale.toString(depth.mean, 'f', 1)} on average, "
-            f"{locale.toString(depth.most)} at most"
+            f"{locale.toString(depth.length)} bases, {share} % covered by {n}, depth {locale.toString(depth.mean, 'f', 1)} on average, "
+            f"{locale.toString(depth.most)} maximum"
         )
         self._mark_depth()
 
     def _mark_depth(self) -> None:
-        """Show in the depth where the chosen row and the chosen place lie, if that is in its text."""
+        """Mark the selected row and the selected positions in the depth if they are on its reference."""
         row, text, place = self._row, self._drawn, self._place
-        self.coverage.mark_letters(row.letters if row is not None and row.text is not None and row.text.is_same(text) else None)
+        self.coverage.mark_positions(row.letters if row is not None and row.text is not None and row.text.is_same(text) else None)
         self.coverage.show_place(place[1:] if place is not None and place[0].is_same(text) else None)
 
     def _show_row(self, row: int, values: Mapping[str, Any]) -> None:
@@ -222,7 +222,7 @@ class ReadsView(RunView):
             self._reader.submit("row", lambda: self._read_row(run, row), partial(self._show_read, row), self._fail_row)
 
     def _read_row(self, run: FinishedRun, row: int) -> ReadRow:
-        """Runs in the thread that reads rows, which alone uses this source."""
+        """Return a row with its alignment; runs in the only thread that uses this source."""
         if self._source is None:
             self._source = run.tables.source("alignments")
         return with_facts(read_row(self._source, row, matrix_of(run)))
@@ -239,7 +239,7 @@ class ReadsView(RunView):
     def _fail_row(self, error: Exception) -> None:
         self._row = None
         self.alignment.show_pair(None, str(error))
-        self.coverage.mark_letters(None)
+        self.coverage.mark_positions(None)
 
     def _count(self) -> None:
         source, chosen, is_log = self._statistics, self.filters.chosen, self.log_axis.isChecked()
@@ -250,30 +250,30 @@ class ReadsView(RunView):
                 plot.accessibleName(),
                 partial(count, source, chosen),
                 partial(_show_counted, plot, is_log),
-                partial(_say_instead, plot),
+                partial(_show_error, plot),
             )
 
     def _filter(self) -> None:
         self.alignments.show_rows(filter=read_conditions(self.filters.chosen))
         self.pileup.filter(read_conditions(self.filters.chosen))
-        self._draw_depth(keeps_range=True)
+        self._draw_depth(retains_range=True)
         self._count()
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still being read."""
+        """True while data are being read."""
         return super().is_busy or self.pileup.is_busy
 
     def _show_no_row(self) -> None:
-        # What is being read is hidden by now.
+        # The row that is being read is hidden by now.
         self._reader.cancel("row")
         self._row = None
         self.pileup.plot.choose(None)
         self.alignment.show_pair(None)
-        self.coverage.mark_letters(None)
+        self.coverage.mark_positions(None)
 
-    def _keep_a_choice(self) -> None:
-        """After a filter hid the chosen row, the first one is chosen, and where there is none nothing is shown."""
+    def _retain_selection(self) -> None:
+        """Select the first row after a filter has hidden the selected one, or clear the alignment if there is none."""
         if self._finished is None:
             return
         if len(self.alignments.model.rows) == 0:
@@ -283,8 +283,8 @@ class ReadsView(RunView):
 
 
 def _show_counted(plot: HistogramPlot, is_log: bool, found: Histogram) -> None:
-    plot.show_histogram(told_missing(found, QLocale()), is_log=is_log)
+    plot.show_histogram(with_missing_count(found, QLocale()), is_log=is_log)
 
 
-def _say_instead(plot: HistogramPlot, error: Exception) -> None:
+def _show_error(plot: HistogramPlot, error: Exception) -> None:
     plot.show_histogram(None, str(error))

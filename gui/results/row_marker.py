@@ -1,4 +1,4 @@
-"""Keeps what users put on rows of a table: in a thread while the run is shown, and whatever is left when it goes."""
+"""Storing of marks on table rows, in a thread while the run is shown, and when it is closed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ __all__ = ["RowMarker"]
 
 
 class RowMarker(QObject):
-    """The marks of a table of the run that is shown.
+    """The marks of a table of the shown run.
 
     Parameters
     ----------
-    table : its name.
+    table : str
+        Name of the table.
+    parent : QObject or None
+        Owner of this object.
     """
 
-    kept = Signal()
-    """A mark is in the project now."""
+    stored = Signal()
+    """A mark was stored in the project."""
     refused = Signal(int, str)
-    """The mark of a row could not be kept, and why; it has the one again that it had before."""
+    """The mark of a row could not be stored, with the reason; the previous mark is restored."""
 
     def __init__(self, table: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -38,20 +41,20 @@ class RowMarker(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a mark is still being written."""
+        """True while a mark is being written."""
         return self._worker.is_busy
 
     def open(self, run: FinishedRun) -> None:
-        """Take the marks of a run."""
+        """Read the marks of a run."""
         self._run = run
         self._marks = dict(run.marks.get(self._table, {}))
 
     def close(self) -> None:
-        """Keep what is not kept yet, and let the run go."""
+        """Store pending marks and release the run."""
         self._worker.close()
         if self._run is not None:
             for row, mark in self._unsaved.items():
-                # There is no view any more to tell it in.
+                # The view that would show the error is closed.
                 with contextlib.suppress(ProteoscopeError):
                     self._run.project.set_row_mark(self._run.run.id, self._table, row, mark)
         self._unsaved.clear()
@@ -59,24 +62,24 @@ class RowMarker(QObject):
         self._run = None
 
     def mark_of(self, row: int) -> RowMark:
-        """What is on a row."""
+        """Return the mark of a row."""
         return self._marks.get(row, RowMark())
 
     def put(self, row: int, mark: RowMark) -> None:
-        """Put a mark on a row."""
+        """Set the mark of a row."""
         run = self._run
         if run is None:
             return
         before = self.mark_of(row)
         self._marks[row] = self._unsaved[row] = mark
 
-        def keep(_: object) -> None:
+        def on_stored(_: object) -> None:
             self._unsaved.pop(row, None)
-            self.kept.emit()
+            self.stored.emit()
 
-        def refuse(error: Exception) -> None:
+        def on_refused(error: Exception) -> None:
             self._unsaved.pop(row, None)
             self._marks[row] = before
             self.refused.emit(row, str(error))
 
-        self._worker.submit(f"row {row}", partial(run.mark, self._table, row, mark), keep, refuse)
+        self._worker.submit(f"row {row}", partial(run.mark, self._table, row, mark), on_stored, on_refused)

@@ -1,4 +1,4 @@
-"""The page of a run: what it was, how it was done, what it said; a title and a note that are kept; and what can be done with it."""
+"""The page of run details: settings, messages, title, note, and actions on the run."""
 
 from __future__ import annotations
 
@@ -20,54 +20,60 @@ from proteoscope.gui.theme import colours
 
 __all__ = ["RunPage"]
 
-_MS_TO_KEEP = 600
-_MAXIMUM_LOG, _MAXIMUM_WARNINGS, _MAXIMUM_LETTERS = 200, 50, 500
-"""Lines that are shown, and letters of each: Qt lays them out all at once."""
+_MS_TO_SAVE = 600
+_MAXIMUM_LOG, _MAXIMUM_WARNINGS, _MAXIMUM_CHARACTERS = 200, 50, 500
+"""Maximum number of lines shown, and of characters per line: Qt lays all of them out at once."""
 
 
 class _Text(QTextBrowser):
-    """Shows a page that loads nothing and leads nowhere, whatever is in it."""
+    """Shows a page that neither loads resources nor follows links."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setOpenLinks(False)
-        self.setAccessibleName("What the run was")
+        self.setAccessibleName("Details of the run")
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802 - Qt's name
         return None
 
 
 class RunPage(QWidget):
-    """Shows the account of a run of the open project.
+    """Shows the details of a run of the open project.
 
     Signals
     -------
-    noted : what the user wrote, a `RunNote`. results_asked, again_asked, report_asked, folder_asked, delete_asked : what is to be done with
-        the run that is shown. compare_asked : with which other run, a `RunRecord`. message : a line for the status bar.
+    noted
+        Edited title and note, a `RunNote`.
+    results_requested, again_requested, report_requested, folder_requested, delete_requested
+        Action requested for the shown run.
+    compare_requested
+        `RunRecord` of the run to compare with.
+    message
+        Text for the status bar.
     """
 
     MANUAL = "runs"
-    """The page of the manual about it."""
+    """Manual page of the page."""
 
     noted = Signal(RunNote)
-    results_asked = Signal()
-    again_asked = Signal()
-    report_asked = Signal()
-    folder_asked = Signal()
-    delete_asked = Signal()
-    compare_asked = Signal(RunRecord)
+    results_requested = Signal()
+    again_requested = Signal()
+    report_requested = Signal()
+    folder_requested = Signal()
+    delete_requested = Signal()
+    compare_requested = Signal(RunRecord)
     message = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
         self.account: RunAccount | None = None
-        """Of the run that is shown."""
+        """Details of the shown run, or None."""
         self.title = QLineEdit()
         self.title.setMaxLength(MAXIMUM_TITLE)
         self.title.setAccessibleName("Title of the run")
-        self.title.setToolTip("Give the run a title of your own; empty brings the usual one back")
+        self.title.setToolTip("Custom title of the run; empty restores the default")
         self.note = QPlainTextEdit()
-        self.note.setPlaceholderText("A note on this run, kept in the project")
+        self.note.setPlaceholderText("A note on this run, stored in the project")
         self.note.setAccessibleName("Note on the run")
         self.note.setTabChangesFocus(True)
         self.note.setMaximumHeight(64)
@@ -76,19 +82,23 @@ class RunPage(QWidget):
         self.prediction.message.connect(self.message)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        self.tabs.addTab(self.text, "What it was")
+        self.tabs.addTab(self.text, "Details")
         self.tabs.addTab(self.prediction, "Predicted and measured")
         self.error = toned_label(tone="wrong")
         self.error.hide()
-        self.results_button = _button("Results", "results", self.results_asked.emit, "Show what the run found")
-        self.again_button = _button("Search again with these", "run", self.again_asked.emit, "Fill a form with these files and parameters")
-        self.compare_button = _button("Compare with", "results", lambda: None, "Show this run beside another one")
+        self.results_button = _button("Results", "results", self.results_requested.emit, "Show the results of the run")
+        self.again_button = _button(
+            "Reuse settings…", "run", self.again_requested.emit, "Fill the form with the files and parameters of this run"
+        )
+        self.compare_button = _button("Compare with", "results", lambda: None, "Compare this run with another")
         self.compare_menu = QMenu(self)
         self.compare_button.setMenu(self.compare_menu)
-        self.methods_button = _button("Copy methods", "save", self.copy_methods, "Copy the methods paragraph, to paste it into a paper")
-        self.report_button = _button("Report…", "save", self.report_asked.emit, "Write the run as an HTML page, with figures and tables")
-        self.folder_button = _button("Open folder", "folder", self.folder_asked.emit, "Open the folder of the run's results")
-        self.delete_button = _button("Delete", "remove", self.delete_asked.emit, "Delete; can be undone until the window closes")
+        self.methods_button = _button("Copy methods", "save", self.copy_methods, "Copy the methods paragraph for a paper")
+        self.report_button = _button(
+            "Report…", "save", self.report_requested.emit, "Write the run as an HTML page, with figures and tables"
+        )
+        self.folder_button = _button("Open folder", "folder", self.folder_requested.emit, "Open the folder of the run's results")
+        self.delete_button = _button("Delete", "remove", self.delete_requested.emit, "Delete; can be undone until the window closes")
         buttons = (
             (self.results_button, self.again_button, self.compare_button),
             (self.methods_button, self.report_button, self.folder_button, self.delete_button),
@@ -105,20 +115,20 @@ class RunPage(QWidget):
         page.addWidget(self.note)
         page.addWidget(self.error)
         page.addWidget(self.tabs, 1)
-        # What is typed is kept a moment after the last letter.
-        self._keeping = QTimer(self)
-        self._keeping.setSingleShot(True)
-        self._keeping.setInterval(_MS_TO_KEEP)
-        self._keeping.timeout.connect(self.keep)
-        self.title.textEdited.connect(lambda: self._keeping.start())
-        self.title.editingFinished.connect(self.keep)
+        # Typed text is saved shortly after the last key press.
+        self._save_timer = QTimer(self)
+        self._save_timer.setSingleShot(True)
+        self._save_timer.setInterval(_MS_TO_SAVE)
+        self._save_timer.timeout.connect(self.save_note)
+        self.title.textEdited.connect(lambda: self._save_timer.start())
+        self.title.editingFinished.connect(self.save_note)
         self.note.textChanged.connect(self._note_changed)
-        self._kept = RunNote()
+        self._saved_note = RunNote()
         self._is_filling = False
 
     def show_account(self, account: RunAccount, others: Sequence[tuple[RunRecord, str]] = (), *, can_write: bool = True) -> None:
-        """Show a run. `others`: runs that it can be compared with, and their titles. `can_write`: whether notes can be kept."""
-        self.account, self._kept = account, account.note
+        """Show a run. `others` are comparable runs with their titles; `can_write` is True if notes can be stored."""
+        self.account, self._saved_note = account, account.note
         self._is_filling = True
         self.title.setText(account.title)
         self.note.setPlainText(account.note.note)
@@ -134,45 +144,45 @@ class RunPage(QWidget):
         self.compare_menu.clear()
         for run, title in others:
             action = self.compare_menu.addAction(title.replace("&", "&&"))
-            action.triggered.connect(lambda _=False, run=run: self.compare_asked.emit(run))
+            action.triggered.connect(lambda _=False, run=run: self.compare_requested.emit(run))
         self.compare_button.setEnabled(bool(others))
         self.prediction.show_prediction(account.prediction)
         self.tabs.setTabEnabled(1, account.prediction is not None)
-        self.tabs.setTabToolTip(1, "" if account.prediction is not None else "Nothing was predicted for this run")
+        self.tabs.setTabToolTip(1, "" if account.prediction is not None else "This run has no prediction")
         self.redraw()
 
     def show_problem(self, text: str) -> None:
-        """Say what is wrong; empty: nothing is."""
+        """Show an error, or hide it if empty."""
         self.error.setText(text)
         self.error.setVisible(bool(text))
 
     def redraw(self) -> None:
-        """Write the page in the colours of the look."""
+        """Write the page in the colours of the theme."""
         if self.account is not None:
             self.text.setHtml(_page(self.account))
 
-    def keep(self) -> None:
-        """Give out what was typed, where it differs from what is kept."""
-        self._keeping.stop()
+    def save_note(self) -> None:
+        """Emit the typed title and note if they differ from the stored ones."""
+        self._save_timer.stop()
         if self.account is None or self.title.isReadOnly():
             return
         typed = " ".join(self.title.text().split())
-        # The usual title is no title that somebody gave.
+        # The default title is not a title assigned by the user.
         title = "" if typed == self.account.title and not self.account.note.title else typed
         written = RunNote(title, self.note.toPlainText()[:MAXIMUM_NOTE])
-        if written != self._kept:
-            self._kept = written
+        if written != self._saved_note:
+            self._saved_note = written
             self.noted.emit(written)
 
     def copy_methods(self) -> None:
-        """Put the methods paragraph into the clipboard."""
+        """Copy the methods paragraph to the clipboard."""
         if self.account is not None:
             QGuiApplication.clipboard().setText(self.account.methods)
-            self.message.emit("The methods paragraph is in the clipboard")
+            self.message.emit("The methods paragraph was copied to the clipboard")
 
     def _note_changed(self) -> None:
         if not self._is_filling:
-            self._keeping.start()
+            self._save_timer.start()
 
 
 def _button(text: str, icon_name: str, clicked: object, tip: str) -> QPushButton:
@@ -184,25 +194,27 @@ def _button(text: str, icon_name: str, clicked: object, tip: str) -> QPushButton
 
 
 def _page(account: RunAccount) -> str:
-    """The account as the HTML that Qt's texts know; all that is in it is text."""
+    """Return the details as HTML for Qt's text widgets, with all content escaped."""
     worst = [one for one in account.messages if one.level != "info"]
     tones = {"warning": colours().attention, "error": colours().wrong}
     parts = [f"<p>{escape(account.search)} · {escape(account.run.status)} · {escape(account.run.message)}</p>"]
     parts += [
-        f'<p style="color:{tones[one.level]}"><b>{one.level.capitalize()}:</b> {escape(one.text[:_MAXIMUM_LETTERS])}</p>'
+        f'<p style="color:{tones[one.level]}"><b>{one.level.capitalize()}:</b> {escape(one.text[:_MAXIMUM_CHARACTERS])}</p>'
         for one in worst[:_MAXIMUM_WARNINGS]
     ]
     files = [(one.kind, f"{one.path.name}\n{one.path.parent}\n{one.sha256}", f"{one.size:,} bytes") for one in account.files]
     parts += [
-        _section("Found", _table([(f"{one.number:,}", one.noun, _sure(one)) for one in account.counts])),
+        _section("Results", _table([(f"{one.number:,}", one.noun, _sure(one)) for one in account.counts])),
         _section("Files", _table(files)),
-        _section("How it searched", "".join(f"<p>{escape(one)}</p>" for one in account.passes)),
+        _section("Settings", "".join(f"<p>{escape(one)}</p>" for one in account.passes)),
         _section(f"Parameters: {account.preset.text}", _parameters(account)),
         _section("Run", _table([*account.facts, *((name, f"{seconds:.2f} s, {peak:,.0f} MB") for name, seconds, peak in account.steps)])),
         _section("Methods", "".join(f"<p>{escape(line)}</p>" for line in account.methods.splitlines() if line)),
         _section(
             "Log",
-            "".join(f"{one.time.astimezone():%H:%M:%S} {escape(one.text[:_MAXIMUM_LETTERS])}<br>" for one in account.log[-_MAXIMUM_LOG:]),
+            "".join(
+                f"{one.time.astimezone():%H:%M:%S} {escape(one.text[:_MAXIMUM_CHARACTERS])}<br>" for one in account.log[-_MAXIMUM_LOG:]
+            ),
         ),
     ]
     return "".join(parts)
@@ -222,7 +234,7 @@ def _lines(text: str) -> str:
 
 
 def _parameters(account: RunAccount) -> str:
-    """Changed ones first and bold, with what the preset has."""
+    """Return the table of parameters, changed ones first and bold, with the values of the preset."""
     lines = []
     for one in sorted(account.parameters, key=lambda one: not one.is_changed):
         value = escape(f"{one.value} {one.unit}".strip())
@@ -238,5 +250,5 @@ def _sure(count: Count) -> str:
     decoys, low, high, at_5_percent, _ = count.certainty
     if count.certainty.nothing_accepted:
         return count.certainty.nothing_accepted
-    few = "" if at_5_percent is None else f"; few: {at_5_percent:,} at 5 %"
+    few = "" if at_5_percent is None else f"; {at_5_percent:,} at 5 % FDR"
     return f"{counted(decoys, 'decoy')}; {low * 100:.1f} to {high * 100:.1f} % false{few}"

@@ -1,4 +1,4 @@
-"""All spectra of a run: as a list, by time, and on a map; read when one of these is first looked at."""
+"""All spectra of a run as a list, by time, and on a map; read when one of these is first visible."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class _Opened(NamedTuple):
 
 
 class RunSpectra(QObject):
-    """The three views of the spectra of a run, which mark the same one. `panel`: the list, where it is not the usual one."""
+    """Three linked views of the spectra of a run. `panel` is an alternative list, if any."""
 
     rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
     """A row of the list, and its values."""
     pointed = Signal(int)
-    """A row of the table of spectra that was clicked in a picture."""
+    """Row of the table of spectra clicked in a figure."""
     message = Signal(str)
 
     def __init__(self, parent: QObject | None = None, *, panel: SpectrumPanel | None = None) -> None:
@@ -60,16 +60,16 @@ class RunSpectra(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still being read."""
+        """True while data are being read."""
         return self._worker.is_busy or self.chromatogram.is_busy or self.panel.table.model.is_busy
 
     def open(self, run: FinishedRun) -> None:
-        """Take a run, of which nothing is read yet."""
+        """Set the run without reading its spectra."""
         self.close()
         self._run = run
 
     def close(self) -> None:
-        """Show nothing and let all go."""
+        """Clear the views and release all files."""
         self._progress.cancel()
         self._worker.close()
         self._progress = Progress()
@@ -79,39 +79,39 @@ class RunSpectra(QObject):
         self.chromatogram.close_run()
         self.map.show_points(None)
 
-    def look(self) -> None:
-        """One of the views is looked at: read what they show, if that was not done."""
+    def read_if_needed(self) -> None:
+        """Read the spectra if that was not done; called when one of the views becomes visible."""
         run, progress = self._run, self._progress
         if run is None or self._is_opened:
             return
         self._is_opened = True
-        self._say(_READING)
+        self._show_text(_READING)
 
         def read() -> _Opened:
             listed = open_spectrum_list(run, progress.check)
-            # Counts now what the list asks for later.
+            # Counts here, in the thread, what the list needs later.
             _ = listed.total
             return _Opened(listed, open_spectrum_list(run), map_of_spectra(listed), records_of_spectra(run))
 
-        self._worker.submit("spectra", read, self._show, lambda error: self._say(str(error)))
+        self._worker.submit("spectra", read, self._show, lambda error: self._show_text(str(error)))
 
     def mark(self, spectrum: SpectrumRow, values: Mapping[str, Any]) -> None:
-        """Mark a row of the table of spectra by time and on the map. `values`: of the PSM or of the list."""
+        """Mark a row of the table of spectra in the chromatogram and on the map. `values` are those of the PSM or the list."""
         self._marked = (spectrum, values.get("spectrum_file"), values.get("retention_time"), values.get("precursor_mz"))
         self._mark()
 
     def mark_none(self) -> None:
-        """Mark nothing, where no spectrum is shown."""
+        """Clear the marks because no spectrum is shown."""
         self._marked = None
         self.map.mark(None)
         self.chromatogram.show_spectrum(None, None, None)
 
     def choose(self, spectrum: SpectrumRow) -> None:
-        """Choose a row of the table of spectra in the list, now or when that is there."""
+        """Select a row of the table of spectra in the list, at once or when the list is available."""
         if not self.panel.choose(spectrum):
             self._wanted = spectrum
             if not self.is_busy and self._is_opened:
-                self.message.emit("The spectrum is hidden in the list of spectra by its filter. Empty the filter to see it.")
+                self.message.emit("The spectrum is hidden in the list of spectra by its filter. Clear the filter to see it.")
 
     def _mark(self) -> None:
         if self._marked is not None and self._is_opened:
@@ -119,8 +119,8 @@ class RunSpectra(QObject):
             self.map.mark(spectrum)
             self.chromatogram.show_spectrum(file, seconds, mz)
 
-    def _say(self, text: str) -> None:
-        self.panel.say(text)
+    def _show_text(self, text: str) -> None:
+        self.panel.show_text(text)
         self.chromatogram.close_run(text)
         self.map.show_points(None, text)
 

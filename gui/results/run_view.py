@@ -1,4 +1,4 @@
-"""What the results of every kind of search have in common: a header, a filter, linked tables, and views of what is chosen in them."""
+"""Base class of all results views: a header, a filter, linked tables, and views of the selected rows."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from proteoscope.engine.views.annotation import AnnotationChoice
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
 from proteoscope.engine.views.following_runs import following_runs
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.dialogs import StructuresQuestion
+from proteoscope.gui.dialogs import StructuresDialog
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.results.export import ExportDialog, fitted
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.summary_header import SummaryHeader
-from proteoscope.gui.room import PageScroll
+from proteoscope.gui.scrolling_layout import PageScroll
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
-from proteoscope.gui.splitters import kept_sizes, restore_sizes
+from proteoscope.gui.splitters import restore_sizes, splitter_sizes
 from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import ExportTask
@@ -46,67 +46,73 @@ class _Plot(Protocol):
 
 
 class RunView(QWidget):
-    """Shows one finished run of a project.
+    """Shows a finished run of a project.
 
-    Files are opened, queried and read in threads; errors are shown as text in the place of what they concern.
+    Files are opened, queried and read in threads; errors are shown as text in place of the affected part.
 
-    A view derives from it. It makes its parts, hands them to `_arrange`, reads a run in `_read` (in a thread), fills its parts in
-    `_begin`, empties them in `_forget`, and filters its tables in `_filter`.
+    Derived classes create their parts and pass them to `_arrange`, read a run in `_read` (in a thread), fill their parts in `_begin`, empty
+    them in `_forget`, and filter their tables in `_filter`.
 
     Parameters
     ----------
-    search : the entry whose tables are shown, and in whose formats they are exported.
-    tables : what is shown in their place, where `_read` makes other tables of them.
+    search : Search
+        Entry whose tables are shown, and whose formats are exported.
+    filter_bar : FilterBar
+        Filter of the tables.
+    parent : QWidget or None
+        Owner of the view.
+    tables : sequence of Table, optional
+        Tables shown instead, if `_read` derives other tables.
     """
 
     message = Signal(str)
-    """A line for the status bar."""
+    """Text for the status bar."""
     failed = Signal(str)
-    """Text of an error that the user should not miss: a table that was not saved, a file that cannot be read."""
+    """Text of an error that the user should see, such as a table that was not saved."""
     stateChanged = Signal()
-    """Columns or sizes that the user chose have changed: `state` is worth keeping."""
+    """Columns or sizes have changed, so that `state` should be stored."""
     opened = Signal()
-    """The tables of a run are on the screen."""
-    searchAsked = Signal(str, str, object)
-    """A search of another kind is to go on from the run that is shown: the kind, the run's id, and its `FormPrefill`."""
-    peptideAsked = Signal(str, str)
-    """Another run of the project is to be shown, and in it a peptide: the run's id, and the peptide in ProForma."""
-    exportAsked = Signal(object)
-    """An `ExportTask`: results of the run are to be written to a file."""
+    """The tables of a run are shown."""
+    searchRequested = Signal(str, str, object)
+    """A follow-up search of the shown run: its kind, the run's id, and its `FormPrefill`."""
+    peptideRequested = Signal(str, str)
+    """Another run of the project is to be shown with a peptide: the run's id, and the peptide in ProForma."""
+    exportRequested = Signal(object)
+    """An `ExportTask` of results of the run."""
 
     def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None = None, tables: Sequence[Table] | None = None) -> None:
         super().__init__(parent)
         self.search = search
         self.setAccessibleName(f"Results of {search.name}")
-        self._nothing = f"No results yet. Run {with_article(search.name)}, or choose a finished run of the project."
+        self._nothing = f"No results yet. Run {with_article(search.name)}, or select a finished run of the project."
         self._finished: FinishedRun | None = None
         self._statistics: TableSource | None = None
         self._project: Project | None = None
         self._export_folder: Path | None = None
-        """Where the last results were exported to; at first they go beside the project."""
+        """Folder of the last export, or None for the folder of the project."""
         self._opener = TableWorker(None, self)
         self._statistician = TableWorker(self._interrupt_statistics, self)
         self._reader = TableWorker(None, self)
         self._splitters: dict[str, QSplitter] = {}
         self._annotated: SpectrumView | None = None
-        """The view of annotated spectra, whose choice of ions is kept."""
-        # A search writes the best first, so that the files' order is the one to begin with.
+        """View of annotated spectra whose choice of ions is stored."""
+        # A search writes the best rows first, so file order is the initial order.
         self.panels = {
             result_table.name: TablePanel(result_table.title, _with_marks(result_table), result_table.links)
             for result_table in tables or search.result_tables
         }
-        """The tables, by their names in the project."""
+        """Tables by their names in the project."""
         self.export_action = QAction("&Export results…", self)
-        """Asks for a file to export the results of the run to."""
+        """Action that exports the results of the run."""
         self.follow_ups: dict[str, QAction] = {}
-        """Ask for searches that go on from the run, by their kinds."""
+        """Actions that start follow-up searches, by kind."""
         self._make_export_action()
         self.header = SummaryHeader()
         self.filter_bar = filter_bar
         self._text = QLabel(self._nothing)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
-        # A path that cannot be broken must not make the window wider.
+        # A long path without break points must not widen the window.
         self._text.setMinimumWidth(1)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._text.setContentsMargins(32, 32, 32, 32)
@@ -114,40 +120,40 @@ class RunView(QWidget):
 
     @property
     def text(self) -> str:
-        """What is said in place of results, empty when there are some."""
+        """Text shown instead of results, or ''."""
         return self._text.text() if self._stack.currentWidget() is self._text else ""
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still being read."""
+        """True while data are being read."""
         workers = (self._opener, self._statistician, self._reader)
         return any(worker.is_busy for worker in workers) or any(panel.model.is_busy for panel in self.panels.values())
 
     @property
     def is_used(self) -> bool:
-        """Whether it shows a run, or was asked for one: then there is something to clear."""
+        """True if the view shows or opens a run, so that it needs clearing."""
         return self._project is not None
 
     @property
     def run(self) -> RunRecord | None:
-        """The run that is shown."""
+        """The shown run, or None."""
         return None if self._finished is None else self._finished.run
 
     def show_run(self, project: Project, run_id: str | None) -> None:
-        """Show a finished run, the last one where `run_id` is None; what was shown before goes."""
+        """Show a finished run, or the last one if `run_id` is None, replacing the previous run."""
         if self.is_used:
             self.clear()
         self._project = project
-        self._say("Opening the results…")
+        self._show_text("Opening the results…")
         self._opener.submit("open", lambda: self._opened(project, run_id), self._open, self._fail)
 
     def add_messages(self, run_id: str, messages: tuple[str, ...]) -> None:
-        """Show further messages of a run before those that it has, if it is the one that is shown."""
+        """Show further messages of a run before the existing ones, if it is the shown run."""
         if self._finished is not None and self._finished.run.id == run_id:
             self._show_messages(self._finished, (*messages, *self._finished.messages))
 
     def clear(self) -> None:
-        """Show nothing, let all files go, and end what still runs."""
+        """Clear the view, release all files, and cancel running work."""
         for worker in (self._opener, self._statistician, self._reader):
             worker.close()
         for panel in self.panels.values():
@@ -159,21 +165,21 @@ class RunView(QWidget):
         self._finished = self._statistics = self._project = None
         self._enable_actions(False)
         self.header.show_nothing()
-        self._say(self._nothing)
+        self._show_text(self._nothing)
 
     def state(self) -> str:
-        """The user's choice of columns and sizes, as a text to keep."""
+        """Return the chosen columns and sizes as a text to store."""
         return json.dumps(
             {
                 "version": _STATE_VERSION,
                 "hidden": {name: panel.hidden_columns() for name, panel in self.panels.items()},
-                "sizes": kept_sizes(self._splitters),
+                "sizes": splitter_sizes(self._splitters),
                 **({} if self._annotated is None else {"annotation": self._annotated.annotation.choice.model_dump(mode="json")}),
             }
         )
 
     def restore_state(self, text: str) -> None:
-        """Take what `state` gave; what cannot be read is passed over."""
+        """Restore a text returned by `state`; unreadable text is ignored."""
         try:
             state = json.loads(text)
             if state["version"] != _STATE_VERSION:
@@ -190,30 +196,32 @@ class RunView(QWidget):
             self._annotated.show_choice(AnnotationChoice.restored(state.get("annotation")))
 
     def show_all(self, name: str) -> None:
-        """Show all rows of a table, whatever is chosen elsewhere; the chosen row stays."""
+        """Show all rows of a table regardless of selections in other tables; the selected row is retained."""
         self.panels[name].show_rows(scope=(), scope_text="")
 
-    def ask_for_export(self) -> None:
-        """Ask for a format and a file, and have the results of the run written to it."""
+    def prompt_for_export(self) -> None:
+        """Ask for a format and a file, and export the results of the run."""
         run, project = self._finished, self._project
         if run is None or project is None:
             return
         dialog = ExportDialog(run.run.id, self.search.exports, self, self._export_folder or project.folder.parent)
 
-        def ask(name: str) -> None:
+        def on_selected(name: str) -> None:
             target, format = fitted(Path(name), dialog.chosen, self.search.exports)
             self._export_folder = target.parent
             request = ExportRequest(run.run.id, format.name, target, consensus=dialog.consensus, accepted_only=dialog.accepted_only)
             if format.structure_folders is None:
-                self.exportAsked.emit(ExportTask(self.search, project.folder, request))
+                self.exportRequested.emit(ExportTask(self.search, project.folder, request))
             else:
-                self._ask_for_structures(project, request, format.structure_folders)
+                self._prompt_for_structures(project, request, format.structure_folders)
 
-        dialog.fileSelected.connect(ask)
+        dialog.fileSelected.connect(on_selected)
         dialog.open()
 
-    def _ask_for_structures(self, project: Project, request: ExportRequest, structure_folders: Callable[[Project, str], list[str]]) -> None:
-        """Ask which structures outside the project an export may read, and have it written."""
+    def _prompt_for_structures(
+        self, project: Project, request: ExportRequest, structure_folders: Callable[[Project, str], list[str]]
+    ) -> None:
+        """Ask which structures outside the project an export may read, and export."""
         try:
             folders = structure_folders(project, request.run_id)
         except ProteoscopeError as error:
@@ -222,32 +230,31 @@ class RunView(QWidget):
 
         def export(*structures: str) -> None:
             task = ExportTask(self.search, project.folder, replace(request, structures=tuple(map(Path, structures))))
-            self.exportAsked.emit(task)
+            self.exportRequested.emit(task)
 
         if not folders:
-            export()  # which reports that there are none
+            export()  # reports that there are no structures
             return
-        question = StructuresQuestion(folders, self)
+        question = StructuresDialog(folders, self)
         question.read_button.clicked.connect(lambda: export(*folders))
         question.choose_button.clicked.connect(lambda: self._choose_structures(export))
         question.open()
 
     def _choose_structures(self, export: Callable[[str], None]) -> None:
-        dialog = QFileDialog(self, "Folder with the structures", str(self._export_folder or ""))
+        dialog = QFileDialog(self, "Structure folder", str(self._export_folder or ""))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(export)
         dialog.open()
 
     def show_peptide(self, peptide: str) -> None:
-        """Choose a peptide, in ProForma, as soon as the run is open; of views whose runs are of peptides on proteins."""
+        """Select a peptide in ProForma once the run is open; for views of peptides on proteins."""
 
     def offer_search(self, search: Search, text: str) -> None:
-        """Offer a search that goes on from the run that is shown: in the context menu of every table, and as a button with its words above
-        all."""
+        """Offer a follow-up search of the shown run in the context menu of every table, and as a button above the tables."""
         action = QAction(text, self)
-        action.setToolTip(f"{search.purpose}, beginning with this run")
-        action.triggered.connect(lambda: self._ask_for_search(search.kind))
+        action.setToolTip(f"{search.purpose}, using this run")
+        action.triggered.connect(lambda: self._request_search(search.kind))
         set_icon(action, search.icon)
         for panel in self.panels.values():
             panel.view.add_action(action)
@@ -256,42 +263,42 @@ class RunView(QWidget):
         action.setEnabled(self._finished is not None)
 
     def _offer_structures(self, *panels: TablePanel) -> None:
-        """Offer to go from the chosen row of tables of peptides to the newest run that shows them on structures."""
+        """Offer to show the selected peptide in the newest run that maps it onto structures."""
         for panel in panels:
             action = QAction("Show on its str&ucture", panel.view)
-            action.setToolTip("Show the peptide on the structure of its protein, where a run of the project has that")
-            action.triggered.connect(partial(self._ask_for_structure, panel))
+            action.setToolTip("Show the peptide on the structure of its protein, if a run of the project has mapped it")
+            action.triggered.connect(partial(self._request_structure, panel))
             panel.view.add_action(action)
 
-    def _ask_for_structure(self, panel: TablePanel) -> None:
+    def _request_structure(self, panel: TablePanel) -> None:
         run, row = self._finished, panel.view.chosen
         position = None if row is None else panel.model.position_of(row)
         if run is None or position is None:
-            self.message.emit("Choose a row first.")
+            self.message.emit("Select a row first.")
             return
 
-        def ask(values: dict[str, Any]) -> None:
+        def on_selected(values: dict[str, Any]) -> None:
             runs = following_runs(run.project, run.run.id, "evidence")
             if runs:
-                self.peptideAsked.emit(runs[0], str(values["peptide"]))
+                self.peptideRequested.emit(runs[0], str(values["peptide"]))
             else:
-                self.message.emit("No run of this project shows these peptides on structures yet: choose Show on structures… first.")
+                self.message.emit("No run of this project maps these peptides onto structures yet: use Map onto structures… first.")
 
-        panel.model.when_loaded(position, ask)
+        panel.model.when_loaded(position, on_selected)
 
-    def _ask_for_search(self, kind: str) -> None:
+    def _request_search(self, kind: str) -> None:
         if self._finished is not None:
             prefill = self._prefill_for(kind)
             if prefill is not None:
-                self.searchAsked.emit(kind, self._finished.run.id, prefill)
+                self.searchRequested.emit(kind, self._finished.run.id, prefill)
 
     def _prefill_for(self, kind: str) -> FormPrefill | None:
-        """What the form of a search that goes on from the run begins with, besides the run; None where it cannot go on now."""
+        """Return the prefill of a follow-up search, or None if it cannot start now."""
         return NOTHING
 
     @property
     def _panel_with_buttons(self) -> TablePanel:
-        """The table above which actions stand as buttons; in the context menus they are of all."""
+        """The table above which actions are shown as buttons; the context menus of all tables have them."""
         return next(reversed(self.panels.values()))
 
     def _offer_action(self, action: QAction) -> None:
@@ -307,11 +314,11 @@ class RunView(QWidget):
             action.setEnabled(is_shown)
 
     def _make_export_action(self) -> None:
-        """Offer it in the context menu of every table, and as a button above one."""
+        """Offer the export in the context menu of every table, and as a button above one."""
         if self.search.exports:
             formats = "; ".join(export.title for export in self.search.exports)
             self.export_action.setToolTip(f"Save the results of the whole run (Ctrl+Shift+E): {formats}")
-            self.export_action.triggered.connect(lambda: self.ask_for_export())
+            self.export_action.triggered.connect(lambda: self.prompt_for_export())
             set_icon(self.export_action, "save")
             self._offer_action(self.export_action)
         self.export_action.setEnabled(False)
@@ -321,23 +328,23 @@ class RunView(QWidget):
         return open_finished_run(project, self.search, run_id)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        """Show a run whose tables are open; `source` is for the thread of statistics."""
+        """Show a run whose tables are open; `source` is for the statistics thread."""
         raise NotImplementedError
 
     def _forget(self) -> None:
-        """Empty the views; the run's files are closed after it."""
+        """Empty the views; the run's files are closed afterwards."""
         raise NotImplementedError
 
     def _filter(self) -> None:
-        """Take up what the filter bar asks for."""
+        """Apply the filter bar."""
         raise NotImplementedError
 
     def _no_rows_text(self, panel: TablePanel) -> str:
-        """Why no row of a table passes the filter."""
+        """Return why no row of a table passes the filter."""
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Reset the filter to see them."
 
     def _split(self, orientation: Qt.Orientation, parts: Mapping[QWidget, int]) -> QSplitter:
-        """Widgets beside or below each other, and the share of the room that each has."""
+        """Return a splitter with widgets and their relative sizes."""
         splitter = QSplitter(orientation)
         for at, (widget, part) in enumerate(parts.items()):
             splitter.addWidget(widget)
@@ -346,7 +353,7 @@ class RunView(QWidget):
         return splitter
 
     def _arrange(self, splitters: Mapping[str, QSplitter], plots: tuple[_Plot, ...] = ()) -> None:
-        """Lay out: header, filter bar, and below them the first of the splitters, whose sizes are kept; and connect all that is common."""
+        """Lay out header, filter bar and the first of the splitters, whose sizes are stored, and connect the common signals."""
         self._splitters = dict(splitters)
         for splitter in self._splitters.values():
             splitter.setChildrenCollapsible(False)
@@ -358,42 +365,42 @@ class RunView(QWidget):
         layout.addWidget(self.header)
         layout.addWidget(self.filter_bar)
         layout.addWidget(next(iter(self._splitters.values())), 1)
-        # A small window, or a large font, has no room for all of it.
+        # Small windows and large fonts need scrolling.
         self._shown = PageScroll(shown)
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._text)
         self._stack.addWidget(self._shown)
         self.filter_bar.filterChanged.connect(self._filter)
         for name, panel in self.panels.items():
-            panel.allAsked.connect(partial(self.show_all, name))
-            panel.view.columnsChanged.connect(partial(self._keep_columns, panel))
+            panel.allRequested.connect(partial(self.show_all, name))
+            panel.view.columnsChanged.connect(partial(self._store_columns, panel))
             panel.view.message.connect(self.message)
             panel.view.failed.connect(self.failed)
             panel.view.set_empty_text(partial(self._why_empty, panel))
-            panel.wantedHidden.connect(partial(self._tell_hidden, panel))
+            panel.wantedHidden.connect(partial(self._report_hidden, panel))
         for plot in plots:
             plot.message.connect(self.message)
             if isinstance(plot, SpectrumView):
                 self._annotated = plot
                 plot.choiceChanged.connect(self.stateChanged)
 
-    def _say(self, text: str) -> None:
+    def _show_text(self, text: str) -> None:
         self._text.setText(text)
         self._stack.setCurrentWidget(self._text)
 
     def _fail(self, error: Exception) -> None:
-        self._say(str(error))
+        self._show_text(str(error))
 
     def _fail_softly(self, error: Exception) -> None:
         self.failed.emit(str(error))
 
     def _opened(self, project: Project, run_id: str | None) -> tuple[FinishedRun, dict[str, TableSource], TableSource]:
-        """A run with sources for the tables and for statistics; called in a thread, since each takes milliseconds."""
+        """Return a run with sources for the tables and for statistics; called in a thread, since each takes milliseconds."""
         run = self._read(project, run_id)
         try:
             sources = {name: run.tables.source(name) for name in self.panels}
             for source in sources.values():
-                # Counts now what the panels ask for later.
+                # Counts here, in the thread, what the panels need later.
                 _ = source.total
             return run, sources, run.tables.source(next(reversed(self.panels)))
         except ProteoscopeError:
@@ -416,17 +423,17 @@ class RunView(QWidget):
         self.header.show_run(f"{run.run.id}, {when}", messages)
 
     def _choose_row(self, panel: TablePanel, row: int) -> None:
-        """Choose a row by its place in the file, as a click on it does."""
+        """Select a row by its index in the file, as a click on it does."""
         position = panel.model.position_of(row)
         if position is None:
-            self._tell_hidden(panel)
+            self._report_hidden(panel)
         else:
             panel.view.choose(position)
 
-    def _tell_hidden(self, panel: TablePanel) -> None:
-        self.message.emit(f"What was looked for is hidden in {panel.title} by the filter. Reset the filter to see it.")
+    def _report_hidden(self, panel: TablePanel) -> None:
+        self.message.emit(f"The row is hidden in {panel.title} by the filter. Reset the filter to see it.")
 
-    def _keep_columns(self, panel: TablePanel) -> None:
+    def _store_columns(self, panel: TablePanel) -> None:
         panel.remember_columns(panel.view.hidden_columns())
         self.stateChanged.emit()
 
@@ -447,7 +454,7 @@ class RunView(QWidget):
 
 
 def _with_marks(table: Table) -> tuple[Column, ...]:
-    """What a table shows: where people may mark its rows, their stars first and their comments last of what is shown at first."""
+    """Return the columns of a table; if its rows can be marked, with stars first and comments last."""
     if not table.takes_marks:
         return table.columns
     star, comment = MARK_COLUMNS

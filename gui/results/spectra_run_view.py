@@ -1,5 +1,4 @@
-"""What the results of searches that match spectra have in common: beside the matches all spectra of the run, as a list, by time and on a
-map."""
+"""Base class of views of spectrum matches, with all spectra of the run as a list, by time and on a map."""
 
 from __future__ import annotations
 
@@ -24,21 +23,31 @@ from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["SpectraRunView"]
 
-_NO_SPECTRUM_OF_LIST = "Choose a spectrum of the list to see it."
-_NO_MATCHES = "There is no match in sight whose spectrum could be shown. All spectra of the run are beside the matches."
+_NO_SPECTRUM_OF_LIST = "Select a spectrum of the list to see it."
+_NO_MATCHES = "No match is shown. The tab “All spectra” lists all spectra of the run."
 
 
 class SpectraRunView(RunView):
-    """Shows a finished run of spectra. The figure of a spectrum belongs to the row that is chosen in the list in sight: in the table of
-    matches, or in the list of all spectra.
+    """Shows a finished run of spectra.
 
-    A view derives from it. It hands the tabs of its tables and of its figures to `_add_spectra`, shows a match in `_show_match`, which
-    marks it in `spectra`, and a spectrum that has none in `_show_plain`, and says in `_say_no_spectrum` why there is no spectrum.
+    The figure shows the spectrum of the selected row of the visible list: the table of matches or the list of all spectra. Derived classes
+    pass the tabs of their tables and figures to `_add_spectra`, show a match in `_show_match` and mark it in `spectra`, show an unmatched
+    spectrum in `_show_plain`, and explain in `_show_no_spectrum_text` why there is no spectrum.
 
     Parameters
     ----------
-    matches : the table whose rows have spectra, by its name. no_match : what is said where none of its rows is chosen.
-    listed : the list of all spectra, where it is not the usual one.
+    search : Search
+        Entry whose tables are shown.
+    filter_bar : FilterBar
+        Filter of the tables.
+    parent : QWidget or None
+        Owner of the view.
+    matches : str
+        Name of the table whose rows have spectra.
+    no_match : str
+        Text shown if none of its rows is selected.
+    listed : SpectrumPanel, optional
+        Alternative list of all spectra.
     """
 
     def __init__(
@@ -55,28 +64,28 @@ class SpectraRunView(RunView):
         self.spectra = RunSpectra(self, panel=listed)
         self._run: FinishedRun | None = None
         self._match_panel = self.panels[matches]
-        self._match_panel.keeps_a_choice = True
+        self._match_panel.retains_selection = True
         self._no_match = no_match
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is still being read."""
+        """True while data are being read."""
         return super().is_busy or self.spectra.is_busy
 
     def _add_spectra(self, lists: QTabWidget, figures: QTabWidget) -> None:
-        """Put the list of all spectra behind the tables, and the pictures of the run behind the figures."""
+        """Add the list of all spectra after the tables, and the figures of the run after the figures."""
         self._lists, self._figures = lists, figures
         for tabs, widget, title, help_text in (
             (lists, self.spectra.panel, "All spectra", "Every spectrum of the run, identified or not"),
-            (figures, self.spectra.chromatogram, "Chromatogram", "What came off the column, by time, and the place of the chosen spectrum"),
-            (figures, self.spectra.map, "Map", "All spectra by retention time and m/z"),
+            (figures, self.spectra.chromatogram, "Chromatogram", "Signal over retention time, with the selected spectrum"),
+            (figures, self.spectra.map, "LC-MS map", "All spectra by retention time and m/z"),
         ):
             tabs.setTabToolTip(tabs.addTab(widget, title), help_text)
         for tabs in (lists, figures):
-            tabs.currentChanged.connect(lambda _: self._look())
+            tabs.currentChanged.connect(lambda _: self._read_if_visible())
         lists.currentChanged.connect(lambda _: self._show_of_list())
         self._match_panel.rowChosen.connect(lambda row, _: None if self._is_of_list else self._show_match(row))
-        self._match_panel.model.busyChanged.connect(self._look_whether_any)
+        self._match_panel.model.busyChanged.connect(self._check_matches)
         self._match_panel.choiceLost.connect(lambda: None if self._is_of_list else self._show_no_spectrum())
         self.spectra.rowChosen.connect(self._show_listed)
         self.spectra.panel.table.choiceLost.connect(self._show_of_list)
@@ -87,7 +96,7 @@ class SpectraRunView(RunView):
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self._run = run
         self.spectra.open(run)
-        self._look()
+        self._read_if_visible()
 
     def _forget(self) -> None:
         self._run = None
@@ -98,25 +107,25 @@ class SpectraRunView(RunView):
         raise NotImplementedError
 
     def _show_plain(self, spectrum: MirroredSpectra) -> None:
-        """Show a spectrum that is of no row of the table of matches."""
+        """Show a spectrum that is not in the table of matches."""
         raise NotImplementedError
 
-    def _say_no_spectrum(self, text: str) -> None:
-        """Say in place of a spectrum why there is none."""
+    def _show_no_spectrum_text(self, text: str) -> None:
+        """Show in place of a spectrum why there is none."""
         raise NotImplementedError
 
     @property
     def _is_of_list(self) -> bool:
-        """Whether the figure belongs to a row of the list of all spectra, and not to the chosen match."""
+        """True if the figure shows a row of the list of all spectra instead of the selected match."""
         return self._lists.currentWidget() is self.spectra.panel
 
-    def _look(self) -> None:
-        """Read the list of spectra where it, or a picture of it, is in sight."""
+    def _read_if_visible(self) -> None:
+        """Read the list of spectra if the list or one of its figures is visible."""
         if self._is_of_list or self._figures.currentWidget() in (self.spectra.chromatogram, self.spectra.map):
-            self.spectra.look()
+            self.spectra.read_if_needed()
 
     def _show_of_list(self) -> None:
-        """Show what is chosen in the list that is in sight."""
+        """Show the selected row of the visible list."""
         table = self.spectra.panel.table if self._is_of_list else self._match_panel
         row = table.view.chosen
         self._reader.cancel("spectrum")
@@ -130,7 +139,7 @@ class SpectraRunView(RunView):
                 table.model.when_loaded(position, lambda values: self._show_listed(SpectrumRow(row), values))
 
     def _show_listed(self, spectrum: SpectrumRow, values: Mapping[str, Any]) -> None:
-        """Show a row of the list of all spectra: as its match where it is identified."""
+        """Show a row of the list of all spectra, as its match if it is identified."""
         run = self._run
         if run is None or not self._is_of_list:
             return
@@ -141,11 +150,11 @@ class SpectraRunView(RunView):
         self._reader.submit("spectrum", lambda: self._unmatched(run, spectrum, values), self._show_plain, self._fail_spectrum)
 
     def _unmatched(self, run: FinishedRun, spectrum: SpectrumRow, values: Mapping[str, Any]) -> MirroredSpectra:
-        """A spectrum of the list that is of no row of the table of matches; called in the thread that reads spectra."""
+        """Return a spectrum that is not in the table of matches; called in the thread that reads spectra."""
         return plain_spectrum(run, spectrum, spectrum_title(values))
 
     def _show_pointed(self, spectrum: SpectrumRow) -> None:
-        """Show a spectrum that was clicked by time or on the map."""
+        """Show a spectrum clicked in the chromatogram or on the map."""
         self._lists.setCurrentWidget(self.spectra.panel)
         self.spectra.choose(spectrum)
 
@@ -153,15 +162,15 @@ class SpectraRunView(RunView):
         self._reader.cancel("spectrum")
         self.spectra.mark_none()
         of_matches = self._no_match if self._match_panel.model.rowCount() else _NO_MATCHES
-        self._say_no_spectrum(_NO_SPECTRUM_OF_LIST if self._is_of_list else of_matches)
+        self._show_no_spectrum_text(_NO_SPECTRUM_OF_LIST if self._is_of_list else of_matches)
 
-    def _look_whether_any(self, is_busy: bool) -> None:
-        """Where no match has come there is none to choose."""
+    def _check_matches(self, is_busy: bool) -> None:
+        """Show that there is no spectrum if the table of matches is empty."""
         if not (is_busy or self._is_of_list or self._run is None or self._match_panel.model.rowCount()):
             self._show_no_spectrum()
 
     def _fail_spectrum(self, error: Exception) -> None:
-        self._say_no_spectrum(str(error))
+        self._show_no_spectrum_text(str(error))
 
     def _no_rows_text(self, panel: TablePanel) -> str:
-        return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."
+        return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Increase the maximum q-value or reset the filter."

@@ -1,4 +1,4 @@
-"""The list of all spectra of a run, identified or not, with what to show of it."""
+"""The list of all spectra of a run, identified or not, with its filter."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.run_map import STATUS_NAMES
 from proteoscope.engine.views.spectrum_list import EXPLAINED_LIST, SPECTRUM_LIST, SpectrumFilter, spectrum_conditions
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["SpectrumPanel"]
 
 _TYPING_MS = 150
-_NOT_READ = "Choose this list to see every spectrum."
+_NOT_READ = "Open this list to see every spectrum."
 _ALL = ("All", SpectrumFilter())
-_IDENTIFIED_OR_NOT = (_ALL, ("Identified", SpectrumFilter(is_identified=True)), ("Not identified", SpectrumFilter(is_identified=False)))
+_IDENTIFIED_OR_NOT = (_ALL, ("Identified", SpectrumFilter(is_identified=True)), ("Unidentified", SpectrumFilter(is_identified=False)))
 _EXPLAINED_OR_NOT = (_ALL, *((name.capitalize(), SpectrumFilter(state=name)) for name in STATUS_NAMES[1:] + STATUS_NAMES[:1]))
 
 
 class SpectrumPanel(QWidget):
-    """Shows the spectra of a run; nothing is read before `open_list`. `is_of_explanation`: whether some were explained after others had
-    been identified."""
+    """Lists the spectra of a run; nothing is read before `open_list`. `is_of_explanation` adds the status of explained spectra."""
 
     rowChosen = Signal(int, object)  # noqa: N815 - Qt's way of naming signals
 
@@ -34,17 +33,17 @@ class SpectrumPanel(QWidget):
         listed, states = (EXPLAINED_LIST, _EXPLAINED_OR_NOT) if is_of_explanation else (SPECTRUM_LIST, _IDENTIFIED_OR_NOT)
         self.table = TablePanel(listed.title, listed.columns, listed.links)
         self.table.rowChosen.connect(self.rowChosen)
-        self.table.keeps_a_choice = True
+        self.table.retains_selection = True
         self.table.view.set_empty_text(self._why_empty)
         self.text = QLineEdit()
         self.text.setPlaceholderText("Scan, m/z, peptide or name")
         self.text.setClearButtonEnabled(True)
         self.text.setAccessibleName("Filter of spectra by text")
-        self.text.setToolTip("Shows spectra with this scan, this m/z (with a decimal point), or this text in their peptide or name")
+        self.text.setToolTip("Show only spectra with this scan, this m/z (with a decimal point), or this text in peptide or name")
         self.state = ChoiceBox()
-        self.state.setAccessibleName("Which spectra")
-        explained = "identified, explained, or neither" if is_of_explanation else "identified, or not"
-        self.state.setToolTip(f"Shows all spectra, or those alone that are {explained}")
+        self.state.setAccessibleName("Status of the spectra")
+        explained = "identified, explained or unexplained" if is_of_explanation else "identified or unidentified"
+        self.state.setToolTip(f"Show all spectra, or only {explained} spectra")
         for text, value in states:
             self.state.addItem(text, value)
         self._later = QTimer(self, singleShot=True, interval=_TYPING_MS)
@@ -65,18 +64,18 @@ class SpectrumPanel(QWidget):
         layout.addWidget(self.table, 1)
 
     def open_list(self, source: TableSource, wanted: SpectrumRow | None = None) -> None:
-        """Show a list, and choose a row of it."""
+        """Show a list and select a row."""
         self._text = ""
         self.table.open_table(source)
         self.table.show_rows(filter=spectrum_conditions(self._chosen), wanted=wanted, takes_first=True)
 
-    def say(self, text: str) -> None:
+    def show_text(self, text: str) -> None:
         """Show a text in place of spectra."""
         self._text = text
         self.table.view.viewport().update()
 
     def close_list(self) -> None:
-        """Show nothing and let the file go."""
+        """Clear the list and release its file."""
         self._text = _NOT_READ
         self._later.stop()
         self.table.close_table()
@@ -88,7 +87,7 @@ class SpectrumPanel(QWidget):
             box.blockSignals(False)
 
     def choose(self, spectrum: SpectrumRow) -> bool:
-        """Choose a spectrum by its row; whether the list shows it."""
+        """Select a spectrum by its row, and return True if the list shows it."""
         position = self.table.model.position_of(spectrum)
         if position is not None:
             self.table.view.choose(position)
@@ -108,4 +107,4 @@ class SpectrumPanel(QWidget):
             return self.table.error or self._text
         if self.table.model.is_busy:
             return ""
-        return "No spectrum is like this. Show all, or look for something else." if self.table.total else "The run has no spectra."
+        return "No spectrum passes the filter. Change or clear the filter." if self.table.total else "The run has no spectra."

@@ -1,4 +1,4 @@
-"""The results of a search that has no view of its own: its tables below each other, and one text to filter them by."""
+"""The default results view: all tables with a text filter."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["StandardView", "TextFilter"]
 
 
 class TextFilter(FilterBar):
-    """Only the text."""
+    """Filter by text only."""
 
     def __init__(self) -> None:
-        super().__init__("Any text", "Shows rows with this text in one of their columns of texts", "Shows all rows of the run again")
+        super().__init__("Any text", "Show only rows with this text in a text column", "Show all rows of the run")
 
     def _usual(self) -> None:
-        """There are no other fields."""
+        """Set nothing, since there are no other fields."""
 
 
 class StandardView(RunView):
@@ -45,7 +45,7 @@ class StandardView(RunView):
         self.header.show_facts((*files_facts(run, "results of {}"), *time_facts(run)))
 
     def _forget(self) -> None:
-        """The tables are all that there is."""
+        """Do nothing, since there are only tables."""
 
     def _filter(self) -> None:
         for panel in self.panels.values():

@@ -1,4 +1,4 @@
-"""The filter of a structure search: text, and thresholds that say at once how many hits they keep."""
+"""The filter of a structure search: text, and thresholds with the number of hits that pass each."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["THRESHOLDS", "OptionalNumberBox", "StructureFilterBar", "Threshold"]
 
 @dataclass(frozen=True)
 class Threshold:
-    """A box for the bound of a column of the hits. `scale`: what one unit of the box is in the table."""
+    """A threshold for a column of the hits. `scale` converts the unit of the box to that of the table."""
 
     column: str
     label: str
@@ -34,8 +34,8 @@ THRESHOLDS = (
     Threshold(
         "same_fold_probability",
         "Same fo&ld % ≥",
-        "Least probability of the same fold in percent",
-        "Hides hits that have the query's fold less probably, by TM-score and length",
+        "Minimum probability of the same fold in percent",
+        "Hide hits with a lower probability of the query's fold, estimated from TM-score and length",
         5.0,
         50.0,
         scale=0.01,
@@ -43,9 +43,9 @@ THRESHOLDS = (
     Threshold(
         "z_score",
         "&z-score ≥",
-        "Least z-score",
-        "Hides hits whose score is fewer standard deviations above that of the database's other chains of this length; it is no "
-        "probability: from 6 on half of the pairs have the same fold",
+        "Minimum z-score",
+        "Hide hits with a lower z-score: the distance from the mean score of the database's chains of this length, in standard "
+        "deviations. It is not a probability: above 6, half of the pairs have the same fold",
         1.0,
         6.0,
     ),
@@ -53,7 +53,7 @@ THRESHOLDS = (
         "tm_score_query",
         "T&M-score ≥",
         "Minimum TM-score by the query's length",
-        "Hides hits whose superposition covers the query worse; above 0.5 the fold is mostly the same",
+        "Hide hits with a lower TM-score; above 0.5 the fold is mostly the same",
         0.05,
         0.5,
     ),
@@ -61,7 +61,7 @@ THRESHOLDS = (
         "query_coverage",
         "C&overage % ≥",
         "Minimum coverage of the query in percent",
-        "Hides hits that align with a smaller part of the query's residues",
+        "Hide hits that align with a smaller share of the query's residues",
         5.0,
         50.0,
         scale=0.01,
@@ -69,17 +69,17 @@ THRESHOLDS = (
     Threshold(
         "rmsd",
         "RM&SD Å ≤",
-        "Greatest RMSD in ångström",
-        "Hides hits whose aligned Cα lie farther apart; it is smaller the fewer pairs there are, so look at the coverage too",
+        "Maximum RMSD in ångström",
+        "Hide hits with a larger RMSD of aligned Cα; RMSD decreases with fewer pairs, so check the coverage too",
         0.5,
         3.0,
     ),
 )
-"""In the order in which they stand in the filter."""
+"""Thresholds in the order of the filter bar."""
 
 
 class OptionalNumberBox(NumberBox):
-    """A number, or nothing: an empty box bounds nothing. Its arrows begin at `first`."""
+    """Box for an optional number; an empty box sets no limit. Its arrows start at `first`."""
 
     def __init__(self, step: float, first: float) -> None:
         super().__init__(None, None)
@@ -91,18 +91,18 @@ class OptionalNumberBox(NumberBox):
 
     @property
     def number(self) -> float | None:
-        """What stands there; None where nothing does, or no number."""
+        """The typed number, or None."""
         text = self._bare(self.lineEdit().text())
         return self._read(text) if text else None
 
     @property
     def entered(self) -> float | None:
-        """The value that was entered last, None for none: what is being typed does not filter yet."""
+        """The last entered number, or None; text that is being typed does not filter yet."""
         value = self.value()
         return None if value <= self.minimum() else value
 
     def clear_value(self) -> None:
-        """Bound nothing."""
+        """Remove the limit."""
         self.setValue(self.minimum())
 
     def textFromValue(self, value: float) -> str:
@@ -122,42 +122,42 @@ class OptionalNumberBox(NumberBox):
 
 
 class StructureFilterBar(FilterBar):
-    """What to show of the hits. Below each threshold stands how many hits it alone keeps, as soon as it is typed."""
+    """Filter of the hits. Below each threshold, the number of hits that pass it is updated while typing."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             "Target or description",
-            "Shows hits with this text in the target's or the query's name or in the description",
-            "Shows all hits of the run again",
+            "Show only hits with this text in the target's name, the query's name or the description",
+            "Show all hits of the run",
             parent,
         )
         self._columns: ThresholdColumns | None = None
         self.boxes: dict[str, OptionalNumberBox] = {}
-        """The thresholds, by their columns."""
+        """Thresholds by column."""
         self.counts = {one.column: toned_label(wrap=False) for one in THRESHOLDS}
-        """What each keeps."""
+        """Labels with the number of passing hits, by column."""
         for one in THRESHOLDS:
             box = OptionalNumberBox(one.step, one.first)
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("0000.00") + 30)
             self.boxes[one.column] = box
             self._add_number(box, one.label, one.name, one.help, below=self.counts[one.column])
-            # While it is typed, and when arrows or the button Reset change it.
+            # While typing, and when arrows or the Reset button change the number.
             for signal in (box.lineEdit().textChanged, box.valueChanged):
                 signal.connect(partial(self._count, one))
         self.show_columns(None)
 
     @property
     def chosen(self) -> StructureFilter:
-        """What is asked for."""
+        """The current filter."""
         bounds = {one.column: number * one.scale for one in THRESHOLDS if (number := self.boxes[one.column].entered) is not None}
         return StructureFilter(self.text.text(), bounds)
 
     def open(self) -> None:
-        """Show all hits of a run; tells nobody."""
+        """Show all hits of a run without emitting a signal."""
         self._reset_quietly()
 
     def show_columns(self, columns: ThresholdColumns | None) -> None:
-        """Count in these hits from now on; None where there are none yet."""
+        """Set the hits to count, or None if there are none yet."""
         self._columns = columns
         for one in THRESHOLDS:
             self._count(one)
@@ -170,14 +170,14 @@ class StructureFilterBar(FilterBar):
         locale = QLocale()
         total = self._columns.total
         if box.problem():
-            text = "no number"
+            text = "not a number"
         else:
             bound = None if box.number is None else box.number * threshold.scale
             text = f"{locale.toString(self._columns.count(threshold.column, bound))} of {locale.toString(total)}"
         label.setText(text)
         noun = "hit" if total == 1 else "hits"
-        label.setToolTip(f"{threshold.name}: alone keeps {text} {noun}" if not box.problem() else "")
-        box.setAccessibleDescription(f"keeps {text} {noun}")
+        label.setToolTip(f"{threshold.name}: {text} {noun} pass this threshold" if not box.problem() else "")
+        box.setAccessibleDescription(f"{text} {noun} pass")
 
     def _usual(self) -> None:
         for box in self.boxes.values():

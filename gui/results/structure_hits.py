@@ -1,4 +1,4 @@
-"""The words of a structure search in the window: of its header, and of the alignment of a hit."""
+"""Texts of a structure search's results: header and alignment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _E_VALUE, _SAME_FOLD = Column("e_value", "", "", "e_value"), Column("same_fold_p
 
 
 def structure_facts(run: FinishedRun, locale: QLocale) -> tuple[str, ...]:
-    """What was searched with what, for the header: files, mode, time and device."""
+    """Return input files, mode, duration and device for the header."""
     values = run.parameters
     weights = ", ".join(locale.toString(float(value), "g", 3) for value in values["weights"])
     threshold = float(values["qualification_threshold"])
@@ -34,24 +34,24 @@ def structure_facts(run: FinishedRun, locale: QLocale) -> tuple[str, ...]:
 
 
 def chance_fact(found: StructureSummary, locale: QLocale) -> tuple[str, ...]:
-    """A word where all hits are such as chance gives."""
+    """Return a warning if all hits are as expected by chance."""
     if not found.is_all_chance:
         return ()
     best = []
     if found.best_e_value is not None:
         best.append(f"the best E-value is {shown_text(_E_VALUE, found.best_e_value, locale)}")
     if found.best_probability is not None:
-        best.append(f"the greatest probability of the same fold {shown_text(_SAME_FOLD, found.best_probability, locale)} %")
-    return (f"All hits are such as chance gives: {', '.join(best)}",)
+        best.append(f"the highest probability of the same fold is {shown_text(_SAME_FOLD, found.best_probability, locale)} %")
+    return (f"All hits are as expected by chance: {', '.join(best)}",)
 
 
 def with_facts(pair: StructurePair) -> StructurePair:
-    """An alignment with how good it is in words, and what is missing."""
+    """Return an alignment with its quality in words, and the note on missing structures."""
     return replace(pair, facts=(*_facts(pair.hit, QLocale()), *([pair.note] if pair.note else [])))
 
 
 def _facts(hit: Mapping[str, Any], locale: QLocale) -> tuple[str, str]:
-    """How well the two fit, in two lines; each part stands in one piece."""
+    """Return the quality of the superposition in two lines."""
 
     def number(value: float, decimals: int) -> str:
         return locale.toString(float(value), "f", decimals)

@@ -1,4 +1,4 @@
-"""The results of a structure search: queries -> hits, with thresholds that are counted, the alignment drawn, and the chains in 3D."""
+"""The results of a structure search: queries, hits, thresholds with counts, alignment, and chains in 3D."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 __all__ = ["StructureView"]
 
-_MAXIMUM_NAME_LETTERS = 40
-_MAXIMUM_KEPT = 64
-"""Hits whose chains stay in memory: those looked at last."""
+_MAXIMUM_NAME_CHARACTERS = 40
+_MAXIMUM_CACHED_HITS = 64
+"""Maximum number of cached hits with their chains; the most recently shown are retained."""
 _RANKS = {"sensitive": "Rank (TM, z)", "published": "Rank (score)"}
-"""What orders the hits of a query, by the mode of the search."""
+"""Ranking of the hits of a query, by search mode."""
 _MAXIMUM_SUPERPOSED = 20
 
 
@@ -64,20 +64,20 @@ class StructureView(QueryHitsView):
         self._pairs: OrderedDict[int, StructurePair] = OrderedDict()
         self._last_folder = ""
         self.structures: StructurePanel | None = None
-        """The chains in three dimensions, from when they are first asked for."""
+        """The 3D panel, or None before its first use."""
         self.structures_action = QAction("Show the structures in &3D", self, checkable=True)
         self.structures_action.setIconText("3D")
         self.structures_action.setShortcut(QKeySequence("Ctrl+3"))
         self.structures_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self.structures_action.setToolTip("Show query and hit superposed in three dimensions (Ctrl+3)")
+        self.structures_action.setToolTip("Show query and hit superposed in 3D (Ctrl+3)")
         self.structures_action.toggled.connect(self._show_structures)
         self.superpose_selected_action = QAction("Superpose the selected hits in 3D", self)
-        self.superpose_selected_action.setToolTip("Show the selected hits superposed on their query, 20 at most")
+        self.superpose_selected_action.setToolTip("Show the selected hits superposed on their query, at most 20")
         self.superpose_selected_action.triggered.connect(lambda: self.superpose_selected())
         self.superpose_action = QAction("Su&perpose and save…", self)
         self.superpose_action.setToolTip("Save both structures superposed, with the alignment and scripts for PyMOL and ChimeraX")
-        self.superpose_action.triggered.connect(lambda: self.ask_for_superposition())
-        # Qt takes the dots from the text of a button.
+        self.superpose_action.triggered.connect(lambda: self.prompt_for_superposition())
+        # Qt removes the dots from the text of a button.
         self.superpose_action.setIconText("Superpose and save…")
         set_icon(self.superpose_action, "save")
         self.alignment.add_action(self.structures_action)
@@ -85,20 +85,20 @@ class StructureView(QueryHitsView):
         self.hits.view.add_action(self.superpose_selected_action)
         self.hits.view.add_action(self.superpose_action)
         tables = self._tables = self._split(Qt.Orientation.Horizontal, {self.queries: 3, self.hits: 7})
-        self._beside = self._split(Qt.Orientation.Horizontal, {self.alignment: 5})
-        down = self._split(Qt.Orientation.Vertical, {tables: 5, self._beside: 6})
-        self._arrange({"down": down, "tables": tables, "beside": self._beside}, (self.alignment,))
+        self._panes = self._split(Qt.Orientation.Horizontal, {self.alignment: 5})
+        down = self._split(Qt.Orientation.Vertical, {tables: 5, self._panes: 6})
+        self._arrange({"down": down, "tables": tables, "beside": self._panes}, (self.alignment,))
         self.alignment.plot.columnPicked.connect(self._pick_column)
         self._show_pair(None)
-        # Where no row is shown the keys still reach it.
+        # The keys also work while no row is shown.
         self.addAction(self.structures_action)
 
     def state(self) -> str:
-        """Besides what every view keeps, whether the structures are shown."""
+        """Return the state of the base view, and whether structures are shown."""
         return json.dumps({**json.loads(super().state()), "structures": self.structures_action.isChecked()})
 
     def restore_state(self, text: str) -> None:
-        """Take what `state` gave; what cannot be read is passed over."""
+        """Restore a text returned by `state`; unreadable text is ignored."""
         try:
             is_shown = json.loads(text)["structures"] is True
         except (ValueError, KeyError, TypeError):
@@ -107,12 +107,12 @@ class StructureView(QueryHitsView):
         super().restore_state(text)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is little room, structures stand below the alignment, or take its place."""
+        """Place the structures below the alignment, or instead of it, if space is short."""
         super().resizeEvent(event)
-        self._share_room()
+        self._arrange_panes()
 
     def superpose_selected(self) -> None:
-        """Show the hits that are selected in the table in three dimensions; the first ones where only one is selected."""
+        """Show the hits selected in the table in 3D; the first hits if only one is selected."""
         run, query = self._finished, self._query
         if run is None or query is None:
             return
@@ -124,35 +124,35 @@ class StructureView(QueryHitsView):
         def read() -> tuple[list[Trace], list[str]]:
             if self._reads is None:
                 self._reads = run.tables.source("hits")
-            traces, told = [], []
+            traces, notes = [], []
             for row in rows[:_MAXIMUM_SUPERPOSED].tolist():
                 pair = self._pair(run, self._reads, row)
                 if pair.hit["query_index"] != query.number:
-                    told.append(f"{pair.subject_name} is a hit of another query")
+                    notes.append(f"{pair.subject_name} is a hit of another query")
                 elif pair.found is None:
-                    told.append(f"{pair.subject_name}: {pair.note}")
+                    notes.append(f"{pair.subject_name}: {pair.note}")
                 else:
                     traces.append(trace_of_hit(pair.hit, *pair.found))
             if len(rows) > _MAXIMUM_SUPERPOSED:
-                told.append(f"of {len(rows)} hits the first {_MAXIMUM_SUPERPOSED} are shown")
-            return traces, told
+                notes.append(f"the first {_MAXIMUM_SUPERPOSED} of {QLocale().toString(len(rows))} hits are shown")
+            return traces, notes
 
         self._reader.submit("hits", read, self._add_hits, self._fail_softly)
 
-    def ask_for_superposition(self) -> None:
-        """Ask for a folder, and have the chosen hit written into it."""
+    def prompt_for_superposition(self) -> None:
+        """Ask for a folder and write the selected hit into it."""
         pair = self.alignment.plot.pair
         if isinstance(pair, StructurePair):
             name = f"{pair.query_name}_{pair.subject_name}"
-            self._ask_for_folder("Superpose and save: folder to make", name, lambda folder: self.superposition(folder, pair))
+            self._prompt_for_folder("Superpose and save: new folder", name, lambda folder: self.superposition(folder, pair))
 
-    def ask_for_scene(self) -> None:
-        """Ask for a folder, and have what is shown in three dimensions written into it."""
+    def prompt_for_scene(self) -> None:
+        """Ask for a folder and write the content of the 3D panel into it."""
         panel = self.structures
         if panel is not None and panel.scene.query is not None:
-            self._ask_for_folder("Save structures and scripts: folder to make", f"{panel.scene.query.name}_hits", panel.files_task)
+            self._prompt_for_folder("Save structures and scripts: new folder", f"{panel.scene.query.name}_hits", panel.files_task)
 
-    def _ask_for_folder(self, title: str, name: str, task_of: Callable[[Path], WritingTask | None]) -> None:
+    def _prompt_for_folder(self, title: str, name: str, task_of: Callable[[Path], WritingTask | None]) -> None:
         dialog = QFileDialog(self, title, self._last_folder)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -160,17 +160,17 @@ class StructureView(QueryHitsView):
         dialog.setLabelText(QFileDialog.DialogLabel.FileName, "Folder:")
         dialog.selectFile(_file_name(name))
 
-        def ask(chosen: str) -> None:
+        def on_selected(chosen: str) -> None:
             self._last_folder = str(Path(chosen).parent)
             task = task_of(Path(chosen))
             if task is not None:
-                self.exportAsked.emit(task)
+                self.exportRequested.emit(task)
 
-        dialog.fileSelected.connect(ask)
+        dialog.fileSelected.connect(on_selected)
         dialog.open()
 
     def superposition(self, folder: Path, pair: StructurePair) -> SuperpositionTask | None:
-        """What writes a hit of the run that is shown into a folder."""
+        """Return the task that writes a hit of the shown run into a folder."""
         run = self._finished
         return (
             None
@@ -189,7 +189,7 @@ class StructureView(QueryHitsView):
     def _show_summary(self, run: FinishedRun, found: StructureSummary) -> None:
         locale = QLocale()
         pairs = f"{locale.toString(found.n_aligned)} pair{'' if found.n_aligned == 1 else 's'} of chains"
-        self._tell_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, f", among {pairs}")
+        self._show_hit_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, f", among {pairs}")
         self.header.show_facts((*chance_fact(found, locale), *structure_facts(run, locale)))
 
     def _forget(self) -> None:
@@ -212,12 +212,12 @@ class StructureView(QueryHitsView):
             self._statistician.submit("columns", lambda: threshold_columns(source, query), self.filters.show_columns, self._fail_softly)
 
     def _pair(self, run: FinishedRun, source: TableSource, row: int) -> StructurePair:
-        # Only the reader's thread comes here.
+        # Only called in the reader's thread.
         if row not in self._pairs:
             if self._chains is None:
                 self._chains = chains_of_run(run)
             self._pairs[row] = with_facts(structure_pair(hit_of_row(source, row), self._chains))
-            while len(self._pairs) > _MAXIMUM_KEPT:
+            while len(self._pairs) > _MAXIMUM_CACHED_HITS:
                 self._pairs.popitem(last=False)
         self._pairs.move_to_end(row)
         return self._pairs[row]
@@ -227,7 +227,7 @@ class StructureView(QueryHitsView):
         self._superpose(text)
 
     def _superpose(self, text: str = "") -> None:
-        """Show the chosen hit in three dimensions, where they are shown, or a text in its place."""
+        """Show the selected hit in 3D if the panel is shown, or a text in its place."""
         panel, pair = self.structures, self.alignment.plot.pair
         if panel is None or not self.structures_action.isChecked():
             return
@@ -247,50 +247,49 @@ class StructureView(QueryHitsView):
             if not are_shown:
                 panel.close_renderer()
                 self.alignment.plot.mark({})
-        self._share_room()
+        self._arrange_panes()
         self._superpose()
         self.stateChanged.emit()
 
     def _make_structures(self) -> structure.structure_panel.StructurePanel:
-        # It imports what draws in three dimensions.
+        # Imports the 3D modules.
         panel = structure.structure_panel.StructurePanel(self._reader.submit)
         panel.message.connect(self.message)
-        panel.taskAsked.connect(self.exportAsked)
-        panel.filesAsked.connect(self.ask_for_scene)
-        panel.hitsAsked.connect(self.superpose_selected)
+        panel.taskRequested.connect(self.exportRequested)
+        panel.filesRequested.connect(self.prompt_for_scene)
+        panel.hitsRequested.connect(self.superpose_selected)
         panel.picksChanged.connect(self._mark_picks)
-        panel.closeAsked.connect(lambda: self.structures_action.setChecked(False))
-        self._beside.addWidget(panel)
-        self._beside.setStretchFactor(1, 6)
-        self._beside.setCollapsible(1, False)
-        self._beside.setSizes([500, 600])
+        panel.closeRequested.connect(lambda: self.structures_action.setChecked(False))
+        self._panes.addWidget(panel)
+        self._panes.setStretchFactor(1, 6)
+        self._panes.setCollapsible(1, False)
+        self._panes.setSizes([500, 600])
         return panel
 
-    def _share_room(self) -> None:
-        """Where alignment and structures have no room beside each other, show them below each other, and where that has none, the
-        structures alone."""
+    def _arrange_panes(self) -> None:
+        """Arrange alignment and structures next to each other, below each other, or only the structures, as space permits."""
         shown = [one for one in (self.alignment, self.structures) if one is not None]
         widths, heights = ([size(one.minimumSizeHint()) for one in shown] for size in (QSize.width, QSize.height))
-        # One of them must have room, or the window could not be made small enough for one alone.
-        self._beside.setMinimumWidth(max(widths))
-        needed = sum(max(width, one.bar.width_in_line) for width, one in zip(widths, shown, strict=True)) + self._beside.handleWidth()
+        # The wider of the two determines the minimum, so that the window can be as narrow as one of them allows.
+        self._panes.setMinimumWidth(max(widths))
+        needed = sum(max(width, one.bar.width_in_line) for width, one in zip(widths, shown, strict=True)) + self._panes.handleWidth()
         is_narrow = self.structures_action.isChecked() and needed > self.width()
         others = self.header.height() + self.filter_bar.height() + self._tables.minimumSizeHint().height()
-        is_low = others + sum(heights) + 2 * self._beside.handleWidth() > self.height()
+        is_low = others + sum(heights) + 2 * self._panes.handleWidth() > self.height()
         self.alignment.setVisible(not (is_narrow and is_low))
         direction = Qt.Orientation.Vertical if is_narrow and not is_low else Qt.Orientation.Horizontal
-        if direction != self._beside.orientation():
-            self._beside.setOrientation(direction)
+        if direction != self._panes.orientation():
+            self._panes.setOrientation(direction)
 
     def _add_hits(self, found: tuple[list[Trace], list[str]]) -> None:
-        traces, told = found
+        traces, notes = found
         if self.structures is not None:
             self.structures.add_hits(traces)
-        if told:
-            self.message.emit("; ".join(told[:3]) + (f", and {len(told) - 3} more" if len(told) > 3 else "") + ".")
+        if notes:
+            self.message.emit("; ".join(notes[:3]) + (f", and {len(notes) - 3} more" if len(notes) > 3 else "") + ".")
 
     def _mark_picks(self) -> None:
-        """Mark in the alignment what is picked in three dimensions."""
+        """Mark the residues picked in 3D in the alignment."""
         panel, pair = self.structures, self.alignment.plot.pair
         if panel is None or not isinstance(pair, StructurePair):
             return
@@ -301,7 +300,7 @@ class StructureView(QueryHitsView):
             if not is_query and scene.chosen is not None and pick.trace is scene.chosen.trace:
                 rows = pair.of_target
             elif not is_query:
-                # A hit that the alignment does not show: the query's residue that it is aligned with.
+                # The alignment does not show this hit: use the query's residue aligned with it.
                 row = int(pick.trace.partner[pick.row]) if pick.row >= 0 else -1
             for column in np.flatnonzero(rows == row).tolist() if row >= 0 else ():
                 before = marks.pop(column, (False, False))
@@ -309,7 +308,7 @@ class StructureView(QueryHitsView):
         self.alignment.plot.mark(marks)
 
     def _pick_column(self, column: int) -> None:
-        """Pick in three dimensions what stands in a column of the alignment."""
+        """Pick the residues of an alignment column in 3D."""
         panel, pair = self.structures, self.alignment.plot.pair
         if panel is None or not self.structures_action.isChecked() or not isinstance(pair, StructurePair):
             return
@@ -320,5 +319,5 @@ class StructureView(QueryHitsView):
 
 
 def _file_name(name: str) -> str:
-    # Names of chains may hold what a disk does not take.
-    return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name[: 2 * _MAXIMUM_NAME_LETTERS])
+    # Chain names may contain characters that are invalid in file names.
+    return "".join(character if character.isalnum() or character in "-." else "_" for character in name[: 2 * _MAXIMUM_NAME_CHARACTERS])

@@ -1,4 +1,4 @@
-"""The result in a few lines: what was found, of how much, what was searched with what, and what the run said."""
+"""The header of results: counts, run, facts and messages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from proteoscope.gui.tables.elided_label import ElidedLabel
 __all__ = ["SummaryHeader", "SummaryNumber"]
 
 _PARTS = (4, 1)
-"""Widths of the counts and of the run's name, as parts of the line."""
-_ICON = 16  # pixels, of a step
+"""Relative widths of the counts and of the run's name."""
+_ICON = 16  # pixels, of a follow-up button
 
 
 @dataclass(frozen=True)
 class SummaryNumber:
-    """A number with the words for one and for several, and a note about it."""
+    """A number with its singular and plural noun, and a note."""
 
     number: int
     one: str
@@ -31,7 +31,7 @@ class SummaryNumber:
 
 
 class SummaryHeader(QWidget):
-    """Counts of what was found, which run it is, facts about it, what it said, and what goes on from it."""
+    """Shows counts, the run, facts, messages and follow-up searches."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -64,31 +64,31 @@ class SummaryHeader(QWidget):
 
     @property
     def text(self) -> str:
-        """What it says, without emphasis."""
+        """Counts as plain text."""
         return self._counts.accessibleName()
 
     @property
     def help(self) -> str:
-        """What the notes behind the numbers mean."""
+        """Explanation of the notes on the numbers."""
         return self._counts.accessibleDescription()
 
     @property
     def facts(self) -> str:
-        """What was searched with what."""
+        """Facts about the search."""
         return self._facts.full_text
 
     @property
     def message(self) -> str:
-        """What the run said."""
+        """Messages of the run."""
         return self._message.full_text
 
     def offer(self, action: QAction) -> None:
-        """Offer a step that goes on from the run, as a button with its words; what a narrow window has no room for is behind an arrow."""
+        """Offer a follow-up search as a button; buttons that do not fit are in a menu."""
         self._steps.addAction(action)
         self._steps.show()
 
     def show_nothing(self) -> None:
-        """Say nothing."""
+        """Clear the header."""
         self._counts.clear()
         self._counts.setAccessibleName("")
         self._run.set_text("")
@@ -96,27 +96,27 @@ class SummaryHeader(QWidget):
             _show_line(line, ())
 
     def show_run(self, title: str, messages: tuple[str, ...]) -> None:
-        """Tell which run it is, and what it said about itself."""
+        """Show the name of the run and its messages."""
         self._run.set_text(title)
         _show_line(self._message, messages)
 
     def show_facts(self, facts: tuple[str, ...]) -> None:
-        """Tell what was searched with what."""
+        """Show facts about the search."""
         _show_line(self._facts, facts)
 
     def show_counts(self, counts: Sequence[SummaryNumber], ending: str, help_text: str = "") -> None:
-        """Tell what was found, and behind it the rest of the sentence; `help_text` explains the notes, in plain text."""
+        """Show the counts and the end of their sentence; `help_text` explains the notes as plain text."""
         locale = QLocale()
-        shown, said = [], []
+        shown, plain = [], []
         for count in counts:
             number, what = locale.toString(count.number), count.one if count.number == 1 else count.several
             note = f" ({count.note})" if count.note else ""
-            # A figure and its note stay in one line.
+            # A number and its note stay in one line.
             shown.append(f"<b><big>{number}</big></b>{_unbroken(f' {what}')}<span style='font-size:small'>{_unbroken(note)}</span>")
-            said.append(f"{number} {what}{note}")
+            plain.append(f"{number} {what}{note}")
         self._counts.setText("&nbsp;&nbsp; ".join([*shown, *([_unbroken(ending)] if ending else [])]))
         self._counts.setToolTip(tip_text(help_text))
-        self._counts.setAccessibleName(" ".join(part for part in (", ".join(said), ending) if part))
+        self._counts.setAccessibleName(" ".join(part for part in (", ".join(plain), ending) if part))
         self._counts.setAccessibleDescription(help_text)
 
 
@@ -125,7 +125,7 @@ def _unbroken(text: str) -> str:
 
 
 def _show_line(line: ElidedLabel, parts: Sequence[str]) -> None:
-    """Show parts beside each other, and below each other in the tooltip; the line is hidden where there are none."""
+    """Show parts in one line, and one per line in the tooltip; the line is hidden if there are none."""
     line.set_text("   ·   ".join(parts))
     line.setToolTip(tip_text("\n".join(parts)))
     line.setVisible(bool(parts))

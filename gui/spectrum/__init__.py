@@ -1,4 +1,4 @@
-"""An annotated spectrum: peaks, ions, errors, the peptide, and its figure for a publication."""
+"""An annotated spectrum: peaks, ions, errors, peptide, and its figure for publications."""
 
 import lazy_loader
 

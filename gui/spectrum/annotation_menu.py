@@ -1,4 +1,4 @@
-"""What ions are looked for in annotated spectra and which are named: a menu of switches, each of which acts at once."""
+"""A menu of options for the annotation of spectra: matched ions and labelled peaks, each applied at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.views.annotation import OF_MODIFICATIONS, SHOWN_SERIES, WIDEST_TOLERANCE, AnnotationChoice, IonSettings
 from proteoscope.gui.forms.numbers import NumberBox
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.labels import toned_label
 
 __all__ = ["AnnotationMenu"]
@@ -19,42 +19,44 @@ __all__ = ["AnnotationMenu"]
 _LOSSES = {
     "H2O": ("&Water", "water"),
     "NH3": ("A&mmonia", "ammonia"),
-    OF_MODIFICATIONS: ("O&f modifications", "what their modification loses"),
+    OF_MODIFICATIONS: ("O&f modifications", "the neutral losses of their modifications"),
 }
 _UNUSUAL = IonSettings(Tolerance(20, "ppm"))
 
 
 class AnnotationMenu(QMenu):
-    """Edits an `AnnotationChoice` over the settings of a run."""
+    """Edits an `AnnotationChoice` on top of the settings of a run."""
 
     choiceChanged = Signal()  # noqa: N815 - Qt's way of naming signals
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.choice = AnnotationChoice()
-        self._asked = _UNUSUAL
+        self._run_settings = _UNUSUAL
         self._is_filled_in = False
         self.unit = ChoiceBox()
         self.unit.addItems(["ppm", "Da"])
         self.unit.setAccessibleName("Unit of m/z errors")
         self.unit.setToolTip("Unit of the errors below the spectrum")
-        self.series = {letter: self._box(letter, f"Look for {letter} ions") for letter in SHOWN_SERIES}
-        self.losses = {one: self._box(title, f"Look for ions that lost {lost}") for one, (title, lost) in _LOSSES.items()}
-        self.precursor = self._box("&Precursor", "Look for what is left of the precursor")
-        self.immonium = self._box("&Immonium ions", "Look for immonium ions of the residues, with their modifications")
+        self.series = {series: self._box(series, f"Match {series} ions") for series in SHOWN_SERIES}
+        self.losses = {one: self._box(title, f"Match ions after loss of {lost}") for one, (title, lost) in _LOSSES.items()}
+        self.precursor = self._box("&Precursor", "Match the remaining precursor")
+        self.immonium = self._box("&Immonium ions", "Match immonium ions of the residues, with their modifications")
         self.tolerance = QLineEdit()
         self.tolerance.setAccessibleName("Tolerance of fragments")
-        self.tolerance.setToolTip("How far a peak may lie from an ion, as 20 ppm or 0.5 Da; empty: as the search had it")
+        self.tolerance.setToolTip(
+            "Maximum distance of a peak from an ion, for example 20 ppm or 0.5 Da; empty for the tolerance of the search"
+        )
         self.tolerance.editingFinished.connect(self._take)
         self.least_labelled = NumberBox(0, 100, "%")
         self.least_labelled.setRange(0, 100)
-        self.least_labelled.setAccessibleName("Least height of a labelled peak")
-        self.least_labelled.setToolTip("Peaks below this part of the highest have no label; strong ones are labelled first")
+        self.least_labelled.setAccessibleName("Minimum height of a labelled peak")
+        self.least_labelled.setToolTip("Peaks below this share of the highest peak have no label; high peaks are labelled first")
         self.least_labelled.valueChanged.connect(lambda _: self._take())
         self.problem = toned_label(tone="wrong")
         self.problem.hide()
-        self.reset_button = QPushButton("As the &search")
-        self.reset_button.setToolTip("Look for the ions that the search looked for, with all losses")
+        self.reset_button = QPushButton("Same as &search")
+        self.reset_button.setToolTip("Match the same ions as the search, with all losses")
         self.reset_button.clicked.connect(lambda: self._change(AnnotationChoice()))
         body = QWidget()
         rows = QFormLayout()
@@ -71,16 +73,16 @@ class AnnotationMenu(QMenu):
         action = QWidgetAction(self)
         action.setDefaultWidget(body)
         self.addAction(action)
-        self.show_choice(self.choice, self._asked)
+        self.show_choice(self.choice, self._run_settings)
 
-    def show_choice(self, choice: AnnotationChoice, asked: IonSettings | None = None) -> None:
-        """Show a choice over what a run looked for."""
+    def show_choice(self, choice: AnnotationChoice, run_settings: IonSettings | None = None) -> None:
+        """Show a choice on top of the ions matched by a run."""
         self.choice = choice
-        self._asked = asked or self._asked
-        settings = choice.settings(self._asked)
+        self._run_settings = run_settings or self._run_settings
+        settings = choice.settings(self._run_settings)
         self._is_filled_in = False
-        for letter, box in self.series.items():
-            box.setChecked(letter in settings.series)
+        for series, box in self.series.items():
+            box.setChecked(series in settings.series)
         for one, box in self.losses.items():
             box.setChecked(one in settings.losses)
         self.precursor.setChecked(settings.shows_precursor)
@@ -106,13 +108,13 @@ class AnnotationMenu(QMenu):
         return row
 
     def _take(self) -> None:
-        """Make a choice of what the fields say."""
+        """Apply the choice in the fields."""
         if not self._is_filled_in:
             return
-        series = "".join(letter for letter, box in self.series.items() if box.isChecked())
+        series = "".join(name for name, box in self.series.items() if box.isChecked())
         self._try(
             lambda: AnnotationChoice(
-                series="" if series == self._asked.series else series,
+                series="" if series == self._run_settings.series else series,
                 losses=tuple(one for one, box in self.losses.items() if box.isChecked()),
                 shows_precursor=self.precursor.isChecked(),
                 shows_immonium=self.immonium.isChecked(),
@@ -124,14 +126,14 @@ class AnnotationMenu(QMenu):
     def _tolerance(self) -> Tolerance | None:
         text = self.tolerance.text().strip()
         found = Tolerance.parse(text) if text else None
-        return None if found == self._asked.tolerance else found
+        return None if found == self._run_settings.tolerance else found
 
     def _try(self, make: Callable[[], AnnotationChoice]) -> None:
         try:
             choice = make()
         except (ParameterError, ValueError):
             widest = " or ".join(f"{value:g} {unit}" for unit, value in WIDEST_TOLERANCE.items())
-            self.problem.setText(f"Give the tolerance as 20 ppm or 0.5 Da, at most {widest}.")
+            self.problem.setText(f"Enter a tolerance such as 20 ppm or 0.5 Da, at most {widest}.")
             self.problem.show()
             return
         self.problem.hide()

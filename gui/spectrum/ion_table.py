@@ -1,4 +1,4 @@
-"""The ions of a peptide as a table: residues down, series and charges across, what is found in bold."""
+"""The ions of a peptide as a table: residues in rows, series and charges in columns, matched ions in bold."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["IonTableView"]
 Index = QModelIndex | QPersistentModelIndex
 
 _TINT = 45
-"""How much of a colour shows behind ions that carry the shift, of 255."""
+"""Opacity of the background of ions that carry the shift, of 255."""
 
 
 class _IonModel(QAbstractTableModel):
-    """Shows the m/z of a table of ions."""
+    """Model of the m/z of a table of ions."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -102,7 +102,7 @@ def _shift_text(spectrum: AnnotatedSpectrum, ion: int) -> str:
 
 
 class IonTableView(QTableView):
-    """Theoretical m/z of every fragment; those found are bold and coloured, those that carry the shift tinted."""
+    """Theoretical m/z of every fragment; matched ions are bold and coloured, those that carry the shift are tinted."""
 
     ionChosen = Signal(int)  # noqa: N815
 
@@ -130,11 +130,11 @@ class IonTableView(QTableView):
 
     @property
     def full_width(self) -> int:
-        """Pixels that all columns need."""
+        """Width of all columns, in pixels."""
         return self.horizontalHeader().length() + self.verticalScrollBar().sizeHint().width() + 2 * self.frameWidth()
 
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """Tell which ion is chosen."""
+        """Emit the selected ion."""
         super().currentChanged(current, previous)
         if current.isValid() and self._ions.ions is not None:
             self.ionChosen.emit(int(self._ions.ions.ion[current.row(), current.column()]))
@@ -148,7 +148,7 @@ class IonTableView(QTableView):
             super().keyPressEvent(event)
 
     def as_text(self) -> str:
-        """The whole table as tab-separated lines."""
+        """Return the whole table as tab-separated lines."""
         model: QObject = self._ions
         assert isinstance(model, _IonModel)
         rows = [[str(model.index(row, at).data() or "") for at in range(model.columnCount())] for row in range(model.rowCount())]

@@ -1,4 +1,4 @@
-"""The star and the comment of a row of a table, to be given and taken."""
+"""A bar for editing the star and the comment of a table row."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NO_STAR = "☆"
 
 
 class MarkBar(QWidget):
-    """Shows the `RowMark` of one PSM, and hides where there is none to mark."""
+    """Shows the `RowMark` of a PSM, or is hidden if there is none to mark."""
 
     marked = Signal(int, object)
-    """A row has another `RowMark` now."""
+    """The `RowMark` of a row has changed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -29,18 +29,18 @@ class MarkBar(QWidget):
         self.star_button.setCheckable(True)
         self.star_button.setText(_NO_STAR)
         self.star_button.setAccessibleName("Star of the PSM")
-        self.star_button.setToolTip("Give the PSM a star, or take it (Ctrl+D)")
+        self.star_button.setToolTip("Add or remove the star of the PSM (Ctrl+D)")
         self.star_button.clicked.connect(lambda: self._take())
         self.star_action = QAction("&Star", self)
         self.star_action.setShortcut(QKeySequence("Ctrl+D"))
         self.star_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-        self.star_action.setToolTip("Give the chosen PSM a star, or take it")
+        self.star_action.setToolTip("Add or remove the star of the selected PSM")
         self.star_action.triggered.connect(self.star_button.click)
         self.comment = QLineEdit()
         self.comment.setMaxLength(MAXIMUM_COMMENT)
         self.comment.setPlaceholderText("Comment on this PSM")
         self.comment.setAccessibleName("Comment on the PSM")
-        self.comment.setToolTip("Kept in the project, shown in the table of PSMs, and saved with it")
+        self.comment.setToolTip("Stored in the project, shown in the table of PSMs, and saved with it")
         self.comment.editingFinished.connect(self._take)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 0, 8, 4)
@@ -50,11 +50,11 @@ class MarkBar(QWidget):
 
     @property
     def row(self) -> int | None:
-        """The row whose mark is shown; None where there is none."""
+        """The row whose mark is shown, or None."""
         return self._row
 
     def show_mark(self, row: int | None, mark: RowMark | None = None) -> None:
-        """Show what somebody put on a row; no row: there is none to mark. What was typed last belongs to the row before."""
+        """Show the mark of a row, or hide if it is None. A pending edit is assigned to the previous row."""
         if self.comment.isModified():
             self._take()
         self._row = row

@@ -1,4 +1,4 @@
-"""A PSM: its annotated spectrum, or that mirrored with a prediction or another spectrum, with the star and the comment that it has."""
+"""The pane of a PSM: its annotated spectrum, alone or mirrored, with star and comment."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from proteoscope.engine.project import RowMark
 from proteoscope.engine.views.annotation import IonSettings
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
-from proteoscope.gui.room import fill_page
+from proteoscope.gui.scrolling_layout import fill_page
 from proteoscope.gui.spectrum.mark_bar import MarkBar
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 
 __all__ = ["Below", "MatchPane", "ShownMatch"]
 
-Below = Literal["nothing", "prediction", "other", "kept"]
-"""What the spectrum of a PSM is mirrored with."""
+Below = Literal["nothing", "prediction", "other", "reference"]
+"""Type of the mirrored spectrum."""
 _TITLES: dict[Below, tuple[str, str]] = {
     "nothing": ("&Nothing", "Show the spectrum with its ions and their errors"),
-    "prediction": ("The &predicted intensities", "Show below it the b and y ions as the shipped model predicts them"),
-    "other": ("The best &other PSM of the peptide", "Show below it the best other spectrum of the same peptide"),
-    "kept": ("The &kept spectrum", "Show below it the spectrum that was kept for comparison"),
+    "prediction": ("The &predicted intensities", "Mirror with the b and y ions predicted by the shipped model"),
+    "other": ("The best &other PSM of the peptide", "Mirror with the best other spectrum of the same peptide"),
+    "reference": ("The re&ference spectrum", "Mirror with the spectrum chosen as reference"),
 }
 
 
 @dataclass(frozen=True)
 class ShownMatch:
-    """A row of the PSMs as it is shown: its place and values, peaks, its run's ions, a title, and what it is mirrored with, if anything."""
+    """A PSM as shown: row, values, peaks, ions of its run, title, and mirrored spectra or None."""
 
     row: int
     details: Mapping[str, Any]
@@ -44,23 +44,26 @@ class ShownMatch:
 
 
 class MatchPane(QWidget):
-    """Shows a PSM, or a spectrum that is none, or says why there is none.
+    """Shows a PSM, an unidentified spectrum, or a text.
 
     Parameters
     ----------
-    spectrum, mirror : the two views of spectra, where they have been made before.
+    parent : QWidget or None
+        Owner of the pane.
+    spectrum, mirror : SpectrumView, MirrorView, optional
+        Existing views of spectra.
     """
 
     message = Signal(str)
-    asked = Signal()
-    """The user wants the PSM with something else below it, or with other ions."""
+    match_requested = Signal()
+    """The PSM is to be shown with another mirrored spectrum, or with other ions."""
 
     def __init__(self, parent: QWidget | None = None, *, spectrum: SpectrumView | None = None, mirror: MirrorView | None = None) -> None:
         super().__init__(parent)
         self.spectrum = spectrum or SpectrumView()
         self.mirror = mirror or MirrorView()
-        self.kept: ShownMatch | None = None
-        """The PSM that others are compared with."""
+        self.reference: ShownMatch | None = None
+        """The PSM retained for comparison, or None."""
         self._shown: ShownMatch | None = None
         self.marks = MarkBar()
         self._below = QActionGroup(self)
@@ -68,11 +71,11 @@ class MatchPane(QWidget):
         menu.setToolTipsVisible(True)
         self.below_actions: dict[Below, QAction] = {below: self._add_choice(menu, below) for below in get_args(Below)}
         self.below_actions["nothing"].setChecked(True)
-        self.below_actions["kept"].setEnabled(False)
+        self.below_actions["reference"].setEnabled(False)
         menu.addSeparator()
-        self.keep_action = menu.addAction("&Keep this spectrum for comparison")
-        self.keep_action.setToolTip("Others can be shown mirrored with it from now on")
-        self.keep_action.triggered.connect(lambda: self.keep())
+        self.reference_action = menu.addAction("&Use this spectrum as reference")
+        self.reference_action.setToolTip("Mirror other spectra with this one")
+        self.reference_action.triggered.connect(lambda: self.set_reference())
         self._below_buttons: list[QToolButton] = []
         for view in (self.spectrum, self.mirror):
             button = QToolButton()
@@ -80,55 +83,55 @@ class MatchPane(QWidget):
             button.setText("Mirror")
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
             button.setMenu(menu)
-            button.setToolTip("What is shown below the spectrum: a prediction, or another spectrum")
-            button.setAccessibleName("What the spectrum is mirrored with")
+            button.setToolTip("Mirror the spectrum with a prediction or another spectrum")
+            button.setAccessibleName("Mirrored spectrum")
             view.add_to_bar(button)
             view.message.connect(self.message)
         self._views = QStackedWidget()
         self._views.addWidget(self.spectrum)
         self._views.addWidget(self.mirror)
         fill_page(self, self._views, self.marks, filling=self._views)
-        self.spectrum.choiceChanged.connect(lambda: self.asked.emit() if self.below != "nothing" else None)
+        self.spectrum.choiceChanged.connect(lambda: self.match_requested.emit() if self.below != "nothing" else None)
         self.show_text("")
 
     @property
     def below(self) -> Below:
-        """What the spectrum is mirrored with."""
+        """Type of the mirrored spectrum."""
         return next(below for below, action in self.below_actions.items() if action.isChecked())
 
     @property
     def row(self) -> int | None:
-        """Place in the file of the PSM that is shown; None where there is none."""
+        """Row number in the file of the shown PSM, or None."""
         return None if self._shown is None else self._shown.row
 
-    def keep(self) -> None:
-        """Keep the PSM that is shown, and mirror those that follow with it."""
+    def set_reference(self) -> None:
+        """Retain the shown PSM for comparison, and mirror following PSMs with it."""
         if self._shown is None:
             return
-        self.kept = self._shown
-        self.below_actions["kept"].setEnabled(True)
-        self.below_actions["kept"].setText(f"The &kept spectrum ({self._shown.title.split(',')[0].replace('&', '&&')[:60]})")
-        self.message.emit("Kept. Choose another PSM, and what it is mirrored with is this spectrum.")
-        self._ask("kept")
+        self.reference = self._shown
+        self.below_actions["reference"].setEnabled(True)
+        self.below_actions["reference"].setText(f"The re&ference spectrum ({self._shown.title.split(',')[0].replace('&', '&&')[:60]})")
+        self.message.emit("Reference spectrum set. Select another PSM to mirror it with this spectrum.")
+        self._set_below("reference")
 
     def forget(self) -> None:
-        """Show nothing, and keep no spectrum."""
-        self.kept = None
-        self.below_actions["kept"].setEnabled(False)
-        self.below_actions["kept"].setText(_TITLES["kept"][0])
-        if self.below == "kept":
+        """Clear the pane and the retained spectrum."""
+        self.reference = None
+        self.below_actions["reference"].setEnabled(False)
+        self.below_actions["reference"].setText(_TITLES["reference"][0])
+        if self.below == "reference":
             self.below_actions["nothing"].setChecked(True)
         self.show_text("")
 
     def show_text(self, text: str) -> None:
-        """Say why there is no spectrum."""
+        """Show why there is no spectrum."""
         self._take(None)
         self.mirror.show_text("")
         self.spectrum.show_text(text)
         self._views.setCurrentWidget(self.spectrum)
 
     def show_match(self, match: ShownMatch, mark: RowMark) -> None:
-        """Show a PSM; `mark`: what somebody put on it."""
+        """Show a PSM with its mark."""
         self._take(match, mark)
         self.spectrum.show_match(match.details, match.peaks, match.ions, match.title)
         if match.mirrored is None or self.spectrum.spectrum is None:
@@ -139,7 +142,7 @@ class MatchPane(QWidget):
             self._views.setCurrentWidget(self.mirror)
 
     def show_plain(self, spectrum: MirroredSpectra) -> None:
-        """Show a spectrum of which no peptide is known."""
+        """Show a spectrum without a known peptide."""
         self._take(None)
         self.spectrum.show_text("")
         self.mirror.show_spectra(spectrum)
@@ -150,14 +153,14 @@ class MatchPane(QWidget):
         action = menu.addAction(text)
         action.setCheckable(True)
         action.setToolTip(tip)
-        action.triggered.connect(lambda: self._ask(below))
+        action.triggered.connect(lambda: self._set_below(below))
         self._below.addAction(action)
         return action
 
-    def _ask(self, below: Below) -> None:
+    def _set_below(self, below: Below) -> None:
         self.below_actions[below].setChecked(True)
         if self._shown is not None:
-            self.asked.emit()
+            self.match_requested.emit()
 
     def _take(self, match: ShownMatch | None, mark: RowMark | None = None) -> None:
         self._shown = match

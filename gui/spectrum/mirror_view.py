@@ -1,4 +1,4 @@
-"""The view of two spectra that are compared: what they are, the spectra mirrored, and what is under the pointer."""
+"""The view of two compared spectra: title, mirrored spectra, and the peak under the pointer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.spectrum_figures import mirror_figure, mirrored_peak, mirrored_peak_text
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
-from proteoscope.gui.room import bar_of, fill_page
+from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
 from proteoscope.gui.spectrum.spectrum_view import RING
 
@@ -16,11 +16,11 @@ __all__ = ["MirrorView"]
 
 
 class MirrorView(SpectrumPage):
-    """Shows a spectrum and the one that it is compared with, or a text that says why there is none."""
+    """Shows a spectrum mirrored with another, or a text."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        plot = FigureView("Two spectra compared", least=(160, 130), has_heading=False)
-        super().__init__(plot, "the spectra", "Save the spectra as they are zoomed now as SVG, PDF or PNG (Ctrl+E)", parent)
+        plot = FigureView("Mirrored spectra", least=(160, 130), has_heading=False)
+        super().__init__(plot, "the spectra", "Save the visible range of the spectra as SVG, PDF or PNG (Ctrl+E)", parent)
         self.spectra: MirroredSpectra | None = None
         self._text.setMinimumWidth(1)
         self._bar = bar_of(self._title, self.export_button, spacing=6)
@@ -28,14 +28,14 @@ class MirrorView(SpectrumPage):
         self.show_text("")
 
     def show_text(self, text: str) -> None:
-        """Say why there are no spectra."""
+        """Show why there are no spectra."""
         self.spectra = None
         self.plot.show_figure(None)
         self.export_action.setEnabled(False)
         self._show_in_place(text)
 
     def show_spectra(self, spectra: MirroredSpectra) -> None:
-        """Show a spectrum and the one that it is compared with."""
+        """Show a spectrum and the one it is compared with."""
         self.spectra = spectra
         self._title.set_text(spectra.title)
         self.plot.show_figure(mirror_figure(spectra))
@@ -45,7 +45,7 @@ class MirrorView(SpectrumPage):
         self._stack.setCurrentWidget(self._shown)
 
     def _hover(self, target: int | None) -> None:
-        """Mark the peak of a target and the same one of the other spectrum, and show what they are."""
+        """Mark the peak of a target and its counterpart in the other spectrum, and show their facts."""
         if self.spectra is None:
             return
         if target is None:
@@ -69,7 +69,7 @@ class MirrorView(SpectrumPage):
         return f"{note}{n_shared} peaks shared within {self.spectra.tolerance}, of {counts[0]} above and {counts[1]} below"
 
     def _explained(self, half: int) -> str:
-        """The ions of one of two answers, and how much of the intensity they explain."""
+        """Return the number of ions of one of two compared matches, and the share of the intensity they explain."""
         assert self.spectra is not None
         ions = self.spectra.halves[half].ions
         is_first = ions is next((one.ions for one in self.spectra.halves if one.ions is not None), None)

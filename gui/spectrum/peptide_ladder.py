@@ -1,4 +1,4 @@
-"""The peptide over its spectrum: residues, the bonds that ions prove, and modifications."""
+"""The peptide above its spectrum: residues, bonds confirmed by ions, and modifications."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ class PeptideLadder(QWidget):
 
     @property
     def _font_size(self) -> float:
-        """Height of characters, as figures measure fonts."""
+        """Font height as measured in figures."""
         return QFontMetricsF(self.font()).height() * 0.8
 
     def sizeHint(self) -> QSize:
-        """As high as the drawing."""
+        """Return the height of the drawing."""
         return QSize(200, round(LADDER_LINES * self._font_size))
 
     def minimumSizeHint(self) -> QSize:
-        """As high as the drawing."""
+        """Return the height of the drawing."""
         return self.sizeHint()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw it."""
+        """Draw the peptide."""
         with QPainter(self) as painter:
             painter.fillRect(self.rect(), plot_colours(self.palette()).background)
             if self._spectrum is not None:

@@ -1,4 +1,4 @@
-"""A figure of spectra with its bar and readout, or a text in its place: what views of one spectrum and of two have in common."""
+"""Base class of views of one or two spectra: a figure with a bar and a readout, or a text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ __all__ = ["SpectrumPage"]
 
 
 class SpectrumPage(QWidget):
-    """A page with a plot and what belongs to it, which a view derives from and lays out in `_shown` below its `_bar`.
+    """A page with a plot, its bar and its readout, laid out by derived classes in `_shown` below `_bar`.
 
     Parameters
     ----------
-    plot : the figure. shown : what it shows, in words, as ``the spectrum``. export_tip : what its export writes.
+    plot : FigureView
+        The figure.
+    shown : str
+        Content of the figure in words, such as ``the spectrum``.
+    export_tip : str
+        Tooltip of the export button.
+    parent : QWidget or None
+        Owner of the page.
     """
 
     message = Signal(str)
@@ -30,9 +37,9 @@ class SpectrumPage(QWidget):
         self.plot.targetHovered.connect(self._hover)
         self.plot.message.connect(self.message)
         self.export_action = self.plot.export_action
-        # Also while the keyboard is in a table.
+        # Also works while a table has the focus.
         self.export_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-        self.export_button = text_button("Export…", export_tip, self.export_action.ask, f"Export {shown} as a figure")
+        self.export_button = text_button("Export…", export_tip, self.export_action.prompt, f"Export {shown} as a figure")
         self.readout = ReadoutLabel("Peak under the pointer")
         self._text = QLabel()
         self._text.setTextFormat(Qt.TextFormat.PlainText)
@@ -47,16 +54,16 @@ class SpectrumPage(QWidget):
 
     @property
     def text(self) -> str:
-        """What is shown in place of spectra, empty when there are some."""
+        """Text shown instead of spectra, or ''."""
         return self._text.text() if self._stack.currentWidget() is self._text else ""
 
     @property
     def title(self) -> str:
-        """What is shown."""
+        """Title of the shown spectra."""
         return self._title.full_text
 
     def add_to_bar(self, widget: QWidget) -> None:
-        """Put a button of the view's owner into the bar above the spectra."""
+        """Insert a button into the bar above the spectra."""
         self._bar.insertWidget(1, widget)
 
     def _show_in_place(self, text: str) -> None:
@@ -64,5 +71,5 @@ class SpectrumPage(QWidget):
         self._stack.setCurrentWidget(self._text)
 
     def _hover(self, target: int | None) -> None:
-        """Mark the peak of a target, and show what it is."""
+        """Mark the peak of a target and show its facts."""
         raise NotImplementedError

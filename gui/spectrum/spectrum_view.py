@@ -1,4 +1,4 @@
-"""The view of one spectrum: its peptide, its peaks, their errors, its ions, and its figure."""
+"""The view of an annotated spectrum: peptide, peaks, mass errors, ion table and figure."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.spectrum_figures import ErrorUnit, peak_text, spectrum_figure
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.plots.panel_items import localised
-from proteoscope.gui.room import bar_of, fill_page
+from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.spectrum.annotation_menu import AnnotationMenu
 from proteoscope.gui.spectrum.ion_table import IonTableView
 from proteoscope.gui.spectrum.peptide_ladder import PeptideLadder
@@ -26,24 +26,24 @@ from proteoscope.gui.spectrum.spectrum_page import SpectrumPage
 __all__ = ["RING", "SpectrumView"]
 
 RING = 7.0
-"""Pixels across a ring on a peak, which leaves its name readable."""
+"""Diameter in pixels of a ring on a peak, which leaves its name readable."""
 _WIDE = 820
-"""Pixels from which there is room for the ion table beside the spectrum."""
+"""Width in pixels from which the ion table is shown next to the spectrum."""
 
 
 class SpectrumView(SpectrumPage):
-    """Shows the spectrum of a PSM with its ions, or a text that says why there is none."""
+    """Shows the spectrum of a PSM with its ions, or a text."""
 
     choiceChanged = Signal()  # noqa: N815 - Qt's way of naming signals
-    """The user looks for other ions now: `annotation.choice` is worth keeping."""
+    """The user has changed the matched ions, so `annotation.choice` should be stored."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         plot = FigureView("Annotated spectrum", has_heading=False)
-        super().__init__(plot, "the spectrum", "Save the spectrum as it is zoomed now as SVG, PDF or PNG (Ctrl+E)", parent)
+        super().__init__(plot, "the spectrum", "Save the visible range of the spectrum as SVG, PDF or PNG (Ctrl+E)", parent)
         self.setAccessibleName("Spectrum")
         self.spectrum: AnnotatedSpectrum | None = None
         self._row: Mapping[str, Any] | None = None
-        self._asked: IonSettings | None = None
+        self._run_settings: IonSettings | None = None
         self._is_ion_table_chosen = False
         self.annotation = AnnotationMenu(self)
         self.annotation.choiceChanged.connect(self._annotate_again)
@@ -54,8 +54,8 @@ class SpectrumView(SpectrumPage):
         self.annotation_button.setText("Annotation")
         self.annotation_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.annotation_button.setMenu(self.annotation)
-        self.annotation_button.setToolTip("Which ions are looked for, within which tolerance, and which peaks are labelled")
-        self.annotation_button.setAccessibleName("Ions that are looked for")
+        self.annotation_button.setToolTip("Matched ions, their tolerance, and labelled peaks")
+        self.annotation_button.setAccessibleName("Annotation of ions")
         self.ions_button = QToolButton()
         self.ions_button.setText("Ions")
         self.ions_button.setCheckable(True)
@@ -83,20 +83,20 @@ class SpectrumView(SpectrumPage):
         self.show_text("")
 
     def show_choice(self, choice: AnnotationChoice) -> None:
-        """Look for these ions, now and in the spectra that follow."""
+        """Match these ions in the shown and in following spectra."""
         self.annotation.show_choice(choice)
         self._annotate_again()
 
     def show_text(self, text: str) -> None:
-        """Say why there is no spectrum."""
+        """Show why there is no spectrum."""
         self.spectrum = self._row = None
         self._enable(False)
         self._show_in_place(text)
 
     def show_match(self, row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str) -> None:
-        """Show the spectrum of a row of the PSMs. `settings`: of its run, over which stands what the user chose."""
+        """Show the spectrum of a row of the PSMs. `settings` are those of its run, on top of which the user's choice is applied."""
         settings = settings.of(peaks)
-        self._row, self._asked = row, settings
+        self._row, self._run_settings = row, settings
         self.annotation.show_choice(self.annotation.choice, settings)
         try:
             self._take(annotate_match(row, peaks, self.annotation.choice.settings(settings), title))
@@ -104,12 +104,12 @@ class SpectrumView(SpectrumPage):
             self.show_text(str(error))
 
     def copy_picture(self) -> None:
-        """Put what is on the screen on the clipboard."""
+        """Copy the visible spectrum to the clipboard as a picture."""
         QGuiApplication.clipboard().setPixmap(self._splitter.grab())
         self.message.emit("Copied the spectrum as a picture.")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Show the ion table where there is room, until the user has decided."""
+        """Show the ion table if there is space, unless the user has shown or hidden it."""
         super().resizeEvent(event)
         if not self._is_ion_table_chosen:
             self._show_ion_table(self.width() >= _WIDE)
@@ -127,13 +127,13 @@ class SpectrumView(SpectrumPage):
         self.plot.addAction(action)
         return action
 
-    def _take(self, spectrum: AnnotatedSpectrum, *, keeps_range: bool = False) -> None:
+    def _take(self, spectrum: AnnotatedSpectrum, *, retains_range: bool = False) -> None:
         if self.spectrum is None or self.spectrum.settings.tolerance.unit != spectrum.settings.tolerance.unit:
             self.unit.setCurrentText(spectrum.settings.tolerance.unit)
         self.spectrum = spectrum
         self._title.set_text(spectrum.title)
         self.ladder.show_spectrum(spectrum)
-        self.plot.show_figure(spectrum_figure(spectrum, self._unit), keeps_range=keeps_range)
+        self.plot.show_figure(spectrum_figure(spectrum, self._unit), retains_range=retains_range)
         self.ion_table.show_spectrum(spectrum)
         self._show_peak(None)
         self._enable(True)
@@ -145,12 +145,12 @@ class SpectrumView(SpectrumPage):
 
     def _change_unit(self) -> None:
         if self.spectrum is not None:
-            self.plot.show_figure(spectrum_figure(self.spectrum, self._unit), keeps_range=True)
+            self.plot.show_figure(spectrum_figure(self.spectrum, self._unit), retains_range=True)
 
     def _annotate_again(self) -> None:
-        if self.spectrum is not None and self._row is not None and self._asked is not None:
-            settings = self.annotation.choice.settings(self._asked)
-            self._take(annotate_match(self._row, self.spectrum.peaks, settings, self.spectrum.title), keeps_range=True)
+        if self.spectrum is not None and self._row is not None and self._run_settings is not None:
+            settings = self.annotation.choice.settings(self._run_settings)
+            self._take(annotate_match(self._row, self.spectrum.peaks, settings, self.spectrum.title), retains_range=True)
 
     def _hover(self, peak: int | None) -> None:
         self.plot.mark(*(() if peak is None else (peak,)), size=RING)

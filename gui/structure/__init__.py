@@ -1,4 +1,4 @@
-"""Superposed structures in three dimensions: what is shown, from where it is seen, and who draws it."""
+"""Superposed structures in 3D: scene, camera and renderers."""
 
 import lazy_loader
 

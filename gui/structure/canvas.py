@@ -1,4 +1,4 @@
-"""The picture of a scene, turned and picked in by hand; what draws it is OpenGL, or the engine where there is none."""
+"""The interactive picture of a scene, drawn by OpenGL, or by the engine if OpenGL is unavailable."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from PySide6.QtWidgets import QApplication, QWidget
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.structures.colouring import Legend
 from proteoscope.engine.structures.meshes import Mesh
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.labels import answer_tooltip
-from proteoscope.gui.room import pixels_with_letters
+from proteoscope.gui.scrolling_layout import scaled_pixels
 from proteoscope.gui.structure.camera import Camera, Sphere, sphere_around
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
 from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
 from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
-from proteoscope.gui.structure.rendering import Body, Look, Renderer, RenderingError
+from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer, RenderingError
 from proteoscope.gui.structure.scene import Pick, Scene
-from proteoscope.gui.turns import Turns
 
 __all__ = ["BACKGROUNDS", "StructureCanvas", "make_renderer"]
 
-BACKGROUNDS = {"theme": "Like the window", "white": "White", "grey": "Grey", "black": "Black"}
+BACKGROUNDS = {"theme": "Same as window", "white": "White", "grey": "Grey", "black": "Black"}
 _FIXED = {"white": "#ffffff", "grey": "#808080", "black": "#000000"}
 _DEGREES_OF_PIXEL = 0.5
 _KEY_DEGREES, _KEY_PIXELS, _KEY_ZOOM, _WHEEL_ZOOM = 10.0, 30.0, 1.2, 1.15
@@ -48,12 +48,12 @@ _SMOOTH_AFTER_MS = 160
 _PICK_PIXELS, _SAME_PLACE_PIXELS = 14.0, 5.0
 _MAXIMUM_UNDONE = 50
 _SMALL = QSize(192, 192)
-_EMPTY = "Choose a hit to see it superposed on its query."
-_PREPARING = "Preparing to draw without OpenGL…"
+_EMPTY = "Select a hit to see it superposed on its query."
+_PREPARING = "Preparing drawing without OpenGL…"
 
 
 class _Made(NamedTuple):
-    """What is drawn of a scene as long as it does not change."""
+    """Cached drawing data of an unchanged scene."""
 
     bodies: list[Body]
     sphere: Sphere
@@ -61,7 +61,7 @@ class _Made(NamedTuple):
 
 
 def _sample() -> Body:
-    """A triangle in the middle."""
+    """Return a triangle at the centre."""
     corners = np.array([[-9, -9, 0], [9, -9, 0], [0, 9, 0]], np.float32)
     normals = np.tile(np.array([0, 0, 1], np.float32), (3, 1))
     mesh = Mesh(corners, normals, np.array([[0, 1, 2]], np.uint32), np.zeros(3, np.int32))
@@ -69,8 +69,8 @@ def _sample() -> Body:
 
 
 def make_renderer() -> tuple[Renderer, str]:
-    """What draws here, and why it is not OpenGL, empty where it is."""
-    # Only who looks at a structure pays for the import.
+    """Return the renderer, and why it is not OpenGL ('' if it is)."""
+    # Only viewing a structure needs the import.
 
     try:
         return OpenGLRenderer(), ""
@@ -79,20 +79,29 @@ def make_renderer() -> tuple[Renderer, str]:
 
 
 class StructureCanvas(QWidget):
-    """Shows a scene. Drag turns it, with Shift around the line of sight; the right or middle button pans, the wheel zooms to the pointer.
+    """Shows a scene. Dragging rotates it, with Shift around the line of sight; right or middle button pans, the wheel zooms.
 
     Signals
     -------
-    picked : a `Pick` under the pointer was clicked, None beside all; whether it is one more.
-    moved : the camera is another one. drawn : by what, and why not by OpenGL. spinChanged : whether it turns by itself.
-    kernelsAsked : what draws without OpenGL is to be compiled; `kernels_ready` is to be called then. message : a line for the status bar.
+    picked
+        The clicked `Pick`, or None, and True if it is to be added to the picks.
+    moved
+        The camera has changed.
+    drawn
+        Name of the renderer, and why it is not OpenGL.
+    spinChanged
+        True if the scene is spinning.
+    kernelsAsked
+        The kernels for drawing without OpenGL are to be compiled; `kernels_ready` is to be called then.
+    message
+        Text for the status bar.
     """
 
     picked = Signal(object, bool)
     moved = Signal()
     drawn = Signal(str, str)
     spinChanged = Signal(bool)
-    kernelsAsked = Signal()
+    kernelsRequested = Signal()
     message = Signal(str)
 
     def __init__(self, scene: Scene, parent: QWidget | None = None) -> None:
@@ -110,42 +119,42 @@ class StructureCanvas(QWidget):
         self._picture: QImage | None = None
         self._is_smooth = False
         self._failure = ""
-        self._are_kernels_asked = self._are_kernels_ready = False
+        self._are_kernels_requested = self._are_kernels_ready = False
         self._pressed: QPoint | None = None
         self._last = QPoint()
         self._is_dragged = False
         self._undone: list[Callable[[], None]] = []
         self._smooth_soon = QTimer(self, singleShot=True, interval=_SMOOTH_AFTER_MS)
         self._smooth_soon.timeout.connect(self._smooth)
-        self._turns = Turns(self)
+        self._deferred = DeferredTasks(self)
         self._spin = QTimer(self, interval=_SPIN_MS)
         self._spin.timeout.connect(lambda: self._take(self.camera.turned(_SPIN_DEGREES, 0.0)))
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMinimumSize(160, pixels_with_letters(self, 120))
+        self.setMinimumSize(160, scaled_pixels(self, 120))
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
-        self.setAccessibleName("Superposed structures in three dimensions")
+        self.setAccessibleName("Superposed structures in 3D")
 
-    # ------------------------------------------------------------------------------------------------------------ what is seen
+    # ------------------------------------------------------------------------------------------------------------ the view
 
     @property
     def aspect(self) -> float:
-        """How many times as wide as high it is."""
+        """Aspect ratio."""
         return self.width() / max(self.height(), 1)
 
     @property
-    def look(self) -> Look:
+    def backdrop(self) -> Backdrop:
         """Background and fog."""
-        return Look(self.background_colour, self.has_fog)
+        return Backdrop(self.background_colour, self.has_fog)
 
     @property
     def background_colour(self) -> QColor:
-        """What the scene stands on."""
+        """Background colour of the scene."""
         return QColor(_FIXED[self.background]) if self.background in _FIXED else self.palette().color(QPalette.ColorRole.Base)
 
     @property
     def renderer(self) -> Renderer:
-        """What draws; made when it is first asked for."""
+        """The renderer, created on first use."""
         if self._renderer is None:
             self._renderer, self.why_drawn = make_renderer()
             self.drawn.emit(self._renderer.name, self.why_drawn)
@@ -153,32 +162,34 @@ class StructureCanvas(QWidget):
 
     @property
     def is_spinning(self) -> bool:
-        """Whether it turns by itself."""
+        """True while the scene is spinning."""
         return self._spin.isActive()
 
     def refresh(self) -> None:
-        """Draw anew: the scene has changed."""
+        """Redraw after a change of the scene."""
         self._made = None
         self._redraw()
 
     def refresh_later(self) -> None:
-        """The scene has changed in what need not be seen at once, as a side chain: what is written over it is drawn now, the scene itself
-        with the next picture, at the latest with the smooth one."""
+        """Redraw after a minor change of the scene, such as a side chain.
+
+        The overlay is drawn now, the scene with the next picture, at the latest with the smooth picture.
+        """
         self._is_stale = True
         if not self.is_spinning:
             self._smooth_soon.start()
         self.update()
 
     def _redraw(self) -> None:
-        """Draw anew what is seen from elsewhere."""
+        """Redraw after a change of the view."""
         self._picture = None
         self._is_smooth = False
         self._smooth_soon.stop()
         self.update()
 
     def close_renderer(self) -> None:
-        """Let OpenGL go."""
-        self._turns.drop()
+        """Release the renderer."""
+        self._deferred.drop()
         self._smooth_soon.stop()
         self.spin(False)
         self._made = self._picture = None
@@ -187,79 +198,80 @@ class StructureCanvas(QWidget):
             self._renderer = None
 
     def image(self, size: QSize, *, has_overlay: bool = True) -> QImage:
-        """The scene as it is seen in a picture of so many pixels, with labels and legend if one likes.
+        """Return a picture of the given size in pixels, optionally with labels and legend.
 
         Raises
         ------
-        RenderingError : it cannot be drawn, as because it is too large.
+        RenderingError
+            The picture cannot be drawn, for example because it is too large.
         """
         image = self._drawn(size, is_smooth=True)
         if has_overlay and self.scene.query is not None:
             painter = QPainter(image)
-            # Letters are as large beside the structures as on the screen.
+            # Text has the same size relative to the structures as on the screen.
             scale = size.height() / max(self.height(), 1)
             painter.scale(scale, scale)
             self._paint_overlay(painter, size.width() / scale, size.height() / scale)
             painter.end()
         return image
 
-    # ------------------------------------------------------------------------------------------------------------ moves
+    # ------------------------------------------------------------------------------------------------------------ movements
 
     def reset(self) -> None:
-        """See all, turned so that it spreads most."""
+        """Show the whole scene, rotated so that it spreads most."""
         self._remember_camera()
         self._take(self.first_camera(self.scene.points()))
 
     def first_camera(self, points: np.ndarray) -> Camera:
-        """The camera that a scene begins with."""
+        """Return the initial camera of a scene."""
         return replace(Camera(), is_perspective=self.camera.is_perspective).facing(points).fitted(points, self.aspect)
 
     def fit(self, points: np.ndarray) -> None:
-        """See some places as near as they have room; the direction stays."""
+        """Zoom to some points without rotation."""
         self._remember_camera()
         self._take(self.camera.fitted(points, self.aspect))
 
     def centre(self, point: np.ndarray) -> None:
-        """Bring a place into the middle, around which the scene turns then."""
+        """Centre on a point, which is also the new centre of rotation."""
         self._remember_camera()
         self._take(self.camera.centred(point))
 
     def set_perspective(self, is_perspective: bool) -> None:
-        """What is far is smaller, or as large as what is near."""
+        """Set perspective or parallel projection."""
         self._take(replace(self.camera, is_perspective=is_perspective))
 
     def set_background(self, name: str) -> None:
-        """One of `BACKGROUNDS`."""
+        """Set the background, a key of `BACKGROUNDS`."""
         self.background = name
         self._redraw()
 
     def set_fog(self, has_fog: bool) -> None:
-        """Let what is far grow pale, or not."""
+        """Show or hide fog."""
         self.has_fog = has_fog
         self._redraw()
 
     def zoom(self, factor: float) -> None:
-        """Larger, around the middle."""
+        """Zoom around the centre."""
         self._take(self.camera.zoomed(factor, aspect=self.aspect))
 
     def spin(self, is_spinning: bool) -> None:
-        """Turn by itself, or stop."""
+        """Start or stop spinning."""
         if is_spinning != self.is_spinning:
             self._spin.start() if is_spinning else self._spin.stop()
             self.spinChanged.emit(is_spinning)
 
     def show_camera(self, camera: Camera) -> None:
-        """Look from elsewhere; what was done to the view before is forgotten."""
+        """Set the camera and clear the undo history."""
         self._undone.clear()
         self._take(camera)
         self._is_first = True
 
     def remember(self, undo: Callable[[], None]) -> None:
-        """What `undo` does first."""
+        """Add a step to the undo history."""
         self._undone = [*self._undone[1 - _MAXIMUM_UNDONE :], undo]
 
     def undo(self) -> bool:
-        """Take back the last reset, centring or clearing of picks; whether there was one."""
+        """Undo the last reset, centring or clearing of the selection; return False if there was none."""
         if not self._undone:
             return False
         self._undone.pop()()
@@ -277,7 +289,7 @@ class StructureCanvas(QWidget):
     # ------------------------------------------------------------------------------------------------------------ picking
 
     def pick_at(self, at: QPointF) -> Pick | None:
-        """The residue whose Cα is under a place of the widget, or the atom, of those that are drawn; the one in front of several."""
+        """Return the frontmost drawn residue (by its Cα) or atom at a position of the widget, or None."""
         found: list[tuple[float, float, Pick]] = []
         traces = self.scene.traces
         offsets = offsets_of(np.array([len(trace) for trace in traces], np.int64))
@@ -297,7 +309,7 @@ class StructureCanvas(QWidget):
         return min(ahead, key=lambda one: one[0])[1] if ahead else None
 
     def _near(self, position: np.ndarray, at: QPointF) -> list[tuple[int, float, float]]:
-        """Rows of places that are drawn near a place of the widget, with their distances from it in pixels and how far behind they are."""
+        """Return the rows of points drawn near a position of the widget, with their distances in pixels and their depths."""
         place = self.camera.projected(position, self.width(), self.height())
         with np.errstate(invalid="ignore"):
             distance = np.hypot(place[:, 0] - at.x(), place[:, 1] - at.y())
@@ -305,7 +317,7 @@ class StructureCanvas(QWidget):
         return [(row, float(distance[row]), float(place[row, 2])) for row in rows]
 
     def text_at(self, at: QPointF) -> str:
-        """What is under a place: chain and residue, and its partner."""
+        """Return chain and residue at a position, and the aligned residue."""
         pick = self.pick_at(at)
         if pick is None:
             return ""
@@ -322,42 +334,42 @@ class StructureCanvas(QWidget):
     # ------------------------------------------------------------------------------------------------------------ events
 
     def sizeHint(self) -> QSize:
-        """Room for a picture."""
+        """Return the preferred size of a picture."""
         return QSize(480, 360)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Draw in the new size, and as large as that allows where nobody has moved the view."""
+        """Redraw at the new size, refitted unless the view was moved."""
         super().resizeEvent(event)
         if self._is_first and self.scene.query is not None:
             self.camera = self.first_camera(self.scene.points())
         self._redraw()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another palette has another background."""
+        """Redraw after a change of palette or font."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
             self.refresh()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Nothing turns that nobody sees."""
+        """Stop spinning while hidden."""
         super().hideEvent(event)
         self.spin(False)
         if self._smooth_soon.isActive():
-            # What it waited for is drawn when it is seen again.
+            # The pending picture is drawn when the widget is shown again.
             self._smooth_soon.stop()
             self._picture = None
 
     def event(self, event: QEvent) -> bool:
-        """Tell the residue under the pointer."""
+        """Show the residue under the pointer as tooltip."""
         return answer_tooltip(event, self, self.text_at) or super().event(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begin to drag, or to click."""
+        """Start a drag or a click."""
         self._pressed = self._last = event.position().toPoint()
         self._is_dragged = False
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Turn, or pan with the right or middle button."""
+        """Rotate, or pan with the right or middle button."""
         at = event.position().toPoint()
         if self._pressed is None or not event.buttons():
             return
@@ -375,7 +387,7 @@ class StructureCanvas(QWidget):
             self._take(self.camera.turned(by.x() * _DEGREES_OF_PIXEL, by.y() * _DEGREES_OF_PIXEL))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click that was no drag picks; with the right button it opens the menu."""
+        """Pick after a click without drag, or open the menu with the right button."""
         was_click = self._pressed is not None and not self._is_dragged
         self._pressed = None
         if not was_click:
@@ -402,7 +414,7 @@ class StructureCanvas(QWidget):
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows turn, with Shift they pan; + and - zoom."""
+        """Rotate with arrows, pan with Shift and arrows, zoom with + and -."""
         arrows = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
         key = Qt.Key(event.key())
         if key in arrows and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
@@ -419,15 +431,15 @@ class StructureCanvas(QWidget):
             super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the scene, and what is written over it."""
+        """Draw the scene and its overlay."""
         painter = QPainter(self)
         is_ready = self.scene.query is None or bool(self.failure) or self._is_ready()
         if self.scene.query is None or self.failure or not is_ready:
             painter.fillRect(self.rect(), self.background_colour)
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
-            said = self.failure or (_EMPTY if is_ready else _PREPARING if self._are_kernels_asked else "")
+            message_text = self.failure or (_EMPTY if is_ready else _PREPARING if self._are_kernels_requested else "")
             area = self.rect().adjusted(20, 20, -20, -20)
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, said)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, message_text)
             painter.end()
             return
         if self._picture is None:
@@ -443,7 +455,7 @@ class StructureCanvas(QWidget):
                 return
             self._picture.setDevicePixelRatio(ratio)
             if not self._is_smooth:
-                # From now on, not from what asked for it: where drawing is slow, what else was asked for comes first.
+                # Starts now and not at the request: if drawing is slow, other requests come first.
                 self._smooth_soon.start()
         painter.drawImage(QPointF(0, 0), self._picture)
         painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
@@ -455,7 +467,7 @@ class StructureCanvas(QWidget):
         painter.end()
 
     def kernels_ready(self) -> None:
-        """What draws without OpenGL is compiled."""
+        """Redraw after the kernels for drawing without OpenGL were compiled."""
         self._are_kernels_ready = True
         self.refresh()
 
@@ -463,35 +475,35 @@ class StructureCanvas(QWidget):
         _ = self.renderer
 
     def _draw_sample(self) -> None:
-        """Have OpenGL compile what it draws smooth pictures with, which software takes ten times as long for as for a picture."""
+        """Draw a sample picture, so that OpenGL compiles its program for smooth pictures, which is slow in software."""
         if self._renderer is None or (self._renderer.needs_kernels and not self._are_kernels_ready):
             return
         with suppress(RenderingError):
-            # The first picture meets the same error, and tells it.
+            # The first picture raises the same error, which is then shown.
             camera = replace(Camera(), is_perspective=self.camera.is_perspective)
-            self._renderer.picture([_sample()], camera, sphere_around(np.empty((0, 3))), self.look, _SMALL, is_smooth=True)
+            self._renderer.picture([_sample()], camera, sphere_around(np.empty((0, 3))), self.backdrop, _SMALL, is_smooth=True)
 
     def _is_ready(self) -> bool:
-        """Whether a picture can be drawn at once; what is missing is asked for."""
-        if self._renderer is None and not self._turns.is_busy:
-            # Turns of their own, so that the first picture does not add to what a context of OpenGL takes.
-            self._turns.add(self._make_renderer, self._draw_sample, self.update)
-        if self._turns.is_busy:
+        """Return True if a picture can be drawn at once; otherwise request what is missing."""
+        if self._renderer is None and not self._deferred.is_busy:
+            # Separate steps, so that the first picture is not delayed further by creating the OpenGL context.
+            self._deferred.add(self._make_renderer, self._draw_sample, self.update)
+        if self._deferred.is_busy:
             return False
         if not self.renderer.needs_kernels or self._are_kernels_ready:
             return True
-        if not self._are_kernels_asked:
-            self._are_kernels_asked = True
-            self.kernelsAsked.emit()
+        if not self._are_kernels_requested:
+            self._are_kernels_requested = True
+            self.kernelsRequested.emit()
         return False
 
     @property
     def failure(self) -> str:
-        """What is said in place of a scene, empty where one is drawn."""
+        """Text shown instead of a scene, or ''."""
         return self._failure
 
     def show_text(self, text: str) -> None:
-        """Say something in the scene's place; an empty text takes it away."""
+        """Show a text instead of the scene; '' shows the scene again."""
         self._failure = text
         self.refresh()
 
@@ -499,7 +511,7 @@ class StructureCanvas(QWidget):
         if self._is_stale:
             self._made, self._is_stale = None, False
         renderer, made = self.renderer, self._making()
-        return renderer.picture(made.bodies, self.camera, made.sphere, self.look, size, is_smooth=is_smooth)
+        return renderer.picture(made.bodies, self.camera, made.sphere, self.backdrop, size, is_smooth=is_smooth)
 
     def _making(self) -> _Made:
         if self._made is None:

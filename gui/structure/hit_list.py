@@ -1,4 +1,4 @@
-"""The list of what is superposed: the query and hits with their colours, each hit switched on and off."""
+"""The list of the query and the superposed hits with their colours; hits can be shown and hidden."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _SIDE = 14
 
 
 class HitList(QListWidget):
-    """Shows a scene's query and hits. The space bar and a click into the box switch a hit on and off.
+    """Lists a scene's query and hits. The space bar and the checkbox show and hide a hit.
 
     Signals
     -------
-    switched : a `ShownHit` was switched.
+    switched
+        The `ShownHit` that was shown or hidden.
     """
 
     switched = Signal(object)
@@ -34,7 +35,7 @@ class HitList(QListWidget):
         self.itemChanged.connect(self._switch)
 
     def show_scene(self, scene: Scene) -> None:
-        """Show what the scene holds now."""
+        """List the content of a scene."""
         row = self.currentRow()
         self._is_filled = False
         self.clear()
@@ -43,7 +44,7 @@ class HitList(QListWidget):
             self._add(scene.query.name, "Query", 0, None)
         for hit in scene.hits:
             about = [f"TM-score {hit.trace.hit['tm_score_query']:.3f}"] if "tm_score_query" in hit.trace.hit else []
-            about += ["chosen in the table"] if hit is scene.chosen else ["kept"] if hit.is_kept else []
+            about += ["selected in the table"] if hit is scene.chosen else ["pinned"] if hit.is_pinned else []
             self._add(hit.trace.name, ", ".join(about), hit.number, hit, is_chosen=hit is scene.chosen)
         self.setCurrentRow(min(row, self.count() - 1))
         self._is_filled = True
@@ -72,7 +73,7 @@ class HitList(QListWidget):
 
 
 def _patch(colour: tuple[int, int, int], ratio: float) -> QIcon:
-    """A square of a colour."""
+    """Return a square icon of a colour."""
     pixmap = QPixmap(round(_SIDE * ratio), round(_SIDE * ratio))
     pixmap.setDevicePixelRatio(ratio)
     pixmap.fill(Qt.GlobalColor.transparent)

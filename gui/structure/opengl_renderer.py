@@ -1,10 +1,9 @@
-"""Bodies drawn by OpenGL into a picture beside the screen, which a widget then paints like any other.
+"""Renderer that draws bodies with OpenGL into an off-screen picture, which a widget then paints.
 
-A widget that is drawn by OpenGL itself would have Qt take the whole window down and put it up again when the first one appears (half a
-second, with its focus lost), and draw all of the window through OpenGL from then on. So there is a context of its own, whose pictures are
-read back: 1 ms for 800 x 600 pixels. Where nothing but colours has changed since the last picture, only the triangles that have other ones
-are drawn again, over what they were: of twenty chains a peptide is a twentieth. Functions are taken from Qt's context, which knows whether
-they are GLX's, EGL's, WGL's or Apple's.
+For a widget drawn by OpenGL itself, Qt would close and reopen the window when the first one appears (half a second, losing the focus), and
+draw the whole window through OpenGL from then on. Pictures of a separate context are read back in 1 ms for 800 x 600 pixels. If only
+colours have changed since the last picture, only the triangles with other colours are drawn again: of twenty chains, a peptide is a
+twentieth. Functions are taken from Qt's context, which knows whether they belong to GLX, EGL, WGL or Apple.
 """
 
 from __future__ import annotations
@@ -35,28 +34,28 @@ from shiboken6 import VoidPtr
 
 from proteoscope.engine.structures.projection import AMBIENT, LIGHT
 from proteoscope.gui.structure.camera import Camera, Sphere
-from proteoscope.gui.structure.rendering import FOG_SHARE, Body, Look, RenderingError
+from proteoscope.gui.structure.rendering import FOG_SHARE, Backdrop, Body, RenderingError
 
 __all__ = ["NO_OPENGL", "OpenGLRenderer"]
 
 NO_OPENGL = "PROTEOSCOPE_NO_OPENGL"
-"""Environment variable that keeps the program from using OpenGL, where a driver is broken."""
+"""Environment variable that disables OpenGL, for broken drivers."""
 _WITHOUT = ("offscreen", "minimal", "vnc", "linuxfb")
-"""Platforms of Qt that have none."""
+"""Qt platforms without OpenGL."""
 _OLDEST = (2, 1)
 _SAMPLES = 4
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "software", "gdi generic")
 _MAXIMUM_TRIANGLES, _MAXIMUM_IN_SOFTWARE = 1_000_000, 110_000
-"""Software draws 96,000 triangles in 24 ms on two cores."""
+"""Maximum number of triangles; software draws 96,000 triangles in 24 ms on two cores."""
 _LARGEST_PICTURE = 8192
 
 _COLOUR_BUFFER, _DEPTH_BUFFER, _DEPTH_TEST, _CULL_FACE, _TRIANGLES = 0x4000, 0x100, 0x0B71, 0x0B44, 0x0004
 _LESS, _LESS_OR_EQUAL = 0x0201, 0x0203
 _FLOAT, _BYTE, _UNSIGNED_BYTE, _UNSIGNED_INT, _RENDERER, _NO_ERROR = 0x1406, 0x1400, 0x1401, 0x1405, 0x1F01, 0
 _FEW_TRIANGLES = 8000
-"""Of bodies, the smallest, that are drawn anew in each picture, as side chains, which come and go."""
+"""Maximum number of triangles of the smallest bodies, such as side chains, which are drawn anew in each picture."""
 _POINT_BYTES = 16
-"""Of a vertex: three floats of its place, four bytes of its normal."""
+"""Size of a vertex: three floats for the position, four bytes for the normal."""
 
 _VERTEX_SHADER = """
 attribute highp vec3 place;
@@ -73,7 +72,7 @@ void main() {
     highp vec4 at = vec4(place, 1.0);
     facing = turned * normal;
     tone = colour;
-    // Its depth, 0 where fog begins and 1 where it ends.
+    // Depth: 0 at the start of the fog, 1 at its end.
     haze = fogShare * clamp(dot(depth, at), 0.0, 1.0);
     gl_Position = projected * at;
 }
@@ -92,7 +91,7 @@ void main() {{
 
 @dataclass(eq=False)
 class _Uploaded:
-    """A mesh in the memory of OpenGL, with the colours of a body."""
+    """A mesh in OpenGL memory, with the colours of a body."""
 
     body: Body
     points: QOpenGLBuffer
@@ -100,10 +99,10 @@ class _Uploaded:
     triangles: QOpenGLBuffer
     n_indices: int
     drawn: Body | None = None
-    """With the colours of which it stands in the picture that is kept."""
+    """The body with its colours in the cached picture, or None."""
 
     def changed(self) -> NDArray[np.uint32]:
-        """(k,) corners of its triangles that have other colours than in the picture that is kept."""
+        """Return the corners, shape (k,), of triangles whose colours differ from the cached picture."""
         if self.drawn is None or self.drawn is self.body:
             return np.zeros(0, np.uint32)
         is_other = (self.drawn.colours != self.body.colours).any(axis=1)
@@ -111,12 +110,12 @@ class _Uploaded:
         return np.ascontiguousarray(triangles[is_other[triangles].any(axis=1)], np.uint32).ravel()
 
     def colour(self, body: Body) -> None:
-        """Take the colours of another body of the same mesh."""
+        """Replace the colours by those of another body of the same mesh."""
         if body is not self.body:
             self.body = body
             content = _colours(body).tobytes()
             self.colours.bind()
-            # A new place for them: the card need not wait until it has drawn the old ones.
+            # A new buffer, so that the GPU need not wait until the previous one has been drawn.
             self.colours.allocate(content, len(content))
             self.colours.release()
 
@@ -126,33 +125,34 @@ class _Uploaded:
 
 
 class _Seen(NamedTuple):
-    """From where bodies are seen, and how."""
+    """Camera and display settings of a picture."""
 
     camera: Camera
     sphere: Sphere
-    look: Look
+    backdrop: Backdrop
     size: QSize
 
 
 class _Last(NamedTuple):
-    """What stands in the picture that is kept."""
+    """Content of the cached picture."""
 
     seen: _Seen
     bodies: list[_Uploaded]
 
     def is_same(self, seen: _Seen, bodies: list[_Uploaded]) -> bool:
-        """Whether the same bodies are seen from the same place, in whatever colours."""
+        """Return True if the same bodies are seen by the same camera, regardless of colours."""
         mine = self.seen
-        is_seen_so = mine.camera is seen.camera and mine.sphere is seen.sphere and mine.look == seen.look and mine.size == seen.size
+        is_seen_so = mine.camera is seen.camera and mine.sphere is seen.sphere and mine.backdrop == seen.backdrop and mine.size == seen.size
         return is_seen_so and len(bodies) == len(self.bodies) and all(a is b for a, b in zip(bodies, self.bodies, strict=True))
 
 
 class OpenGLRenderer:
-    """Draws with an OpenGL context of its own; for the window's thread.
+    """Renderer with its own OpenGL context, for the window's thread.
 
     Raises
     ------
-    RenderingError : there is no usable OpenGL.
+    RenderingError
+        There is no usable OpenGL.
     """
 
     needs_kernels = False
@@ -170,7 +170,7 @@ class OpenGLRenderer:
         self._frames: dict[str, QOpenGLFramebufferObject] = {}
         self._last: _Last | None = None
         if not self._context.create() or not self._context.makeCurrent(self._surface):
-            raise RenderingError("this display gives no OpenGL context")
+            raise RenderingError("this display provides no OpenGL context")
         try:
             self._prepare()
         finally:
@@ -178,20 +178,22 @@ class OpenGLRenderer:
 
     @property
     def n_buffers(self) -> int:
-        """Buffers that OpenGL holds for it."""
+        """Number of OpenGL buffers in use."""
         return 3 * len(self._uploaded) + len(self._frames)
 
-    def picture(self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool) -> QImage:
-        """See `Renderer`; larger than the hardware allows it is refused."""
+    def picture(
+        self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, backdrop: Backdrop, size: QSize, *, is_smooth: bool
+    ) -> QImage:
+        """Return a picture, see `Renderer`; pictures beyond the hardware's limit are rejected."""
         if max(size.width(), size.height()) > _LARGEST_PICTURE:
             raise RenderingError(f"pictures have at most {_LARGEST_PICTURE} pixels on a side")
         with self._current():
-            kept = self._kept(bodies)
-            seen = _Seen(camera, sphere, look, size)
-            frame = self._drawn_whole(kept, seen) if is_smooth else self._drawn_where_changed(kept, seen)
+            uploaded = self._uploaded_bodies(bodies)
+            seen = _Seen(camera, sphere, backdrop, size)
+            frame = self._drawn_whole(uploaded, seen) if is_smooth else self._drawn_where_changed(uploaded, seen)
             if self._functions.glGetError() != _NO_ERROR:
                 self._last = None
-                raise RenderingError("OpenGL reports an error")
+                raise RenderingError("OpenGL reported an error")
             image = frame.toImage()
             frame.release()
         return image
@@ -202,7 +204,7 @@ class OpenGLRenderer:
         return frame
 
     def _drawn_where_changed(self, bodies: Sequence[_Uploaded], seen: _Seen) -> QOpenGLFramebufferObject:
-        """A picture without smooth edges; the last one with new colours where nothing else has changed."""
+        """Return a picture without antialiasing, redrawing only changed triangles if possible."""
         few = _small(bodies) if QOpenGLFramebufferObject.hasOpenGLFramebufferBlit() else []
         many = [one for one in bodies if one not in few]
         frame = self._bound("plain", seen.size)
@@ -241,7 +243,7 @@ class OpenGLRenderer:
         self._functions = self._context.functions()
         version = self._context.format().version()
         if version < _OLDEST and not self._context.isOpenGLES():
-            raise RenderingError(f"this display has OpenGL {version[0]}.{version[1]}, and {_OLDEST[0]}.{_OLDEST[1]} is needed")
+            raise RenderingError(f"this display has OpenGL {version[0]}.{version[1]}, but {_OLDEST[0]}.{_OLDEST[1]} is required")
         self.name = f"OpenGL, {self._functions.glGetString(_RENDERER)}"
         is_software = any(word in self.name.lower() for word in _SOFTWARE)
         self.maximum_triangles = _MAXIMUM_IN_SOFTWARE if is_software else _MAXIMUM_TRIANGLES
@@ -253,23 +255,24 @@ class OpenGLRenderer:
             and self._program.link()
         )
         if not is_made:
-            raise RenderingError(f"its OpenGL does not take the shaders ({self._program.log().strip()})")
+            raise RenderingError(f"OpenGL rejected the shaders ({self._program.log().strip()})")
 
     @contextmanager
     def _current(self) -> Iterator[None]:
         if not self._context.makeCurrent(self._surface):
-            raise RenderingError("the OpenGL context is lost")
+            raise RenderingError("the OpenGL context was lost")
         try:
             yield
         finally:
             self._context.doneCurrent()
 
     def _bound(self, name: str, size: QSize) -> QOpenGLFramebufferObject:
-        """What is drawn into; one of each name is kept until another size is asked for.
+        """Return a bound frame buffer; one per name is cached until another size is requested.
 
         Raises
         ------
-        RenderingError : OpenGL has none of this size.
+        RenderingError
+            OpenGL has no frame buffer of this size.
         """
         frame = self._frames.get(name)
         if frame is None or frame.size() != size:
@@ -279,11 +282,11 @@ class OpenGLRenderer:
             self._frames.pop(name, None)
             frame = self._frames[name] = QOpenGLFramebufferObject(size, wanted)
         if not frame.isValid() or not frame.bind():
-            raise RenderingError("OpenGL refuses a picture of this size")
+            raise RenderingError("OpenGL does not support a picture of this size")
         return frame
 
-    def _kept(self, bodies: Sequence[Body]) -> list[_Uploaded]:
-        """The bodies in OpenGL's memory, each mesh as often as it is drawn; what is no longer drawn is deleted there."""
+    def _uploaded_bodies(self, bodies: Sequence[Body]) -> list[_Uploaded]:
+        """Return the bodies in OpenGL memory, each mesh as often as it is drawn, and delete those no longer drawn."""
         times: dict[int, int] = {}
         wanted = {}
         for body in bodies:
@@ -300,28 +303,28 @@ class OpenGLRenderer:
         return [self._uploaded[key] for key in wanted]
 
     def _draw(self, bodies: Sequence[tuple[_Uploaded, NDArray[np.uint32] | None]], seen: _Seen, *, clears: bool = True) -> None:
-        """Draw bodies, or some of their triangles by their corners; onto what is there where that is not cleared."""
-        camera, sphere, look, size = seen
-        gl, program, background = self._functions, self._program, look.background
+        """Draw bodies, or some of their triangles by corner, optionally onto the previous content."""
+        camera, sphere, backdrop, size = seen
+        gl, program, background = self._functions, self._program, backdrop.background
         gl.glViewport(0, 0, size.width(), size.height())
         if clears:
             gl.glClearColor(background.redF(), background.greenF(), background.blueF(), 1.0)
             gl.glClear(_COLOUR_BUFFER | _DEPTH_BUFFER)
         gl.glEnable(_DEPTH_TEST)
-        # Bodies are closed: what looks away is never seen, and would take two thirds of the time.
+        # Bodies are closed: back faces are never visible and would take two thirds of the time.
         gl.glEnable(_CULL_FACE)
         program.bind()
         near, far = camera.depths(sphere)
         aspect = size.width() / max(size.height(), 1)
         view = camera.view_matrix()
         whole = camera.projection_matrix(aspect, near, far) @ view
-        # Depth counts away from the eye, which looks along -z.
+        # Depth increases away from the eye, which looks along -z.
         depth = -(view[2] + [0.0, 0.0, 0.0, near]) / (far - near)
         program.setUniformValue(program.uniformLocation("projected"), QMatrix4x4(whole.ravel().tolist()))
         program.setUniformValue(program.uniformLocation("turned"), QMatrix3x3(view[:3, :3].ravel().tolist()))
         program.setUniformValue(program.uniformLocation("depth"), QVector4D(*depth.tolist()))
         program.setUniformValue(program.uniformLocation("background"), _vector(background))
-        program.setUniformValue1f(program.uniformLocation("fogShare"), FOG_SHARE if look.fog else 0.0)
+        program.setUniformValue1f(program.uniformLocation("fogShare"), FOG_SHARE if backdrop.fog else 0.0)
         place, normal, colour = (program.attributeLocation(name) for name in ("place", "normal", "colour"))
         for at in (place, normal, colour):
             program.enableAttributeArray(at)
@@ -333,7 +336,7 @@ class OpenGLRenderer:
             program.setAttributeBuffer(colour, _UNSIGNED_BYTE, 0, 3, 4)
             triangles = body.triangles if corners is None else _buffer(QOpenGLBuffer.Type.IndexBuffer, corners)
             triangles.bind()
-            # The same triangle lies where it lay.
+            # The same triangle has the same depth.
             gl.glDepthFunc(_LESS if corners is None else _LESS_OR_EQUAL)
             n = body.n_indices if corners is None else len(corners)
             gl.glDrawElements(_TRIANGLES, n, _UNSIGNED_INT, VoidPtr(0))  # type: ignore[arg-type]
@@ -345,7 +348,7 @@ class OpenGLRenderer:
 
 
 def _small(bodies: Sequence[_Uploaded]) -> list[_Uploaded]:
-    """The smallest, as many as together have few triangles; in their order."""
+    """Return the smallest bodies with few triangles in total, in their order."""
     sizes = np.array([one.n_indices // 3 for one in bodies], np.int64)
     by_size = np.argsort(sizes, kind="stable")
     few = by_size[np.cumsum(sizes[by_size]) <= _FEW_TRIANGLES]
@@ -357,7 +360,7 @@ def _refuse_where_there_is_none() -> None:
         raise RenderingError(f"{NO_OPENGL} is set")
     platform = QGuiApplication.platformName()
     if platform in _WITHOUT:
-        raise RenderingError(f"Qt's platform {platform} has none")
+        raise RenderingError(f"Qt's platform {platform} has no OpenGL")
 
 
 def _uploaded(body: Body) -> _Uploaded:
@@ -377,7 +380,7 @@ def _uploaded(body: Body) -> _Uploaded:
 
 
 def _colours(body: Body) -> NDArray:
-    """Four bytes of each vertex, the last of which nobody reads; those of a scene have it already."""
+    """Return four bytes per vertex, the last one unused; colours of a scene already have this layout."""
     packed: NDArray | None = body.colours.base
     if packed is not None and packed.dtype == np.uint32 and packed.shape == (len(body.mesh.vertices),):
         return packed
@@ -390,7 +393,7 @@ def _buffer(kind: QOpenGLBuffer.Type, values: NDArray) -> QOpenGLBuffer:
     buffer = QOpenGLBuffer(kind)
     content = values.tobytes()
     if not buffer.create() or not buffer.bind():
-        raise RenderingError("OpenGL has no memory left")
+        raise RenderingError("OpenGL is out of memory")
     buffer.allocate(content, len(content))
     buffer.release()
     return buffer

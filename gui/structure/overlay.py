@@ -1,4 +1,4 @@
-"""What is written over a scene: names of residues, the ends of chains, distances between what was picked, and the legend of the colours."""
+"""The overlay of a scene: residue names, chain ends, distances between picks, and the colour legend."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["OverlayChoice", "distance_text", "paint_overlay"]
 _MARGIN = 10.0
 _RING, _SHORT = 6.0, 70.0
 _WIDEST_LEGEND, _HIGHEST_LEGEND = 0.4, 0.4
-"""Shares of the picture that names in the legend may take."""
+"""Maximum width and height of the legend, as shares of the picture."""
 
 
 @dataclass
 class OverlayChoice:
-    """What is written: names of picked residues, N and C at the ends of chains, the legend."""
+    """Choice of overlay parts: names of picked residues, chain ends (N, C), legend."""
 
     residues: bool = True
     ends: bool = True
@@ -32,14 +32,14 @@ class OverlayChoice:
 
 
 def distance_text(one: Pick, other: Pick) -> str:
-    """How far two Cα, or atoms, are apart."""
+    """Return the distance of two picked Cα or atoms as text."""
     return f"{float(np.linalg.norm(one.place.astype(np.float64) - other.place)):.2f} Å"
 
 
 def paint_overlay(
     painter: QPainter, scene: Scene, legend: Legend, camera: Camera, choice: OverlayChoice, background: QColor, width: float, height: float
 ) -> None:
-    """Write over a picture of `width` x `height`; letters are as large as the painter's font."""
+    """Paint the overlay on a picture of `width` x `height`, in the painter's font."""
     is_dark = background.lightness() < 128
     text, halo = (QColor("#ffffff"), QColor(0, 0, 0, 150)) if is_dark else (QColor("#000000"), QColor(255, 255, 255, 185))
     painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
@@ -61,7 +61,7 @@ def paint_overlay(
     for (one, start), (other, end) in pairwise(picks):
         middle = (start + end) / 2
         if QLineF(start, end).length() < _SHORT:
-            # Beside the rings, which it would stand on.
+            # Below the rings, which the text would cover.
             middle += QPointF(0.0, 2 * _RING + QFontMetricsF(painter.font()).height() / 2)
         write(distance_text(one, other), middle, is_centred=True)
     for pick, at in picks if choice.residues else ():
@@ -71,7 +71,7 @@ def paint_overlay(
 
 
 class _Writer:
-    """Writes a text where no other stands yet, on a ground that it can be read on."""
+    """Writes texts on a readable background without overlapping earlier texts."""
 
     def __init__(self, painter: QPainter, text: QColor, halo: QColor, area: QRectF) -> None:
         self._painter, self._text, self._halo, self._area = painter, text, halo, area
@@ -98,7 +98,7 @@ class _Writer:
 
 
 def _placed(picks: Iterable[Pick], camera: Camera, width: float, height: float) -> list[tuple[Pick, QPointF]]:
-    """Where picks are in the picture; those behind the eye are nowhere."""
+    """Return the positions of picks in the picture, without those behind the eye."""
     placed = []
     for pick in picks:
         x, y, depth = camera.projected(pick.place[None], width, height)[0].tolist()
@@ -108,7 +108,7 @@ def _placed(picks: Iterable[Pick], camera: Camera, width: float, height: float) 
 
 
 def _paint_ends(write: _Writer, scene: Scene, camera: Camera, width: float, height: float) -> None:
-    # Of twenty chains the ends would be a hedge of letters: the query's and the chosen hit's alone.
+    # Only the ends of the query and the selected hit are labelled: those of twenty chains would overlap.
     chosen = scene.chosen.trace if scene.chosen is not None and scene.chosen.is_shown else None
     for trace in (scene.query, chosen):
         if trace is None:
@@ -124,7 +124,7 @@ def _paint_ends(write: _Writer, scene: Scene, camera: Camera, width: float, heig
 
 
 def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor, width: float, height: float) -> None:
-    """In the lower left corner: what each colour is, and scales with their ends."""
+    """Paint the legend in the lower left corner: names of colours, and scales with their ends."""
     metrics = QFontMetricsF(painter.font())
     line, side = metrics.height() * 1.15, metrics.height() * 0.7
     widest = max(width * _WIDEST_LEGEND, 60.0)
@@ -138,11 +138,11 @@ def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor,
     if n_more:
         names.append(f"and {n_more} more")
     ends = [f"{scale.low_text}    {scale.high_text}" for scale in legend.scales]
-    room = max(metrics.horizontalAdvance(one) for one in [legend.title, *ends, *names]) + side + 8
-    room = max(room, min(widest, metrics.horizontalAdvance(legend.note)))
-    notes = _wrapped(legend.note, metrics, room)
+    space = max(metrics.horizontalAdvance(one) for one in [legend.title, *ends, *names]) + side + 8
+    space = max(space, min(widest, metrics.horizontalAdvance(legend.note)))
+    notes = _wrapped(legend.note, metrics, space)
     n_lines = n_fixed + len(names) + len(notes)
-    box = QRectF(_MARGIN - 5, height - _MARGIN - n_lines * line - 3, room + 10, n_lines * line + 6)
+    box = QRectF(_MARGIN - 5, height - _MARGIN - n_lines * line - 3, space + 10, n_lines * line + 6)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(halo)
     painter.drawRoundedRect(box, 4, 4)
@@ -150,14 +150,14 @@ def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor,
     at_left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
     at_right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
-    def say(words: str, shift: float = 0.0) -> None:
+    def draw_text(words: str, shift: float = 0.0) -> None:
         painter.setPen(text)
-        painter.drawText(QRectF(left + shift, top, room - shift + 2, line), at_left, words)
+        painter.drawText(QRectF(left + shift, top, space - shift + 2, line), at_left, words)
 
-    say(legend.title)
+    draw_text(legend.title)
     top += line
     for scale in legend.scales:
-        bar = QRectF(left, top + (line - side) / 2, room, side)
+        bar = QRectF(left, top + (line - side) / 2, space, side)
         gradient = QLinearGradient(bar.topLeft(), bar.topRight())
         for i, stop in enumerate(scale.stops):
             gradient.setColorAt(i / max(len(scale.stops) - 1, 1), QColor(*stop))
@@ -165,23 +165,23 @@ def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor,
         painter.setBrush(gradient)
         painter.drawRect(bar)
         top += line
-        say(scale.low_text)
-        painter.drawText(QRectF(left, top, room, line), at_right, scale.high_text)
+        draw_text(scale.low_text)
+        painter.drawText(QRectF(left, top, space, line), at_right, scale.high_text)
         top += line
     for i, name in enumerate(names):
         if i < len(entries):
             painter.setPen(QPen(text, 0.6))
             painter.setBrush(QColor(*entries[i][0]))
             painter.drawRect(QRectF(left, top + (line - side) / 2, side, side))
-        say(name, side + 6)
+        draw_text(name, side + 6)
         top += line
     for note in notes:
-        say(note)
+        draw_text(note)
         top += line
 
 
 def _wrapped(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
-    """A text in lines of a width."""
+    """Return a text wrapped to lines of a width."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word

@@ -1,4 +1,4 @@
-"""Aligned residues of a query and a hit, in a table that can be sorted by any column."""
+"""A sortable table of the aligned residues of a query and a hit."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["PairTable"]
 
 Index = QModelIndex | QPersistentModelIndex
 _HEADERS = ("Query", "Hit", "Distance Å")
-_TIPS = ("Residue of the query, by the number that its authors gave it", "Residue of the hit", "Between both Cα after superposition")
+_TIPS = ("Residue of the query, with its author residue number", "Residue of the hit", "Distance of the two Cα after superposition")
 _ROW_PADDING = 7
 
 
 class _PairModel(QAbstractTableModel):
-    """The pairs of a hit; texts are made for the rows in sight alone."""
+    """Model of the aligned pairs; texts are only created for visible rows."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -80,11 +80,12 @@ class _PairModel(QAbstractTableModel):
 
 
 class PairTable(QTableView):
-    """Shows the pairs of the chosen hit; the one that the user chooses is told.
+    """Lists the pairs of the selected hit, and emits the pair selected by the user.
 
     Signals
     -------
-    pairChosen : number of the pair in `Trace.pairs`.
+    pairChosen
+        Index of the pair in `Trace.pairs`.
     """
 
     pairChosen = Signal(int)
@@ -93,9 +94,9 @@ class PairTable(QTableView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = _PairModel(self)
-        self._is_told = False
+        self._is_programmatic = False
         self.setModel(self._model)
-        self.setAccessibleName("Aligned residues of the query and the chosen hit, with their distances")
+        self.setAccessibleName("Aligned residues of the query and the selected hit, with their distances")
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setAlternatingRowColors(True)
@@ -116,8 +117,8 @@ class PairTable(QTableView):
         self._model.show(query, hit)
 
     def mark(self, pair: int | None) -> None:
-        """Choose a pair and bring it into sight, without telling of it."""
-        self._is_told = True
+        """Select a pair and scroll to it without emitting a signal."""
+        self._is_programmatic = True
         found = np.flatnonzero(self._model.order == (-1 if pair is None else pair))
         if len(found):
             index = self._model.index(int(found[0]), 0)
@@ -127,12 +128,12 @@ class PairTable(QTableView):
         else:
             self.clearSelection()
             self.setCurrentIndex(QModelIndex())
-        self._is_told = False
+        self._is_programmatic = False
 
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """Tell which pair the user chose."""
+        """Emit the pair selected by the user."""
         super().currentChanged(current, previous)
-        if current.isValid() and not self._is_told:
+        if current.isValid() and not self._is_programmatic:
             self.pairChosen.emit(int(self._model.order[current.row()]))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -144,7 +145,7 @@ class PairTable(QTableView):
             super().keyPressEvent(event)
 
     def text(self) -> str:
-        """The table as text, with tabs between the columns."""
+        """Return the table as tab-separated text."""
         model = self._model
         rows = [[str(model.data(model.index(row, column)) or "") for column in range(3)] for row in range(model.rowCount())]
         return "\n".join("\t".join(cells) for cells in [_HEADERS, *rows]) + "\n"

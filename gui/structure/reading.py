@@ -1,4 +1,4 @@
-"""What the view in three dimensions reads besides the chains of a hit: other chains of their files, and atoms of side chains."""
+"""Reading of further data for the 3D view: other chains, ligands, surfaces and side chains."""
 
 from __future__ import annotations
 
@@ -17,72 +17,76 @@ from proteoscope.engine.structures.residue_atoms import Atoms, residue_atoms
 from proteoscope.engine.structures.surfaces import molecular_surface
 from proteoscope.engine.views.traces import Trace, moved
 
-__all__ = ["chains_beside", "ligands", "side_chain", "surface"]
+__all__ = ["ligands", "other_chains", "side_chain", "surface"]
 
 _MAXIMUM_CHAINS, _MAXIMUM_RESIDUES = 60, 20_000
-"""Of the other chains of a file: more are a crowd that hides the fold."""
+"""Limits for the other chains of a file: more would hide the fold."""
 _RESIDUE_RADIUS = 3.2
-"""Å, of a ball with the volume of a residue of 110 dalton."""
+"""Radius (Å) of a sphere with the volume of a residue of 110 Da."""
 
 
-def chains_beside(trace: Trace) -> tuple[Trace, ...]:
-    """The other protein chains of a chain's file, moved as it was.
+def other_chains(trace: Trace) -> tuple[Trace, ...]:
+    """Return the other protein chains of a chain's file, transformed like the chain.
 
     Raises
     ------
-    InputError : the file is gone, or is another one now.
+    InputError
+        The file is missing or has changed.
     """
     file = read_structure(trace.path)
-    own = {tuple(place) for place in trace.chains.position.tolist()}
-    beside: list[Trace] = []
+    positions = {tuple(place) for place in trace.chains.position.tolist()}
+    others: list[Trace] = []
     is_found, n_residues = False, 0
     for i, name in zip(row_range(ChainRow, len(file.chains)), file.chains.names, strict=True):
         rows = file.chains.rows(i)
-        if not is_found and own <= {tuple(place) for place in file.chains.position[rows].tolist()}:
+        if not is_found and positions <= {tuple(place) for place in file.chains.position[rows].tolist()}:
             is_found = True
             continue
         n_residues += rows.stop - rows.start
-        if len(beside) < _MAXIMUM_CHAINS and n_residues <= _MAXIMUM_RESIDUES:
+        if len(others) < _MAXIMUM_CHAINS and n_residues <= _MAXIMUM_RESIDUES:
             alone = file.chains.taken([i])
-            beside.append(Trace(name, moved(alone.position, trace.rotation, trace.translation), FoundChain(alone, trace.path)))
+            others.append(Trace(name, moved(alone.position, trace.rotation, trace.translation), FoundChain(alone, trace.path)))
     if not is_found:
-        raise InputError(trace.path, f"no longer holds {trace.name} as it was searched", remedy="Search again")
-    return tuple(beside)
+        raise InputError(trace.path, f"no longer contains {trace.name} as searched", remedy="Search again")
+    return tuple(others)
 
 
 def ligands(trace: Trace) -> Atoms:
-    """The atoms of what is bound to a chain, in the query's frame.
+    """Return the atoms of the ligands of a chain, in the query's frame.
 
     Raises
     ------
-    InputError : the file is gone or damaged.
+    InputError
+        The file is missing or damaged.
     """
     atoms = ligand_atoms(trace.path, trace.chains)
     return replace(atoms, position=moved(atoms.position, trace.rotation, trace.translation))
 
 
 def surface(trace: Trace, maximum_triangles: int) -> Mesh:
-    """The surface of a chain's heavy atoms, in the query's frame.
+    """Return the surface of a chain's heavy atoms, in the query's frame.
 
     Raises
     ------
-    InputError : the file is gone, or is another one now.
+    InputError
+        The file is missing or has changed.
     """
     (atoms,) = read_chain_atoms(trace.path, [trace.chains])
     if isinstance(atoms, InputError):
         raise atoms
-    # Of a file with Cα alone each stands for its residue, whose middle is as far from its border.
+    # In a file with only Cα, each represents its residue with the radius of a residue.
     radius = atoms.radius if atoms.is_whole.any() else np.full(len(atoms.radius), _RESIDUE_RADIUS)
     found = molecular_surface(atoms.position, radius, atoms.residue, maximum_triangles)
     return found.moved(trace.rotation, trace.translation)
 
 
 def side_chain(trace: Trace, row: int) -> Atoms:
-    """The atoms of a residue's side chain, from Cα on, in the query's frame.
+    """Return the atoms of a residue's side chain, including Cα, in the query's frame.
 
     Raises
     ------
-    InputError : the file is gone, is another one now, or holds Cα alone.
+    InputError
+        The file is missing, has changed, or contains only Cα.
     """
     atoms = residue_atoms(trace.path, trace.chains, np.array([row]))
     return replace(atoms, position=moved(atoms.position, trace.rotation, trace.translation))

@@ -1,4 +1,4 @@
-"""What is shown in three dimensions: a query, hits moved onto it, which of their residues, in which style and colours. Knows no widget."""
+"""The scene in 3D, independent of widgets: a query, superposed hits, visible residues, style and colours."""
 
 from __future__ import annotations
 
@@ -33,10 +33,18 @@ _ATOM_COLOURS = {"N": (48, 80, 248), "O": (228, 40, 40), "S": (214, 180, 30), "S
 
 
 class Pick(NamedTuple):
-    """A residue that the user picked, or an atom: a chain of the scene, and the row of the residue in it.
+    """A picked residue or atom.
 
-    `atom`: of a side chain its name, and of what is bound to the chain, whose row is -1, its name behind that of its ligand; empty for the
-    residue, whose place is that of its Cα. `at`: of an atom, Å.
+    Attributes
+    ----------
+    trace : Trace
+        Chain of the scene.
+    row : int
+        Row of the residue in the chain, or -1 for a ligand.
+    atom : str
+        Atom name; for a ligand, after the ligand's name; '' for a residue, which is located at its Cα.
+    at : tuple of float or None
+        Position of an atom, in Å.
     """
 
     trace: Trace
@@ -46,7 +54,7 @@ class Pick(NamedTuple):
 
     @property
     def place(self) -> NDArray[np.float32]:
-        """(3,) Å."""
+        """Position, shape (3,), in Å."""
         if self.at is not None:
             return np.array(self.at, np.float32)
         place: NDArray[np.float32] = self.trace.position[self.row]
@@ -54,32 +62,49 @@ class Pick(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name and number of the residue, and the name of the atom."""
+        """Name and number of the residue, and name of the atom."""
         return " ".join(part for part in (self.trace.label(self.row) if self.row >= 0 else "", self.atom) if part)
 
 
 @dataclass(eq=False)
 class ShownHit:
-    """A hit of the scene. `number`: from 1 on, gives it its colour. `is_kept`: it stays when another is chosen."""
+    """A hit of the scene. `number` counts from 1 and determines the colour; pinned hits stay when another is selected."""
 
     trace: Trace
     number: int
     is_shown: bool = True
-    is_kept: bool = False
+    is_pinned: bool = False
 
 
 class Scene:
-    """A query and hits superposed onto it, one of which is the chosen one; `bodies` is what is drawn of them.
+    """A query and superposed hits, one of them selected; `bodies` returns their drawing.
 
     Attributes
     ----------
-    query : None where nothing is shown. hits : in the order in which they came. chosen : one of them, which the alignment shows.
-    picks : residues that the user picked, the last one last. style, extent : keys of `STYLES` and `EXTENTS`.
-    scheme : name of one of `proteoscope.engine.structures.colouring.SCHEMES`.
-    beside : by trace, the other chains of its file in the query's frame, where they were read. b_factors : by trace, where they were read.
-    atoms : by pick, atoms of its residue. ligands : by trace, what is bound to it, where that was read; drawn where `shows_ligands`.
-    surfaces : by trace, its surface where that was made; a ribbon stands in its place until then.
-    lit : by trace, (n,) residues that are chosen elsewhere, and stand out whatever the scheme.
+    query : Trace or None
+        None if the scene is empty.
+    hits : list of ShownHit
+        Hits in the order of their addition.
+    chosen : ShownHit or None
+        Hit shown in the alignment.
+    picks : list of Pick
+        Picked residues, newest last.
+    style, extent : str
+        Keys of `STYLES` and `EXTENTS`.
+    scheme : str
+        Name of one of `proteoscope.engine.structures.colouring.SCHEMES`.
+    other_chains : dict
+        Other chains of a trace's file in the query's frame, once read.
+    b_factors : dict
+        B-factors of a trace, once read.
+    atoms : dict
+        Atoms of a picked residue.
+    ligands : dict
+        Ligands of a trace, once read; drawn if `shows_ligands`.
+    surfaces : dict
+        Surface of a trace, once computed; a ribbon is drawn until then.
+    lit : dict
+        Mask, shape (n,), of residues of a trace selected in other views, which are highlighted in every scheme.
     """
 
     def __init__(self) -> None:
@@ -90,7 +115,7 @@ class Scene:
         self.style: Style = "ribbon"
         self.extent = "chain"
         self.scheme = "partner"
-        self.beside: dict[Trace, tuple[Trace, ...]] = {}
+        self.other_chains: dict[Trace, tuple[Trace, ...]] = {}
         self.b_factors: dict[Trace, NDArray[np.float32]] = {}
         self.atoms: dict[tuple[Trace, int], Atoms] = {}
         self.lit: dict[Trace, NDArray[np.bool_]] = {}
@@ -105,70 +130,74 @@ class Scene:
 
     @property
     def traces(self) -> list[Trace]:
-        """The query and the hits that are switched on."""
+        """The query and the shown hits."""
         return [] if self.query is None else [self.query, *(hit.trace for hit in self.hits if hit.is_shown)]
 
     @property
-    def traces_beside(self) -> list[Trace]:
-        """Other chains of the files, where they are to be shown."""
-        return [one for trace in self.traces for one in self.beside.get(trace, ())] if self.extent == "file" else []
+    def other_traces(self) -> list[Trace]:
+        """Other chains of the files if they are shown."""
+        return [one for trace in self.traces for one in self.other_chains.get(trace, ())] if self.extent == "file" else []
 
     def copied(self) -> Scene:
-        """The same chains, shown alike; what is changed in one is not in the other."""
+        """Return an independent copy of the scene."""
         made = copy.copy(self)
         made.hits = [copy.copy(hit) for hit in self.hits]
         made.chosen = made.hits[self.hits.index(self.chosen)] if self.chosen is not None else None
-        made.picks, made.beside, made.atoms, made.b_factors = list(self.picks), dict(self.beside), dict(self.atoms), dict(self.b_factors)
+        made.picks, made.other_chains, made.atoms, made.b_factors = (
+            list(self.picks),
+            dict(self.other_chains),
+            dict(self.atoms),
+            dict(self.b_factors),
+        )
         made.lit = dict(self.lit)
         made.ligands, made.surfaces = dict(self.ligands), dict(self.surfaces)
         made._meshes, made._bodies = dict(self._meshes), dict(self._bodies)
         return made
 
     def clear(self) -> None:
-        """Show nothing."""
+        """Empty the scene."""
         self.query = self.chosen = None
         self.hits, self.picks = [], []
-        self.beside, self.atoms, self.b_factors, self.ligands, self.surfaces, self.lit = {}, {}, {}, {}, {}, {}
+        self.other_chains, self.atoms, self.b_factors, self.ligands, self.surfaces, self.lit = {}, {}, {}, {}, {}, {}
         self._meshes, self._bodies, self._sphere, self._shares = {}, {}, None, None
 
     def show(self, query: Trace, hit: Trace | None) -> None:
-        """Show a query and the chosen hit. Hits that are kept stay where they belong to the same query; the hit chosen before goes."""
+        """Show a query and the selected hit. Pinned hits of the same query are retained; the previously selected hit is removed."""
         if self.query is None or not _is_same(self.query, query):
             self.clear()
             self.query = query
-        self.hits = [one for one in self.hits if one.is_kept]
+        self.hits = [one for one in self.hits if one.is_pinned]
         self.chosen = None
         if hit is not None:
             self.chosen = self._with(hit)
             self.chosen.is_shown = True
-        self._drop_what_is_gone()
+        self._drop_missing()
 
     def add(self, hits: Iterable[Trace]) -> int:
-        """Superpose more hits of the query, which are kept; how many there was no room for."""
+        """Superpose and pin more hits of the query; return the number of hits beyond the maximum."""
         left_out = 0
         for hit in hits:
             if len(self.hits) < MAXIMUM_HITS or self._shown(hit) is not None:
-                self._with(hit).is_kept = True
+                self._with(hit).is_pinned = True
             else:
                 left_out += 1
         return left_out
 
-    def only_chosen(self) -> None:
-        """Let all hits go but the chosen one."""
+    def unpin_others(self) -> None:
+        """Remove all hits except the selected one."""
         for hit in self.hits:
-            hit.is_kept = False
+            hit.is_pinned = False
         self.hits = [hit for hit in self.hits if hit is self.chosen]
-        self._drop_what_is_gone()
+        self._drop_missing()
 
     def pick(self, picks: Sequence[Pick]) -> None:
-        """Pick these residues and no others; what has no place cannot be picked."""
+        """Replace the picks; residues without coordinates cannot be picked."""
         self.picks = [one for one in picks if np.isfinite(one.place).all()][-_MAXIMUM_PICKS:]
         wanted = {(one.trace, one.row) for one in self.picks}
         self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}
 
     def nearest_atoms(self, one: Pick, other: Pick) -> tuple[str, str, float] | None:
-        """Names of the nearest two atoms of the side chains (from Cα on) of two picked residues, and how far they are apart, Å; None where
-        these were not read, or an atom was picked itself."""
+        """Return the names and the distance (Å) of the nearest two atoms of two picked side chains, or None if they are unknown."""
         if one.atom or other.atom:
             return None
         first, second = (self.atoms.get((pick.trace, pick.row)) for pick in (one, other))
@@ -179,14 +208,14 @@ class Scene:
         return first.name[int(i)], second.name[int(j)], float(apart[i, j])
 
     def atoms_to_pick(self) -> list[tuple[Trace, Atoms, bool]]:
-        """Atoms that are drawn and can be picked, each with its chain, and whether they are of ligands; Cα stand for their residues."""
+        """Return the drawn atoms that can be picked with their chains, and True for ligands; Cα represent their residues."""
         shown = self.traces
         found = [(trace, atoms, False) for (trace, _), atoms in self.atoms.items() if trace in shown]
         bound = [(trace, self.ligands[trace], True) for trace in shown if self.shows_ligands and trace in self.ligands]
         return [one for one in (*found, *bound) if len(one[1].position)]
 
     def mask(self, trace: Trace) -> NDArray[np.bool_] | None:
-        """(n,) the residues of a chain that are shown; None for all."""
+        """Return the mask, shape (n,), of the shown residues of a chain, or None if all are shown."""
         if self.extent != "residues":
             return None
         if trace.pairs is not None:
@@ -198,49 +227,49 @@ class Scene:
         return mask
 
     def places(self, trace: Trace) -> NDArray[np.float32]:
-        """(k, 3) Cα of a chain that are shown."""
+        """Return the shown Cα of a chain, shape (k, 3)."""
         mask = self.mask(trace)
         return trace.position if mask is None else trace.position[mask]
 
     def points(self) -> NDArray[np.float32]:
-        """(k, 3) all Cα that are shown."""
+        """Return all shown Cα, shape (k, 3)."""
         shown = [self.places(trace) for trace in self.traces]
-        shown += [one.position for one in self.traces_beside]
+        shown += [one.position for one in self.other_traces]
         return np.concatenate([np.empty((0, 3), np.float32), *shown])
 
     def aligned_points(self) -> NDArray[np.float32]:
-        """(k, 3) Cα of the query that are aligned with the chosen hit, of all that is shown where there is none."""
+        """Return the query's Cα aligned with the selected hit, shape (k, 3), or all shown Cα if no hit is selected."""
         chosen = self.chosen.trace if self.chosen else None
         if self.query is None or chosen is None or chosen.pairs is None or not len(chosen.pairs):
             return self.points()
         return self.query.position[chosen.pairs.rows[:, 0]]
 
     def sphere(self) -> Sphere:
-        """What encloses all that is drawn."""
+        """Return the bounding sphere of the drawn chains."""
         shown = [(trace, self.mask(trace)) for trace in self.traces]
-        key = (*((trace, None if mask is None else mask.tobytes()) for trace, mask in shown), *self.traces_beside)
+        key = (*((trace, None if mask is None else mask.tobytes()) for trace, mask in shown), *self.other_traces)
         if self._sphere is None or self._sphere[0] != key:
             self._sphere = key, sphere_around(self.points())
         return self._sphere[1]
 
     def coloured(self, scheme: str | None = None) -> colouring.Coloured:
-        """Colours of `traces`, and behind them of `traces_beside`, with their legend."""
+        """Return the colours of `traces` followed by `other_traces`, with their legend."""
         found = colouring.coloured(self.to_colour(), scheme or self.scheme)
         if not any(mask.any() for mask in self.lit.values()):
             return found
-        traces = [*self.traces, *self.traces_beside]
+        traces = [*self.traces, *self.other_traces]
         colours = tuple(
             colouring.lit(own, self.lit[trace]) if trace in self.lit else own for trace, own in zip(traces, found.colours, strict=True)
         )
-        return colouring.Coloured(colours, replace(found.legend, entries=(*found.legend.entries, (colouring.LIT, "chosen"))))
+        return colouring.Coloured(colours, replace(found.legend, entries=(*found.legend.entries, (colouring.LIT, "selected"))))
 
     def to_colour(self) -> colouring.ColouredScene:
-        """The chains as schemes of colours take them."""
+        """Return the chains in the form used by colour schemes."""
         numbers = {hit.trace: hit.number for hit in self.hits}
         shown = [hit.trace for hit in self.hits if hit.is_shown]
         chains = [_shown_chain(trace, numbers.get(trace, 0), self.b_factors.get(trace)) for trace in self.traces]
         for trace in self.traces if self.extent == "file" else ():
-            chains += [_shown_chain(one, numbers.get(trace, 0), is_beside=True) for one in self.beside.get(trace, ())]
+            chains += [_shown_chain(one, numbers.get(trace, 0), is_beside=True) for one in self.other_chains.get(trace, ())]
         shares = None
         if self.query is not None and shown:
             key = (self.query, *shown)
@@ -251,15 +280,15 @@ class Scene:
         return colouring.ColouredScene(tuple(chains), self.chosen.number if self.chosen else 0, shares, len(shown))
 
     def bodies(self, maximum_triangles: int, coloured: colouring.Coloured | None = None) -> list[Body]:
-        """What is drawn: as fine as the triangles allow. What has not changed is the same object as before; where colours alone have, the
-        mesh is.
+        """Return the bodies to draw, as finely as the triangles allow.
 
-        `coloured`: what `coloured` gave, where that is known.
+        Unchanged bodies are the same objects as before; if only colours have changed, the mesh is. `coloured` is the result of `coloured`,
+        if known.
         """
         if self.query is None:
             return []
         self._used = set()
-        traces = [*self.traces, *self.traces_beside]
+        traces = [*self.traces, *self.other_traces]
         colours = (coloured or self.coloured()).colours
         n_shown = sum(len(self.places(trace)) for trace in traces)
         detail = _detail(self.style, n_shown, maximum_triangles)
@@ -287,10 +316,10 @@ class Scene:
     def _shown(self, hit: Trace) -> ShownHit | None:
         return next((one for one in self.hits if _is_same(one.trace, hit)), None)
 
-    def _drop_what_is_gone(self) -> None:
+    def _drop_missing(self) -> None:
         there = {self.query, *(hit.trace for hit in self.hits)}
         self.pick([one for one in self.picks if one.trace in there])
-        self.beside = {trace: chains for trace, chains in self.beside.items() if trace in there}
+        self.other_chains = {trace: chains for trace, chains in self.other_chains.items() if trace in there}
         self.b_factors = {trace: values for trace, values in self.b_factors.items() if trace in there}
         self.lit = {trace: mask for trace, mask in self.lit.items() if trace in there}
         self.ligands = {trace: atoms for trace, atoms in self.ligands.items() if trace in there}
@@ -305,7 +334,7 @@ class Scene:
     def _coloured(self, key: tuple[object, ...], mesh: Mesh, of_residues: NDArray[np.uint8]) -> Body:
         key = (*key, of_residues.tobytes())
         if key not in self._bodies:
-            # Four bytes taken as one number, as OpenGL wants them too: a quarter of the time that rows of three take.
+            # Packs four bytes into one number, as OpenGL needs them too: four times faster than rows of three.
             packed = np.zeros((len(of_residues), 4), np.uint8)
             packed[:, :3] = of_residues
             tones = packed.view(np.uint32).ravel().take(mesh.residue) if len(packed) else np.zeros(len(mesh.residue), np.uint32)
@@ -329,7 +358,7 @@ class Scene:
         return self._coloured(key, mesh, tones)
 
     def _ligand(self, trace: Trace, atoms: Atoms, of_carbon: tuple[int, int, int]) -> Body:
-        """Sticks and balls, thicker than those of side chains, since an ion is a ball alone."""
+        """Return sticks and balls, thicker than those of side chains, since an ion is only a ball."""
         key = (trace, "ligands")
         mesh = self._mesh(key, partial(sticks, atoms.position, atoms.bonds, _LIGAND_RADIUS))
         tones = np.array([_ATOM_COLOURS.get(element.upper(), of_carbon) for element in atoms.element], np.uint8).reshape(-1, 3)
@@ -337,7 +366,7 @@ class Scene:
 
 
 def hit_colour(number: int) -> tuple[int, int, int]:
-    """The colour of a hit's number where hits are told apart, of the query's for 0."""
+    """Return the colour of a hit's number in the scheme that distinguishes hits, or of the query for 0."""
     return colouring.CHAIN_COLOURS[number % len(colouring.CHAIN_COLOURS)]
 
 
@@ -350,7 +379,7 @@ def _shown_chain(
 
 
 def _is_same(one: Trace, other: Trace) -> bool:
-    """Whether two traces are of the same row of the table, or of the same query, read twice."""
+    """Return True if two traces are the same row of the table or the same query, possibly read twice."""
     if one is other:
         return True
     if one.evidence is not other.evidence or one.name != other.name or one.path != other.path or bool(one.hit) != bool(other.hit):
@@ -360,7 +389,7 @@ def _is_same(one: Trace, other: Trace) -> bool:
 
 
 def _detail(style: str, n_residues: int, maximum_triangles: int) -> Detail:
-    """The finest detail that stays below so many triangles; else the coarsest."""
+    """Return the finest detail within the maximum number of triangles, otherwise the coarsest."""
     for one in DETAILS:
         of_residue = _TRIANGLES_OF_BALL * 4**one.level if style == "spheres" else 2 * one.steps * one.sides
         if n_residues * of_residue <= maximum_triangles:
@@ -369,7 +398,7 @@ def _detail(style: str, n_residues: int, maximum_triangles: int) -> Detail:
 
 
 def _part_of(surface: Mesh, mask: NDArray[np.bool_] | None) -> Mesh:
-    """The triangles of a surface that lie on residues that are shown."""
+    """Return the triangles of a surface on the shown residues."""
     return surface if mask is None else replace(surface, triangles=surface.triangles[mask[surface.residue][surface.triangles].all(axis=1)])
 
 

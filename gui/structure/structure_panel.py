@@ -1,4 +1,4 @@
-"""Superposed structures in three dimensions with all that is done with them: styles, colours, lists of hits and pairs, pictures."""
+"""The 3D panel: superposed structures with styles, colours, lists of hits and pairs, and picture export."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ from proteoscope.engine.structures.residue_atoms import NO_ATOMS, Atoms, b_facto
 from proteoscope.engine.structures.scripts import Style
 from proteoscope.engine.views.traces import Trace
 from proteoscope.gui.buttons import tool_button
-from proteoscope.gui.forms.wheel import ChoiceBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
-from proteoscope.gui.room import FoldingBar
+from proteoscope.gui.scrolling_layout import FoldingBar
 from proteoscope.gui.structure.canvas import BACKGROUNDS, StructureCanvas
-from proteoscope.gui.structure.files import SceneFilesTask
 from proteoscope.gui.structure.hit_list import HitList
+from proteoscope.gui.structure.image_export import PictureDialog, prompt_for_picture
 from proteoscope.gui.structure.overlay import distance_text
 from proteoscope.gui.structure.pair_table import PairTable
-from proteoscope.gui.structure.pictures import PictureDialog, ask_for_picture
-from proteoscope.gui.structure.reading import chains_beside, ligands, side_chain, surface
+from proteoscope.gui.structure.reading import ligands, other_chains, side_chain, surface
 from proteoscope.gui.structure.rendering import RenderingError
 from proteoscope.gui.structure.scene import EXTENTS, STYLES, Pick, Scene
+from proteoscope.gui.structure.scene_export import SceneFilesTask
 
 __all__ = ["StructurePanel"]
 
 _SIDE_WIDTH = 240
 _LEAST_TRIANGLES = 20_000
-"""Of a surface, however many chains are shown."""
+"""Minimum number of triangles of a surface, regardless of the number of chains."""
 _NARROW = 560
-"""Pixels below which the lists beside the picture are closed at first."""
-_LETTERS_OF_CHOICE, _ARROW = 9, 30
-"""What a choice above the picture shows of its text before the buttons go below the choices; pixels of its arrow and frame."""
+"""Width in pixels below which the lists next to the picture are initially closed."""
+_CHOICE_CHARACTERS, _ARROW = 9, 30
+"""Characters shown of a choice before the buttons move below the choices; pixels of its arrow and frame."""
 
 
 class Submit(Protocol):
-    """Has something read in a thread: see `proteoscope.gui.tables.worker.TableWorker.submit`."""
+    """Runs a function in a thread, see `proteoscope.gui.tables.worker.TableWorker.submit`."""
 
     def __call__(
         self, kind: str, function: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
@@ -65,25 +65,40 @@ class Submit(Protocol):
 
 
 class StructurePanel(QWidget):
-    """Shows a query and its chosen hit, and other hits that are kept.
+    """Shows a query, the selected hit, and pinned hits.
 
     Parameters
     ----------
-    submit : reads files in a thread. schemes : of colours, the one to begin with first. has_lists : whether the lists beside the picture
-        are open at first, where they have room.
+    submit : Submit
+        Reads files in a thread.
+    parent : QWidget or None
+        Owner of the panel.
+    schemes : sequence of Scheme
+        Colour schemes, the initial one first.
+    has_lists : bool
+        True if the lists next to the picture are initially open, space permitting.
 
     Signals
     -------
-    picksChanged : other residues are picked (`scene.picks`). hitsAsked : more hits are to be superposed.
-    filesAsked : what is shown is to be saved for other programs. taskAsked : a picture is to be written.
-    closeAsked : the view is no longer wanted. message : for the status bar.
+    picksChanged
+        The picked residues (`scene.picks`) have changed.
+    hitsAsked
+        More hits are to be superposed.
+    filesAsked
+        The scene is to be saved for other programs.
+    taskAsked
+        A picture is to be written.
+    closeAsked
+        The panel is to be closed.
+    message
+        Text for the status bar.
     """
 
     picksChanged = Signal()
-    hitsAsked = Signal()
-    filesAsked = Signal()
-    taskAsked = Signal(object)
-    closeAsked = Signal()
+    hitsRequested = Signal()
+    filesRequested = Signal()
+    taskRequested = Signal(object)
+    closeRequested = Signal()
     message = Signal(str)
 
     def __init__(
@@ -96,7 +111,7 @@ class StructurePanel(QWidget):
         self._submit = submit
         self._wants_side_chains, self._wants_lists = True, has_lists
         self._has_been_sized = False
-        self._told: set[Path] = set()
+        self._reported: set[Path] = set()
         self._without_surface: set[Path] = set()
         self.canvas = StructureCanvas(self.scene)
         self.hit_list = HitList()
@@ -110,7 +125,7 @@ class StructurePanel(QWidget):
         for i, one in enumerate(schemes):
             self.colour_box.setItemData(i, one.help, Qt.ItemDataRole.ToolTipRole)
         self.extent_box = self._box(
-            "Which chains are shown: all of the files, those aligned, or their aligned residues alone",
+            "Shown chains: all chains of the files, aligned chains, or only their aligned residues",
             EXTENTS,
             self.scene.extent,
             self._choose_extent,
@@ -118,9 +133,9 @@ class StructurePanel(QWidget):
         self._make_actions()
         self._lay_out()
         self.canvas.picked.connect(self._pick_one)
-        self.canvas.drawn.connect(self._tell_renderer)
+        self.canvas.drawn.connect(self._report_renderer)
         self.canvas.message.connect(self.message)
-        self.canvas.kernelsAsked.connect(self._prepare)
+        self.canvas.kernelsRequested.connect(self._prepare)
         self.canvas.spinChanged.connect(self.spin_action.setChecked)
         self.canvas.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.canvas.customContextMenuRequested.connect(lambda at: self.menu().popup(self.canvas.mapToGlobal(at)))
@@ -130,10 +145,10 @@ class StructurePanel(QWidget):
         self.pair_table.message.connect(self.message)
         self._fill_lists()
 
-    # ------------------------------------------------------------------------------------------------------------ what is shown
+    # ------------------------------------------------------------------------------------------------------------ content
 
     def show_hit(self, query: Trace, hit: Trace | None) -> None:
-        """Show a query with its chosen hit. The view stays where it is while the query does."""
+        """Show a query with its selected hit; the camera is retained while the query is the same."""
         was = self.scene.query
         self.scene.show(query, hit)
         self.canvas.show_text("")
@@ -143,57 +158,57 @@ class StructurePanel(QWidget):
         self.picksChanged.emit()
 
     def show_text(self, text: str) -> None:
-        """Say why there is nothing to show; what was shown goes."""
+        """Clear the scene and show why it is empty."""
         self.scene.clear()
         self.canvas.show_text(text)
         self._changed()
 
     def add_hits(self, hits: Sequence[Trace]) -> None:
-        """Superpose more hits, which stay when another one is chosen."""
+        """Superpose and pin more hits."""
         left_out = self.scene.add(hits)
         if left_out:
-            self.message.emit(f"{MAXIMUM_HITS} hits are superposed at most; {left_out} more were left out.")
+            self.message.emit(f"At most {MAXIMUM_HITS} hits are superposed; {left_out} more were left out.")
         self._changed()
         self.canvas.fit(self.scene.points())
 
     def pick(self, picks: Sequence[Pick]) -> None:
-        """Pick these residues and no others."""
+        """Replace the picked residues."""
         self.scene.pick(picks)
         self._read_side_chains()
         self._mark_pair()
         self.canvas.refresh_later()
         self.picksChanged.emit()
-        self._tell_picks()
+        self._report_picks()
 
     def pick_pair(self, query_row: int, hit_row: int) -> None:
-        """Pick a residue of the query and one of the chosen hit, -1 for none."""
+        """Pick a residue of the query and one of the selected hit, -1 for none."""
         chosen = self.scene.chosen
         picks = [Pick(self.scene.query, query_row)] if self.scene.query is not None and query_row >= 0 else []
         picks += [Pick(chosen.trace, hit_row)] if chosen is not None and hit_row >= 0 else []
         self.pick(picks)
 
     def light(self, residues: Mapping[Trace, NDArray[np.bool_]]) -> None:
-        """Let residues of chains stand out, which are chosen elsewhere, and no others."""
+        """Highlight residues that are selected in other views, and no others."""
         before, self.scene.lit = self.scene.lit, dict(residues)
         was, now = ({trace: mask for trace, mask in one.items() if mask.any()} for one in (before, residues))
         if was.keys() != now.keys() or any(not np.array_equal(mask, was[trace]) for trace, mask in now.items()):
             self.canvas.refresh()
 
     def clear_picks(self) -> None:
-        """Pick nothing; `undo` picks them again."""
+        """Clear the selection; `undo` restores it."""
         if self.scene.picks:
             picks = list(self.scene.picks)
             self.canvas.remember(lambda: self.pick(picks))
             self.pick([])
 
     def close_renderer(self) -> None:
-        """Let go of what draws."""
+        """Release the renderer."""
         self.canvas.close_renderer()
 
     # ------------------------------------------------------------------------------------------------------------ pictures
 
     def copy_picture(self) -> None:
-        """Put the picture on the clipboard, as large as it is on the screen."""
+        """Copy the picture to the clipboard at its size on the screen."""
         if self.scene.query is None:
             return
         ratio = self.canvas.devicePixelRatioF()
@@ -205,22 +220,22 @@ class StructurePanel(QWidget):
         QGuiApplication.clipboard().setImage(image)
         self.message.emit("Copied the picture.")
 
-    def ask_for_picture(self, *, is_turntable: bool) -> None:
-        """Ask for size and file, and have a picture, or one that turns, written in the background."""
+    def prompt_for_picture(self, *, is_turntable: bool) -> None:
+        """Ask for size and file, and write a picture or a turntable in the background."""
         if self.scene.query is None:
             return
         dialog = PictureDialog(self.canvas.size(), self, is_turntable=is_turntable)
 
-        def ask(path: Path) -> None:
-            self.taskAsked.emit(dialog.task(self.canvas, path))
+        def on_selected(path: Path) -> None:
+            self.taskRequested.emit(dialog.task(self.canvas, path))
             dialog.deleteLater()
 
-        dialog.accepted.connect(lambda: ask_for_picture(self, dialog, self._name, ask))
+        dialog.accepted.connect(lambda: prompt_for_picture(self, dialog, self._name, on_selected))
         dialog.rejected.connect(dialog.deleteLater)
         dialog.open()
 
     def files_task(self, folder: Path) -> SceneFilesTask | None:
-        """What writes structures and scripts of what is shown into a folder."""
+        """Return the task that writes structures and scripts of the scene into a folder."""
         return SceneFilesTask.of(self.scene, self.canvas.background_colour, folder)
 
     @property
@@ -231,7 +246,7 @@ class StructurePanel(QWidget):
     # ------------------------------------------------------------------------------------------------------------ parts
 
     def menu(self) -> QMenu:
-        """All that can be done, for the pointer's right button; its owner is the panel."""
+        """Return the context menu with all actions, owned by the panel."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for group in (self._view_actions, self._write_actions):
@@ -245,52 +260,57 @@ class StructurePanel(QWidget):
     def _make_actions(self) -> None:
         canvas = self.canvas
         self.reset_action = self._action(
-            "&Reset the view", "0", lambda: canvas.reset(), "reset", "See all from the direction that shows most"
+            "&Reset the view", "0", lambda: canvas.reset(), "reset", "Show everything from the most informative direction"
         )
         self.aligned_action = self._action(
-            "Centre on the &aligned part", "A", self._fit_aligned, "", "See what is aligned with the chosen hit"
+            "Centre on the &aligned part", "A", self._fit_aligned, "", "Zoom to the residues aligned with the selected hit"
         )
         self.centre_action = self._action(
-            "&Centre on the picked residue", "C", self._centre_pick, "", "Turn around the residue picked last"
+            "&Centre on the picked residue", "C", self._centre_pick, "", "Rotate around the last picked residue"
         )
-        self.spin_action = self._action("&Spin", "Space", canvas.spin, "run", "Let it turn by itself", is_checked=False)
-        self.perspective_action = self._action("&Perspective", "P", canvas.set_perspective, tip="What is far is smaller", is_checked=True)
-        self.fog_action = self._action("&Fog", "F", self._choose_fog, tip="What is far is pale", is_checked=True)
+        self.spin_action = self._action("&Spin", "Space", canvas.spin, "run", "Rotate continuously", is_checked=False)
+        self.perspective_action = self._action("&Perspective", "P", canvas.set_perspective, tip="Perspective projection", is_checked=True)
+        self.fog_action = self._action("&Fog", "F", self._choose_fog, tip="Fade distant parts", is_checked=True)
         self.label_action = self._action("&Names of picked residues", "L", self._write("residues"), is_checked=True)
         self.ends_action = self._action("Ends of the chains (N, C)", "N", self._write("ends"), is_checked=True)
         self.legend_action = self._action("Legen&d", "G", self._write("legend"), is_checked=True)
         self.side_chain_action = self._action("Side c&hains of picked residues", "H", self._choose_side_chains, is_checked=True)
         self.ligand_action = self._action(
-            "L&igands", "I", self._choose_ligands, tip="Show what is bound to the chains: ligands, cofactors, ions, sugars", is_checked=True
+            "L&igands", "I", self._choose_ligands, tip="Show ligands, cofactors, ions and sugars bound to the chains", is_checked=True
         )
-        self.clear_action = self._action("Clear pic&ks", "Escape", self.clear_picks, tip="Pick nothing (Esc)")
+        self.clear_action = self._action("Clear se&lection", "Escape", self.clear_picks, tip="Deselect all residues (Esc)")
         self.undo_action = self._action(
-            "&Undo", QKeySequence.StandardKey.Undo, lambda: canvas.undo(), tip="Take the last reset, centring or clearing back"
+            "&Undo", QKeySequence.StandardKey.Undo, lambda: canvas.undo(), tip="Undo the last reset, centring or clearing"
         )
-        self.keep_action = self._action("&Keep the chosen hit", "K", self.keep, "add", "The chosen hit stays when another one is chosen")
+        self.pin_action = self._action("&Pin hit", "K", self.pin, "add", "Continue to show the selected hit when another one is selected")
         self.selected_action = self._action(
             "Superpose the hits &selected in the table",
             "S",
-            self.hitsAsked.emit,
+            self.hitsRequested.emit,
             "structure",
-            "Superpose the rows that are selected in the table of hits, 20 at most; the first 20 where only one is selected",
+            "Superpose the hits selected in the table, at most 20; the first 20 if only one is selected",
         )
-        self.only_action = self._action("&Only the chosen hit", "O", self.only_chosen, "remove", "Let all other hits go")
+        self.unpin_action = self._action("&Unpin others", "O", self.unpin_others, "remove", "Remove all hits except the selected one")
         self.copy_action = self._action("C&opy the picture", QKeySequence.StandardKey.Copy, self.copy_picture, "copy")
         self.picture_action = self._action(
-            "Save p&icture…", "Ctrl+E", lambda: self.ask_for_picture(is_turntable=False), "save", "Save a PNG of any size"
+            "Save p&icture…", "Ctrl+E", lambda: self.prompt_for_picture(is_turntable=False), "save", "Save a PNG of any size"
         )
         self.turntable_action = self._action(
-            "Save &turntable…", "", lambda: self.ask_for_picture(is_turntable=True), tip="Save one turn as an animated GIF"
+            "Save &turntable…", "", lambda: self.prompt_for_picture(is_turntable=True), tip="Save one turn as an animated GIF"
         )
         self.files_action = self._action(
             "Save structures and scri&pts…",
             "",
-            self.filesAsked.emit,
+            self.filesRequested.emit,
             tip="Save the superposed structures as PDB and mmCIF, with scripts that show them in PyMOL and ChimeraX in these colours",
         )
         self.lists_action = self._action(
-            "&Lists beside the picture", "B", self._show_lists, "results", "Show the superposed hits and the aligned pairs", is_checked=True
+            "&Lists next to the picture",
+            "B",
+            self._show_lists,
+            "results",
+            "Show the superposed hits and the aligned pairs",
+            is_checked=True,
         )
         self._view_actions = [
             self.reset_action,
@@ -327,8 +347,8 @@ class StructurePanel(QWidget):
         action.setShortcut(QKeySequence(shortcut))
         action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        said = tip or text.replace("&", "").rstrip("…")
-        action.setToolTip(f"{said} ({key})" if key and key not in said else said)
+        description = tip or text.replace("&", "").rstrip("…")
+        action.setToolTip(f"{description} ({key})" if key and key not in description else description)
         if is_checked is not None:
             action.setCheckable(True)
             action.setChecked(is_checked)
@@ -344,20 +364,20 @@ class StructurePanel(QWidget):
         bar = self.bar = FoldingBar((4, 3, 2, 3), 2)
         for box, part in ((self.style_box, 2), (self.colour_box, 3), (self.extent_box, 3)):
             bar.first.addWidget(box, part)
-        bar.want(3 * (self.fontMetrics().horizontalAdvance("n" * _LETTERS_OF_CHOICE) + _ARROW))
+        bar.want(3 * (self.fontMetrics().horizontalAdvance("n" * _CHOICE_CHARACTERS) + _ARROW))
         bar.second.addStretch(1)
         bar.second.addWidget(_button(self.reset_action))
         bar.second.addWidget(
             self._menu_button(
                 "View",
-                "How it is looked at, and what is written",
+                "View and labels",
                 [*self._view_actions, *self._write_actions],
                 self._background_menu,
             )
         )
         bar.second.addWidget(self._menu_button("Save", "Pictures, structures and scripts", self._save_actions))
         bar.second.addWidget(_button(self.lists_action))
-        bar.second.addWidget(tool_button("close", "Close the structures", self.closeAsked.emit))
+        bar.second.addWidget(tool_button("close", "Close the structures", self.closeRequested.emit))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         shown = QWidget()
@@ -367,7 +387,7 @@ class StructurePanel(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(6, 2, 6, 2)
         row.addStretch(1)
-        for action in (self.keep_action, self.selected_action, self.only_action):
+        for action in (self.pin_action, self.selected_action, self.unpin_action):
             row.addWidget(_button(action))
         column.addLayout(row)
         column.addWidget(self.hit_list, 1)
@@ -415,7 +435,7 @@ class StructurePanel(QWidget):
         return button
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is little room, the lists are closed at first."""
+        """Close the lists initially if space is short."""
         super().resizeEvent(event)
         if not self._has_been_sized and self.width() > 0:
             self._has_been_sized = True
@@ -423,15 +443,15 @@ class StructurePanel(QWidget):
 
     # ------------------------------------------------------------------------------------------------------------ choices
 
-    def keep(self) -> None:
-        """Keep the chosen hit when another is chosen."""
+    def pin(self) -> None:
+        """Pin the selected hit."""
         if self.scene.chosen is not None:
-            self.scene.chosen.is_kept = True
+            self.scene.chosen.is_pinned = True
             self._fill_lists()
 
-    def only_chosen(self) -> None:
-        """Let all hits go but the chosen one."""
-        self.scene.only_chosen()
+    def unpin_others(self) -> None:
+        """Remove all hits except the selected one."""
+        self.scene.unpin_others()
         self._changed()
         self.picksChanged.emit()
 
@@ -498,7 +518,7 @@ class StructurePanel(QWidget):
             self.pick_pair(*chosen.trace.pairs.rows[pair].tolist())
 
     def _mark_pair(self) -> None:
-        """Mark the pair of the residue picked last in the table."""
+        """Select the pair of the last picked residue in the table."""
         chosen, pair = self.scene.chosen, None
         if self.scene.picks and chosen is not None and chosen.trace.pairs is not None:
             last = self.scene.picks[-1]
@@ -508,17 +528,17 @@ class StructurePanel(QWidget):
                 pair = int(found[0]) if len(found) else None
         self.pair_table.mark(pair)
 
-    def _tell_picks(self) -> None:
+    def _report_picks(self) -> None:
         picks = self.scene.picks
         if len(picks) == 1:
             self.message.emit(f"{picks[0].trace.name}: {picks[0].label}")
         elif len(picks) >= 2:
             one, other = picks[-2:]
-            told = f"{one.label} of {one.trace.name} to {other.label} of {other.trace.name}: {distance_text(one, other)}"
+            text = f"{one.label} of {one.trace.name} to {other.label} of {other.trace.name}: {distance_text(one, other)}"
             nearest = self.scene.nearest_atoms(one, other)
             if nearest is not None:
-                told += f"; nearest atoms {nearest[0]} to {nearest[1]}: {nearest[2]:.2f} Å"
-            self.message.emit(told)
+                text += f"; nearest atoms {nearest[0]} to {nearest[1]}: {nearest[2]:.2f} Å"
+            self.message.emit(text)
 
     def _read_side_chains(self) -> None:
         if not self._wants_side_chains:
@@ -543,18 +563,18 @@ class StructurePanel(QWidget):
         for pick, atoms, why in found:
             if atoms is not None and pick in self.scene.picks:
                 self.scene.atoms[pick.trace, pick.row] = atoms
-            elif why and pick.trace.path not in self._told:
-                # Once for each file: a residue is picked to be measured, too.
-                self._told.add(pick.trace.path)
+            elif why and pick.trace.path not in self._reported:
+                # Once per file, since residues are also picked for measuring.
+                self._reported.add(pick.trace.path)
                 self.message.emit(why)
         if len(self.scene.picks) > 1 and any(atoms is not None for _, atoms, _ in found):
-            self._tell_picks()
+            self._report_picks()
         self.canvas.refresh_later()
 
     # ------------------------------------------------------------------------------------------------------------ together
 
     def _changed(self) -> None:
-        self._read_beside()
+        self._read_other_chains()
         self._read_b_factors()
         self._read_ligands()
         self._read_surfaces()
@@ -562,8 +582,8 @@ class StructurePanel(QWidget):
         self.canvas.refresh()
 
     def _switched(self) -> None:
-        """A hit was switched on or off in the list, which shows it already."""
-        self._read_beside()
+        """Update after a hit was shown or hidden in the list, which is already up to date."""
+        self._read_other_chains()
         self._read_b_factors()
         self._read_ligands()
         self._read_surfaces()
@@ -577,13 +597,13 @@ class StructurePanel(QWidget):
         n_pairs = len(scene.chosen.trace.pairs) if scene.chosen and scene.chosen.trace.pairs else 0
         self.tabs.setTabText(0, f"Shown ({1 + len(scene.hits)})" if scene.query is not None else "Shown")
         self.tabs.setTabText(1, f"Pairs ({n_pairs})" if n_pairs else "Pairs")
-        for action in (*self._view_actions, *self._write_actions, *self._save_actions, self.keep_action, self.only_action):
+        for action in (*self._view_actions, *self._write_actions, *self._save_actions, self.pin_action, self.unpin_action):
             action.setEnabled(scene.query is not None)
-        self._tell_scheme()
+        self._report_scheme()
 
-    def _tell_scheme(self) -> None:
-        """Say where a scheme has nothing to tell of these chains."""
-        # What is still being read is told when it is there.
+    def _report_scheme(self) -> None:
+        """Report if a colour scheme does not apply to these chains."""
+        # Data that are still being read are reported later.
         if self.scene.query is None or self._without_b_factors():
             return
         scene = self.scene.to_colour()
@@ -596,28 +616,28 @@ class StructurePanel(QWidget):
         if item is not None and self.hit_list.hasFocus():
             self.message.emit(item.toolTip().replace("\n", ", "))
 
-    def _read_beside(self) -> None:
+    def _read_other_chains(self) -> None:
         if self.scene.extent != "file":
             return
-        wanted = [trace for trace in self.scene.traces if trace not in self.scene.beside]
+        wanted = [trace for trace in self.scene.traces if trace not in self.scene.other_chains]
         if wanted:
-            self._submit("beside", lambda: [(trace, chains_beside(trace)) for trace in wanted], self._take_beside, self._fail)
+            self._submit("beside", lambda: [(trace, other_chains(trace)) for trace in wanted], self._take_other_chains, self._fail)
 
-    def _take_beside(self, found: list[tuple[Trace, tuple[Trace, ...]]]) -> None:
+    def _take_other_chains(self, found: list[tuple[Trace, tuple[Trace, ...]]]) -> None:
         there = self.scene.traces
         for trace, chains in found:
             if trace in there:
-                self.scene.beside[trace] = chains
+                self.scene.other_chains[trace] = chains
         self.canvas.refresh()
 
     def _without_b_factors(self) -> list[Trace]:
-        """Chains that are not predicted, and whose B-factors the scheme of confidences still needs."""
+        """Return chains without predicted confidence whose B-factors are still needed by the confidence scheme."""
         if self.scene.scheme != "confidence":
             return []
         return [one for one in self.scene.traces if one not in self.scene.b_factors and np.isnan(one.chains.confidence).all()]
 
     def _read_b_factors(self) -> None:
-        """Read what the scheme of confidences shows of chains that are not predicted."""
+        """Read the B-factors shown by the confidence scheme for chains that are not predictions."""
         wanted = self._without_b_factors()
 
         def read() -> list[tuple[Trace, NDArray[np.float32]]]:
@@ -635,7 +655,7 @@ class StructurePanel(QWidget):
     def _take_b_factors(self, found: list[tuple[Trace, NDArray[np.float32]]]) -> None:
         there = self.scene.traces
         self.scene.b_factors.update((trace, values) for trace, values in found if trace in there)
-        self._tell_scheme()
+        self._report_scheme()
         self.canvas.refresh()
 
     def _read_ligands(self) -> None:
@@ -647,7 +667,7 @@ class StructurePanel(QWidget):
                 try:
                     found.append((trace, ligands(trace)))
                 except InputError:
-                    # Whoever asks for atoms of this file is told; the chain itself is there.
+                    # Errors are reported when atoms of this file are requested; the chain itself is available.
                     found.append((trace, NO_ATOMS))
             return found
 
@@ -660,7 +680,7 @@ class StructurePanel(QWidget):
         self.canvas.refresh()
 
     def _read_surfaces(self) -> None:
-        """Have surfaces made of the chains that are shown, from their files; ribbons stand in their places until then."""
+        """Compute the surfaces of the shown chains from their files; ribbons are drawn until then."""
         if self.scene.style != "surface" or self.scene.query is None:
             return
         traces = self.scene.traces
@@ -684,22 +704,22 @@ class StructurePanel(QWidget):
         self.scene.surfaces.update((trace, mesh) for trace, mesh, _ in found if mesh is not None and trace in there)
         for trace, _, why in found:
             if why:
-                # Once for each file; its chains stay ribbons.
+                # Once per file; its chains stay ribbons.
                 self._without_surface.add(trace.path)
                 self.message.emit(why)
         self.canvas.refresh()
 
     def _prepare(self) -> None:
-        """Have compiled what draws without OpenGL."""
+        """Compile the kernels for drawing without OpenGL."""
         self._submit("drawing", lambda: compile_kernels(["drawing"], Progress()), lambda _: self.canvas.kernels_ready(), self._fail)
 
     def _fail(self, error: Exception) -> None:
         self.message.emit(str(error))
 
-    def _tell_renderer(self, name: str, why: str) -> None:
+    def _report_renderer(self, name: str, why: str) -> None:
         if why:
             self.note.setText(f"Drawn without OpenGL: {why}.")
-            self.note.setToolTip("Large scenes turn more slowly; everything else is the same.")
+            self.note.setToolTip("Large scenes rotate more slowly; everything else is identical.")
         self.note.setVisible(bool(why))
 
 

@@ -1,1 +1,1 @@
-"""Tables of any length: pages read from Parquet by DuckDB, in a thread beside the window."""
+"""Tables of any length: pages of Parquet files read by DuckDB in a background thread."""

@@ -1,6 +1,6 @@
-"""How the values of a table's columns read.
+"""Formatting of column values.
 
-Wherever a user meets a value it is the same number in the same unit: in the cell, its tooltip, the clipboard, a saved table, the filter.
+The cell, its tooltip, the clipboard, saved tables and filters show a value as the same number in the same unit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 def shown_text(column: Column, value: Any, locale: QLocale) -> str:
-    """A value as a cell shows it, in the user's language; what is missing or not a number is empty."""
+    """Return a value as shown in a cell, in the user's locale; missing values and NaN are empty."""
     if _is_missing(value):
         return ""
     value = column.in_unit(value)
@@ -53,7 +53,7 @@ def shown_text(column: Column, value: Any, locale: QLocale) -> str:
 
 
 def _numbers(column: Column, values: Iterable[float]) -> str:
-    """Numbers with commas between, whatever the language has for a point: they are for programs."""
+    """Return numbers separated by commas, with decimal points in every locale, for use in programs."""
     return ",".join(f"{value:.{column.decimals}f}" for value in values)
 
 
@@ -64,14 +64,14 @@ def _probability(value: float, locale: QLocale) -> str:
 
 
 def _e_value(value: float, locale: QLocale) -> str:
-    """Two digits, as biologists write them; what is smaller than any number of the machine is nought."""
+    """Return an E-value with two digits; values below the smallest double are 0."""
     if value == 0:
         return "0"
     return locale.toString(value, "e", 1) if value < 0.001 or value >= 10_000 else locale.toString(value, "g", 2 if value < 100 else 4)
 
 
 def full_text(column: Column, value: Any, locale: QLocale) -> str:
-    """What a cell shows, for a tooltip or a spreadsheet of the user's language: all digits, no separators of thousands."""
+    """Return a value for a tooltip or a spreadsheet in the user's locale: all digits, no thousands separators."""
     if _is_missing(value):
         return ""
     if column.kind in ("text", "texts", "numbers", "truth", "heat"):
@@ -80,7 +80,7 @@ def full_text(column: Column, value: Any, locale: QLocale) -> str:
 
 
 def saved_text(column: Column, value: Any) -> str:
-    """What a cell shows, for another program: a point for decimals, all digits, lists by semicolons, neither tabs nor line breaks."""
+    """Return a value for other programs: decimal point, all digits, lists separated by semicolons, no tabs or line breaks."""
     if _is_missing(value):
         return ""
     if column.kind == "texts":
@@ -99,7 +99,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _digits(column: Column, value: float) -> str:
-    """As many digits as tell a number from all others, so that what is copied finds its row again; 15 of one calculated for its unit."""
+    """Return enough digits to identify a number, so that a copied value finds its row; 15 digits after a unit conversion."""
     if isinstance(value, int):
         return str(column.in_unit(value))
     text = f"{column.in_unit(value):.15g}"
@@ -107,5 +107,5 @@ def _digits(column: Column, value: float) -> str:
 
 
 def _in_line(text: str) -> str:
-    """A text that stays in its cell: where it breaks lines or columns stands a blank."""
+    """Return a text with blanks in place of tabs and line breaks."""
     return _BREAKS.sub(" ", text)

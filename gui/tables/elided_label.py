@@ -1,4 +1,4 @@
-"""A line of text that shortens itself where there is no room."""
+"""Labels of one line that are elided if space is short."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["ElidedLabel", "ReadoutLabel", "TitleLabel"]
 
 
 class ElidedLabel(QLabel):
-    """One line of faint text, cut with an ellipsis; the tooltip has it all."""
+    """A line of faint text, elided if necessary; the tooltip contains the whole text."""
 
     def __init__(self, parent: QWidget | None = None, *, role: QPalette.ColorRole = QPalette.ColorRole.PlaceholderText) -> None:
         super().__init__(parent)
@@ -29,15 +29,15 @@ class ElidedLabel(QLabel):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """One line, as wide as there is room."""
+        """Return the size of one line of flexible width."""
         return QSize(0, QFontMetrics(self.font()).height() + 2)
 
     def minimumSizeHint(self) -> QSize:
-        """One line of any width."""
+        """Return the size of one line of flexible width."""
         return self.sizeHint()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The text as far as it fits."""
+        """Paint the text, elided to the width."""
         painter = QPainter(self)
         painter.setPen(self.palette().color(self._role))
         shown = QFontMetrics(self.font()).elidedText(self.full_text, Qt.TextElideMode.ElideRight, self.width())
@@ -46,7 +46,7 @@ class ElidedLabel(QLabel):
 
 
 class _ShorteningLabel(QLabel):
-    """One line that is as wide as its text. Where it has no room it ends in an ellipsis, and the tooltip has it all."""
+    """A line as wide as its text, elided if space is short; the tooltip contains the whole text."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,24 +59,24 @@ class _ShorteningLabel(QLabel):
         self.setToolTip(tip_text(text.strip()))
 
     def minimumSizeHint(self) -> QSize:
-        """One line of any width."""
+        """Return the size of one line of any width."""
         return QSize(1, super().minimumSizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The text as far as it fits."""
-        room, metrics = self.contentsRect(), self.fontMetrics()
-        if metrics.horizontalAdvance(self.text()) <= room.width():
+        """Paint the text, elided to the width."""
+        space, metrics = self.contentsRect(), self.fontMetrics()
+        if metrics.horizontalAdvance(self.text()) <= space.width():
             super().paintEvent(event)
             return
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
-        shown = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
-        painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+        shown = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, space.width())
+        painter.drawText(space, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
         painter.end()
 
 
 class TitleLabel(_ShorteningLabel):
-    """What stands over a table or a picture, in bold letters."""
+    """The title of a table or a figure, in bold."""
 
     def __init__(self, text: str, parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
@@ -86,7 +86,7 @@ class TitleLabel(_ShorteningLabel):
 
 
 class ReadoutLabel(_ShorteningLabel):
-    """One line that can be marked and copied."""
+    """A line of text that can be selected and copied."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent)

@@ -1,4 +1,4 @@
-"""A row of numbers as a strip of colours: blue below their median, orange above, open where there is none."""
+"""A row of numbers as a strip of colours: blue below their median, orange above, empty if missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.gui.colours import shade_colour
 __all__ = ["paint_heat"]
 
 _FULL = 3.0
-"""log2 from the median that have the full colour."""
+"""log2 ratio to the median with the full colour."""
 _MARGIN = 2
 
 

@@ -1,4 +1,4 @@
-"""A table of any length for Qt's views: the order of its rows is an array of row numbers, values come page by page."""
+"""A table model of any length for Qt: its row order is an array of row numbers, and values are read by page."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from proteoscope.gui.tables.worker import TableWorker
 __all__ = ["PAGE_ROWS", "Index", "ParquetTableModel"]
 
 PAGE_ROWS = 256
-_PAGES_KEPT = 64
-_PAGES_ASKED = 9
+_MAXIMUM_CACHED_PAGES = 64
+_MAXIMUM_REQUESTED_PAGES = 9
 _WRITTEN_AT_ONCE = 1 << 14
 _NOT_YET = "…"
 
-# A view asks for seven roles of each cell that it paints: plain numbers are compared fastest.
+# A view requests seven roles of each painted cell: integers are compared fastest.
 _DISPLAY = int(Qt.ItemDataRole.DisplayRole)
 _ALIGNMENT = int(Qt.ItemDataRole.TextAlignmentRole)
 _FONT = int(Qt.ItemDataRole.FontRole)
@@ -46,17 +46,22 @@ Page = dict[str, list[Any]]
 class ParquetTableModel(QAbstractTableModel):
     """Rows of a `TableSource`, filtered and sorted by DuckDB in a thread.
 
-    Nothing here waits: until a new order is ready the old one stays, and until a page is there its cells show an ellipsis.
+    Nothing blocks: the previous order is shown until a new one is ready, and cells show an ellipsis until their page is available.
 
     Parameters
     ----------
-    columns : that the table can show; those that the file lacks are left out when it is opened.
-    extras : columns that `values` holds besides, never shown.
-    palette : where the colour of decoys comes from, asked at each use, so that it follows the theme.
+    columns : sequence of Column
+        Columns of the table; those missing in the file are omitted.
+    extras : sequence of str
+        Further columns of `values`, never shown.
+    palette : callable
+        Returns the palette with the colour of decoys; called at each use to follow the theme.
+    parent : QObject or None
+        Owner of the model.
     """
 
     orderChanged = Signal()
-    """A new filter or order is in place."""
+    """A new filter or order is applied."""
     busyChanged = Signal(bool)
     failed = Signal(str)
 
@@ -76,9 +81,9 @@ class ParquetTableModel(QAbstractTableModel):
         self._conditions: tuple[Condition, ...] = ()
         self._order: tuple[tuple[str, bool], ...] = ()
         self.rows: NDArray[np.int64] = np.empty(0, np.int64)
-        """Places in the file of the rows shown, in order."""
+        """Row numbers in the file of the shown rows, in order."""
         self._pages: OrderedDict[int, Page] = OrderedDict()
-        self._asked: set[int] = set()
+        self._requested_pages: set[int] = set()
         self._waiting: dict[int, list[tuple[int, Callable[[dict[str, Any]], None]]]] = {}
         self._headers: dict[str, str] = {}
         self._locale = QLocale()
@@ -87,12 +92,12 @@ class ParquetTableModel(QAbstractTableModel):
 
     @property
     def is_busy(self) -> bool:
-        """Whether an order or a page is still to come."""
+        """True while an order or a page is pending."""
         return self._worker.is_busy
 
     @property
     def order(self) -> tuple[tuple[str, bool], ...]:
-        """Columns that rows are sorted by, and whether they descend."""
+        """Sort columns, each with True for descending order."""
         return self._order
 
     def open(self, source: TableSource) -> None:
@@ -106,7 +111,7 @@ class ParquetTableModel(QAbstractTableModel):
         self.endResetModel()
 
     def close(self) -> None:
-        """Show nothing and let the file go."""
+        """Clear the table and release its file."""
         self._worker.close()
         self.beginResetModel()
         if self._source is not None:
@@ -117,21 +122,21 @@ class ParquetTableModel(QAbstractTableModel):
         self.endResetModel()
 
     def name_header(self, column: str, header: str) -> None:
-        """Have the header of a column say what it is in the run that is shown."""
+        """Set the header of a column for the shown run."""
         self._headers[column] = header
         for section, one in enumerate(self.columns):
             if one.name == column:
                 self.headerDataChanged.emit(Qt.Orientation.Horizontal, section, section)
 
     def show(self, conditions: Iterable[Condition] | None = None, order: Sequence[tuple[str, bool]] | None = None) -> None:
-        """Filter and sort anew; None keeps what is. The newest request wins; `orderChanged` tells when it is in place."""
+        """Filter and sort; None retains the current setting. The newest request wins; `orderChanged` reports its completion."""
         if self._source is None:
             return
         source = self._source
         self._conditions = self._conditions if conditions is None else tuple(conditions)
         self._order = self._order if order is None else tuple(entry for entry in order if entry[0] in source.types)
         self._worker.cancel("page")
-        self._asked.clear()
+        self._requested_pages.clear()
         wanted, sorted_by, names = self._conditions, self._order, self._fetched
 
         def find() -> tuple[NDArray[np.int64], Page]:
@@ -141,40 +146,40 @@ class ParquetTableModel(QAbstractTableModel):
         self._worker.submit("order", find, partial(self._show, names=names), self._show_none)
 
     def reread(self) -> None:
-        """Values have changed, the rows have not: read the pages that are there again, which show the old ones until then."""
+        """Read the cached pages again after values have changed; the previous values are shown until then."""
         source, names = self._source, self._fetched
         if source is None:
             return
-        for number in list(self._pages)[:-_PAGES_ASKED]:
+        for number in list(self._pages)[:-_MAXIMUM_REQUESTED_PAGES]:
             del self._pages[number]
         for number in self._pages:
             rows = self.rows[number * PAGE_ROWS : (number + 1) * PAGE_ROWS]
             self._worker.submit(f"page {number}", partial(_page, source, rows, names), partial(self._receive, number), self._fail)
 
     def set_shown(self, names: Iterable[str]) -> None:
-        """Tell which columns the view shows: only those are read."""
+        """Set the visible columns: only these are read."""
         self._shown = set(names)
         before = set(self._fetched)
         self._choose_columns()
         if not set(self._fetched) <= before:
             self._pages.clear()
-            self._asked.clear()
+            self._requested_pages.clear()
             self._worker.cancel("page")
             for number in self._waiting:
-                self._ask(number)
+                self._request(number)
             if len(self.rows):
                 self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns) - 1))
 
     def values(self, position: int) -> dict[str, Any] | None:
-        """Values of the row at `position` by column, or None while they are not there yet."""
+        """Return the values of the row at `position` by column, or None while they are not available."""
         page = self._pages.get(position // PAGE_ROWS)
         if page is None:
-            self._ask(position // PAGE_ROWS)
+            self._request(position // PAGE_ROWS)
             return None
         return {name: column[position % PAGE_ROWS] for name, column in page.items()}
 
     def when_loaded(self, position: int, use: Callable[[dict[str, Any]], None]) -> None:
-        """Call `use` with the values of the row at `position`, now or when they are there; never when the order changes before."""
+        """Call `use` with the values of the row at `position` once available; never if the order changes before."""
         values = self.values(position)
         if values is not None:
             use(values)
@@ -182,7 +187,7 @@ class ParquetTableModel(QAbstractTableModel):
             self._waiting.setdefault(position // PAGE_ROWS, []).append((position, use))
 
     def position_of(self, row: int) -> int | None:
-        """Where the row at place `row` of the file is shown, None where the filter hides it."""
+        """Return the position of row number `row` of the file, or None if the filter hides it."""
         found = np.flatnonzero(self.rows == row)
         return int(found[0]) if len(found) else None
 
@@ -194,11 +199,18 @@ class ParquetTableModel(QAbstractTableModel):
         *,
         locale: QLocale | None = None,
     ) -> None:
-        """Make tab-separated lines with a header of some rows, in the thread.
+        """Create tab-separated lines of some rows with a header, in the thread.
 
         Parameters
         ----------
-        locale : decimals as that language writes them, for its spreadsheets; None: with a point, for programs.
+        positions : ndarray of int64
+            Positions of the rows.
+        columns : sequence of Column
+            Columns to write.
+        done : callable
+            Receives the text.
+        locale : QLocale, optional
+            Locale of the decimals, for spreadsheets; None for decimal points, for programs.
         """
         source, rows = self._source, self.rows[positions]
         if source is None:
@@ -218,15 +230,15 @@ class ParquetTableModel(QAbstractTableModel):
         self._worker.submit("texts", write, done, self._fail)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
-        """Rows that pass the filter."""
+        """Return the number of rows that pass the filter."""
         return 0 if parent.isValid() else len(self.rows)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Columns that the file has, shown or not."""
+        """Return the number of columns in the file, shown or not."""
         return 0 if parent.isValid() else len(self.columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Titles, and what they mean."""
+        """Return the headers and their meanings."""
         if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(self.columns):
             return None
         column = self.columns[section]
@@ -235,12 +247,12 @@ class ParquetTableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return column.meaning
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            # The mark of the order stands at the right end, where it would cover a title.
+            # The sort indicator is at the right end, where it would cover a right-aligned title.
             return Qt.AlignmentFlag.AlignCenter if column.is_number else _SIDES[False]
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """What a cell shows. Asks for its page when it is not there."""
+        """Return the value of a cell, requesting its page if necessary."""
         if not index.isValid():
             return None
         if role == _ALIGNMENT:
@@ -252,7 +264,7 @@ class ParquetTableModel(QAbstractTableModel):
         page = self._pages.get(number)
         if page is None or column.name not in page:
             if role == _DISPLAY:
-                self._ask(number)
+                self._request(number)
                 return _NOT_YET
             return None
         if role in (_FONT, _FOREGROUND):
@@ -268,19 +280,19 @@ class ParquetTableModel(QAbstractTableModel):
         return value
 
     def cell(self, row: int, section: int) -> tuple[str, Qt.AlignmentFlag, bool]:
-        """Text, side, and whether the row is a decoy: all that painting a cell needs, at once."""
+        """Return text, alignment, and True for a decoy: all data for painting a cell."""
         column = self.columns[section]
         number, place = divmod(row, PAGE_ROWS)
         page = self._pages.get(number)
         if page is None or column.name not in page:
-            self._ask(number)
+            self._request(number)
             return _NOT_YET, _SIDES[column.is_number], False
         decoys = page.get("is_decoy")
         text = shown_text(column, page[column.name][place], self._locale)
         return text, _SIDES[column.is_number], decoys is not None and bool(decoys[place])
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column, as a click on its header asks; -1: as the file is."""
+        """Sort by a column as a click on its header does; -1 restores file order."""
         if 0 <= column < len(self.columns):
             self.show(order=[(self.columns[column].name, order == Qt.SortOrder.DescendingOrder)])
         else:
@@ -294,7 +306,7 @@ class ParquetTableModel(QAbstractTableModel):
 
     def _show(self, found: tuple[NDArray[np.int64], Page], names: tuple[str, ...]) -> None:
         rows, first = found
-        # Pages that were asked for while this order was awaited are of the rows before it.
+        # Pages requested while this order was pending belong to the previous order.
         self._worker.cancel("page")
         self.beginResetModel()
         self._take(rows)
@@ -304,30 +316,30 @@ class ParquetTableModel(QAbstractTableModel):
         self.orderChanged.emit()
 
     def _show_none(self, error: Exception) -> None:
-        """Rows of before would pass for those that were asked for."""
+        """Show no rows after an error, since the previous rows would be mistaken for the requested ones."""
         self._show((np.empty(0, np.int64), {}), self._fetched)
         self._fail(error)
 
     def _take(self, rows: NDArray[np.int64]) -> None:
         self.rows = rows
         self._pages.clear()
-        self._asked.clear()
+        self._requested_pages.clear()
         self._waiting.clear()
 
-    def _ask(self, number: int) -> None:
-        """Ask for a page and, since the user goes on in some direction, for its neighbours."""
+    def _request(self, number: int) -> None:
+        """Request a page and, since the user usually continues scrolling, its neighbours."""
         source, names = self._source, self._fetched
-        if source is None or number in self._asked:
+        if source is None or number in self._requested_pages:
             return
-        if len(self._asked) > _PAGES_ASKED:
-            # The user has gone on: what was passed is not waited for any more.
+        if len(self._requested_pages) > _MAXIMUM_REQUESTED_PAGES:
+            # The user has scrolled on: pages that were passed are no longer needed.
             self._worker.cancel("page")
-            self._asked.clear()
+            self._requested_pages.clear()
         for one in (number, number + 1, number - 1):
             start = one * PAGE_ROWS
-            if one in self._asked or one in self._pages or not 0 <= start < len(self.rows):
+            if one in self._requested_pages or one in self._pages or not 0 <= start < len(self.rows):
                 continue
-            self._asked.add(one)
+            self._requested_pages.add(one)
             rows = self.rows[start : start + PAGE_ROWS]
             self._worker.submit(
                 f"page {one}",
@@ -338,11 +350,11 @@ class ParquetTableModel(QAbstractTableModel):
             )
 
     def _receive(self, number: int, page: Page) -> None:
-        self._asked.discard(number)
+        self._requested_pages.discard(number)
         self._pages[number] = page
-        while len(self._pages) > _PAGES_KEPT:
+        while len(self._pages) > _MAXIMUM_CACHED_PAGES:
             dropped, _ = self._pages.popitem(last=False)
-            self._asked.discard(dropped)
+            self._requested_pages.discard(dropped)
         start = number * PAGE_ROWS
         self.dataChanged.emit(self.index(start, 0), self.index(min(start + PAGE_ROWS, len(self.rows)) - 1, len(self.columns) - 1))
         for position, use in self._waiting.pop(number, []):

@@ -1,4 +1,4 @@
-"""A table with its title: what it shows of what, how many rows, and whether it is still at it."""
+"""A table with its title, scope, number of rows, and busy indicator."""
 # ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
@@ -24,24 +24,31 @@ _BUSY_AFTER_MS = 120
 
 
 class TablePanel(QWidget):
-    """One of the linked tables.
+    """A linked table.
 
-    What it shows is narrowed twice: by the scope (the peptides of one protein), which its title tells and the button All takes away, and by
-    the filter that all tables share. Where that hides the chosen row, none is chosen any more, and that is told, so that nothing is shown
-    elsewhere that the table does not have; a table whose rows are drawn goes on with the first row that is left (`keeps_a_choice`).
+    Its rows are narrowed by the scope (such as the peptides of a protein), which is shown next to the title and removed by the button
+    Show all, and by the filter shared by all tables. If these hide the selected row, the selection is lost and a signal is emitted, so that
+    other views do not show a row that is not in the table; with `retains_selection`, the first remaining row is selected instead.
 
     Parameters
     ----------
-    title : what the rows are, as ``Proteins``; at first they stand as in their file.
+    title : str
+        Name of the rows, such as ``Proteins``.
+    columns : sequence of Column
+        Columns of the table, initially in file order.
+    extras : sequence of str
+        Further columns passed to `rowChosen`.
+    parent : QWidget or None
+        Owner of the panel.
     """
 
     rowChosen = Signal(int, object)
     choiceLost = Signal()
-    """No row is chosen any more: none passes the filter, or the user has taken the choice back."""
+    """The selection was lost: no row passes the filter, or the user has cleared it."""
     wantedHidden = Signal()
-    """A row was to be chosen that the filter hides."""
-    allAsked = Signal()
-    """The user wants to see all rows, not only those of what is chosen elsewhere."""
+    """A row to select is hidden by the filter."""
+    allRequested = Signal()
+    """All rows are to be shown, not only those of selections in other tables."""
 
     def __init__(
         self,
@@ -58,9 +65,9 @@ class TablePanel(QWidget):
         self._takes_first = False
         self._has_choice = False
         self._is_hidden = False
-        """Whether the filter has hidden the chosen row and all others, so that there is no choice until it lets some be seen again."""
-        self.keeps_a_choice = False
-        """Whether the first row is chosen where the chosen one is hidden: of a table whose chosen row is drawn."""
+        """True if the filter has hidden all rows including the selected one, so that a row is selected once some are shown."""
+        self.retains_selection = False
+        """True if the first row is selected when the selected one is hidden; for tables whose selected row is drawn."""
         self._source: TableSource | None = None
         self._hidden: list[str] | None = None
         self.model = ParquetTableModel(columns, extras, self.palette, self)
@@ -68,18 +75,18 @@ class TablePanel(QWidget):
         self.view.rowChosen.connect(self._take_choice)
         self.view.choiceLost.connect(self._lose_choice)
         self.error = ""
-        """Why the table cannot be read, empty when it can."""
+        """Why the table cannot be read, or ''."""
         self.total = 0
-        """Rows of the whole table."""
+        """Number of rows of the whole table."""
 
         heading = TitleLabel(title)
         self._scope_label = ElidedLabel()
         self.all_button = QToolButton()
         self.all_button.setText("Show all")
         self.all_button.setAutoRaise(True)
-        self.all_button.setToolTip(f"Show all {self.plural}, whatever is chosen in the other tables")
+        self.all_button.setToolTip(f"Show all {self.plural}, regardless of selections in other tables")
         self.all_button.setAccessibleName(f"Show all {title}")
-        self.all_button.clicked.connect(self.allAsked)
+        self.all_button.clicked.connect(self.allRequested)
         self.all_button.hide()
         self.count_label = QLabel()
         self.count_label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -88,9 +95,9 @@ class TablePanel(QWidget):
         self._busy.setTextVisible(False)
         self._busy.setFixedSize(60, 8)
         self._busy.setAccessibleName(f"{title} are being sorted or filtered")
-        keep = QSizePolicy(self._busy.sizePolicy())
-        keep.setRetainSizeWhenHidden(True)
-        self._busy.setSizePolicy(keep)
+        policy = QSizePolicy(self._busy.sizePolicy())
+        policy.setRetainSizeWhenHidden(True)
+        self._busy.setSizePolicy(policy)
         self._busy.hide()
         self._busy_soon = QTimer(self, singleShot=True, interval=_BUSY_AFTER_MS)
         self._busy_soon.timeout.connect(self._busy.show)
@@ -117,21 +124,21 @@ class TablePanel(QWidget):
 
     @property
     def plural(self) -> str:
-        """What its rows are, as it stands inside a sentence."""
+        """Name of the rows as used inside a sentence."""
         return in_sentence(self.title)
 
     @property
     def scope(self) -> tuple[Condition, ...]:
-        """Conditions of what the rows belong to; none when all are shown."""
+        """Conditions of the scope; empty if all rows are shown."""
         return self._scope
 
     @property
     def scope_text(self) -> str:
-        """What the rows belong to, empty when all are shown."""
+        """Description of the scope; empty if all rows are shown."""
         return self._scope_label.full_text
 
     def add_action(self, action: QAction) -> None:
-        """Offer what the panel's owner can do with the rows: in the context menu, and as a button above the table."""
+        """Offer an action on the rows in the context menu and as a button above the table."""
         self.view.add_action(action)
         button = QToolButton()
         button.setDefaultAction(action)
@@ -141,12 +148,12 @@ class TablePanel(QWidget):
         self._buttons.addWidget(button)
 
     def open_table(self, source: TableSource) -> None:
-        """Show a table; the first rows come with the next `show`."""
+        """Show a table; its first rows come with the next `show_rows`."""
         self.error = ""
         self._source = source
         self.total = source.total
         self._scope = self._filter = ()
-        self._say_scope("")
+        self._show_scope("")
         hidden = self._hidden if self._hidden is not None else [column.name for column in self.model.columns if not column.is_shown]
         self.model.set_shown([column.name for column in self.model.columns if column.name not in hidden])
         self.model.open(source)
@@ -154,14 +161,14 @@ class TablePanel(QWidget):
         self.view.size_columns()
 
     def close_table(self) -> None:
-        """Show nothing and let the file go."""
+        """Clear the table and release its file."""
         self._source = None
         self._wanted = None
         self.error = ""
         self.clear_choice()
         self.model.close()
         self.count_label.clear()
-        self._say_scope("")
+        self._show_scope("")
 
     def show_rows(
         self,
@@ -172,18 +179,24 @@ class TablePanel(QWidget):
         wanted: int | None = None,
         takes_first: bool = False,
     ) -> None:
-        """Narrow the rows anew; what is None stays.
+        """Set scope and filter; None retains the current setting.
 
         Parameters
         ----------
-        wanted : place in the file of the row to choose when the rows are there.
-        takes_first : choose the first row then, where `wanted` is not among them.
+        scope, filter : iterable of Condition, optional
+            Conditions of the scope, and of the filter.
+        scope_text : str
+            Description of the scope.
+        wanted : int, optional
+            Row number in the file to select once the rows are available.
+        takes_first : bool
+            True to select the first row if `wanted` is not shown.
         """
         if self._source is None:
             return
         if scope is not None:
             self._scope = tuple(scope)
-            self._say_scope(scope_text)
+            self._show_scope(scope_text)
         if filter is not None:
             self._filter = tuple(filter)
         if wanted is not None:
@@ -193,21 +206,21 @@ class TablePanel(QWidget):
         self.view.mark_order()
 
     def clear_choice(self) -> None:
-        """Have no chosen row, and none that another takes the place of."""
+        """Clear the selection without selecting another row."""
         self._has_choice = self._is_hidden = False
         self.view.clear_choice()
 
     def hidden_columns(self) -> list[str] | None:
-        """Names of the columns that the user does not want to see; None: never asked."""
+        """Return the names of the columns hidden by the user, or None if the user has not chosen columns."""
         return self._hidden
 
     def remember_columns(self, hidden: list[str] | None) -> None:
-        """Hide these columns, now and in what is opened later."""
+        """Hide these columns now and in tables opened later."""
         self._hidden = hidden
         if self._source is not None and hidden is not None:
             self.view.hide_columns(hidden)
 
-    def _say_scope(self, text: str) -> None:
+    def _show_scope(self, text: str) -> None:
         self._scope_label.set_text(text)
         self.all_button.setVisible(bool(text))
 
@@ -238,8 +251,8 @@ class TablePanel(QWidget):
 
     @property
     def _goes_on(self) -> bool:
-        """Whether the first row that is left takes the place of a chosen one that is hidden."""
-        return self.keeps_a_choice and (self._has_choice or self._is_hidden)
+        """True if the first remaining row is selected when the selected one is hidden."""
+        return self.retains_selection and (self._has_choice or self._is_hidden)
 
     def _take_choice(self, row: int, values: Mapping[str, Any]) -> None:
         self._has_choice, self._is_hidden = True, False

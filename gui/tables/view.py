@@ -1,4 +1,4 @@
-"""The table on the screen: choosing columns, copying, saving, and saying why it is empty."""
+"""The view of a table: selecting rows, choosing columns, copying, saving, and a text if it is empty."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from proteoscope.gui.tables.model import Index, ParquetTableModel
 __all__ = ["TableView"]
 
 COPY_LIMIT = 200_000
-"""Rows that the clipboard takes at most: more would stop the programs that read it."""
+"""Maximum number of rows copied to the clipboard: more could block the programs that read it."""
 _ROW_PADDING = 7
 _ROWS_AT_LEAST = 2
 
 
 class _Cells(QStyledItemDelegate):
-    """Takes all of a cell from the model in one call, where Qt's own delegate makes seven: scrolling stays smooth."""
+    """Delegate that reads a cell in one call where Qt's own makes seven, which keeps scrolling smooth."""
 
     def __init__(self, model: ParquetTableModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -66,7 +66,7 @@ class _Cells(QStyledItemDelegate):
             option.palette.setColor(QPalette.ColorRole.Text, faint)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """A cell as text, or where it is of that kind as a strip of colours."""
+        """Paint a cell as text, or as a strip of colours."""
         if self._model.columns[index.column()].kind != "heat":
             super().paint(painter, option, index)
             return
@@ -81,15 +81,15 @@ class _Cells(QStyledItemDelegate):
 
 
 class TableView(QTableView):
-    """A table of a `ParquetTableModel`: one row is the current one, several may be selected to be copied."""
+    """View of a `ParquetTableModel`: one row is current, several can be selected for copying."""
 
     rowChosen = Signal(int, object)
-    """Place in the file and values by column of the row that is current now."""
+    """Row number in the file and values by column of the current row."""
     choiceLost = Signal()
-    """The user has taken the choice back: no row is selected."""
+    """The user has cleared the selection."""
     columnsChanged = Signal()
     message = Signal(str)
-    """Warnings that the user should have: copied, saved, or why nothing was copied."""
+    """Message for the user: copied, saved, or why nothing was copied."""
     failed = Signal(str)
     """Why the table was not saved."""
 
@@ -99,7 +99,7 @@ class TableView(QTableView):
         self._empty_text: Callable[[], str] = lambda: ""
         self._chosen: int | None = None
         self._is_announced = False
-        """True if `rowChosen` was emitted for the chosen row: its values may not be there yet."""
+        """True if `rowChosen` was emitted for the selected row, whose values may be pending."""
         self.setModel(model)
         self.setItemDelegate(_Cells(model, self))
         self.setAccessibleName(name)
@@ -128,44 +128,44 @@ class TableView(QTableView):
         header.setSortIndicatorClearable(False)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.copy_action = self._action("&Copy", QKeySequence(QKeySequence.StandardKey.Copy), self.copy)
-        self.save_action = self._action("&Save table…", QKeySequence("Ctrl+Shift+S"), self.ask_and_save)
+        self.save_action = self._action("&Save table…", QKeySequence("Ctrl+Shift+S"), self.prompt_and_save)
         self.columns_action = self._action("C&olumns and sorting…", QKeySequence("Ctrl+Shift+C"), self._pop_columns_up)
         model.modelReset.connect(self._after_reset)
 
     def minimumSizeHint(self) -> QSize:
-        """Room for the header and two rows, in letters of any size."""
+        """Return a size with space for the header and two rows, in any font size."""
         rows = _ROWS_AT_LEAST * self.verticalHeader().defaultSectionSize()
         height = self.horizontalHeader().sizeHint().height() + rows + self.horizontalScrollBar().sizeHint().height() + 2 * self.frameWidth()
         return QSize(super().minimumSizeHint().width(), height)
 
     def add_action(self, action: QAction) -> None:
-        """Put an action of the view's owner on top of the context menu."""
+        """Insert an action at the top of the context menu."""
         self.insertAction(self.copy_action, action)
 
     def set_empty_text(self, text: Callable[[], str]) -> None:
-        """What to say, asked whenever there are no rows, in their place."""
+        """Set the function that returns the text shown if there are no rows."""
         self._empty_text = text
 
     def hide_columns(self, hidden: Sequence[str]) -> None:
-        """Show all columns but those; the model reads only what is shown."""
+        """Hide these columns and show all others; the model only reads visible columns."""
         names = [column.name for column in self._model.columns]
         for section, name in enumerate(names):
             self.setColumnHidden(section, name in hidden)
         self._model.set_shown([name for name in names if name not in hidden])
 
     def hidden_columns(self) -> list[str]:
-        """Names of the columns that are not shown."""
+        """Return the names of the hidden columns."""
         return [column.name for section, column in enumerate(self._model.columns) if self.isColumnHidden(section)]
 
     def size_columns(self) -> None:
-        """Give every column the width that its kind of value needs."""
+        """Set the width of every column for its type of value."""
         metrics = QFontMetrics(self.font())
         for section, column in enumerate(self._model.columns):
             needed = max(metrics.horizontalAdvance("0") * column.width, metrics.horizontalAdvance(column.header) + 26)
             self.setColumnWidth(section, needed + 10)
 
     def mark_order(self) -> None:
-        """Show in the header what the model is sorted by."""
+        """Show the sort order of the model in the header."""
         order = self._model.order
         names = [column.name for column in self._model.columns]
         section = names.index(order[0][0]) if order and order[0][0] in names else -1
@@ -173,7 +173,7 @@ class TableView(QTableView):
         self.horizontalHeader().setSortIndicator(section, Qt.SortOrder.DescendingOrder if descends else Qt.SortOrder.AscendingOrder)
 
     def choose(self, position: int) -> None:
-        """Make a row the current and only selected one and bring it into sight."""
+        """Make a row the only selected and current one, and scroll to it."""
         index = self._model.index(position, self._first_column())
         flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(index, flags)
@@ -181,49 +181,49 @@ class TableView(QTableView):
 
     @property
     def chosen(self) -> int | None:
-        """Place in the file of the current row."""
+        """Row number in the file of the current row, or None."""
         return self._chosen
 
     @property
     def selected(self) -> list[int]:
-        """Places in the file of the selected rows, from the top."""
+        """Row numbers in the file of the selected rows, from top to bottom."""
         rows = self._model.rows
         return [int(rows[at]) for at in self._selected().tolist() if at < len(rows)]
 
     def forget_choice(self) -> None:
-        """Have no current row, so that the next one is told even if it is the same."""
+        """Clear the current row, so that the next one is emitted even if it is the same."""
         self._chosen = None
 
     def clear_choice(self) -> None:
-        """Have neither a current row nor selected ones."""
+        """Clear the current row and the selection."""
         self.forget_choice()
         self.selectionModel().clear()
 
     def selectionCommand(self, index: Index, event: QEvent | None = None) -> QItemSelectionModel.SelectionFlag:
-        """Select the first or last row that Ctrl+Home and Ctrl+End go to, as without Ctrl; Qt would only make it current."""
+        """Select the first or last row on Ctrl+Home and Ctrl+End as without Ctrl; Qt would only make it current."""
         ends = (Qt.Key.Key_Home, Qt.Key.Key_End)
         if isinstance(event, QKeyEvent) and event.key() in ends and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             return QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         return super().selectionCommand(index, event)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """Emit `rowChosen` if the row is selected already; a click makes it current first, and selects it after."""
+        """Emit `rowChosen` if the row is selected already; a click makes it current before selecting it."""
         super().currentChanged(current, previous)
         self._announce(current)
 
     def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
-        """Emit `rowChosen` for a current row that is selected now, or `choiceLost` if no row is selected any more."""
+        """Emit `rowChosen` for a newly selected current row, or `choiceLost` if no row is selected any more."""
         super().selectionChanged(selected, deselected)
         self._announce(self.currentIndex())
         if self._chosen is not None and not self.selectionModel().hasSelection():
             self._chosen = None
             self.choiceLost.emit()
         elif self._chosen is not None:
-            # Keys select before they make a row current: the row that is current afterwards comes first.
+            # Keys select a row before making it current, so this waits for the current row.
             QTimer.singleShot(0, self, self._choose_remaining)
 
     def _choose_remaining(self) -> None:
-        """Emit `rowChosen` for the topmost selected row, if the one announced before was taken out of the selection."""
+        """Emit `rowChosen` for the topmost selected row if the previous one was deselected."""
         position = None if self._chosen is None else self._model.position_of(self._chosen)
         selected = self._selected()
         if position is not None and len(selected) and position not in selected:
@@ -240,7 +240,7 @@ class TableView(QTableView):
         self._emit_loaded(current.row(), row)
 
     def _emit_loaded(self, position: int, row: int) -> None:
-        """Emit `rowChosen` once the values of a row are there; if the order changes before, this has to be called again."""
+        """Emit `rowChosen` once the values of a row are available; it must be called again if the order changes before."""
 
         def emit(values: dict[str, Any]) -> None:
             if row == self._chosen:
@@ -251,23 +251,23 @@ class TableView(QTableView):
         self._model.when_loaded(position, emit)
 
     def copy(self) -> None:
-        """Put the selected rows on the clipboard as tab-separated lines with a header, decimals as the user's language writes them."""
+        """Copy the selected rows as tab-separated lines with a header, with decimals in the user's locale."""
         positions = self._selected()
         if len(positions) == 0:
             self.message.emit("Select rows to copy first.")
         elif len(positions) > COPY_LIMIT:
-            self.message.emit(f"{self._number(len(positions))} rows are more than the clipboard takes; save the table to a file instead.")
+            self.message.emit(f"{self._number(len(positions))} rows are too many for the clipboard; save the table to a file instead.")
         else:
             self._model.texts(positions, self._columns_in_sight(), lambda text: self._copied(text, len(positions)), locale=QLocale())
 
-    def ask_and_save(self) -> None:
-        """Ask for a file and write all rows that pass the filter to it, in their order."""
+    def prompt_and_save(self) -> None:
+        """Ask for a file and write all rows that pass the filter in their order."""
         path, _ = QFileDialog.getSaveFileName(self, "Save table", f"{self.objectName().lower()}.tsv", "Tab-separated values (*.tsv)")
         if path:
             self.save(Path(path))
 
     def save(self, path: Path) -> None:
-        """Write all rows that pass the filter to a file of tab-separated values, in their order, decimals with a point."""
+        """Write all rows that pass the filter to a file of tab-separated values in their order, with decimal points."""
         positions = np.arange(len(self._model.rows))
 
         def write(text: str) -> None:
@@ -282,7 +282,7 @@ class TableView(QTableView):
         self._model.texts(positions, self._columns_in_sight(), write)
 
     def columns_menu(self) -> QMenu:
-        """A menu with a tick for each column, and one to sort by those that are shown, as a click on their headers does."""
+        """Return a menu with a checkbox for each column and a submenu for sorting by the visible ones."""
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         menu.aboutToHide.connect(menu.deleteLater)
@@ -302,11 +302,11 @@ class TableView(QTableView):
             action.setToolTip(column.meaning)
             action.toggled.connect(lambda is_shown, name=column.name: self._show_column(name, is_shown))
         menu.addSeparator()
-        menu.addAction("Usual columns").triggered.connect(self._usual_columns)
+        menu.addAction("Default columns").triggered.connect(self._usual_columns)
         return menu
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """The actions of the table, also by the menu key."""
+        """Open the context menu, also by the menu key."""
         menu = QMenu(self)
         menu.addActions(self.actions())
         menu.aboutToHide.connect(menu.deleteLater)
@@ -316,7 +316,7 @@ class TableView(QTableView):
         menu.exec(at)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The rows, or why there are none."""
+        """Paint the rows, or why there are none."""
         super().paintEvent(event)
         text = self._empty_text() if self._model.rowCount() == 0 else ""
         if text:
@@ -340,7 +340,7 @@ class TableView(QTableView):
     def _sort_by(self, section: int) -> None:
         name = self._model.columns[section].name
         order = self._model.order
-        # Numbers are first asked for from the largest, all else from A.
+        # Numbers are first sorted in descending order, texts from A.
         descends = (
             not order[0][1] if order and order[0][0] == name else self._model.columns[section].kind in ("integer", "number", "percent")
         )
@@ -360,12 +360,12 @@ class TableView(QTableView):
         self.columnsChanged.emit()
 
     def _after_reset(self) -> None:
-        """The chosen row stays the current one where the new order has it."""
+        """Select the previous current row again if the new order contains it."""
         position = None if self._chosen is None else self._model.position_of(self._chosen)
         if position is None:
             self._chosen = None
         else:
-            # The view takes its new size only after this reset.
+            # The view is resized only after this reset.
             QTimer.singleShot(0, self, lambda: self._choose_again(position))
 
     def _choose_again(self, position: int) -> None:
@@ -384,7 +384,7 @@ class TableView(QTableView):
         return [self._model.columns[at] for at in map(header.logicalIndex, range(header.count())) if not self.isColumnHidden(at)]
 
     def selected_rows(self) -> NDArray[np.int64]:
-        """Places in the file of the selected rows, in the order in which they stand."""
+        """Return the row numbers in the file of the selected rows, in table order."""
         return np.asarray(self._model.rows)[self._selected()]
 
     def _selected(self) -> NDArray[np.int64]:

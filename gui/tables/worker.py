@@ -1,4 +1,4 @@
-"""Work beside the window: a thread that lives while there is something to do."""
+"""A background thread that exists only while there is work."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ class _Job:
 
 
 class TableWorker(QObject):
-    """Runs functions one at a time in a thread, the newest first, and hands their results to the window's thread.
+    """Runs functions one by one in a thread, newest first, and passes their results to the window's thread.
 
-    Of one kind only the newest request counts: those before it are dropped, and one that is running is interrupted. There is no thread
-    while there is no work, so that a view that is only shown holds none.
+    Only the newest request of each kind counts: earlier ones are dropped, and a running one is interrupted. There is no thread
+    while there is no work, so that an idle view has none.
 
     Parameters
     ----------
-    interrupt : makes the function that is running raise an error soon; called from the window's thread.
+    interrupt : callable, optional
+        Makes the running function raise an error soon; called from the window's thread.
+    parent : QObject or None
+        Owner of the worker.
     """
 
     busyChanged = Signal(bool)  # noqa: N815 - Qt's way of naming signals
@@ -48,7 +51,7 @@ class TableWorker(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a result is still to come."""
+        """True while a result is pending."""
         return bool(self._waited_for)
 
     def submit(
@@ -60,9 +63,9 @@ class TableWorker(QObject):
         *,
         is_urgent: bool = True,
     ) -> None:
-        """Have `function` run in the thread; `done` or `failed` is called in the window's thread, unless something newer came.
+        """Run `function` in the thread and call `done` or `failed` in the window's thread, unless a newer request of its kind arrives.
 
-        What is not urgent waits for all else.
+        Requests that are not urgent run after all others.
         """
         job = _Job(kind, function, done, failed)
         was_busy = self.is_busy
@@ -78,21 +81,21 @@ class TableWorker(QObject):
             self.busyChanged.emit(True)
 
     def cancel(self, prefix: str = "") -> None:
-        """Drop every request whose kind begins with `prefix`."""
+        """Drop every request whose kind starts with `prefix`."""
         was_busy = self.is_busy
         self._drop(lambda other: other.kind.startswith(prefix))
         if was_busy and not self.is_busy:
             self.busyChanged.emit(False)
 
     def close(self) -> None:
-        """Drop everything and wait until the thread has ended."""
+        """Drop all requests and wait until the thread has ended."""
         self.cancel()
         thread = self._thread
         if thread is not None:
             thread.join()
 
     def _drop(self, is_meant: Callable[[_Job], bool]) -> None:
-        # Also those that have run and whose results are on their way here.
+        # Includes finished requests whose results are still to be delivered.
         dropped = {job for job in self._waited_for if is_meant(job)}
         with self._lock:
             for job in dropped:
@@ -109,7 +112,7 @@ class TableWorker(QObject):
                 if not self._pending:
                     self._running = self._thread = None
                     return
-                # What was asked for last is what the user looks at now.
+                # The newest request is for what the user sees now.
                 _, job = self._pending.popitem()
                 self._running = job
             self._run(job)
@@ -119,14 +122,14 @@ class TableWorker(QObject):
             try:
                 result, error = job.function(), None
             except Exception as raised:
-                # An interrupt meant for the job before may hit this one.
+                # An interrupt intended for the previous request may hit this one.
                 if type(raised).__name__ == "InterruptException" and not job.is_dropped:
                     continue
                 result, error = None, raised
             try:
                 self._finished.emit(job, result, error)
             except RuntimeError:
-                # The window was taken down meanwhile: nobody waits any more.
+                # The receiving widget was deleted meanwhile.
                 job.is_dropped = True
             return
 

@@ -1,4 +1,4 @@
-"""Kernels for the processor, compiled by Numba at their first use on a machine and kept in its cache."""
+"""CPU kernels, compiled by Numba on first use on a machine and cached."""
 
 import lazy_loader
 

@@ -40,12 +40,17 @@ class AlignmentSearch:
 
     Parameters
     ----------
-    device : the processor. residues : int8 codes: A to Z are 0 to 25, ``*`` is 26.
-    offsets : (n + 1,) int64, where each sequence begins.
+    device
+        The processor.
+    residues
+        Int8 codes: A to Z are 0 to 25, ``*`` is 26.
+    offsets : (n + 1,) int64
+        Where each sequence begins.
 
     Attributes
     ----------
-    cells_done : of the call that runs, about: for the progress.
+    cells_done
+        Of the call that runs, about: for the progress.
     """
 
     def __init__(self, device: Processor, residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> None:
@@ -71,9 +76,14 @@ class AlignmentSearch:
 
         Parameters
         ----------
-        queries : codes of each. matrix_scores : (27, 27), by the codes of the query's and of the subject's residue.
-        gap_open, gap_extend : a gap of k residues costs ``gap_open + k * gap_extend``.
-        out : (queries, subjects) int32, whose columns `first:last` are filled; other columns are left alone.
+        queries
+            Codes of each.
+        matrix_scores : (27, 27)
+            By the codes of the query's and of the subject's residue.
+        gap_open, gap_extend
+            A gap of k residues costs ``gap_open + k * gap_extend``.
+        out : (queries, subjects) int32
+            Whose columns `first:last` are filled; other columns are left alone.
         """
         last = len(self._lengths) if last is None else last
         self.cells_done = 0
@@ -98,9 +108,9 @@ class AlignmentSearch:
         yield last
 
     def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> OperationCounts:
-        """What it takes to score queries of these lengths against the subjects `first:last`; what passes the numbers comes on top.
+        """Return the operations of scoring queries of these lengths against the subjects `first:last`.
 
-        Operations are cells.
+        Operations are cells; repeats after an overflow are not included.
         """
         last = len(self._lengths) if last is None else last
         subjects, bits = first + np.flatnonzero(self._lengths[first:last]), 8
@@ -120,11 +130,11 @@ class AlignmentSearch:
         return OperationCounts(rounds, cells, blocks, words, len(lengths) * (last - first), 0)
 
     def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
-        """What each subject costs with queries of these lengths, in cells: (n,), for sharing subjects out."""
+        """Return the relative cost (n,) in cells of each subject with queries of these lengths, for partitioning."""
         return sum(lengths) * (-(-self._lengths // BLOCK_COLUMNS) * BLOCK_COLUMNS).astype(np.float64)
 
     def _plan(self, subjects: NDArray[np.int64], first: int, last: int, bits: int) -> list[LaneGroup]:
-        """The lanes of `subjects`, all of `first:last` that have residues; those of the last few parts of the database are kept."""
+        """Return the lanes of `subjects`, all non-empty ones of `first:last`; those of recent parts of the database are cached."""
         key = first, last, bits
         if key not in self._plans:
             if len(self._plans) == _PLANS_KEPT:
@@ -196,7 +206,7 @@ def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], row_lanes: i
 
 
 class _Scorer:
-    """Scores tasks with numbers of one width, on any thread; each thread keeps its work space."""
+    """Scores tasks with numbers of one width on any thread; each thread has its own workspace."""
 
     def __init__(
         self,
@@ -220,7 +230,7 @@ class _Scorer:
         return _tasks(groups, [len(query.rows) for query in self._queries], queries, self._lengths, self._lanes, threads)
 
     def runner(self, tasks: Sequence[_Task]) -> Callable[[int, int, StopFlag], None]:
-        """What `Processor.run` calls: the tasks `first:last` are scored into the table of scores."""
+        """Return the function called by `Processor.run`, which scores tasks `first:last` into the score table."""
 
         def run(first: int, last: int, stop: StopFlag) -> None:
             for task in tasks[first:last]:
@@ -278,7 +288,7 @@ class _Scorer:
             scores[subject] = score if score < np.iinfo(np.int16).max else self._best_of_rows(codes, residues, 32, stop)
 
     def _best_of_rows(self, codes: NDArray[np.int64], subject: NDArray[np.int8], bits: int, stop: StopFlag) -> int:
-        """The score of a pair, or the greatest number of so many bits."""
+        """Return the score of a pair, or the maximum of the bit width."""
         if stop[0]:
             return 0
         rows = row_arrays(self._costs, subject, bits)

@@ -20,15 +20,29 @@ _STEPS = np.frombuffer(b"\tcg:Z:", np.uint8)
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows, sequences, lines, ends):
-    """Write a line for each of n records.
+    """Write a SAM line for each of n records.
 
     Parameters
     ----------
-    names, cigars, tags : `TextArrays`; tags with the tab before each. text_names : of all texts. flags : (n,) int64, of SAM.
-    places : (n, 6) int64: number of the text, -1 for none; position, from 1; mapping quality; number of the mate's text, -1 for none; its
-        position; length of the fragment. clips : (n, 2) int64, letters left out at both ends, in the text's direction.
-    rows : (n,) int64, which pattern each is. sequences : `SamSequences`, of all patterns.
-    lines : uint8, to fill, with `MAXIMUM_NUMBERS` for each line besides its texts. ends : (n,) int64, filled: where each line ends.
+    names, cigars, tags
+        `TextArrays`; tags with the tab before each.
+    text_names
+        Of all texts.
+    flags : (n,) int64
+        Of SAM.
+    places : (n, 6) int64
+        Number of the text, -1 for none; position, from 1; mapping quality; number of the mate's text, -1 for none; its position; length of
+        the fragment.
+    clips : (n, 2) int64
+        Letters left out at both ends, in the text's direction.
+    rows : (n,) int64
+        Which pattern each is.
+    sequences
+        `SamSequences`, of all patterns.
+    lines : uint8
+        To fill, with `MAXIMUM_NUMBERS` for each line besides its texts.
+    ends : (n,) int64
+        Filled: where each line ends.
     """
     letters, qualities, offsets, complement, quality_shift = sequences
     place = np.int64(0)
@@ -87,10 +101,12 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def write_paf_lines(names, text_names, is_reverse, places, scores, cigars, lines, ends):
-    """Write a line for each of n records; see `write_sam_lines`.
+    """Write a PAF line for each of n records; see `write_sam_lines`.
 
-    `places` : (n, 8) int64: length of the pattern, begin and end on it; number of the text, its length, begin and end on it, all from 0;
-    mapping quality.
+    Parameters
+    ----------
+    places
+        (n, 8) int64: read length, start and end; reference index, length, start and end, all from 0; mapping quality.
     """
     place = np.int64(0)
     for k in range(len(scores)):
@@ -118,7 +134,7 @@ def write_paf_lines(names, text_names, is_reverse, places, scores, cigars, lines
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _edits(cigars, begin, end):
-    """Letters of a CIGAR that differ or are alone, its columns, and letters that are the same."""
+    """Return mismatched and gap positions, columns, and matched positions of a CIGAR."""
     edits, columns, same, count = 0, 0, 0, 0
     for j in range(begin, end):
         kind = cigars[j]
@@ -143,7 +159,7 @@ def _write_text(letters, begin, end, lines, place):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _write_name(text_names, text_offsets, text, lines, place):
-    """A tab and the name of a text, or a star."""
+    """Write a tab and a reference name, or a star."""
     lines[place] = _TAB
     if text < 0:
         lines[place + 1] = _STAR
@@ -153,7 +169,7 @@ def _write_name(text_names, text_offsets, text, lines, place):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _write_field(value, lines, place):
-    """A tab and a number."""
+    """Write a tab and a number."""
     lines[place] = _TAB
     return _write_number(value, lines, place + 1)
 

@@ -1,6 +1,6 @@
-"""The problems on which the ATGPU model is shown, and the rates of inner operations, on the processor.
+"""Problems that illustrate the ATGPU model, and rates of inner operations, on the CPU.
 
-The twin of `proteoscope.kernels.cuda.analyses`: the same answers, with nothing to be moved. Pieces go to threads as those of a search do.
+Counterpart of `proteoscope.kernels.cuda.analyses` with the same results and no transfers. Work is distributed to threads as in a search.
 """
 
 from __future__ import annotations
@@ -115,8 +115,7 @@ class Analyses:
         return found, self._spent(work)
 
     def rate(self, operation: str, steps: int) -> tuple[float, float]:
-        """Operations of one kind, one of `OPERATIONS`, that the device was asked for, `steps` times `TOGETHER` by each thread, and the
-        seconds from the launch to the end."""
+        """Return the operations of one kind of `OPERATIONS`, `steps` times `TOGETHER` per thread, and the seconds of the launch."""
         number, threads = OPERATIONS.index(operation), self._device.threads
 
         def work(first: int, last: int) -> None:
@@ -129,7 +128,7 @@ class Analyses:
         return float(threads * TOGETHER * steps), perf_counter() - began
 
     def stream(self, n: int, repeats: int) -> float:
-        """Seconds in which two vectors of n words are added so many times, with nothing moved, and waited for once."""
+        """Return the seconds of repeatedly adding two vectors of n words without transfers, with one synchronisation."""
         a, b, found = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros(n, np.uint32)
         began = perf_counter()
         for _ in range(repeats):
@@ -146,7 +145,7 @@ class Analyses:
         return sums
 
     def _pieces(self, n: int, least: int, work: Callable[[int, int], None]) -> None:
-        """One run of values for each thread, or fewer where they would be small."""
+        """Run one range of values per thread, or fewer for small ranges."""
         count = max(1, min(self._device.threads, n // least))
         cuts = [n * number // count for number in range(count + 1)]
         pieces = [Partition(first, last, 1.0) for first, last in pairwise(cuts)]

@@ -22,7 +22,7 @@ _NO_MODIFICATION = 255
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _letters_of(residues, position, length, residue_mask):
-    """Bits of the residues of a peptide that are letters of the mask."""
+    """Return the bits of a peptide's residues within a mask."""
     bits = np.uint64(0)
     if position + _LONGEST <= len(residues):
         for i in range(0, length, LETTERS_AT_ONCE):
@@ -35,8 +35,10 @@ def _letters_of(residues, position, length, residue_mask):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _find_sites(residues, position, length, flags, residue_mask, place, sites, m, wanted):
-    """Places of a peptide where a modification may sit, into row m of `sites` if there are as many as are `wanted`: 0 N-terminus,
-    1..length residues, length + 1 C-terminus; how many."""
+    """Write the possible sites of a modification into row m of `sites` if there are `wanted` ones, and return their number.
+
+    Sites are 0 for the N-terminus, 1..length for residues, length + 1 for the C-terminus.
+    """
     if place == 0:
         bits = _letters_of(residues, position, length, residue_mask)
         n = count_bits(bits)
@@ -59,12 +61,18 @@ def _find_sites(residues, position, length, flags, residue_mask, place, sites, m
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice):
-    """Begin the arrangements of combination `c` on a peptide; the number of modifications in it and of those at known residues, or -1
-    where one finds too few sites.
+    """Start the arrangements of combination `c` on a peptide.
 
-    `peptides` and `modifications` are bundles of `proteoscope.kernels.layouts`. Written: `sites` (m, longest) and `n_sites` (m,) int64, the
-    places where each modification may sit; `slot_modification` and `slot_choice` (slots,) int64, for each modification of the combination
-    which it is, and the number of its site among those.
+    Returns the number of its modifications and of those at known residues, or -1 for too few sites.
+
+    Parameters
+    ----------
+    peptides, modifications
+        Bundles of `proteoscope.kernels.layouts`.
+    sites, n_sites
+        (m, longest) and (m,) int64, filled with the possible sites of each modification.
+    slot_modification, slot_choice
+        (slots,) int64, filled with each modification of the combination and the index of its site.
     """
     row = known_row(peptide, peptides)
     if c == 0:
@@ -98,8 +106,10 @@ def known_row(peptide, peptides):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _add_known(row, slots, peptides, modifications, sites, n_sites, slot_modification, slot_choice):
-    """Put the modifications of a row of `known_site` behind the `slots` of a combination, where each stays at its site; how many there
-    are then, or -1 where they are more than a peptide may carry, or an end would carry two."""
+    """Append the fixed-site modifications of a row of `known_site` to a combination.
+
+    Returns their total number, or -1 if a peptide may not carry as many, or an end would carry two.
+    """
     place, combined, most = modifications.place, slots, peptides.known_site.shape[1]
     for k in range(most):
         m = np.int64(peptides.known_modification[row, k])
@@ -123,7 +133,7 @@ def _add_known(row, slots, peptides, modifications, sites, n_sites, slot_modific
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def is_possible(slots, slot_modification, slot_choice, sites, slot_site):
-    """Write the sites of an arrangement into `slot_site`; whether no two modifications share one."""
+    """Write the sites of an arrangement into `slot_site`; return True if no two modifications share one."""
     free = True
     for t in range(slots):
         slot_site[t] = sites[slot_modification[t], slot_choice[t]]

@@ -8,7 +8,7 @@ from numba import njit
 __all__ = ["ATOM_NAMES", "gather_backbone"]
 
 ATOM_NAMES = tuple(int.from_bytes(name.ljust(8, b"\0"), "little") for name in (b"N", b"CA", b"C", b"O", b"OXT"))
-"""Names of the atoms N, Cα, C, O, and of a last O, as numbers: eight letters, the first in the lowest byte."""
+"""Names of the atoms N, Cα, C, O and OXT as numbers: eight characters, the first in the lowest byte."""
 
 _NAME_N, _NAME_CA, _NAME_C, _NAME_O, _NAME_OXT = ATOM_NAMES
 _CALCIUM = 20
@@ -17,20 +17,34 @@ _N, _CA, _C, _O = 0, 1, 2, 3
 
 @njit(nogil=True, cache=True)
 def gather_backbone(atom_offsets, name, alternative, occupancy, element, position, least, most):
-    """N, Cα, C and O of each residue, all of one alternative location as far as they have it.
+    """Return N, Cα, C and O of each residue from one alternative location where available.
 
-    The location is that of the Cα with the greatest occupancy, the first of those that have it. Atoms whose coordinates are no numbers, or
-    not within `least` to `most` Å, count as missing.
+    The location is that of the first Cα with the highest occupancy. Atoms with non-finite coordinates or outside of `least` to `most` Å are
+    missing.
 
     Parameters
     ----------
-    atom_offsets (r + 1,) int64 : atoms of each residue. name (a,) int64 : see `ATOM_NAMES`. alternative (a,) int8 : letter of the location,
-    0 for none. occupancy (a,) float32. element (a,) uint8 : atomic number, 0 if unknown. position (a, 3) float64.
+    atom_offsets
+        (r + 1,) int64, atoms of each residue.
+    name
+        (a,) int64, see `ATOM_NAMES`.
+    alternative
+        (a,) int8, character of the location, 0 for none.
+    occupancy
+        (a,) float32.
+    element
+        (a,) uint8, atomic number, 0 if unknown.
+    position
+        (a, 3) float64.
 
     Returns
     -------
-    backbone (r, 4, 3) float64, NaN where an atom is missing; chosen (r,) int64 : row of the Cα, -1 without; is_calcium (r,) bool : the
-    element of that atom is calcium.
+    backbone
+        (r, 4, 3) float64, NaN for missing atoms.
+    chosen
+        (r,) int64, row of the Cα, or -1.
+    is_calcium
+        (r,) bool, True if the element of that atom is calcium.
     """
     n = len(atom_offsets) - 1
     backbone = np.full((n, 4, 3), np.nan)

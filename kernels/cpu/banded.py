@@ -1,14 +1,13 @@
-"""Alignments of patterns with texts that are hardly longer, near their diagonals alone, where nothing farther away can score as much.
+"""Alignment of reads with slightly longer references in a band around the diagonal, where nothing outside can score as much.
 
-The recurrence is that of `proteoscope.kernels.cpu.gapsmis`, mode WITHIN, in its layers and by its rule for ties. The text is longer than
-the pattern by some letters, so that an alignment without gaps lies on one of as many diagonals. To leave these by more than the slack, as
-many letters of the pattern must be alone: that costs a gap and the gain of these letters. Where the best alignment of the band scores more
-than is left then, it is the best of all.
+The recurrence is that of `proteoscope.kernels.cpu.gapsmis`, mode WITHIN, with its layers and tie rule. The reference is longer by some
+bases, so that an ungapped alignment lies on one of as many diagonals. Leaving them by more than the slack requires as many unpaired bases
+of the read, which costs a gap and their gain. If the best score in the band exceeds the remainder, it is the optimum.
 
 ::
 
-    column b of the band at the pattern's letter j is the text's letter  i = j + b - slack
-    a pair comes from the same column, a letter of the pattern alone from the next one, a letter of the text alone from the one before
+    column b of the band at the read's base j is the reference's base  i = j + b - slack
+    a pair comes from the same column, an unpaired read base from the next one, an unpaired reference base from the one before
 """
 
 from __future__ import annotations
@@ -63,14 +62,24 @@ class _Room(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, slack, room, score, ends, runs):
-    """Align pairs, as many at a time as a vector has lanes.
+    """Align pairs in batches of one per vector lane.
 
     Parameters
     ----------
-    text_side, pattern_side : `_Side`. order : (k,) int64, the pairs to align, those of similar lengths beside one another.
-    costs : (4,) int64: scores of the same letter and of others, costs of a gap's first letter and of each other. room : `_Room`.
-    score : (n,) int32, filled. ends : (5, n) int32, filled: text start, text end, pattern start, pattern end, gaps.
-    runs : (n, 2 * most gaps + 1) int32, filled.
+    text_side, pattern_side
+        `_Side`.
+    order : (k,) int64
+        The pairs to align, those of similar lengths beside one another.
+    costs : (4,) int64
+        Scores of the same letter and of others, costs of a gap's first letter and of each other.
+    room
+        `_Room`.
+    score : (n,) int32
+        Filled.
+    ends : (5, n) int32
+        Filled: text start, text end, pattern start, pattern end, gaps.
+    runs : (n, 2 * most gaps + 1) int32
+        Filled.
     """
     texts, text_begins, text_lengths = text_side
     patterns, pattern_begins, pattern_lengths = pattern_side
@@ -135,7 +144,7 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, lanes, lane, width, maximum_gaps, slack, j, text_length, pair, score, ends):
-    """The best score of a pattern's last letter, where it is first, and with how many gaps at the least."""
+    """Record the best score at a read's last base, where it occurs first, and with the fewest gaps."""
     best, column = np.int64(np.iinfo(np.int32).min), np.int64(-1)
     for b in range(max(0, slack - j), min(width, text_length - j + slack + 1)):
         found = np.int64(g[(maximum_gaps * width + b) * lanes + lane])
@@ -180,7 +189,7 @@ def _place(i, j, q, lanes, lane, width, maximum_gaps, slack):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _are_plain(codes, offsets, chosen, is_plain, found):
-    """Whether all letters of the chosen sequences are plain; `found` stays false where it is."""
+    """Set `found` to False unless all bases of the selected sequences are plain."""
     for k in range(len(chosen)):
         for j in range(offsets[chosen[k]], offsets[chosen[k] + 1]):
             if not is_plain[codes[j]]:
@@ -197,11 +206,14 @@ def align_where_near(
     letters: NDArray[np.integer],
     slack: int,
 ) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Alignments of pairs, and which of them are known to be those of the definition, mode WITHIN; the others mean nothing.
+    """Return alignments of pairs and True for those proven optimal by the definition, mode WITHIN; others are invalid.
 
     Parameters
     ----------
-    letters : codes, such as those of A, C, G and T; pairs with other letters are left. slack : so many diagonals on each side.
+    letters
+        Codes, such as those of A, C, G and T; pairs with others are skipped.
+    slack
+        Number of diagonals on each side.
     """
     n = len(text_of)
     found, is_sure = Alignments.none(n, rules.maximum_gaps), np.ones(n, np.bool_)
@@ -247,7 +259,7 @@ def align_where_near(
 
 
 def _plain_costs(rules: GapRules, letters: NDArray[np.integer]) -> NDArray[np.int64] | None:
-    """Scores of the same letter and of others, costs of a gap's first letter and of each further one; None where it is not as simple."""
+    """Return match and mismatch scores, and costs of opening and extending a gap; None for other scoring."""
     matrix = rules.matrix[np.ix_(letters, letters)]
     same, other = int(matrix[0, 0]), int(matrix[0, 1])
     is_plain = np.array_equal(matrix, np.where(np.eye(len(letters), dtype=bool), same, other)) and same > max(0, other)

@@ -1,8 +1,7 @@
-"""Numba's cache of compiled kernels, where it lies and what becomes of it when the disk fails.
+"""Location of Numba's cache of compiled kernels, and recovery from disk failures.
 
-Numba believes what it finds: a file that a crash cut short ends the program, and one with a flipped bit is run as machine code. So each
-function's files get checksums beside them, and those that do not fit, or cannot be loaded, are removed; then the function is compiled
-again. A disk that refuses to keep what was compiled is no reason to stop either.
+Numba trusts its files: a truncated file ends the program, and a flipped bit is executed as machine code. Therefore each function's files
+have checksums; mismatching or unloadable ones are removed and the function is compiled again. A disk that refuses writing is ignored.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ _reasons: list[str] = []
 
 
 def why_not_kept() -> str:
-    """Why what is compiled is not kept where it should be, in words; empty where it is."""
+    """Return why compiled kernels are not cached in the intended folder, or ''."""
     return _reasons[0] if _reasons else ""
 
 
 def settle_cache() -> None:
-    """Choose a folder where Numba could write neither where it was told, nor beside these files, nor in the user's cache.
+    """Choose a cache folder if Numba can write neither to the configured one, nor next to these files, nor to the user's cache.
 
-    It would refuse to work, or run what another user put there. The last resort is one folder of the user's own for all runs in the
-    system's folder for temporary files. Beside files that were installed nothing is kept: who removes them would leave it behind.
+    Numba would refuse to work, or run what another user put there. The last resort is one private folder of the user in the system's
+    temporary folder. Nothing is cached next to installed files, since uninstalling would leave it.
     """
     named, folder = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).resolve().parent
     if named and (part := untrusted_folder(Path(named))) is not None:
@@ -72,7 +71,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _temporary_folder() -> Path:
-    """A folder that nobody else can write to: what lies in it will be run."""
+    """Return a folder that no other user can write to, since its content is executed."""
     place = Path(tempfile.gettempdir())
     if untrusted_folder(place / _PREFIX) is not None:  # TMPDIR is another user's
         place = Path("/tmp")
@@ -117,7 +116,7 @@ def guard_cache() -> None:
                 return None
 
         def save_overload(self, sig: Any, data: Any) -> None:
-            """See Numba. Where the disk refuses, the function is used and not kept."""
+            """Save as Numba does; if the disk refuses, the function is used without being cached."""
             try:
                 with _alone(self.cache_path, self._impl.filename_base):
                     super().save_overload(sig, data)
@@ -134,9 +133,9 @@ def guard_cache() -> None:
 
 
 def _refuse_shapes_in_few_words() -> None:
-    """Let assignments of arrays to slices that do not fit say so without the shapes.
+    """Make errors of array assignments omit the shapes.
 
-    To tell them, Numba compiles its texts, two seconds in each process that compiles the first of such assignments.
+    Numba compiles code for such messages, which takes two seconds in each process that compiles the first of these assignments.
     """
     from numba.extending import overload  # reads its environment when imported: after `settle_cache`
     from numba.np import arrayobj  # reads its environment when imported: after `settle_cache`
@@ -166,7 +165,7 @@ def _compile_once_for_all_constants() -> None:
 
 @contextlib.contextmanager
 def _alone(folder: str, name: str) -> Iterator[None]:
-    """Keep other processes from writing a function's files: two that add a compiled form at a time would give both the same name."""
+    """Lock a function's cache files, since two processes adding a specialisation would use the same name."""
     try:
         import fcntl  # not on Windows
     except ImportError:  # not on Windows

@@ -1,6 +1,6 @@
-"""Candidates of queries in the mass-sorted peptide dictionary: counted, scored one by one, and the best of them kept.
+"""Candidates of queries in the mass-sorted peptide dictionary: counting, scoring and selection of the best.
 
-Modified forms are enumerated while searching and never stored. Without Numba's reference counting, see
+Modified forms are enumerated during the search and never stored. Compiled without reference counting, see
 `proteoscope.kernels.cpu.arrangements`.
 """
 
@@ -38,7 +38,7 @@ _PEPTIDES_AHEAD = 8  # whose residues are asked for: neighbours in mass lie anyw
 
 @njit(nogil=True, cache=True, _nrt=False)
 def lower_bound(values, low, high, target):
-    """First of the ascending values `low:high` that is not below `target`; `high` where there is none."""
+    """Return the first index of the ascending values `low:high` not below `target`, or `high`."""
     while low < high:
         middle = (low + high) >> 1
         if values[middle] < target:
@@ -77,7 +77,7 @@ def count_candidates(queries, mass, modifications, settings, first, last, out):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification):
-    """Keep a candidate among the best of query q; equal scores stay in the order in which they came."""
+    """Insert a candidate among the best of query q; ties are ordered by arrival."""
     k = hits.score.shape[1]
     place = k
     score = np.float32(score)  # as it is kept: else a score would beat its own rounding, and equal ones would change places
@@ -106,12 +106,11 @@ def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modif
 
 @njit(nogil=True, cache=True)
 def search_queries(spectra, queries, peptides, modifications, settings, hits, first, last, stop):
-    """Score every candidate of the queries `first:last` and keep the best of each.
+    """Score every candidate of the queries `first:last` and retain the best of each.
 
-    All arguments are the bundles of `proteoscope.kernels.layouts`. Candidates of a query are the peptides, with any allowed combination of
-    variable modifications, whose mass agrees with the query's at one of the isotope errors. Work is proportional to the sum of
-    `count_candidates`. `stop` (1,) uint8: once another thread sets it, the search leaves off where it is, for one query may take many
-    seconds.
+    All arguments are bundles of `proteoscope.kernels.layouts`. Candidates of a query are peptides with any allowed combination of variable
+    modifications whose mass matches the query's at one of the isotope errors. Work is proportional to the sum of `count_candidates`. `stop`
+    (1,) uint8 may be set by another thread to end the search at once, since one query can take many seconds.
     """
     most = maximum_peaks(spectra, queries.spectrum, first, last) if NEEDS_ROOTS[settings.score] else 0
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], NEEDS_CORRELATION[settings.score], most)
@@ -123,7 +122,7 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _choose(c, first, last, letters, modifications, chosen):
-    """List those of the peptides `first:last` that have a letter for each modification of combination `c`; how many they are."""
+    """List the peptides of `first:last` with a residue for each modification of combination `c`; return their number."""
     n = last - first
     for i in range(n):
         chosen[i] = first + i
@@ -211,7 +210,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _score_forms(q, n_forms, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch):
-    """Score the first forms of the scratch with the spectrum of query q, and keep the best."""
+    """Score the first forms of the workspace against the spectrum of query q, and retain the best."""
     which, forms = settings.score, scratch.forms
     keep, use_vector = NEEDS_ROOTS[which], NEEDS_CORRELATION[which]
     inverse_histogram, bins = 1.0 / hits.histogram_width, hits.histogram.shape[1]
@@ -240,11 +239,11 @@ def bin_of_rounded(score, inverse_width, last_bin):
 
 @njit(nogil=True, cache=True)
 def score_candidates(spectra, queries, peptides, modifications, settings, code, best, hits, first, last):
-    """Score chosen candidates of the queries `first:last`, by a score that a fragment-ion index can add up, and keep the best of each.
+    """Score selected candidates of the queries `first:last` by a score that a fragment-ion index can sum, and retain the best of each.
 
-    `best` (`proteoscope.kernels.layouts.BestArrays`) holds their numbers, made as `code` says, and the rounded scores by which they were
-    chosen and counted in the histograms of `hits`; there they change to the bins of their scores. Scores, limits and the order of equal
-    scores are those of `search_queries`; `n_candidates` stays as it is.
+    `best` (`proteoscope.kernels.layouts.BestArrays`) has their numbers, encoded by `code`, and the rounded scores of their selection, which
+    are counted in the histograms of `hits` and are replaced there by the bins of exact scores. Scores, limits and ties are those of
+    `search_queries`; `n_candidates` is unchanged.
     """
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], False, 0)
     indexed = IndexedSpectrum(0, 0, 0, 0)
@@ -271,7 +270,7 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _score_candidate(q, number, indexed, spectra, charge, peptides, modifications, settings, code, hits, scratch):
-    """The score of the candidate of that number, which is kept if it is among the best of query q."""
+    """Score a candidate by number, and retain it if it is among the best of query q."""
     peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
     slots = first_arrangement(

@@ -22,7 +22,7 @@ def tm_scale(length):
 
 @njit(nogil=True, cache=True)
 def farthest_pair(length):
-    """Å that residues of a pair may be apart, of chains of which the shorter is so long."""
+    """Return the maximum distance in Å of paired residues, by the length of the shorter chain."""
     return 1.5 * length**0.3 + 3.5
 
 
@@ -45,8 +45,10 @@ def _chain(pairs, number):
 
 @njit(nogil=True, cache=True)
 def shorter_and_longer(pairs, k):
-    """Both chains of pair k of `ChainPairs`, the shorter first, or the mobile one: coordinates (3, m), (3, n), their centres at 0, on the
-    grid on which their sums are exact; secondary structure (m,), (n,); and whether the mobile chain is the longer."""
+    """Return both chains of pair k of `ChainPairs`, the shorter or mobile one first.
+
+    Coordinates (3, m), (3, n), centred at 0 on a grid with exact sums; secondary structure (m,), (n,); True if the mobile chain is longer.
+    """
     fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
     is_turned = len(mobile) > len(fixed)
     shorter, longer = (fixed, mobile) if is_turned else (mobile, fixed)
@@ -58,7 +60,7 @@ def shorter_and_longer(pairs, k):
 
 @njit(nogil=True, cache=True)
 def start_of_pair(pairs, k, is_turned):
-    """The alignment that pair k begins with, (p, 2) int32, rows of the shorter and of the longer chain."""
+    """Return the initial alignment of pair k, (p, 2) int32, rows of the shorter and of the longer chain."""
     begin, end = pairs.start_offsets[k], pairs.start_offsets[k + 1]
     start = np.empty((end - begin, 2), np.int32)
     for p in range(end - begin):
@@ -68,12 +70,12 @@ def start_of_pair(pairs, k, is_turned):
 
 @njit(nogil=True, cache=True)
 def report_pair(pairs, k, by_x, by_y, move, aligned, found):
-    """What was found of pair k, as `FoundSuperpositions` has it.
+    """Write the result of pair k into `FoundSuperpositions`.
 
     Parameters
     ----------
-    by_x, by_y : TM-scores by the lengths of the chains of `shorter_and_longer`. move (12,) : moves x onto y. aligned (count, 2) : rows of
-        both.
+    by_x, by_y
+        TM-scores by the lengths of the chains of `shorter_and_longer`. move (12,) : moves x onto y. aligned (count, 2) : rows of both.
     """
     fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
     is_turned = len(mobile) > len(fixed)
@@ -103,12 +105,16 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, found):
 
 @njit(nogil=True, cache=True)
 def place_pairs(pairs, first, last, columns, states, starts):
-    """The chains of the pairs `first:last` one behind the other, and the alignments to begin with as rows of the shorter and the longer.
+    """Concatenate the chains of the pairs `first:last`, and the initial alignments as rows of the shorter and longer chain.
 
     Parameters
     ----------
-    columns : float64, three numbers a residue: x of the first pair, axis by axis, its y, x of the second. states : uint8, one a residue.
-    starts : (k, 2) int32, of these pairs. All to fill.
+    columns : float64
+        Three numbers a residue: x of the first pair, axis by axis, its y, x of the second.
+    states : uint8
+        One a residue.
+    starts : (k, 2) int32
+        Of these pairs. All to fill.
     """
     place, begun = 0, pairs.start_offsets[first]
     for k in range(first, last):
@@ -124,8 +130,19 @@ def place_pairs(pairs, first, last, columns, states, starts):
 
 @njit(nogil=True, cache=True)
 def report_pairs(pairs, first, moves, scores, counts, aligned, found):
-    """`report_pair` of pairs from `first` on, one for each of `moves` (n, 12), `scores` (n, 2) by the shorter and the longer chain, and
-    `counts` (n,) of residues, which are rows of `aligned`: as many for each pair as its shorter chain has."""
+    """Apply `report_pair` to pairs from `first` on.
+
+    Parameters
+    ----------
+    moves
+        (n, 12).
+    scores
+        (n, 2), normalised by the shorter and longer chain.
+    counts
+        (n,) aligned residues.
+    aligned
+        Aligned rows, with space for the length of the shorter chain of each pair.
+    """
     for own in range(len(moves)):
         k = first + own
         begun = found.places[k] - found.places[first]

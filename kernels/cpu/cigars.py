@@ -1,7 +1,4 @@
-"""CIGARs and MD texts of alignments of which the lengths of pairs and gaps are known, and how many of the pairs are of the same letter.
-
-CIGAR and MD are those of the SAM format's specification and of its optional fields.
-"""
+"""CIGARs and MD tags of alignments from lengths of pairs and gaps, as in the SAM specification, and numbers of matching pairs."""
 
 from __future__ import annotations
 
@@ -19,10 +16,16 @@ _SAME, _OTHER, _PATTERN_ALONE, _TEXT_ALONE, _ZERO, _DELETED = ord("="), ord("X")
 
 
 class Cigars(NamedTuple):
-    """How n alignments run along the text.
+    """CIGARs of n alignments along the reference.
 
-    `cigars`, `mds` uint8, the letters of all; `cigar_offsets`, `md_offsets` (n + 1,) int64 where each begins. `same`, `columns` (n,) int64:
-    pairs of the same letter, and steps.
+    Attributes
+    ----------
+    cigars, mds
+        uint8, concatenated characters.
+    cigar_offsets, md_offsets
+        (n + 1,) int64.
+    same, columns
+        (n,) int64, matching pairs, and columns.
     """
 
     cigars: NDArray[np.uint8]
@@ -35,14 +38,22 @@ class Cigars(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, unknown, out):
-    """Write the CIGAR and the MD text of each alignment behind its offset, or only measure them.
+    """Write or measure the CIGAR and the MD tag of each alignment.
 
     Parameters
     ----------
-    texts, patterns : int8 codes. text_begins, pattern_begins : (n,) int64, the first letter of each alignment. runs : (n, 2 z + 1) int32
-        of `proteoscope.kernels.gapsmis_layouts.Alignments`. alphabet : uint8, the letter of each code.
-    unknown : code that is not the same as itself, -1 for none.
-    out : `Cigars`, to fill; where its `cigars` are empty both texts are only measured, and the offsets filled.
+    texts, patterns
+        Int8 codes.
+    text_begins, pattern_begins : (n,) int64
+        The first letter of each alignment.
+    runs : (n, 2 z + 1) int32
+        Of `proteoscope.kernels.gapsmis_layouts.Alignments`.
+    alphabet : uint8
+        The letter of each code.
+    unknown
+        Code that is not the same as itself, -1 for none.
+    out
+        `Cigars`, to fill; where its `cigars` are empty both texts are only measured, and the offsets filled.
     """
     cigars, cigar_offsets, mds, md_offsets, same, columns = out
     writes = len(cigars) > 0
@@ -95,7 +106,7 @@ def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, u
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _write_number(count, letters, place, writes):
-    """Write a number: the place behind it."""
+    """Write a number and return the next position."""
     digits, rest = 1, count
     while rest >= 10:
         rest //= 10
@@ -116,10 +127,16 @@ def cigars_of(
     alphabet: NDArray[np.uint8],
     unknown: int,
 ) -> Cigars:
-    """The CIGARs of alignments (``=`` a pair of the same letter, ``X`` of others, ``I`` the pattern's letter alone, ``D`` the text's).
+    """Return the CIGARs of alignments (``=`` match, ``X`` mismatch, ``I`` read base only, ``D`` reference base only).
 
-    `alphabet` : uint8, the letter of each code. `unknown` : code that is not the same as itself, -1 for none.
-    Both texts of a pair without an alignment are empty.
+    Both texts of an unaligned pair are empty.
+
+    Parameters
+    ----------
+    alphabet
+        uint8, symbol of each code.
+    unknown
+        Code that does not match itself, -1 for none.
     """
     n = len(text_of)
     begins = texts.offsets[text_of] + found.text_start, patterns.offsets[pattern_of] + found.pattern_start

@@ -13,17 +13,25 @@ _TOLERANCE = 1e-9  # relative, of a Newton step
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_code, masked, counts):
-    """Mask the segments of low complexity of sequences, and count the residues of each sequence that are not masked.
+    """Mask the low-complexity segments of sequences, and count the unmasked residues of each.
 
     A segment joins the overlapping windows whose entropy is at most `extension`, where at least one is at most `trigger`: the first step of
     SEG (Wootton and Federhen 1993). Entropies are integers, so that no sum depends on the order of its terms.
 
     Parameters
     ----------
-    residues : (total,) int8 codes. offsets : (n + 1,) int64, where each sequence begins.
-    entropies : (window + 1,) int64, the term of a residue that a window holds so many times; they fix the length of the window.
-    trigger, extension : in the unit of `entropies`.
-    masked : (total,) int8, to fill with the codes, `mask_code` in segments. counts : (n, codes) int64, to fill.
+    residues : (total,) int8
+        Codes.
+    offsets : (n + 1,) int64
+        Where each sequence begins.
+    entropies : (window + 1,) int64
+        The term of a residue that a window holds so many times; they fix the length of the window.
+    trigger, extension
+        In the unit of `entropies`.
+    masked : (total,) int8
+        To fill with the codes, `mask_code` in segments.
+    counts : (n, codes) int64
+        To fill.
     """
     window, in_window = len(entropies) - 1, np.zeros(counts.shape[1], np.int64)
     for k in range(len(offsets) - 1):
@@ -60,11 +68,18 @@ def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, lea
 
     Parameters
     ----------
-    query_counts : (codes,) int64. subject_counts : (n, codes) int64.
-    prior : (codes,) float64, residues of the usual composition that are added to each sequence; a code with none does not count.
-    score_classes : (codes, codes) int64, place of each pair's score, of the query's and the subject's residue, in `scores` (s,) float64.
-    least, greatest : limits of lambda, above 0.
-    lambdas : (n,) float64, to fill.
+    query_counts : (codes,)
+        Int64.
+    subject_counts : (n, codes)
+        Int64.
+    prior : (codes,) float64
+        Residues of the usual composition that are added to each sequence; a code with none does not count.
+    score_classes : (codes, codes) int64
+        Place of each pair's score, of the query's and the subject's residue, in `scores` (s,) float64.
+    least, greatest
+        Limits of lambda, above 0.
+    lambdas : (n,) float64
+        To fill.
     """
     share, counted = np.empty(len(scores)), np.flatnonzero(prior)
     for k in range(len(subject_counts)):

@@ -1,4 +1,4 @@
-"""What stands for a cluster of vectors, how similar its members are to that, and the mean of their spectra."""
+"""Representatives of clusters of vectors, similarities of members to them, and mean spectra."""
 
 from __future__ import annotations
 
@@ -12,15 +12,25 @@ MAXIMUM_SIMILAR, BEST, MEAN = 0, 1, 2
 
 @njit(nogil=True, cache=True)
 def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightness, first, last, representative, similarity):
-    """The member that stands for each of the clusters `first:last`, and the cosine of each member and what stands for it.
+    """Find the representative of each of the clusters `first:last`, and the cosine between each member and it.
 
     Parameters
     ----------
-    vectors : `VectorArrays`. n_bins : none of the bins is as large.
-    member_offsets, members : int64, CSR, the vectors of each cluster, ascending.
-    choice : MAXIMUM_SIMILAR, the member whose cosine with the sum of all is largest; BEST, the brightest; MEAN, members are compared with
-        the sum of all, and the most similar is named. Of equal ones the first. brightness : (n,) float64.
-    representative : (clusters,) int64, to fill. similarity : (n,) float64, by vector, to fill; 1 where a vector is alone.
+    vectors
+        `VectorArrays`.
+    n_bins
+        None of the bins is as large.
+    member_offsets, members : int64
+        CSR, the vectors of each cluster, ascending.
+    choice
+        MAXIMUM_SIMILAR, the member whose cosine with the sum of all is largest; BEST, the brightest; MEAN, members are compared with the
+        sum of all, and the most similar is named. Of equal ones the first.
+    brightness : (n,)
+        Float64.
+    representative : (clusters,) int64
+        To fill.
+    similarity : (n,) float64
+        By vector, to fill; 1 where a vector is alone.
     """
     offsets, bins, weights = vectors
     table = np.zeros(n_bins, np.int64)
@@ -75,7 +85,7 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
 
 @njit(nogil=True, cache=True)
 def count_mean_peaks(peaks, member_offsets, members, width, share, first, last, count):
-    """How many peaks the mean spectrum of each of the clusters `first:last` has: (clusters,) int64, to fill. See `mean_peaks`."""
+    """Write the numbers of peaks in the mean spectra of the clusters `first:last` to (clusters,) int64. See `mean_peaks`."""
     for cluster in range(first, last):
         peaks_mz, _, seen = _merged(peaks, members[member_offsets[cluster] : member_offsets[cluster + 1]], width)
         least = _least(member_offsets[cluster + 1] - member_offsets[cluster], share)
@@ -85,15 +95,19 @@ def count_mean_peaks(peaks, member_offsets, members, width, share, first, last, 
 
 @njit(nogil=True, cache=True)
 def mean_peaks(peaks, member_offsets, members, width, share, first, last, means):
-    """The mean spectrum of each of the clusters `first:last`.
+    """Write the mean spectra of the clusters `first:last`.
 
     Each member's peaks are scaled to a sum of one. Peaks less than half of `width` (thomson) from the next are one, at their mean m/z,
     weighted by intensity, with their summed intensity over the number of members; it is kept where at least `share` of them have it.
 
     Parameters
     ----------
-    peaks : `PeakArrays` of spectra. member_offsets, members : CSR, the spectra of each cluster.
-    means : `PeakArrays`, to fill, `intensity` float64; `offsets` from `count_mean_peaks`.
+    peaks
+        `PeakArrays` of spectra.
+    member_offsets, members
+        CSR, the spectra of each cluster.
+    means
+        `PeakArrays`, to fill, `intensity` float64; `offsets` from `count_mean_peaks`.
     """
     for cluster in range(first, last):
         of = members[member_offsets[cluster] : member_offsets[cluster + 1]]

@@ -1,6 +1,6 @@
-"""Counting of the peptides of a digest on the processor's threads: the counterpart of `proteoscope.kernels.cuda.digestion`.
+"""Counting of digested peptides on CPU threads: counterpart of `proteoscope.kernels.cuda.digestion`.
 
-What it enumerates with, and what only the processor does, stands in `proteoscope.kernels.cpu.peptides`.
+Enumeration and CPU-only functions are in `proteoscope.kernels.cpu.peptides`.
 """
 
 from __future__ import annotations
@@ -33,15 +33,20 @@ def count_peptides(
 
     Parameters
     ----------
-    bounds : (shares + 1,) int64, the first protein of each share. counts : (shares, buckets) int64; they change when all is counted.
-    residues, offsets : the proteins, see `proteoscope.kernels.cpu.peptides.digest_proteins`.
+    bounds : (shares + 1,) int64
+        The first protein of each share.
+    counts : (shares, buckets) int64
+        They change when all is counted.
+    residues, offsets
+        The proteins, see `proteoscope.kernels.cpu.peptides.digest_proteins`.
 
     Yields how many residues have been looked through, a few times a second. Closing the generator ends the work, and leaves `counts` as
     they were.
 
     Raises
     ------
-    DeviceError : the device failed, or its memory does not hold proteins and counts; `counts` are as they were.
+    DeviceError
+        The device failed, or its memory does not hold proteins and counts; `counts` are as they were.
     """
     found = np.zeros_like(counts)
     every_bucket = np.arange(counts.shape[1])

@@ -1,11 +1,11 @@
-"""Global alignment of two chains by how near their residues lie, or by their secondary structure, one antidiagonal after the other.
+"""Global alignment of two chains by residue distance or secondary structure, by antidiagonals.
 
-A pair is worth 1 / (1 + (d / scale)^2), and the same secondary structure so much more. Gaps at both ends cost nothing to begin with, an
-open gap `gap`, a longer one no more (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309)::
+A pair scores 1 / (1 + (d / scale)^2), plus a bonus for equal secondary structure. Terminal gaps are free, opening a gap costs `gap`,
+extending it nothing (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309)::
 
     H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap where the first was the greatest, else H[i, j]
 
-Cells of one antidiagonal do not depend on each other: as many as fit in a register are computed at a time, in whole numbers.
+Cells of an antidiagonal are independent: a register of them is computed in parallel, in integers.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ __all__ = ["UNIT", "AlignmentRoom", "align", "alignment_room", "place_states", "
 
 LANES = REGISTER_BYTES // 4  # cells that are computed at a time
 UNIT = 1 << 15
-"""Of the whole numbers that pairs are aligned by: what two residues in one place are worth."""
+"""Integer score of two coinciding residues."""
 
 
 class AlignmentRoom(NamedTuple):
-    """Room for alignments, int32 and aligned; the shorter chain is x.
+    """Workspace of alignments, int32 and aligned; the shorter chain is x.
 
-    Residue i of x stands at i, residue j of y at ``LANES + n - 1 - j``: along an antidiagonal both are then walked through upwards.
-    Cell (i, j) of the matrix, which ends in the residues i - 1 and j - 1, stands at ``LANES + i - 1`` of its antidiagonal.
+    Residue i of x is at i, residue j of y at ``LANES + n - 1 - j``, so that both ascend along an antidiagonal. Cell (i, j) of the matrix,
+    at residues i - 1 and j - 1, is at ``LANES + i - 1`` of its antidiagonal.
     """
 
     x: NDArray[np.int32]
@@ -59,7 +59,7 @@ class AlignmentRoom(NamedTuple):
 
 
 def alignment_room(m: int, n: int) -> AlignmentRoom:
-    """Room for alignments of chains up to m residues with chains up to n, m no more than n."""
+    """Return a workspace for chains up to m residues aligned with chains up to n, m not above n."""
     row = _width(m) + 2 * LANES
     columns = n + 3 * LANES
     ways = (m + n + 1) * _width(m) + LANES
@@ -75,7 +75,7 @@ def _width(m):
 
 @intrinsic
 def _nearness(typing: Any, x: Any, y: Any, z: Any, plus: Any, u: Any, v: Any, w: Any, plus_one: Any, unit: Any) -> Any:
-    """`unit` / (plus_one + plus - x u - y v - z w) as whole numbers; the vectors hold the bits of float32."""
+    """Return `unit` / (plus_one + plus - x u - y v - z w) as integers; the vectors hold float32 bits."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         floats = ir.VectorType(ir.FloatType(), x.count)
@@ -90,7 +90,7 @@ def _nearness(typing: Any, x: Any, y: Any, z: Any, plus: Any, u: Any, v: Any, w:
 
 @njit(nogil=True, cache=True)
 def place_states(room, states_x, states_y):
-    """The secondary structure of both chains."""
+    """Set the secondary structure of both chains."""
     n = len(states_y)
     for i in range(len(states_x)):
         room.states_x[i] = states_x[i]
@@ -100,7 +100,7 @@ def place_states(room, states_x, states_y):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def place_x(room, x, move, scale):
-    """The residues of x (3, m), moved."""
+    """Set the transformed residues of x (3, m)."""
     m, row, inverse = x.shape[1], len(room.x) // 4, 1.0 / scale
     # (x - y)^2 = x^2 + y^2 - 2 x y: two instructions less for each cell.
     to = room.x.view(np.float32)
@@ -116,7 +116,7 @@ def place_x(room, x, move, scale):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def place_y(room, y, scale):
-    """The residues of y (3, n), whose centre is near 0."""
+    """Set the residues of y (3, n), centred near 0."""
     n, row, inverse = y.shape[1], len(room.y) // 4, 1.0 / scale
     to = room.y.view(np.float32)
     for j in range(n):
@@ -127,11 +127,16 @@ def place_y(room, y, scale):
 
 @njit(nogil=True, cache=True)
 def align(room, m, n, gap, by_states, by_distance):
-    """Fill the matrix of the residues that were placed; the score of the best alignment, in `UNIT`. `trace` follows it back.
+    """Fill the matrix of the residues that were set, and return the best score in `UNIT`; `trace` follows it back.
 
     Parameters
     ----------
-    m, n : residues of x and y. gap : what an open gap costs, 0 or less. by_states, by_distance : weights of the two terms.
+    m, n
+        Residues of x and y.
+    gap
+        What an open gap costs, 0 or less.
+    by_states, by_distance
+        Weights of the two terms.
     """
     px, py, states_x, states_y, ways = room.x, room.y, room.states_x, room.states_y, room.ways
     earlier, before, values, after, opened = room.best_0, room.best_1, room.best_2, room.after_0, room.after_1
@@ -178,7 +183,7 @@ def align(room, m, n, gap, by_states, by_distance):
 
 @njit(nogil=True, cache=True)
 def trace(room, m, n, pairs):
-    """The pairs of the alignment, ascending, to the end of `pairs`, (rows, 2) int32 of m rows at least; how many they are."""
+    """Write the ascending pairs of the alignment to the end of `pairs`, (rows, 2) int32 with at least m rows; return their number."""
     ways, width = room.ways, _width(m)
     i, j, place = m, n, len(pairs)
     while i > 0 and j > 0:

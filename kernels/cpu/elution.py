@@ -17,13 +17,22 @@ width at half of the height (s), survey spectra that show it, and the cosine bet
 
 
 class Traces(NamedTuple):
-    """Cells of n ions, each with a row of so many survey spectra for each isotope.
+    """Cells of n ions, each with a row of consecutive MS1 spectra per isotope.
 
     Attributes
     ----------
-    cells : float32, ion after ion, isotope after isotope. offset : (n,) int64, the first cell of each ion.
-    first : (n,) int64, survey spectrum of the first cell. n_surveys : (n,) int64, in each row.
-    times : (surveys,) float64, s, ascending. pattern : (n, isotopes) float64.
+    cells : float32
+        Ion after ion, isotope after isotope.
+    offset : (n,) int64
+        The first cell of each ion.
+    first : (n,) int64
+        Survey spectrum of the first cell.
+    n_surveys : (n,) int64
+        In each row.
+    times : (surveys,) float64
+        S, ascending.
+    pattern : (n, isotopes)
+        Float64.
     """
 
     cells: NDArray[np.float32]
@@ -39,8 +48,12 @@ class ElutionRules(NamedTuple):
 
     Attributes
     ----------
-    maximum_gap : survey spectra in a row that may lack the ion. lowest : part of the height at which a trace ends. valley : part of the
-        lower of two summits below which what lies between them parts them.
+    maximum_gap
+        Survey spectra in a row that may lack the ion.
+    lowest
+        Part of the height at which a trace ends.
+    valley
+        Part of the lower of two summits below which what lies between them parts them.
     """
 
     maximum_gap: int
@@ -50,8 +63,7 @@ class ElutionRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _total(traces, i, w):
-    """Intensity of all isotopes of ion i in one survey spectrum: of those that it shows, with what the pattern has of the others, which are
-    too low to be seen; without them what is low would seem still lower."""
+    """Return the summed isotopes of ion i in an MS1 spectrum, completed by the pattern for those too low to be seen, to avoid a bias."""
     n_isotopes, count, offset = traces.pattern.shape[1], traces.n_surveys[i], traces.offset[i]
     seen, total, every = 0.0, 0.0, 0.0
     for k in range(n_isotopes):
@@ -89,7 +101,7 @@ def _outline(traces, i, gap):
 
 @njit(nogil=True, cache=True)
 def _end(shape, apex, step, rules):
-    """The last place of the summit at `apex` in one direction."""
+    """Return the last index of the peak at `apex` in one direction."""
     lowest, at = apex, apex
     while True:
         after = at + step
@@ -161,11 +173,18 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, f
 
     Parameters
     ----------
-    traces : `Traces`. rules : `ElutionRules`.
-    anchor_offsets : (n + 1,) int64; the times `anchors` (s) of ion i, from each of which the way is uphill to a summit, are those of its
-        run. Of several summits the highest counts. reach : (n,) float64, s: where above 0, every summit that is as near to an anchor is
-        looked at instead, and the one counts whose height times the eighth power of its agreement is the largest.
-    found : (n, N_VALUES) float64; rows of ions without any signal there stay 0.
+    traces
+        `Traces`.
+    rules
+        `ElutionRules`.
+    anchor_offsets : (n + 1,) int64
+        The times `anchors` (s) of ion i, from each of which the way is uphill to a summit, are those of its run. Of several summits the
+        highest counts.
+    reach : (n,) float64
+        S: where above 0, every summit that is as near to an anchor is looked at instead, and the one counts whose height times the eighth
+        power of its agreement is the largest.
+    found : (n, N_VALUES) float64
+        Rows of ions without any signal there stay 0.
     """
     measured = np.zeros(N_VALUES)
     for i in range(begin, end):

@@ -1,13 +1,13 @@
-"""Find the records of a FASTQ text: names, letters and qualities (Cock et al. 2010, Nucleic Acids Res 38:1767).
+"""Parsing of FASTQ text: names, bases and qualities (Cock et al. 2010, Nucleic Acids Res 38:1767).
 
 ::
 
     @name and more      one line
-    letters             one line or several, up to one that begins with +
-    +                   and nothing else, or the first line or the name once more
-    qualities           as many as letters; in one line where the letters are in one
+    bases               one or more lines, up to one that begins with +
+    +                   alone, or followed by the first line or the name
+    qualities           as many as bases; on one line if the bases are
 
-Blanks and tabs at the end of a line do not belong to it.
+Trailing blanks and tabs of lines are ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 NONE, NOT_BEGUN, NO_NAME, BAD_LETTER, OTHER_NAME, OTHER_LENGTH, BAD_QUALITY, CUT_OFF = range(8)
-"""The fault of a record."""
+"""Errors of a record."""
 HEADER_FIELDS = 3
 """Columns of `headers`: where the name begins and ends, and the line of the record, from 1."""
 _AT, _PLUS, _DOT, _BLANK, _TAB, _N = ord("@"), ord("+"), ord("."), ord(" "), ord("\t"), ord("N")
@@ -39,14 +39,20 @@ _MINIMUM_QUALITY, _GREATEST_QUALITY = 33, 126
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def scan_fastq(text, is_last, headers, letters, qualities, offsets):
-    """Find the whole records of a text that begins with one.
+    """Parse the complete records of a text that begins with one.
 
     Parameters
     ----------
-    text : (bytes,) uint8. is_last : whether the file ends with it; else its last record may go on behind it, and is left.
-    headers : (n, HEADER_FIELDS) int64, to fill, with room for as many records as there are @ in the text.
-    letters, qualities : uint8, to fill, with room for every byte of the text: capitals, a
-        point as N; and what stands in the file. offsets : (n + 1,) int64, to fill.
+    text : (bytes,)
+        Uint8.
+    is_last
+        True if the file ends with it; else its last record may go on behind it, and is left.
+    headers : (n, HEADER_FIELDS) int64
+        To fill, with room for as many records as there are @ in the text.
+    letters, qualities : uint8
+        To fill, with room for every byte of the text: capitals, a point as N; and what stands in the file.
+    offsets : (n + 1,) int64
+        To fill.
 
     Returns
     -------
@@ -133,8 +139,7 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _line(text, position, is_last):
-    """Where the line from `position` on begins and ends, without blanks at its end, and the next one begins; -1 where that is not known
-    yet, or no line is left."""
+    """Return start and stop of the line at `position` without trailing blanks, and the start of the next; -1 if incomplete or absent."""
     start, size = position, len(text)
     while position < size and text[position] != _NEWLINE and text[position] != _RETURN:
         position += 1

@@ -1,11 +1,11 @@
-"""Fragment-ion index on the processor's threads: wide precursor windows are searched by looking up a spectrum's peaks among all ions.
+"""Fragment-ion index on CPU threads, for wide precursor windows.
 
-The idea is MSFragger's (Kong 2017, Nature Methods 14:513): instead of computing the ions of every candidate and looking for a peak at each,
-the ions of all candidates stand in order of mass, and each peak visits those it matches. The scores are those of
-`proteoscope.kernels.cpu.scores`: counters of whole numbers give them to about a thousandth, which is enough to choose a few more candidates
-than are wanted, and `proteoscope.kernels.cpu.candidates.score_candidates` computes those exactly.
+The idea is MSFragger's (Kong 2017, Nature Methods 14:513): instead of computing every candidate's ions and looking for peaks, all ions are
+sorted by mass, and each peak visits the ions it matches. Scores are those of `proteoscope.kernels.cpu.scores`: integer counters give them
+to about a thousandth, which suffices to select a few more candidates than requested, whose exact scores
+`proteoscope.kernels.cpu.candidates.score_candidates` computes.
 
-The counterpart of `proteoscope.kernels.cuda.fragment_index`, with the same answers to the last bit. What is compiled stands in
+Counterpart of `proteoscope.kernels.cuda.fragment_index` with bit-identical results. Compiled functions are in
 `proteoscope.kernels.cpu.postings`.
 """
 
@@ -41,22 +41,28 @@ _CHUNKS_BUILT = 4  # by a thread with the same room for sorting
 
 
 class FragmentSearch:
-    """The fragment-ion index of forms: `build` it, then search it.
+    """Fragment-ion index of forms: `build` it, then search it.
 
     Parameters
     ----------
-    device : whose threads build and search. peptides, modifications, settings : bundles of `proteoscope.kernels.layouts`.
-    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`
-        gives them.
+    device
+        Whose threads build and search.
+    peptides, modifications, settings
+        Bundles of `proteoscope.kernels.layouts`.
+    form_mass, form_number : (f,) float64
+        Dalton, ascending, and (f,) int64, as `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms` gives them.
 
     Raises
     ------
-    DeviceMemoryError : the device has not even room for the proteins and a small part of the index. DeviceError : the search is beyond
-    the device's sizes, or the device failed.
+    DeviceMemoryError
+        The device cannot hold even the proteins and a small part of the index.
+    DeviceError
+        The search is beyond the device's sizes, or the device failed.
 
     Attributes
     ----------
-    nanoseconds_of_piece : of one thread, the time between two steps of the progress.
+    nanoseconds_of_piece
+        Of one thread, the time between two steps of the progress.
     """
 
     nanoseconds_of_piece = NANOSECONDS_OF_PIECE
@@ -76,9 +82,9 @@ class FragmentSearch:
         self._index: FragmentIndexArrays | None = None
 
     def build(self) -> Generator[int, None, None]:
-        """Build as much of the index as the device holds at a time; all of it here. Without it, the first search does so.
+        """Build the part of the index that fits on the device, here all; otherwise the first search does.
 
-        Yields how many forms are in the index, a few times a second. Closing the generator ends the work; then nothing is built.
+        Yields the number of indexed forms, a few times a second. Closing the generator ends the work; then nothing is built.
         """
         if self._index is not None:
             yield len(self._form_mass)
@@ -106,7 +112,7 @@ class FragmentSearch:
         histogram_width: float,
         n_candidates: NDArray[np.int64],
     ) -> Generator[int, None, None]:
-        """Search the queries `first:last`; add to their best candidates, histograms and numbers of candidates.
+        """Search the queries `first:last` and update their best candidates, histograms and candidate numbers.
 
         `segments` and `windows` (q, e, 2), forms of the arrays that were given to the constructor, are those of these queries alone, so
         that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries; b is at most
@@ -117,7 +123,8 @@ class FragmentSearch:
 
         Raises
         ------
-        DeviceError : the device failed, or the search is beyond its sizes. Rows from the last yielded end on may hold anything.
+        DeviceError
+            The device failed, or the search is beyond its sizes. Rows from the last yielded end on may hold anything.
         """
         for _ in self.build():
             yield first
@@ -138,7 +145,7 @@ class FragmentSearch:
         yield from self._device.run(search, [Partition(first + cut.first, first + cut.last, cut.cost) for cut in cuts], first)
 
     def _nanoseconds(self, index: FragmentIndexArrays, segments: SegmentArrays, windows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What searching each query takes one thread, about."""
+        """Return the approximate nanoseconds of one thread for each query."""
         forms = np.maximum(windows[..., 1] - windows[..., 0], 0).sum(axis=1)
         keys = np.concatenate(([0], np.cumsum(segments.high.astype(np.int64) - segments.low)))
         heaviest = float(index.form_mass[-1]) if len(index.form_mass) else 100.0

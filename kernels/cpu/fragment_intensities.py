@@ -1,12 +1,12 @@
-"""Intensities of fragment ions: those that a small network predicts, those of the peaks that match, and how well the two agree.
+"""Predicted and measured fragment ion intensities, and their agreement.
 
-The network knows, for each bond of a peptide, the residues around it and at both ends, those on either side by their number, how many are
-basic, where the bond is, and the charge. Its answers are, for the ions b, b2+, y and y2+ of the bond, binary logarithms of `FLOOR` plus the
-ion's share of the spectrum's intensity; MS2PIP taught it (`benchmarks/intensity_network.py`). All its first layer's inputs
-but two are counts and choices, so that the layer is a sum of rows of tables.
+A small network sees, for each bond of a peptide, the residues around it and at both ends, counts of residues on either side, basic
+residues, position and charge. It predicts for the ions b, b2+, y and y2+ of the bond log2 of `FLOOR` plus the ion's fraction of the
+spectrum's intensity; it was trained on MS2PIP (`benchmarks/intensity_network.py`). All but two inputs of the first layer are counts and
+choices, so that the layer is a sum of table rows.
 
-On the processor alone: only the best matches of each spectrum are looked at. Each row depends on itself alone and sums are made in one
-order, so that threads and batches change nothing. Without Numba's reference counting, see `proteoscope.kernels.cpu.arrangements`.
+CPU only: just the best matches of each spectrum are rescored. Rows are independent and sums have a fixed order, so that threads and batches
+change nothing. Compiled without reference counting, see `proteoscope.kernels.cpu.arrangements`.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _ENTROPY_OF_CLEAR_SPECTRA = 3.0  # with a lower one the small peaks are raised (
 
 
 class Network(NamedTuple):
-    """Weights, float32: the first layer's `tables` and those of its `others` inputs, the second layer's, and the answers'.
+    """Weights, float32: `tables` and `others` of the first layer, the second layer, and the outputs.
 
-    `out` (models, 41, 4) has in its last row what is added: one network, and several last layers, of which each match has its own.
+    `out` (models, 41, 4) has biases in its last row; there are several output layers, one of which applies to each match.
     """
 
     tables: NDArray[np.float32]
@@ -78,14 +78,18 @@ def network_shapes() -> dict[str, tuple[int, ...]]:
 
 @njit(nogil=True, cache=True)
 def match_bonds(spectra, matches, peptides, modification_mass, settings, series, offsets, first, last, out, stop):
-    """Weights of the peaks that match the ions of each bond, of given peptidoforms.
+    """Write the weights of peaks that match the ions of each bond, for given peptidoforms.
 
     Parameters
     ----------
-    spectra ... settings : as in `proteoscope.kernels.cpu.matches.measure_matches`. series : a pair, which of the settings' N-terminal
-        series is that of b ions, and which of the C-terminal ones that of y ions.
-    offsets : (n + 1,) int64: row i writes in ``out[offsets[i] : offsets[i + 1]]``, a row for each residue: the ions of the bond behind it.
-    out : (r, IONS) float32, zeros. Ions of two charges are looked for from precursors of three on.
+    spectra, matches, peptides, modification_mass, settings
+        As in `proteoscope.kernels.cpu.matches.measure_matches`.
+    series
+        A pair, which of the settings' N-terminal series is that of b ions, and which of the C-terminal ones that of y ions.
+    offsets : (n + 1,) int64
+        Row i writes in ``out[offsets[i] : offsets[i + 1]]``, a row for each residue: the ions of the bond behind it.
+    out : (r, IONS) float32
+        Zeros. Ions of two charges are looked for from precursors of three on.
     """
     query_spectrum, query_charge, peptide, site, modification = matches
     b_series, y_series = series
@@ -124,10 +128,10 @@ def _add_row(table, row, factor, total):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _activate_peptide(network, residues, begin, end, charge, codes, constant, left, right, hidden, out):
-    """The second layer's activations of the bonds of the peptide `residues[begin:end]`, into the rows of `out`.
+    """Write the second layer's activations of the bonds of the peptide `residues[begin:end]` into the rows of `out`.
 
-    `codes`, `constant`, `left`, `right`, `hidden` are room. What all bonds share is added up once, and what lies on either side of a bond
-    is carried from each bond to the next.
+    `codes`, `constant`, `left`, `right`, `hidden` are workspace. Terms shared by all bonds are summed once; those of either side are
+    updated from bond to bond.
     """
     tables, others, n = network.tables, network.others, end - begin
     z = min(charge, _MAXIMUM_CHARGE) - 1
@@ -173,7 +177,7 @@ def _activate_peptide(network, residues, begin, end, charge, codes, constant, le
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _answer(second, answers, ion):
-    """The last layer's answer for an ion of a bond, within what a share of a spectrum can be."""
+    """Return the output for an ion of a bond, clipped to the range of intensity fractions."""
     total = answers[_SECOND, ion]
     for k in range(_SECOND):
         total += second[k] * answers[k, ion]
@@ -182,14 +186,24 @@ def _answer(second, answers, ion):
 
 @njit(nogil=True, cache=True)
 def predict_bonds(network, residues, offsets, charge, rows, starts, first, last, out):
-    """What the network's first last layer predicts for the bonds of some peptides.
+    """Predict intensities of the bonds of some peptides with the first output layer.
 
     Parameters
     ----------
-    residues : (r,) uint8, capital letters. offsets : (n + 1,) int64, where each peptide, of two residues or more, begins. charge : (n,)
-        int64, of the precursor.
-    rows : (m,) int64: which of them; starts : (m,) int64, row of `out` of the first bond of each; first, last : a range of `rows`.
-    out : (bonds, IONS) float32, binary logarithms.
+    residues : (r,) uint8
+        Capital letters.
+    offsets : (n + 1,) int64
+        Where each peptide, of two residues or more, begins.
+    charge : (n,) int64
+        Of the precursor.
+    rows : (m,) int64
+        Which of them.
+    starts : (m,) int64
+        Row of `out` of the first bond of each.
+    first, last
+        A range of `rows`.
+    out : (bonds, IONS) float32
+        Binary logarithms.
     """
     codes, room, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     for number in range(first, last):
@@ -214,7 +228,7 @@ def _entropy(values, n, total):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear(values, n):
-    """Raise small values of a spectrum of few peaks, and scale all to a sum of 1 (Li 2021); whether there are any."""
+    """Raise small values of a spectrum with few peaks and normalise to a sum of 1 (Li 2021); return False if there are none."""
     total = 0.0
     for i in range(n):
         total += values[i]
@@ -233,9 +247,9 @@ def _clear(values, n):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _measures(predicted, weight, n, a, b, mixed, out):
-    """Agreement of `n` ions' predicted logarithms and matched peaks' weights (square roots of shares).
+    """Return the agreement of `n` ions' predicted logarithms and matched peaks' weights (square roots of fractions).
 
-    `a`, `b` and `mixed` are room, and so is `predicted` once it is read.
+    `a`, `b` and `mixed` are workspace, as is `predicted` after reading.
     """
     dot, square_a, square_b = 0.0, 0.0, 0.0
     sum_x, sum_y = 0.0, 0.0
@@ -269,14 +283,19 @@ def _measures(predicted, weight, n, a, b, mixed, out):
 
 @njit(nogil=True, cache=True)
 def compare_intensities(network, residues, offsets, charge, weight, model, first, last, out):
-    """How well predicted intensities agree with the peaks, over all ions of each match; an ion without a peak has the intensity 0.
+    """Compare predicted intensities with peaks over all ions of each match; an ion without a peak has intensity 0.
 
     Parameters
     ----------
-    residues, offsets, charge : as in `predict_bonds`. weight : (r, IONS) float32, what `match_bonds` wrote: square roots of shares.
-    model : (n,) int64, which of the network's last layers is that of the match.
-    out : (n, 3) float64: the cosine of the square roots, the correlation (Pearson) of the logarithms of shares and `FLOOR`, and the
-        similarity of the spectral entropies (Li 2021, Nature Methods 18:1524). Ions of two charges count from precursors of three on.
+    residues, offsets, charge
+        As in `predict_bonds`.
+    weight : (r, IONS) float32
+        What `match_bonds` wrote: square roots of shares.
+    model : (n,) int64
+        Which of the network's last layers is that of the match.
+    out : (n, 3) float64
+        The cosine of the square roots, the correlation (Pearson) of the logarithms of shares and `FLOOR`, and the similarity of the
+        spectral entropies (Li 2021, Nature Methods 18:1524). Ions of two charges count from precursors of three on.
     """
     codes, room, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     predicted, matched = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST, np.float32)

@@ -1,17 +1,17 @@
-"""Alignment of patterns with texts, with a bounded number of gaps (the problem of GapsMis: Flouri et al. 2011; Carroll 2018, chapter 5).
+"""Alignment of reads with references with a bounded number of gaps (the problem of GapsMis: Flouri et al. 2011; Carroll 2018, chapter 5).
 
-Layer q holds the best scores with at most q gaps. Within a layer a gap grows; it is opened from the layer below. So the maximum over all
-lengths of a gap takes two sums and a comparison, as in Gotoh's recurrence, o being the cost of a gap and x of each of its letters::
+Layer q holds the best scores with at most q gaps. Within a layer a gap is extended; it is opened from the layer below. The maximum over all
+gap lengths thus takes two sums and a comparison, as in Gotoh's recurrence, with o the cost of a gap and x of each of its bases::
 
     G[q, i, j] = max(G[q, i-1, j-1] + s(p_j, t_i), F[q, i, j], E[q, i, j])
-    F[q, i, j] = max(F[q, i, j-1] - x, G[q-1, i, j-1] - o - x)      letters of the pattern alone
-    E[q, i, j] = max(E[q, i-1, j] - x, G[q-1, i-1, j] - o - x)      letters of the text alone
+    F[q, i, j] = max(F[q, i, j-1] - x, G[q-1, i, j-1] - o - x)      bases of the read only
+    E[q, i, j] = max(E[q, i-1, j] - x, G[q-1, i-1, j] - o - x)      bases of the reference only
 
-Layer 0 has neither F nor E. Where an alignment may begin, G is 0, or the score of the seed. Each lane of a vector has a pair of its own;
-pairs of nearly equal lengths stand side by side. A row of scores s is made from profiles of the patterns, one for each letter that occurs
-in the texts, by choosing in each lane the profile of its text's letter: a row serves all layers.
+Layer 0 has neither F nor E. At starts of alignments G is 0, or the score of the seed. Each lane of a vector has its own pair; pairs of
+similar lengths are adjacent. A row of scores s is composed from profiles of the reads, one per base of the references, by selecting in
+each lane the profile of its reference's base: a row serves all layers.
 
-The rule that chooses one of several best alignments is that of `proteoscope.kernels.gapsmis_layouts`.
+Ties are resolved by the rule of `proteoscope.kernels.gapsmis_layouts`.
 """
 
 from __future__ import annotations
@@ -75,12 +75,18 @@ class _Side(NamedTuple):
 
 
 class _Scoring(NamedTuple):
-    """`GapRules` as the kernel takes them.
+    """`GapRules` in the form of the kernel.
 
     Attributes
     ----------
-    table : (32 * 32,), ``table[code of text * 32 + code of pattern]``. opening, extending : costs of a gap's first letter and of each
-        further one. lowest : scores up to this are of what is not possible. Others : see there.
+    table : (32 * 32,)
+        ``table[code of text * 32 + code of pattern]``.
+    opening, extending
+        Costs of a gap's first letter and of each further one.
+    lowest
+        Scores up to this are of what is not possible.
+    Others
+        See there.
     """
 
     table: NDArray
@@ -94,13 +100,22 @@ class _Scoring(NamedTuple):
 
 
 class _Room(NamedTuple):
-    """Work space, all but `directions` aligned and of the dtype of the table, for m, one more than the longest pattern.
+    """Workspace, aligned and of the table's dtype except `directions`, for m, one more than the longest read.
 
     Attributes
     ----------
-    g, e : (layers * m * lanes,). s, columns : (m * lanes,). profile : (`LETTERS` * m * lanes,). letters : (lanes,).
-    bands : ((4 + 2 * most gaps) * _BAND_ROWS * lanes,).
-    directions : uint8, (longest text + 1) times g; empty where alignments are not traced.
+    g, e
+        (layers * m * lanes,).
+    s, columns
+        (m * lanes,).
+    profile
+        (`LETTERS` * m * lanes,).
+    letters
+        (lanes,).
+    bands
+        ((4 + 2 * most gaps) * _BAND_ROWS * lanes,).
+    directions : uint8
+        (longest text + 1) times g; empty where alignments are not traced.
     """
 
     g: NDArray
@@ -115,14 +130,24 @@ class _Room(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def align_groups(texts, patterns, order, scoring, room, score, ends, runs, stop):
-    """Align pairs, as many at a time as a vector has lanes.
+    """Align pairs in batches of one per vector lane.
 
     Parameters
     ----------
-    texts, patterns : `_Side`. order : (k,) int64, the pairs to align, those of similar lengths beside one another.
-    scoring : `_Scoring`. room : `_Room`.
-    score : (n,) int32, filled. ends : (5, n) int32, filled: text start, text end, pattern start, pattern end, gaps; where nothing is traced
-        only the text end. runs : (n, 2 * most gaps + 1) int32, filled where alignments are traced.
+    texts, patterns
+        `_Side`.
+    order : (k,) int64
+        The pairs to align, those of similar lengths beside one another.
+    scoring
+        `_Scoring`.
+    room
+        `_Room`.
+    score : (n,) int32
+        Filled.
+    ends : (5, n) int32
+        Filled: text start, text end, pattern start, pattern end, gaps; where nothing is traced only the text end.
+    runs : (n, 2 * most gaps + 1) int32
+        Filled where alignments are traced.
     """
     lanes = len(room.letters)
     for first in range(0, len(order), lanes):
@@ -296,7 +321,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, sto
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns):
-    """Make a profile of the patterns for each letter of the texts: which one each letter has, (32,) int64, -1 for none."""
+    """Make a profile of the reads for each reference base and return its index per base, (32,) int64, -1 for none."""
     profile_row = np.full(LETTERS + 1, -1, np.int64)
     is_of_pattern = np.zeros(LETTERS + 1, np.bool_)
     for place in range(0, width * lanes, lanes):
@@ -323,7 +348,7 @@ def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, w
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_letters(texts, text_begins, text_lengths, longest, i, band_letters, place, codes):
-    """Write the texts' `i`-th letters from `place` on, and the different ones into `codes`, the first of them thrice more: their number."""
+    """Write the `i`-th bases of references from `place`, and the distinct ones padded by three into `codes`; return their number."""
     seen, n = 0, 0
     for lane in range(len(text_begins)):
         # A text that has ended has the letter of the longest, whose profile is needed anyway.
@@ -340,7 +365,7 @@ def _note_letters(texts, text_begins, text_lengths, longest, i, band_letters, pl
 
 @njit(inline="always")
 def _fill_scores(codes, n, own, begin, end, profile_row, profile, s, lanes):
-    """The scores of a row's letters with those of the patterns in the columns from `begin` to `end`."""
+    """Write the scores of a row's bases against the reads in the columns `begin` to `end`."""
     for first in range(0, n, 4):
         row_0, row_1 = profile_row[codes[first]], profile_row[codes[first + 1]]
         row_2, row_3 = profile_row[codes[first + 2]], profile_row[codes[first + 3]]
@@ -359,7 +384,7 @@ def _fill_scores(codes, n, own, begin, end, profile_row, profile, s, lanes):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begins, place):
-    """The score of the seed where it ends at row `i`; nothing changes where the letters differ."""
+    """Set the score of a seed that ends at row `i`; unchanged for mismatching bases."""
     if i > text_place[1] - text_place[0] or seed > pattern_place[1] - pattern_place[0]:
         return
     found = 0
@@ -373,7 +398,7 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, layer, lanes, lane, maximum_gaps, found, j, pair, ends):
-    """Where in the pattern, from column `j` on, and with how many gaps at the least a lane's score is reached."""
+    """Record the read position, from column `j`, and the fewest gaps with which a lane's score is reached."""
     while g[maximum_gaps * layer + j * lanes + lane] != found:
         j += 1
     q = 0
@@ -419,15 +444,21 @@ def _walk(pattern_places, pairs, lanes, maximum_gaps, seed, directions, ends, ru
 
 
 class ReadSearch:
-    """Texts and patterns, ready to be aligned in any pairs.
+    """References and reads, ready to be aligned in any pairs.
 
     Parameters
     ----------
-    device : the processor. texts, patterns : codes below `LETTERS`. rules : what an alignment may be, and what it scores.
+    device
+        The processor.
+    texts, patterns
+        Codes below `LETTERS`.
+    rules
+        What an alignment may be, and what it scores.
 
     Raises
     ------
-    ValueError : scores of these patterns could pass 32 bits.
+    ValueError
+        Scores of these patterns could pass 32 bits.
     """
 
     def __init__(self, device: Processor, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
@@ -455,9 +486,12 @@ class ReadSearch:
 
         Parameters
         ----------
-        text_of, pattern_of : (n,) numbers of the text and of the pattern of each pair.
-        out : of n pairs, whose rows `first:last` are filled. traces : whether alignments are traced back; else the score and the text's end
-            are told, and the rest is -1.
+        text_of, pattern_of : (n,)
+            Numbers of the text and of the pattern of each pair.
+        out
+            Of n pairs, whose rows `first:last` are filled.
+        traces
+            True if alignments are traced back; else the score and the text's end are told, and the rest is -1.
         """
         last = len(text_of) if last is None else last
         cells = (self._text_lengths[text_of[first:last]] + 1.0) * (self._pattern_lengths[pattern_of[first:last]] + 1.0)
@@ -476,7 +510,7 @@ class ReadSearch:
 
 
 class _Block:
-    """Some pairs that are aligned together: sorted by their lengths, put side by side, shared out among threads."""
+    """Pairs aligned together: sorted by length, interleaved, and distributed to threads."""
 
     def __init__(self, search: ReadSearch, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> None:
         # The fields of the search are the block's own: both are one thing in two lengths of time.
@@ -493,7 +527,7 @@ class _Block:
             self._text_places[:, 1] = np.minimum(self._text_places[:, 1], self._text_places[:, 0] + reach)
 
     def align(self, traces: bool) -> Generator[None, None, None]:
-        """Fill `_score`, `_ends` and `_runs`; yields at least every tenth of a second."""
+        """Fill `_score`, `_ends` and `_runs`, yielding at least every tenth of a second."""
         everything = np.arange(len(self._score))
         if not traces:
             yield from self._pass(everything, traces=False)
@@ -515,7 +549,7 @@ class _Block:
         self._ends[1, later] += begins.astype(np.int32)
 
     def _pass(self, pairs: NDArray[np.int64], *, traces: bool) -> Generator[None, None, NDArray[np.int64]]:
-        """Align pairs in lanes; returns those whose directions would take too much memory, which are left alone."""
+        """Align pairs in lanes and return those skipped because their directions exceed the memory limit."""
         of, lanes = self._of, self._of._lanes
         order = pairs[np.lexsort((_lengths(self._text_places[pairs]), _lengths(self._pattern_places[pairs])))]
         text, pattern = _lengths(self._text_places[order]), _lengths(self._pattern_places[order])
@@ -597,7 +631,7 @@ def _scoring(rules: GapRules, table: NDArray, lowest: int) -> _Scoring:
 
 
 def _table(matrix: NDArray[np.int32], bits: int) -> NDArray[Any]:
-    """The matrix by the text's letter first: ((LETTERS + 1) ** 2,)."""
+    """Return the scoring matrix by reference code first: ((LETTERS + 1) ** 2,)."""
     dtype: Any = np.int16 if bits == 16 else np.int32
     table = np.full((_TABLE_ROW, _TABLE_ROW), np.iinfo(dtype).min, dtype)
     table[: matrix.shape[1], : matrix.shape[0]] = matrix.T

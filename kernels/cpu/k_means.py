@@ -1,20 +1,18 @@
-"""k-means on the processor: each item is given to the nearest centroid, and the items of each cluster are added up.
+"""k-means on the CPU: assignment of items to the nearest centroid, and sums of clusters.
 
-After Li's thesis (Algorithms 4.2 and 4.5): a round is a pass over the items that finds the nearest of k centroids, and one that adds up.
+After Li's thesis (Algorithms 4.2 and 4.5): a round is a pass over the items that finds the nearest of k centroids, and one that sums.
 
-Points are whole numbers in d dimensions. What counts is the squared distance in float64, summed over the dimensions in their order. It is
-found in float32, where a vector of the processor holds sixteen centroids; with u = 2^-24 and |x| the length of the point, such a value s
-lies within
+Points are integers in d dimensions. The criterion is the squared distance in float64, summed over dimensions in order. It is first computed
+in float32, sixteen centroids per vector register; with u = 2^-24 and |x| the length of the point, such a value s lies within
 
     E(s) = u ((d + 8) s + 5 |x| sqrt(s)) + 8 u² |x|²
 
-of the exact one: rounding x and c to float32 moves a difference by u (|x_i| + |c_i|), by Cauchy and Schwarz the sum by
-2 u sqrt(s) (|x| + |c|) with |c| <= |x| + sqrt(s), and each of the d subtractions, products and additions by u of what it gives. Where more
-than one centroid may be the nearest by this bound, those are compared in float64. So labels do not depend on the vectors of a machine.
+of the exact one: rounding x and c to float32 changes a difference by u (|x_i| + |c_i|), by Cauchy and Schwarz the sum by
+2 u sqrt(s) (|x| + |c|) with |c| <= |x| + sqrt(s), and each of the d subtractions, products and additions by u of its result. If several
+centroids may be nearest by this bound, they are compared in float64. Labels thus do not depend on a machine's vector width.
 
-Vectors are sparse. The nearest centroid S/n has the greatest 2 x.S/n - |S|²/n². For each bin there is a list of the clusters whose sums are
-not zero there; an element of a vector walks its bin's list and adds to the products of these clusters alone. All products are whole
-numbers below 2^53, which float64 holds.
+Vectors are sparse. The nearest centroid S/n maximises 2 x.S/n - |S|²/n². For each bin there is a list of clusters with non-zero sums; each
+element of a vector adds to the products of these clusters only. All products are integers below 2^53, exact in float64.
 """
 
 from __future__ import annotations
@@ -71,7 +69,7 @@ def _distance(points, i, centroids, j):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
 def _quick_distances(points, i, columns, found):
-    """Squared distances of a point from all centroids, in float32; the square of its length."""
+    """Write float32 squared distances of a point from all centroids; return its squared length."""
     d, k = columns.shape
     length = np.float64(0.0)
     found[:] = np.float32(0.0)
@@ -96,7 +94,7 @@ def _quick_distances(points, i, columns, found):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _smallest(found):
-    """The smallest of them; as whole numbers, which numbers that are not negative can be compared as, a vector at a time."""
+    """Return the minimum, compared as integers, which is valid for non-negative floats and vectorises."""
     bits = found.view(np.int32)
     best = bits[0]
     for j in range(len(bits)):
@@ -106,7 +104,7 @@ def _smallest(found):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
 def _count_near(found, most):
-    """How many are not greater than `most`, and the first of them."""
+    """Return the number of values up to `most`, and the first of them."""
     n, first = np.int32(0), np.int32(len(found))
     for j in range(len(found)):
         is_near = found[j] <= most
@@ -161,7 +159,7 @@ def _add_points(points, labels, first, last, sums, counts):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _greatest_value(products, factor, square):
-    """Products become values; the greatest of them. As whole numbers in the same order, which are compared a vector at a time."""
+    """Convert products to values and return the maximum, compared as integers in the same order, which vectorises."""
     for j in range(len(products)):
         products[j] = products[j] * factor[j] - square[j]
     bits, best = products.view(np.int64), np.int64(_MINIMUM_BITS)
@@ -171,12 +169,18 @@ def _greatest_value(products, factor, square):
 
 
 class _Lists(NamedTuple):
-    """For each bin the clusters that have something there, and how much.
+    """Clusters with a non-zero sum in each bin, with the sums.
 
     Attributes
     ----------
-    starts : (n_bins + 1,) int64. clusters : (m,) int32, ascending. sums : (m,) float64, whole numbers.
-    rows : (n_bins,) int32, of a bin in which many clusters have something, its row in `dense` (r, k) float32, whole numbers, else -1.
+    starts : (n_bins + 1,)
+        Int64.
+    clusters : (m,) int32
+        Ascending.
+    sums : (m,) float64
+        Whole numbers.
+    rows : (n_bins,) int32
+        Of a bin in which many clusters have something, its row in `dense` (r, k) float32, whole numbers, else -1.
     """
 
     starts: NDArray[np.int64]
@@ -201,11 +205,16 @@ class _Lists(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """The clusters that are not as they were in the last round.
+    """Clusters changed since the last round.
 
     Attributes
     ----------
-    lists : of them alone. clusters : (c,) int32, which they are, ascending. is_among : (k,) bool, of each cluster.
+    lists
+        Of them alone.
+    clusters : (c,) int32
+        Which they are, ascending.
+    is_among : (k,) bool
+        Of each cluster.
     """
 
     lists: _Lists
@@ -215,7 +224,7 @@ class _Moved(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_row(row, weight, products):
-    """Products with all clusters, a vector of them at a time."""
+    """Add a row to the products with all clusters, vectorised."""
     for j in range(len(products)):
         products[j] += weight * np.float64(row[j])
 
@@ -243,9 +252,16 @@ def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, fir
 
     Parameters
     ----------
-    lists : of all clusters. moved : `_Moved`. terms : `VectorTerms`.
-    low, high : (n,) or (0,). labels, values : those of the last round, to replace. A vector whose own centroid is as it was has nothing
-        better among the others that are.
+    lists
+        Of all clusters.
+    moved
+        `_Moved`.
+    terms
+        `VectorTerms`.
+    low, high : (n,)
+        Or (0,).
+    labels, values
+        Those of the last round, to replace. A vector whose own centroid is as it was has nothing better among the others that are.
     """
     offsets, bins, weights = vectors
     moved_lists, moved_clusters, is_moved = moved
@@ -291,7 +307,10 @@ class PointMeans:
 
     Parameters
     ----------
-    device : the processor. points : (n, d) int32.
+    device
+        The processor.
+    points : (n, d)
+        Int32.
     """
 
     def __init__(self, device: Processor, points: NDArray[np.int32]) -> None:
@@ -306,12 +325,18 @@ class PointMeans:
         last: int,
         told: int,
     ) -> Generator[Assigned, None, None]:
-        """Give the points `first:last` to the nearest of k centroids; of several, to the first. `first` begins a run.
+        """Assign the points `first:last` to the nearest of k centroids, the first among equals. `first` begins a chunk.
 
         Parameters
         ----------
-        centroids : (k, d), in the unit of the points. labels : (n,), whose elements `first:last` are filled. distances : (n,) or (0,),
-            the squares, as labels. told : when sums are, NEVER, AT_THE_END or IN_PIECES.
+        centroids : (k, d)
+            In the unit of the points.
+        labels : (n,)
+            Whose elements `first:last` are filled.
+        distances : (n,)
+            Or (0,), the squares, as labels.
+        told
+            When sums are, NEVER, AT_THE_END or IN_PIECES.
 
         Yields
         ------
@@ -338,7 +363,7 @@ class PointMeans:
     def iterate(
         self, centroids: NDArray[np.float64], labels: NDArray[np.int32], rounds: int, tolerance: float
     ) -> Generator[int, None, Rounds]:
-        """Rounds with all points, see `rounds_through_host`."""
+        """Iterate over all points, see `rounds_through_host`."""
         return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
 
     def tally(
@@ -351,7 +376,7 @@ class PointMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """A round with some points, see `tally_through_host`."""
+        """Run a round with some points, see `tally_through_host`."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))
 
 
@@ -360,8 +385,12 @@ class VectorMeans:
 
     Parameters
     ----------
-    device : the processor. vectors : their bins are below `n_bins`. low, high : (n,) int64, of the centroids that each vector may have,
-        `low:high`; empty: any.
+    device
+        The processor.
+    vectors
+        Their bins are below `n_bins`.
+    low, high : (n,) int64
+        Of the centroids that each vector may have, `low:high`; empty: any.
     """
 
     def __init__(
@@ -390,7 +419,7 @@ class VectorMeans:
         last: int,
         told: int,
     ) -> Generator[Assigned, None, None]:
-        """As that of points. A vector that may have no centroid, or only such as no vector is in, has the label -1, and is in no sum."""
+        """Assign as for points. A vector without an allowed, non-empty centroid has the label -1 and is in no sum."""
         k = len(centroids.counts)
         is_moved = np.ones(k, np.bool_)
         if self._last is not None and len(self._last.counts) == k and self._done[0] <= first and last <= self._done[1]:
@@ -430,7 +459,7 @@ class VectorMeans:
             yield Assigned(end, sums)
 
     def iterate(self, centroids: VectorSums, labels: NDArray[np.int32], rounds: int, tolerance: float) -> Generator[int, None, Rounds]:
-        """Rounds with all vectors, see `rounds_through_host`."""
+        """Iterate over all vectors, see `rounds_through_host`."""
         return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
 
     def tally(
@@ -443,5 +472,5 @@ class VectorMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """A round with some vectors, see `tally_through_host`."""
+        """Run a round with some vectors, see `tally_through_host`."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))

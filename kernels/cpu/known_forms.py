@@ -22,7 +22,7 @@ _SAME_MASS = 1e-4  # dalton
 
 @njit(nogil=True, cache=True)
 def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cursor, forms):
-    """List the forms of peptides `first:last` with known modifications that have masses from `lightest` to below `heaviest` (dalton).
+    """List the forms of peptides `first:last` with known modifications and masses from `lightest` to below `heaviest` (dalton).
 
     Of a peptide come those with one modification first, then those with two, and so on, each in order of sites and modifications, until
     there are `KnownFormRules.maximum_forms`. Masses of modifications are added to that of the peptide in order of their sites. What a
@@ -30,9 +30,12 @@ def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cur
 
     Parameters
     ----------
-    sources : `FormSources`.
-    counts : (b,) int64, to which forms are added by whole daltons; heavier ones count in the last, lighter ones in the first.
-    fill : whether to write the forms too, into `forms` (`KnownForms`) from row `cursor` on.
+    sources
+        `FormSources`.
+    counts : (b,) int64
+        To which forms are added by whole daltons; heavier ones count in the last, lighter ones in the first.
+    fill
+        True if to write the forms too, into `forms` (`KnownForms`) from row `cursor` on.
     """
     dictionary, sites, rules = sources.dictionary, sources.sites, sources.rules
     bits = np.zeros((_LONGEST + 2, _WORDS), np.uint64)
@@ -112,7 +115,7 @@ def _gather(peptide, sources, bits, pair_site, pair_modification):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _is_searched_anyway(m, place, peptide, sources):
-    """Whether a variable modification of the search puts the same mass there."""
+    """Return True if a variable modification of the search puts the same mass there."""
     dictionary, sites, rules = sources.dictionary, sources.sites, sources.rules
     length, flags = np.int64(dictionary.length[peptide]), dictionary.flags[peptide]
     residue = sources.residues[np.int64(dictionary.position[peptide]) + min(max(place, 1), length) - 1] - 65
@@ -128,7 +131,7 @@ def _is_searched_anyway(m, place, peptide, sources):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _go_together(pair, n_chosen, chosen, pair_site, pair_modification, place):
-    """Whether a pair of site and modification sits elsewhere than those chosen, and not at an end that one of them takes."""
+    """Return True if a site-modification pair conflicts with none of those chosen, including at ends."""
     end = place[pair_modification[pair]]
     for t in range(n_chosen):
         other = place[pair_modification[chosen[t]]]

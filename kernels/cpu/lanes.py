@@ -1,11 +1,10 @@
-"""Smith-Waterman with affine gaps, many pairs at a time: a query against as many subjects as a vector has lanes (Rognes 2011, BMC
-Bioinformatics 12:221).
+"""Smith-Waterman with affine gaps, one query against as many subjects as a vector has lanes (Rognes 2011, BMC Bioinformatics 12:221).
 
-Four columns are computed in one sweep along the query: what passes from a row to the next stays in registers. A cell takes nine
-instructions. Six of them, the maxima and one saturated difference, have two ports of Intel's processors with AVX2, and one with AVX-512;
-sums and differences that wrap have one port more, and on AMD's processors twice as many as saturated ones. So scores are signed numbers of
-which none is kept from wrapping but E: as long as it is not negative, neither is H, which is the ``max(0, ...)`` of the recurrence. A sum
-wraps only where H came so near to the greatest number that the best H of the lane tells it.
+Four columns are computed in one sweep along the query, so that values passed between rows stay in registers. A cell takes nine
+instructions. Six of them, the maxima and one saturated difference, have two ports on Intel CPUs with AVX2, and one with AVX-512; wrapping
+sums and differences have one port more, and on AMD CPUs twice as many as saturated ones. Scores are therefore signed and wrap, except E:
+while it is non-negative, so is H, which is the ``max(0, ...)`` of the recurrence. A sum wraps only if H came so close to the maximum that
+the lane's best H reveals it.
 
 Recurrence (Gotoh 1982), a gap of k residues costing ``gap_open + k * gap_extend``::
 
@@ -13,8 +12,8 @@ Recurrence (Gotoh 1982), a gap of k residues costing ``gap_open + k * gap_extend
     E[i, j+1] = max(E[i, j] - gap_extend, H[i, j] - gap_open - gap_extend)      a gap in the query
     F[i+1, j] = max(F[i, j] - gap_extend, H[i, j] - gap_open - gap_extend)      a gap in the subject
 
-The lanes are filled with sequences of nearly equal length, the longest first; where the longest is much longer than the rest, several
-sequences follow one another in the other lanes.
+Lanes are filled with sequences of nearly equal length, longest first; if the longest is much longer than the rest, the other lanes hold
+several sequences in succession.
 """
 
 from __future__ import annotations
@@ -54,15 +53,15 @@ __all__ = [
 ]
 
 BLOCK_COLUMNS = 4
-"""Columns of a lane that are computed together; a sequence in a lane takes a multiple of it."""
+"""Columns of a lane computed together; a sequence occupies a multiple of it."""
 PADDING = 31
-"""Code of what is no residue: it scores the least value with everything."""
+"""Code of padding, which scores the minimum with everything."""
 _REPEATED = 64
 _PADDING_ALLOWED = 0.03  # of a group's columns, before its lanes are filled up with shorter sequences
 
 
 def lane_count(bits: int) -> int:
-    """Subjects that are scored at a time with numbers of so many bits."""
+    """Return the number of subjects scored in parallel with numbers of a bit width."""
     return REGISTER_BYTES * 8 // bits
 
 
@@ -72,10 +71,14 @@ class LaneGroup:
 
     Attributes
     ----------
-    subjects, lanes, first_columns : (n,) int64: number of the sequence, its lane, the column where it begins.
-    end_blocks : (n,) int64, ascending: the block of columns in which it ends. is_followed : (n,) int64, 1 where another follows in
-        its lane.
-    n_blocks : of the longest lane.
+    subjects, lanes, first_columns : (n,) int64
+        Number of the sequence, its lane, the column where it begins.
+    end_blocks : (n,) int64
+        Ascending: the block of columns in which it ends.
+    is_followed : (n,) int64
+        1 where another follows in its lane.
+    n_blocks
+        Of the longest lane.
     """
 
     subjects: NDArray[np.int64]
@@ -91,7 +94,10 @@ def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes
 
     Parameters
     ----------
-    subjects : (n,) int64, their numbers. lengths : (n,) int64, at least 1.
+    subjects : (n,) int64
+        Their numbers.
+    lengths : (n,) int64
+        At least 1.
     """
     order = np.argsort(-lengths, kind="stable")
     subjects, blocks = subjects[order], -(-lengths[order] // BLOCK_COLUMNS)
@@ -110,7 +116,7 @@ def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes
 
 
 def _filled_lanes(blocks: NDArray[np.int64], room: int, n_lanes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lane and first block of the sequences from the first on: each goes where most room is left, until one does not fit."""
+    """Return lane and first block of sequences in order: each in the lane with most space, until one does not fit."""
     lanes, starts = [], []
     filled = [(0, lane) for lane in range(n_lanes)]
     for size in blocks.tolist():
@@ -138,9 +144,14 @@ def fill_columns(residues, starts, lengths, lanes, first_columns, n_lanes, colum
 
     Parameters
     ----------
-    residues : int8 codes of all sequences. starts, lengths : (n,) int64 of those to write.
-    lanes, first_columns : (n,) int64, where each is written.
-    columns : int8, to fill.
+    residues
+        Int8 codes of all sequences.
+    starts, lengths : (n,) int64
+        Of those to write.
+    lanes, first_columns : (n,) int64
+        Where each is written.
+    columns : int8
+        To fill.
     """
     columns[:] = PADDING
     for k in range(len(starts)):
@@ -151,7 +162,7 @@ def fill_columns(residues, starts, lengths, lanes, first_columns, n_lanes, colum
 
 @njit(inline="always")
 def cell(diagonal, score, e, f, best, opening, extending):
-    """One row of one column: H, the E of the next column, the F of the next row, and the best H so far."""
+    """Return H, the E of the next column, the F of the next row and the best H so far, for one cell."""
     h = maximum(maximum(add(diagonal, score), f), e)
     opened = subtract(h, opening)
     e = maximum(subtract_to_zero(e, extending), opened)
@@ -198,23 +209,35 @@ def score_lanes(
     clearing,
     scores,
 ):
-    """Score a query against the sequences in the lanes, from one block of columns up to another.
+    """Score a query against the sequences in the lanes, from one block of columns to another.
 
     The width of the numbers is that of the dtype of `table`, which `h_row`, `e_row`, `profile`, `best` and `clearing` share. A call goes on
     where the one before stopped: what passes from a block to the next stands in `h_row`, `e_row` and `best`.
 
     Parameters
     ----------
-    query : (m,) int64, row of each residue. rows : (r,) int64, code of each row: the different residues of the query.
-    table : (32 * 64,) aligned; ``table[code of query * 64 + code of subject]`` and the same 32 further on: scores, the least value for
-        padding.
-    columns : int8 from `fill_columns`, four columns to a block.
-    end_block, end_lane, end_target, end_clears : (n,) int64, by block: in which block a sequence ends, its lane, where in `scores` its
-        score goes, and whether another follows in the lane.
-    opening, extending : cost of a gap's first residue and of each further one. most : what a score may be; a greater one may be wrong.
-        See `proteoscope.kernels.cpu.substitution` for what the width must hold.
-    h_row, e_row : (m * lanes,); profile : (r * 4 * lanes,); best, clearing : (lanes,): aligned work space.
-    scores : int32, to fill; -1 where the score passed `most`.
+    query : (m,) int64
+        Row of each residue.
+    rows : (r,) int64
+        Code of each row: the different residues of the query.
+    table : (32 * 64,)
+        Aligned; ``table[code of query * 64 + code of subject]`` and the same 32 further on: scores, the least value for padding.
+    columns
+        Int8 from `fill_columns`, four columns to a block.
+    end_block, end_lane, end_target, end_clears : (n,) int64
+        By block: in which block a sequence ends, its lane, where in `scores` its score goes, and whether another follows in the lane.
+    opening, extending
+        Cost of a gap's first residue and of each further one.
+    most
+        What a score may be; a greater one may be wrong. See `proteoscope.kernels.cpu.substitution` for what the width must hold.
+    h_row, e_row
+        (m * lanes,).
+    profile
+        (r * 4 * lanes,).
+    best, clearing : (lanes,)
+        Aligned work space.
+    scores : int32
+        To fill; -1 where the score passed `most`.
     """
     lanes = lanes_of(h_row)
     m = len(query)

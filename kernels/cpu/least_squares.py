@@ -1,12 +1,12 @@
-"""Superpositions of least squares, one and many at a time, and what a superposition makes of pairs.
+"""Least-squares superpositions, single and in batches, and their scores.
 
-The rotation that Kabsch defines (Acta Crystallographica A32, 1976, 922-923), as a quaternion, which is never a reflection (Horn, Journal of
-the Optical Society of America A 4, 1987, 629-642; its eigenvalue by Newton's method, Theobald, Acta Crystallographica A61, 2005, 478-480).
+The rotation of Kabsch (Acta Crystallographica A32, 1976, 922-923), as a quaternion and thus never a reflection (Horn, Journal of the
+Optical Society of America A 4, 1987, 629-642; its eigenvalue by Newton's method, Theobald, Acta Crystallographica A61, 2005, 478-480).
 
-Pairs are (3, n) float64, an axis a row. All that a rotation needs of them are their moments, (17,) float64: the sums of x (3) and of y
-(3), of the products of their axes (9), of the squares of both, and how many pairs they are. A superposition is (12,) float64: the rotation
-row by row, then the translation; it moves `x` onto `y`. Of a batch, moments and superpositions stand column by column: element c of the
-k-th at ``c * BATCH + k``, so that a loop over a batch becomes vector instructions.
+Pairs are (3, n) float64, one axis per row. A rotation depends only on their moments, (17,) float64: the sums of x (3) and of y (3), of the
+products of their axes (9), of the squares of both, and the number of pairs. A superposition is (12,) float64: the rotation row by row, then
+the translation; it moves `x` onto `y`. In a batch, element c of the k-th moments or superposition is at ``c * BATCH + k``, so that loops
+over a batch vectorise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 BATCH = 16
-"""Superpositions that are computed at a time."""
+"""Number of superpositions computed together."""
 MOMENTS, MOVE = 17, 12
 """Numbers of the moments of pairs, and of a superposition."""
 FARTHEST = 1e6
@@ -45,7 +45,7 @@ _KEPT = 15  # numbers that a batch keeps between its loops: eigenvalue, its last
 
 @njit(inline="always")
 def _minor(a, b, c, d, e, f, g, h, i):
-    """Determinant of three rows of three."""
+    """Return the determinant of three rows."""
     return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
 
 
@@ -86,7 +86,7 @@ def _jacobi(k):
 
 @njit(nogil=True, cache=True)
 def _rotation_of_moments(sums, found):
-    """The superposition of least squares of any pairs, by their `moments`, to `found` (12,)."""
+    """Write the least-squares superposition of pairs with these `moments` to `found` (12,)."""
     n = sums[16]
     if n <= 0.0:
         found[:] = 0.0
@@ -185,13 +185,13 @@ def on_grid(x, y):
 
 @njit(nogil=True, cache=True)
 def batch_room():
-    """Room for `rotations`: moments, superpositions and what is between them."""
+    """Return a workspace for `rotations`: moments, superpositions and intermediates."""
     return np.zeros(MOMENTS * BATCH), np.zeros((MOVE + 1) * BATCH), np.zeros(_KEPT * BATCH)
 
 
 @njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def _rotations(sums, moves, kept):
-    """`rotations`; row `MOVE` of `moves` is greater than 0 where the result holds: of pairs on a line, and some others, it does not."""
+    """Compute `rotations`; row `MOVE` of `moves` is positive for valid results, not for collinear and some other pairs."""
     for k in range(BATCH):
         inverse = 1.0 / sums[16 * BATCH + k]
         mx, my, mz = sums[k], sums[BATCH + k], sums[2 * BATCH + k]
@@ -264,12 +264,18 @@ def _rotations(sums, moves, kept):
 
 @njit(nogil=True, cache=True)
 def rotations(sums, count, moves, kept):
-    """The superpositions of least squares of a batch of moments, as Kabsch defines them.
+    """Write the Kabsch superpositions of a batch of moments.
 
     Parameters
     ----------
-    sums (MOMENTS * BATCH,), moves ((MOVE + 1) * BATCH,), kept : of `batch_room`. count (BATCH,) int64 : 0 where a superposition is not
-    asked.
+    sums : (MOMENTS * BATCH,) float64
+        Moments.
+    count : (BATCH,) int64
+        Number of pairs; 0 skips a superposition.
+    moves : ((MOVE + 1) * BATCH,) float64
+        Filled with superpositions.
+    kept
+        Workspace of `batch_room`.
     """
     _rotations(sums, moves, kept)
     for k in range(BATCH):
@@ -281,11 +287,16 @@ def rotations(sums, count, moves, kept):
 
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, _nrt=False)
 def moments(x, y, first_x, first_y, count, sums):
-    """The moments of a batch of runs of pairs: the k-th of ``count[k]``, from column ``first_x[k]`` of x and ``first_y[k]`` of y on.
+    """Write the moments of a batch of runs of pairs: the k-th of ``count[k]``, from column ``first_x[k]`` of x and ``first_y[k]`` of y.
 
     Parameters
     ----------
-    x, y (3, n). first_x, first_y, count (BATCH,) int64; a run may be empty. sums (MOMENTS * BATCH,) : to fill.
+    x, y : (3, n) float64
+        Coordinates.
+    first_x, first_y, count : (BATCH,) int64
+        Starts and lengths of runs, which may be empty.
+    sums : (MOMENTS * BATCH,) float64
+        Filled.
     """
     for k in range(BATCH):
         n, p, q = count[k], first_x[k], first_y[k]
@@ -323,7 +334,7 @@ _ROUNDED_AS_WRITTEN: dict[str, bool] = {"fastmath": False, "forceinline": True}
 
 @njit(nogil=True, cache=True, **_ROUNDED_AS_WRITTEN)
 def _apart(move, s, t, u, d, e, f):
-    """The square of the distance of a pair (s, t, u), which is moved, and (d, e, f); rounded everywhere as it is written here."""
+    """Return the squared distance of a transformed (s, t, u) and (d, e, f), rounded exactly as written."""
     r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2 = move
     a, b, c = r0 * s + r1 * t + r2 * u + t0 - d, r3 * s + r4 * t + r5 * u + t1 - e, r6 * s + r7 * t + r8 * u + t2 - f
     return a * a + b * b + c * c
@@ -331,16 +342,16 @@ def _apart(move, s, t, u, d, e, f):
 
 @njit(nogil=True, cache=True, error_model="numpy", **_ROUNDED_AS_WRITTEN)
 def _share(apart, inverse):
-    """1 / (1 + apart inverse), in whole parts of 2^-32, of which sums are exact."""
+    """Return 1 / (1 + apart inverse) in units of 2^-32, whose sums are exact."""
     return 1.0 / (1.0 + apart * inverse) + _SHARE_UNITS - _SHARE_UNITS
 
 
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
 def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, totals):
-    """What each superposition of a batch makes of a run of pairs, which is as in `moments`; empty runs are passed over.
+    """Score runs of pairs under each superposition of a batch, as in `moments`; empty runs are skipped.
 
-    The sums of 1 / (1 + (d / scale)^2) go to `totals` (BATCH,); to `sums` (MOMENTS * BATCH,) the moments of the pairs nearer than
-    ``limits[k]`` (BATCH,), which grows by half an Å until it takes in three pairs.
+    The sums of 1 / (1 + (d / scale)^2) go to `totals` (BATCH,), the moments of pairs nearer than ``limits[k]`` (BATCH,) to `sums`
+    (MOMENTS * BATCH,); limits grow by half an Å until they include three pairs.
     """
     inverse = 1.0 / (scale * scale)
     for k in range(BATCH):
@@ -403,7 +414,7 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
 
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
 def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
-    """The sums of scores alone that `near_moments` gives, to the last bit, in half of its time."""
+    """Write only the score sums of `near_moments`, bit-identical, in half of its time."""
     inverse = 1.0 / (scale * scale)
     for k in range(BATCH):
         n, p, q = count[k], first_x[k], first_y[k]
@@ -441,7 +452,7 @@ def distances_squared(x, y, n, move, squared):
 
 @njit(nogil=True, cache=True)
 def least_squares(x, y):
-    """The superposition of least squares of pairs, (12,): rotation and translation that move x (3, n) onto y (3, n); and its RMSD."""
+    """Return the least-squares superposition (12,) that moves x (3, n) onto y (3, n), and its RMSD."""
     n = x.shape[1]
     move, squared = np.empty(MOVE), np.empty(n)
     zero, count, batch = np.zeros(BATCH, np.int64), np.zeros(BATCH, np.int64), np.empty(MOMENTS * BATCH)

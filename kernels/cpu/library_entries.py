@@ -1,6 +1,6 @@
-"""Peaks of library entries: those that predicted intensities give a peptidoform, and which ion of its peptide each measured peak is.
+"""Peaks of library entries: predicted peaks of a peptidoform, and ion annotation of measured peaks.
 
-On the processor alone: entries are made once, and reading or writing them takes longer. Rows depend on themselves alone.
+CPU only: entries are made once, and reading or writing them takes longer. Rows are independent.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ SERIES_OF_ENTRIES = "ybzc"
 _LETTERS = np.frombuffer(SERIES_OF_ENTRIES.encode(), np.uint8)
 _IS_FRONT = np.array([False, True, False, True])
 _END_MASS = np.array([_WATER_MASS, 0.0, _WATER_MASS - 16.01872406889, 17.02654910112])
-"""Dalton that the ions weigh besides their residues: z is the radical, of which electron transfer leaves NH2 with c."""
+"""Mass of each ion series beyond its residues, dalton: z is the radical, of which electron transfer leaves NH2 with c."""
 
 
 class EntryPeaks(NamedTuple):
-    """Room for peaks, (peaks,): thomson, float64; float32; letters of series, numbers and charges of the ions, uint8, 0 where unknown."""
+    """Peaks, (peaks,): m/z float64 and intensity float32; series symbols, numbers and charges of ions, uint8, 0 if unknown."""
 
     mz: NDArray[np.float64]
     intensity: NDArray[np.float32]
@@ -51,8 +51,17 @@ class EntryPeaks(NamedTuple):
 
 
 class EntryMasses(NamedTuple):
-    """Peptides of n entries: `offsets`, `masses` CSR, of the residues with what they and the C-terminus carry, dalton; `n_terminal` (n,)
-    what the N-terminus carries; `charge` (n,) int64, of the precursor."""
+    """Peptides of n entries.
+
+    Attributes
+    ----------
+    offsets, masses
+        CSR, masses of residues with modifications and C-terminus, dalton.
+    n_terminal
+        (n,) mass of N-terminal modifications.
+    charge
+        (n,) int64, of the precursor.
+    """
 
     offsets: NDArray[np.int64]
     masses: NDArray[np.float64]
@@ -61,8 +70,19 @@ class EntryMasses(NamedTuple):
 
 
 class PredictionRules(NamedTuple):
-    """Peaks that an entry keeps: m/z from `lowest` to `highest` (thomson), at least `share` of the highest, `most` of them at most; ions of
-    up to `maximum_charge` charges."""
+    """Peaks to retain in an entry.
+
+    Attributes
+    ----------
+    lowest, highest
+        m/z range, thomson.
+    share
+        Minimum intensity relative to the highest peak.
+    most
+        Maximum number of peaks.
+    maximum_charge
+        Maximum charge of ions.
+    """
 
     lowest: float
     highest: float
@@ -73,10 +93,14 @@ class PredictionRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def decode_peptidoforms(numbers, code, peptides, modifications, first, last, peptide, site, modification):
-    """What the forms `first:last` of these numbers are (`proteoscope.kernels.layouts.PeptidoformCode`).
+    """Decode the forms `first:last` from their numbers (`proteoscope.kernels.layouts.PeptidoformCode`).
 
-    Written: `peptide` (n,) int64; `site` (n, s) uint8, 0 the N-terminus, 1 to L, L + 1 the C-terminus, ascending, and `modification`
-    (n, s) uint8, behind the last of them `NO_MODIFICATION`.
+    Parameters
+    ----------
+    peptide
+        (n,) int64, filled.
+    site, modification
+        (n, s) uint8, filled: ascending sites, 0 the N-terminus, 1 to L, L + 1 the C-terminus, then `NO_MODIFICATION`.
     """
     sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(peptides, modifications)
     for row in range(first, last):
@@ -97,14 +121,22 @@ def decode_peptidoforms(numbers, code, peptides, modifications, first, last, pep
 
 @njit(nogil=True, cache=True)
 def predicted_peaks(entries, logarithms, starts, rules, first, last, room, count, out):
-    """Peaks of the ions b, b2+, y and y2+ of the entries `first:last`, as intensities are predicted.
+    """Write peaks of the ions b, b2+, y and y2+ of the entries `first:last` from predicted intensities.
 
     Parameters
     ----------
-    entries : `EntryMasses`. logarithms : (bonds, IONS), as `proteoscope.kernels.cpu.fragment_intensities.predict_bonds` has them;
-        starts : (n,) int64, the first bond of each.
-    rules : `PredictionRules`. room : (n + 1,) int64, where each entry's peaks go in `out` (`EntryPeaks`), IONS for each of its bonds.
-    count : (n,) int64, to fill: how many there are, ascending in m/z; the highest is 10,000.
+    entries
+        `EntryMasses`.
+    logarithms : (bonds, IONS)
+        As `proteoscope.kernels.cpu.fragment_intensities.predict_bonds` has them.
+    starts : (n,) int64
+        The first bond of each.
+    rules
+        `PredictionRules`.
+    room : (n + 1,) int64
+        Where each entry's peaks go in `out` (`EntryPeaks`), IONS for each of its bonds.
+    count : (n,) int64
+        To fill: how many there are, ascending in m/z; the highest is 10,000.
     """
     offsets, masses, n_terminal, charge = entries
     for row in range(first, last):
@@ -134,7 +166,7 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, room, count
 
 @njit(nogil=True, cache=True)
 def _kept(out, at, n, highest, rules):
-    """Keep what the rules let stay of `n` peaks at `at`, in order of m/z, the highest at 10,000; how many there are."""
+    """Retain those of `n` peaks at `at` allowed by the rules, by m/z, the highest scaled to 10,000; return their number."""
     least = np.float32(highest * max(rules.share, _FAINTEST))
     if n > rules.most:
         heights = np.sort(out.intensity[at : at + n])
@@ -152,15 +184,22 @@ def _kept(out, at, n, highest, rules):
 
 @njit(nogil=True, cache=True)
 def annotate_peaks(peak_offsets, mz, entries, has_series, is_closed, rules, first, last, out):
-    """Which ion of its peptide each peak of the entries `first:last` is: the nearest within the tolerance.
+    """Annotate each peak of the entries `first:last` with the nearest ion within the tolerance.
 
     Parameters
     ----------
-    peak_offsets, mz : the peaks of each entry, CSR, ascending. entries : `EntryMasses`.
-    has_series : (n, 4) bool, whether each entry has ions y, b, z and c. is_closed : bool, of each residue as `EntryMasses.masses`, whether
-        a proline follows, before which no z and c are made.
-    rules : highest charge of ions, which is also one fewer than the precursor's; the tolerance as thomson and as part of the m/z.
-    out : a tuple of (peaks,) arrays to fill: series, number and charge, uint8, zeros; error, float32, thomson.
+    peak_offsets, mz
+        The peaks of each entry, CSR, ascending.
+    entries
+        `EntryMasses`.
+    has_series : (n, 4) bool
+        Whether each entry has ions y, b, z and c.
+    is_closed : bool
+        Of each residue as `EntryMasses.masses`, whether a proline follows, before which no z and c are made.
+    rules
+        Highest charge of ions, which is also one fewer than the precursor's; the tolerance as thomson and as part of the m/z.
+    out
+        A tuple of (peaks,) arrays to fill: series, number and charge, uint8, zeros; error, float32, thomson.
     """
     offsets, masses, n_terminal, charge = entries
     maximum_charge, absolute, relative = rules

@@ -22,15 +22,28 @@ _SMALLEST = 1e-6  # of the base peak: what is less is noise, whatever was asked 
 
 
 class PeakRules(NamedTuple):
-    """Which peaks are compared, and what they weigh.
+    """Selection and weights of compared peaks.
 
     Attributes
     ----------
-    absolute : units; relative : thousandths of ppm: as in `Matching`. lowest, highest : thomson, peaks from the one to the other are taken.
-    removal : thomson; peaks as near to the precursor are left out; 0: none.
-    noise : share of the base peak below which a peak is noise. maximum_peaks : the so many most intense ones are taken, at most
-        `MOST_PEAKS`. minimum_peaks : a spectrum with fewer has an empty list.
-    power : of intensities, of cosines. is_entropy : weights are those of the similarity of entropies.
+    absolute
+        Units.
+    relative
+        Thousandths of ppm: as in `Matching`.
+    lowest, highest
+        Thomson, peaks from the one to the other are taken.
+    removal
+        Thomson; peaks as near to the precursor are left out; 0: none.
+    noise
+        Share of the base peak below which a peak is noise.
+    maximum_peaks
+        The so many most intense ones are taken, at most `MOST_PEAKS`.
+    minimum_peaks
+        A spectrum with fewer has an empty list.
+    power
+        Of intensities, of cosines.
+    is_entropy
+        Weights are those of the similarity of entropies.
     """
 
     absolute: int
@@ -47,7 +60,7 @@ class PeakRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _apart(one, other, rules):
-    """Whether two peaks are further from each other than twice the tolerance."""
+    """Return True if two peaks are farther apart than twice the tolerance."""
     low, high = min(one, other), max(one, other)
     return high - low > 2 * (np.int64(rules.absolute) + high * np.int64(rules.relative) // np.int64(1_000_000_000))
 
@@ -58,8 +71,16 @@ def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_w
 
     Parameters
     ----------
-    peaks : `PeakArrays`, as read. precursor_mz : (n,) float64, thomson, NaN unknown. rules : `PeakRules`.
-    out_count : (n,) int64, peaks of each list. out_mz, out_weight : int32 and uint16, written from the offset of the spectrum on.
+    peaks
+        `PeakArrays`, as read.
+    precursor_mz : (n,) float64
+        Thomson, NaN unknown.
+    rules
+        `PeakRules`.
+    out_count : (n,) int64
+        Peaks of each list.
+    out_mz, out_weight
+        Int32 and uint16, written from the offset of the spectrum on.
     """
     offsets, mz, intensity = peaks
     longest = 0
@@ -119,7 +140,7 @@ def _merged(place, height, state, n, rules):
 
 @njit(nogil=True, cache=True)
 def _weighted(place, height, n, rules, at, out_mz, out_weight):
-    """Write the weights of peaks; how many are not zero."""
+    """Write the weights of peaks; return the number of non-zero ones."""
     exponent = rules.power
     if rules.is_entropy:
         total, entropy = height[:n].sum(), 0.0
@@ -150,7 +171,7 @@ def _weighted(place, height, n, rules, at, out_mz, out_weight):
 
 @njit(nogil=True, cache=True)
 def copy_peaks(starts, offsets, mz, weight, first, last, out_mz, out_weight):
-    """Put the lists `first:last`, which begin at `starts`, one behind the other, at `offsets`."""
+    """Copy the lists `first:last`, which begin at `starts`, to `offsets`."""
     for s in range(first, last):
         for i in range(offsets[s + 1] - offsets[s]):
             out_mz[offsets[s] + i], out_weight[offsets[s] + i] = mz[starts[s] + i], weight[starts[s] + i]

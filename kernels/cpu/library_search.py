@@ -1,9 +1,9 @@
-"""The most similar reference of each spectrum, by cosine or spectral entropy, on the processor (`proteoscope.kernels.library_layouts`).
+"""Most similar reference of each spectrum by cosine or spectral entropy, on the CPU (`proteoscope.kernels.library_layouts`).
 
-Peaks lie so far from each other that each has one partner at most, so that one walk along both lists finds all matches. Where fragments may
-be moved by the difference of the masses (the shifted dot product of Bittremieux et al. 2018, J Proteome Res 17:3463), a peak has up to two:
-one where it is, one where it is moved to. Matches that exclude each other then form paths, a reference's peak and a query's in turn, each
-further along by the difference. Of a path the matches are taken that give most (a maximum-weight matching), so that no peak counts twice.
+Peaks of a spectrum are so far apart that each has at most one partner, so that one pass over both lists finds all matches. If fragments may
+be shifted by the mass difference (the shifted dot product of Bittremieux et al. 2018, J Proteome Res 17:3463), a peak has up to two
+partners, unshifted and shifted. Conflicting matches then form paths that alternate between peaks of reference and query, each further by
+the difference. The best matches of a path (a maximum-weight matching) are used, so that no peak counts twice.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ _PER_QUERY = 5.0  # in references that are compared
 
 
 def search_costs(pools: Pools) -> NDArray[np.float64]:
-    """References that each query is compared with, and what a query costs besides, (q,)."""
+    """Return (q,) costs of queries: numbers of compared references plus an overhead."""
     return _PER_QUERY + np.maximum(pools.high - pools.low, 0).sum(axis=1).astype(np.float64)
 
 
 class _Paths(NamedTuple):
-    """Of each peak of a query that a path has come to: `state` (MOST_PEAKS, 2) int64, the most that the path gives without it and in all,
-    which holds where `stamp` (MOST_PEAKS,) int64 is the mark of the pair of spectra."""
+    """Best totals of paths by query peak without and with it: `state` (MOST_PEAKS, 2) int64, valid if `stamp` is the current pair."""
 
     state: NDArray[np.int64]
     stamp: NDArray[np.int64]
@@ -58,13 +57,13 @@ class _Answer(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _width(mz, matching):
-    """How far from a reference's peak its partner may lie, units."""
+    """Return the maximum distance of a partner of a reference peak, in units."""
     return np.int64(matching.absolute) + np.int64(mz) * np.int64(matching.relative) // np.int64(1_000_000_000)
 
 
 @njit(nogil=True, cache=True)
 def _worth(a, b, table):
-    """What two peaks that match add: by the table, where there is one."""
+    """Return the contribution of two matching peaks, from the table if present."""
     if len(table) > 0:
         return np.int64(table[a + b]) - np.int64(table[a]) - np.int64(table[b])
     return np.int64(a) * np.int64(b)
@@ -72,7 +71,7 @@ def _worth(a, b, table):
 
 @njit(nogil=True, cache=True)
 def _similarity(total, own, other, matching):
-    """A sum of worths as similarity; `own`, `other`: sums of squares of both."""
+    """Return a sum of contributions as similarity; `own`, `other` are the sums of squares."""
     if matching.is_entropy:
         # What was rounded may make it a little more than 1.
         return min(1.0, np.float64(total) / (2.0 * ENTROPY_TOTAL * ENTROPY_SCALE))
@@ -99,10 +98,9 @@ def _plain(mz, weight, low, high, references, first, last, matching, table):
 
 @njit(nogil=True, cache=True)
 def _shifted(queries, low, high, references, first, last, shift, matching, table, paths, mark):
-    """The largest sum of worths of peaks that match where they are or moved by `shift` units, each once, and how many peaks of the
-    reference have a partner.
+    """Return the maximum sum of contributions of peaks that match unshifted or shifted by `shift` units, and the number of matched peaks.
 
-    `paths` : work space, `_Paths`, where what holds is marked by `mark`.
+    `paths` is a workspace (`_Paths`), whose valid entries have `mark`.
     """
     mz, weight = queries.mz, queries.weight
     state, stamp = paths
@@ -187,7 +185,7 @@ def _search(queries, query_mass, held, pools, matching, table, first, last, answ
 
 @njit(nogil=True, cache=True)
 def _squares(lists, out):
-    """Sums of the squares of the weights of each spectrum."""
+    """Write the sums of squared weights of each spectrum."""
     for s in range(len(out)):
         total = np.int64(0)
         for i in range(lists.offsets[s], lists.offsets[s + 1]):
@@ -200,11 +198,17 @@ class LibrarySearch:
 
     Parameters
     ----------
-    device : the processor. references : their peaks. mass : (n,) int32, in `proteoscope.kernels.library_layouts.UNITS`.
+    device
+        The processor.
+    references
+        Their peaks.
+    mass : (n,) int32
+        In `proteoscope.kernels.library_layouts.UNITS`.
 
     Attributes
     ----------
-    pairs_of_piece : of a query and a reference, that one thread compares between two looks at a cancel.
+    pairs_of_piece
+        Of a query and a reference, that one thread compares between two looks at a cancel.
     """
 
     pairs_of_piece = _PAIRS_OF_PIECE
@@ -226,13 +230,20 @@ class LibrarySearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """The most similar reference of each of the queries `first:last` in its pool; of equal ones the first.
+        """Find the most similar reference of the queries `first:last` in their pools, the first among equals.
 
         Parameters
         ----------
-        mass : (q,) int32, of the queries. pools : of each query.
-        found : (q,) int64, whose rows `first:last` are filled: -1 where no reference has enough peaks in common. similarity : (q,) float64,
-            in [0, 1]. matched : (q,) int32, peaks of the reference with a partner.
+        mass : (q,) int32
+            Of the queries.
+        pools
+            Of each query.
+        found : (q,) int64
+            Whose rows `first:last` are filled: -1 where no reference has enough peaks in common.
+        similarity : (q,) float64
+            In [0, 1].
+        matched : (q,) int32
+            Peaks of the reference with a partner.
 
         Yields
         ------

@@ -1,5 +1,4 @@
-"""Scanner of libraries of spectra in text: lines of one or several peaks become columns, and where the others stand, without the
-interpreter lock. What the words mean is the caller's."""
+"""Scanner of text spectral libraries: peak lines become columns and other lines positions, without the GIL. Callers interpret words."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _NAME_LETTERS, _COMPOUND_LETTERS, _PEAKS_LETTERS = (np.frombuffer(word, np.uint8
 
 @njit(nogil=True, cache=True)
 def _begins_number(text, position, decimal):
-    """Whether a number may begin at a place of the text."""
+    """Return True if a number may begin at a position."""
     if position >= len(text):
         return False
     letter = text[position]
@@ -30,7 +29,7 @@ def _begins_number(text, position, decimal):
 
 @njit(nogil=True, cache=True)
 def _after(text, position, first, second, third):
-    """The first place from `position` on that holds neither a blank nor one of three other bytes."""
+    """Return the first position that holds neither a blank nor one of three other bytes."""
     while position < len(text) and (
         text[position] == 32 or text[position] == 9 or text[position] == first or text[position] == second or text[position] == third
     ):
@@ -40,7 +39,7 @@ def _after(text, position, first, second, third):
 
 @njit(nogil=True, cache=True)
 def _pair(text, position, decimal):
-    """The two numbers of a peak: m/z, intensity, where they end (-1 where one is missing or more follows it), and what separates them."""
+    """Return m/z and intensity of a peak, their end (-1 if one is missing or followed by more), and the separator."""
     size = len(text)
     comma = 44 if decimal != 44 else 58
     separator = _BRACKET if position < size and text[position] == 40 else _BLANK
@@ -61,22 +60,28 @@ def _pair(text, position, decimal):
 
 @njit(nogil=True, cache=True)
 def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
-    """Read the lines that are peaks, and say where the others are.
+    """Parse peak lines and locate other lines.
 
     A line of peaks begins (after blanks) with a digit, a decimal sign, a sign or a bracket: m/z, intensity, and what may follow. Blanks, a
     comma or a colon separate the two. After a semicolon the next peak of the line may follow, as may one after a bracket or a colon.
 
     Parameters
     ----------
-    text : (bytes,) uint8; lines end in LF, CR LF or CR.
-    is_packed : bool, whether each two numbers of a line are a peak; else numbers after the first two are notes on it.
-    decimal : int64, the byte of the decimal sign.
-    state : (N_LIBRARY_STATES,) int64, zeros at first: the byte to go on from (all is read where it is the last), lines and peaks so far,
-        and lines that would have more peaks if they were packed.
-    mz, intensity : float64, to fill, with space for a peak for each line, semicolon, bracket and colon; for each two bytes if packed.
-    lines : (m, LINE_COLUMNS) int64, to fill; when it is full, the scan returns and can be called again with another. Of each line that is
-        neither blank nor of peaks: where it begins and stops without the blanks around it, its number from 1, how many peaks came before
-        it, and ``LINE_WORDS``, or ``LINE_BROKEN`` of a line of peaks in which a number cannot be read (of several in a row the first).
+    text : (bytes,) uint8
+        Lines end in LF, CR LF or CR.
+    is_packed : bool
+        Whether each two numbers of a line are a peak; else numbers after the first two are notes on it.
+    decimal : int64
+        The byte of the decimal sign.
+    state : (N_LIBRARY_STATES,) int64
+        Zeros at first: the byte to go on from (all is read where it is the last), lines and peaks so far, and lines that would have more
+        peaks if they were packed.
+    mz, intensity : float64
+        To fill, with space for a peak for each line, semicolon, bracket and colon; for each two bytes if packed.
+    lines : (m, LINE_COLUMNS) int64
+        To fill; when it is full, the scan returns and can be called again with another. Of each line that is neither blank nor of peaks:
+        where it begins and stops without the blanks around it, its number from 1, how many peaks came before it, and ``LINE_WORDS``, or
+        ``LINE_BROKEN`` of a line of peaks in which a number cannot be read (of several in a row the first).
 
     Returns
     -------
@@ -139,7 +144,7 @@ def count_peak_ends(text):
 
 @njit(nogil=True, cache=True)
 def _is_word(text, start, stop, word):
-    """Whether a key is a word, blanks, underscores and the case of letters apart."""
+    """Return True if a key equals a word, ignoring blanks, underscores and case."""
     n = 0
     for position in range(start, stop):
         letter = text[position]
@@ -175,9 +180,12 @@ def msp_entry_rows(text, lines, rows):
 
     Parameters
     ----------
-    text : (bytes,) uint8.
-    lines : (m, LINE_COLUMNS) int64, as `scan_library_lines` fills them.
-    rows : (m,) int64, to fill with the rows of `lines` that entries begin with.
+    text : (bytes,)
+        Uint8.
+    lines : (m, LINE_COLUMNS) int64
+        As `scan_library_lines` fills them.
+    rows : (m,) int64
+        To fill with the rows of `lines` that entries begin with.
 
     Returns
     -------

@@ -1,13 +1,12 @@
-"""Complete and average linkage of connected components of any size, in rounds that a device does.
+"""Complete and average linkage of connected components of any size, in rounds on a device.
 
-Clusters of both linkages lie inside the connected components of what is similar enough. A component of at most `maximum_members` vectors is
-a group, and done in one round. A larger one is divided: its vectors, in their order, are cut into chunks, and each chunk is clustered at
-half the distance that the linkage allows. Each cluster becomes one vector, the sum of its members at the usual length, or the 480 largest
-elements of that; it stands for as many as they are, is named by the smallest of them, and two may be compared where those two may. That
-goes on until they are few enough; where a round leaves more than nine tenths, the chunks are clustered at the whole distance, and the
-component is done.
+Clusters of both linkages lie within the connected components of sufficient similarity. A component of at most `maximum_members` vectors is
+a group, completed in one round. A larger one is divided: its vectors are cut into chunks in order, each clustered at half the linkage
+distance. Each cluster becomes one vector, the normalised sum of its members or its 480 largest elements; it has their number and the name
+of the smallest, and may be compared with others as that one may. This repeats until few enough remain; if a round leaves more than nine
+tenths, the chunks are clustered at the full distance, and the component is complete.
 
-All of that is whole numbers, and the host's on every device, so that a partition is the same on all of them.
+All values are integers computed on the host, so that partitions are identical on all devices.
 """
 
 from __future__ import annotations
@@ -37,11 +36,15 @@ class LinkageRounds:
 
     Parameters
     ----------
-    vectors, ends : all vectors, and how far they may be compared. roots : number of the smallest vector of each one's component.
+    vectors, ends
+        All vectors, and how far they may be compared.
+    roots
+        Number of the smallest vector of each one's component.
 
     Attributes
     ----------
-    labels : (len(roots),) int64, number of the smallest vector of each one's cluster; of those that are done.
+    labels
+        (len(roots),) int64, number of the smallest vector of each one's cluster; of those that are done.
     """
 
     def __init__(self, vectors: VectorArrays, ends: NDArray[np.int64], roots: NDArray[np.int64], first: int, linkage: Linkage) -> None:
@@ -58,7 +61,7 @@ class LinkageRounds:
         self._vector_numbers, self._items = self._members, np.arange(len(self._members))
 
     def groups(self) -> Groups | None:
-        """What is to be clustered next; None when all is done."""
+        """Return the groups to cluster next, or None."""
         sizes, most, least = np.diff(self._starts), self._linkage.maximum_members, self._linkage.least
         if not len(sizes):
             return None
@@ -110,24 +113,24 @@ class LinkageRounds:
 
 
 def _units(similarity: float) -> int:
-    """At least one: vectors that may not be compared have nothing in common."""
+    """Return a similarity in units, at least one, since vectors that may not be compared have nothing in common."""
     return max(1, int(similarity * SIMILARITY_UNITS + 0.5))
 
 
 def _starts_of_runs(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where runs of the same value begin, and how many values there are."""
+    """Return the starts of runs of equal values, and the total number."""
     return np.append(np.flatnonzero(np.diff(values, prepend=-1)), len(values)).astype(np.int64)
 
 
 def _ranks(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, ... for each run of so many."""
+    """Return 0, 1, … for each run of a length."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def _sums(
     vectors: VectorArrays, members: NDArray[np.int64], of_member: NDArray[np.int64], counts: NDArray[np.int64], n: int
 ) -> VectorArrays:
-    """n vectors, the sums of members that stand for so many vectors, at the usual length; `of_member`: which of the n each adds to."""
+    """Return n normalised sums of weighted members; `of_member` is the target of each."""
     order = np.argsort(of_member, kind="stable")
     chosen = members[order]
     starts = np.concatenate(([0], np.cumsum(np.bincount(of_member, minlength=n)))).astype(np.int64)

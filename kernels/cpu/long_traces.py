@@ -35,7 +35,7 @@ class LongTrace(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """`GapRules` as the kernels take them; `matrix` is (text letters, pattern letters) int32."""
+    """`GapRules` in the form of the kernels; `matrix` is (reference codes, read codes) int32."""
 
     matrix: NDArray[np.int32]
     opening: int
@@ -47,11 +47,14 @@ class _Rules(NamedTuple):
 
 
 def trace_long_pair(text: NDArray[np.int8], pattern: NDArray[np.int8], rules: GapRules, stop: StopFlag) -> LongTrace | None:
-    """Return the alignment that ends with the last letter of the text, or None where `stop` was set.
+    """Return the alignment that ends with the last reference base, or None if `stop` was set.
 
     Parameters
     ----------
-    text : codes, from where the alignment may begin to where it ends. pattern : codes.
+    text
+        Codes, from where the alignment may begin to where it ends.
+    pattern
+        Codes.
     """
     # Copies, so that the kernels are compiled for one type, whether codes are mapped from a file or not.
     text, pattern, matrix = np.array(text, np.int8), np.array(pattern, np.int8), np.array(rules.matrix.T, np.int32, order="C")
@@ -95,7 +98,8 @@ def _compute_rows(text, pattern, rules, first, last, g, e, directions, stop):
 
     Parameters
     ----------
-    directions : (rows, layers, columns) uint8, filled from its first row on; without rows where alignments are not followed.
+    directions : (rows, layers, columns) uint8
+        Filled from its first row on; without rows where alignments are not followed.
     """
     layers, columns = g.shape
     seed, is_floored, traces = rules.seed, rules.is_local and rules.seed == 0, len(directions) > 0
@@ -170,12 +174,14 @@ def _find_end(g, is_local, at):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _walk_block(directions, first, at, runs):
-    """Follow directions down to row `first`: True where the alignment begins in this block.
+    """Follow directions to row `first`; return True if the alignment begins in this block.
 
     Parameters
     ----------
-    at : (5,) int64: row, column, layer, kind of the gap that is being followed (0 for none) and its letters; updated.
-    runs : of the alignment, filled.
+    at : (5,) int64
+        Row, column, layer, kind of the gap that is being followed (0 for none) and its letters; updated.
+    runs
+        Of the alignment, filled.
     """
     i, j, q, gap, length = at
     while i >= first:

@@ -1,8 +1,7 @@
-"""Mass lists of peptides and of spectra, for match scores (`proteoscope.kernels.match_score_layouts`): whole units of a dalton, and where a
-bond is.
+"""Mass lists of peptides and spectra for match scores (`proteoscope.kernels.match_score_layouts`): integer units per dalton at bonds.
 
-A peptide's masses are those of its residues from the N-terminus up to each bond. A peak is a fragment of either end, so it tells two
-places of a bond: its own mass, and what it leaves of the precursor's. Both are widened by the tolerance to all units that may be meant.
+A peptide's masses are those of its residues from the N-terminus to each bond. A peak is a fragment of either end and thus implies two bond
+positions: its mass and its complement to the precursor. Both are widened by the tolerance to all possible units.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ __all__ = ["count_spectrum_masses", "list_peptide_masses", "list_spectrum_masses
 
 @njit(nogil=True, cache=True)
 def list_peptide_masses(peptides, per_dalton, first, last, offsets, masses):
-    """The mass list of each peptide `first:last`, ascending and distinct.
+    """Write the ascending, distinct mass list of each peptide `first:last`.
 
-    `offsets` (last - first + 1,) int64: where each list begins in `masses` int32, with room for a mass of each bond; `per_dalton` units.
+    `offsets` (last - first + 1,) int64 are starts in `masses` int32, with space for one mass per bond, in units of `per_dalton`.
     """
     for peptide in range(first, last):
         position, place = np.int64(peptides.position[peptide]), offsets[peptide - first]
@@ -72,7 +71,7 @@ def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack_absolut
 
 @njit(nogil=True, cache=True)
 def count_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_absolute, slack_relative, first, last, counts):
-    """How many masses the list of each query `first:last` has, into `counts` (last - first,) int64; see `list_spectrum_masses`."""
+    """Write the mass counts of the queries `first:last` into `counts` (last - first,) int64; see `list_spectrum_masses`."""
     for q in range(first, last):
         s, counts[q - first] = queries.spectrum[q], 0
         low, high = np.empty(_room(spectra, s, settings), np.int64), np.empty(_room(spectra, s, settings), np.int64)
@@ -83,13 +82,19 @@ def count_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_a
 
 @njit(nogil=True, cache=True)
 def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_absolute, slack_relative, first, last, offsets, masses):
-    """The mass list of each query `first:last`, ascending and distinct.
+    """Write the ascending, distinct mass list of each query `first:last`.
 
     Parameters
     ----------
-    water : dalton, what a precursor is heavier than its residues by. slack_absolute, slack_relative : dalton, and part of the
-        precursor's mass, by which ranges are wider than the fragment tolerance, for the errors of rounding and of the precursor.
-    offsets : (last - first + 1,) int64; masses : int32, to fill.
+    water
+        Dalton, what a precursor is heavier than its residues by.
+    slack_absolute, slack_relative
+        Dalton, and part of the precursor's mass, by which ranges are wider than the fragment tolerance, for the errors of rounding and of
+        the precursor.
+    offsets : (last - first + 1,)
+        Int64.
+    masses : int32
+        To fill.
     """
     for q in range(first, last):
         s, place = queries.spectrum[q], offsets[q - first]

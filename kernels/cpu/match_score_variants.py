@@ -39,7 +39,7 @@ def score_by_lists(queries, q, candidates, first, last, scores, stop):
 
 @njit(nogil=True, cache=True)
 def score_by_vector(queries, q, candidates, first, last, scores, stop):
-    """As `score_by_lists`; the query is a vector of bits."""
+    """Score as `score_by_lists`, with the query as a bit vector."""
     most = np.int64(queries.precursors[q])
     bits = np.zeros(max(0, most) // 64 + 1, np.uint64)
     for i in range(queries.offsets[q], queries.offsets[q + 1]):

@@ -1,15 +1,14 @@
-"""Match scores of spectra on the processor: the best candidates of each query, by an index of masses.
+"""Match scores of spectra on the CPU: best candidates of each query by an index of masses.
 
-The index of Carroll's thesis (Algorithms 9 and 10) has, for each mass, the list of the candidates that have it, and a query's masses walk
-theirs. The thesis makes the lists again for each shift. Here a second set is by the mass below the precursor, so that one index serves
-all queries. With n masses of a query and m of each of r candidates, the forms without one (`proteoscope.kernels.cpu.match_score_variants`)
-take r (n + m) and r m steps, and the index n p, where p candidates have a mass, on average: far less than r. It is made when queries as
-vectors would have taken as long as making it.
+The index of Carroll's thesis (Algorithms 9 and 10) lists, for each mass, the candidates that have it; a query's masses visit their lists.
+The thesis rebuilds the lists for each shift; here a second set by mass below the precursor makes one index serve all queries. With n masses
+of a query and m of each of r candidates, forms without an index (`proteoscope.kernels.cpu.match_score_variants`) take r (n + m) and r m
+steps, the index n p for an average of p candidates per mass, far less than r. It is built once bit-vector queries would have taken as long.
 
-Candidates next in mass make a chunk. The lists are those of a chunk, so that its counters stay in a core's own cache while queries visit it
-one after the other. Masses that follow each other among those that occur (a peak with its tolerance) are one range of postings.
-Memory: 4 bytes for a candidate's mass, and 4 for each mass that occurs, from zero on and from precursors down, in each chunk of 65,536
-candidates. Where that is most of it (masses so fine that hardly two are the same), there is no index, and queries are searched as vectors.
+Candidates adjacent in mass form a chunk with its own lists, so that its counters stay in a core's cache while queries visit it. Adjacent
+occurring masses (a peak with its tolerance) are one range of postings. Memory: 4 bytes per candidate mass, and 4 per occurring mass, up
+from zero and down from precursors, in each chunk of 65,536 candidates. If the latter dominates (masses so fine that hardly two are equal),
+no index is built and queries are searched as bit vectors.
 """
 
 from __future__ import annotations
@@ -52,12 +51,18 @@ _GROUP = 128  # counters that are looked at together
 
 
 class _Index(NamedTuple):
-    """Postings of all chunks. Rows are the masses that occur, and behind them those that occur below a precursor.
+    """Postings of all chunks. Rows are the occurring masses, followed by those occurring below a precursor.
 
     Attributes
     ----------
-    chunk_size : candidates of a chunk. first : (c + 1,) int64, first posting of each chunk. start : (c, rows + 2) uint32, of each row,
-    counted from the chunk's first. posting : (p,) uint16, candidate less the chunk's first.
+    chunk_size
+        Candidates of a chunk.
+    first : (c + 1,) int64
+        First posting of each chunk.
+    start : (c, rows + 2) uint32
+        First posting of each row, relative to the chunk's first.
+    posting : (p,) uint16
+        Candidate, relative to the chunk's first.
     """
 
     chunk_size: int
@@ -67,7 +72,7 @@ class _Index(NamedTuple):
 
 
 class _Ranges(NamedTuple):
-    """Of queries, ranges of rows `low:high`; those of query q are `offsets[q]:offsets[q + 1]`."""
+    """Ranges of rows `low:high` of queries; those of query q are `offsets[q]:offsets[q + 1]`."""
 
     offsets: NDArray[np.int64]
     low: NDArray[np.int64]
@@ -87,7 +92,7 @@ def _mark(lists, first, last, bits, bits_below):
 
 @njit(nogil=True, cache=True)
 def _row(rows, mass):
-    """Serial number of a mass that is not negative; -1 where it does not occur."""
+    """Return the row of a non-negative mass, or -1."""
     word, bit = np.uint64(mass) >> np.uint64(6), np.uint64(mass) & np.uint64(63)
     if word >= np.uint64(len(rows.bits)) or not rows.bits[word] >> bit & np.uint64(1):
         return np.int64(-1)
@@ -96,7 +101,7 @@ def _row(rows, mass):
 
 @njit(nogil=True, cache=True)
 def _build(lists, rows, rows_below, n_rows, index, chunk):
-    """Postings of a chunk."""
+    """Write the postings of a chunk."""
     first = chunk * index.chunk_size
     last = min(len(lists.precursors), first + index.chunk_size)
     start, postings, one = index.start[chunk], index.posting[index.first[chunk] : index.first[chunk + 1]], np.uint32(1)
@@ -122,7 +127,7 @@ def _build(lists, rows, rows_below, n_rows, index, chunk):
 
 @njit(nogil=True, cache=True)
 def _ranges(queries, first, last, rows, rows_below, n_rows):
-    """Ranges of rows of the queries `first:last`; masses that no candidate has are left out."""
+    """Return the ranges of rows of the queries `first:last`, without masses that no candidate has."""
     most = 2 * (queries.offsets[last] - queries.offsets[first])
     offsets, low, high, n = np.zeros(last - first + 1, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), 0
     for q in range(first, last):
@@ -150,7 +155,7 @@ def _ranges(queries, first, last, rows, rows_below, n_rows):
 
 @njit(nogil=True, cache=True)
 def _count(index, chunk, ranges, q, begin, end, counter):
-    """Match scores of a query and the candidates of a chunk, into counters that are zero. `begin`, `end`: room for its ranges."""
+    """Add match scores of a query and a chunk's candidates to zeroed counters; `begin`, `end` are workspace for its ranges."""
     first, start, n = index.first[chunk], index.start[chunk], 0
     # All looks before all visits: they do not wait for one another.
     for s in range(ranges.offsets[q], ranges.offsets[q + 1]):
@@ -167,13 +172,13 @@ def _count(index, chunk, ranges, q, begin, end, counter):
 
 @njit(nogil=True, cache=True)
 def _whole_groups(n):
-    """At least n, for `_keep`."""
+    """Round n up to a multiple of the group size of `_keep`."""
     return -(-n // _GROUP) * _GROUP
 
 
 @njit(nogil=True, cache=True)
 def _has_above(group, worst):
-    """Whether one of `_GROUP` counters is above; in numbers of eight bits, so that the compiler makes vector instructions of it."""
+    """Return True if one of `_GROUP` counters exceeds `worst`, in 8-bit arithmetic, which vectorises."""
     has = np.uint8(0)
     for i in range(_GROUP):
         has = np.uint8(has | np.uint8(group[i] > worst))
@@ -182,9 +187,9 @@ def _has_above(group, worst):
 
 @njit(nogil=True, cache=True)
 def _keep(counter, low, high, start, candidates, scores):
-    """Bring the candidates `start + low:start + high` among the best, which are all of lower numbers: ties are theirs.
+    """Insert the candidates `start + low:start + high` among the best, which all have lower numbers and win ties.
 
-    There are whole groups of counters.
+    Counters come in whole groups.
     """
     top = len(scores)
     worst = counter.dtype.type(scores[top - 1])
@@ -202,7 +207,7 @@ def _keep(counter, low, high, start, candidates, scores):
 
 @njit(nogil=True, cache=True)
 def _search_by_index(index, ranges, windows, first, counter, candidates, scores, stop):
-    """Search queries, of which row 0 of `ranges` is query `first`, in all chunks of their windows."""
+    """Search queries (row 0 of `ranges` is query `first`) in all chunks of their windows."""
     most = np.int64(0)
     for q in range(len(ranges.offsets) - 1):
         most = max(most, ranges.offsets[q + 1] - ranges.offsets[q])
@@ -221,7 +226,7 @@ def _search_by_index(index, ranges, windows, first, counter, candidates, scores,
 
 @njit(nogil=True, cache=True)
 def _score_by_index(index, ranges, first, counter, scores, stop):
-    """All scores of queries, of which row 0 of `ranges` is query `first`; `counter` is of the type of `scores` (q, n)."""
+    """Write all scores of queries (row 0 of `ranges` is query `first`); `counter` has the type of `scores` (q, n)."""
     most = np.int64(0)
     for q in range(len(ranges.offsets) - 1):
         most = max(most, ranges.offsets[q + 1] - ranges.offsets[q])
@@ -257,17 +262,26 @@ class MatchScores:
 
     Parameters
     ----------
-    device : whose threads search. candidates : in ascending order of precursor.
+    device
+        Whose threads search.
+    candidates
+        In ascending order of precursor.
 
     Raises
     ------
-    ValueError : they are not.
+    ValueError
+        They are not.
 
     Attributes
     ----------
-    candidates_of_chunk : at most 65,536. looks_of_placed : how many looks of a query as vector cost as much as a mass in the index.
-    maximum_starts : bytes for where rows begin, for each byte of postings. nanoseconds_of_piece : of a thread, before it takes other
-        queries.
+    candidates_of_chunk
+        At most 65,536.
+    looks_of_placed
+        How many looks of a query as vector cost as much as a mass in the index.
+    maximum_starts
+        Bytes for where rows begin, for each byte of postings.
+    nanoseconds_of_piece
+        Of a thread, before it takes other queries.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
@@ -296,12 +310,16 @@ class MatchScores:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """The best candidates of the queries `first:last` by match score, best first; equal ones in order of their numbers.
+        """Find the best candidates of the queries `first:last` by match score, best first, ties by number.
 
         Parameters
         ----------
-        window : least and greatest shift, the query's precursor less the candidate's, both within. top : how many, at least 1.
-        candidate, score : (q, top), whose rows `first:last` are filled: -1 and 0 where no other candidate has a match.
+        window
+            Least and greatest shift, the query's precursor less the candidate's, both within.
+        top
+            How many, at least 1.
+        candidate, score : (q, top)
+            Whose rows `first:last` are filled: -1 and 0 where no other candidate has a match.
 
         Yields
         ------
@@ -337,9 +355,14 @@ class MatchScores:
     def score(
         self, queries: MassLists, scores: NDArray[np.unsignedinteger], first: int = 0, last: int | None = None
     ) -> Generator[int, None, None]:
-        """All match scores of the queries `first:last`, whatever the shift, into those rows of `scores` (q, n), of any unsigned type.
+        """Write all match scores of the queries `first:last`, at any shift, into rows of `scores` (q, n) of any unsigned type.
 
-        Raises ValueError where the type may not hold a score. Yields as `search`.
+        Yields as `search`.
+
+        Raises
+        ------
+        ValueError
+            The type may not hold a score.
         """
         last = len(queries.precursors) if last is None else last
         own = counting(queries)
@@ -380,7 +403,7 @@ class MatchScores:
         )
 
     def _build(self, reported: int) -> Generator[int, None, None]:
-        """Make the index, unless masses are too fine; yields `reported`. Closing the generator ends the work; then there is none."""
+        """Build the index unless masses are too fine; yields `reported`. Closing the generator ends the work; then there is none."""
         lists, size, threads = self._lists, self._chunk_size, self._device.threads
         n_chunks = -(-len(lists.precursors) // size)
         words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1

@@ -1,4 +1,4 @@
-"""Scores and features of matches that were found: what tells right ones from wrong ones. On the processor alone: they are few."""
+"""Scores and features of matches that distinguish correct ones. CPU only, since matches are few."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _log_binomial_tail(k, n, probability):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _sparse_correlation(target, mz, weight, low, high, settings):
-    """Value of SEQUEST's subtracted spectrum at one ion, as in `correlation_vector`, from the peaks alone: no vector of bins."""
+    """Return SEQUEST's subtracted spectrum at one ion, as in `correlation_vector`, from the peaks only."""
     b = np.int64(target / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
     left = (b - 1.0 - CORRELATION_HALF_WINDOW + settings.correlation_bin_offset) * settings.correlation_bin_width
     start = lower_bound(mz, low, high, left - settings.correlation_bin_width)
@@ -134,11 +134,20 @@ def form_masses(peptides, peptide, modification_mass, site, modification, base):
 
 @njit(nogil=True, cache=True)
 def measure_matches(spectra, matches, peptides, modification_mass, settings, first, last, out, stop):
-    """All scores and match features of given peptidoforms, row by row.
+    """Compute all scores and features of given peptidoforms, row by row.
 
-    `spectra`, `matches`, `peptides` and `settings` are bundles of `proteoscope.kernels.layouts`; `modification_mass` (m,) float64, dalton;
-    `out` (n, len(feature_names())) float64; `stop` as in `search_queries`. Fragment errors are in ppm of the fragment's m/z; ``chance`` is
-    log10 of the probability that as many ions match at random.
+    Fragment errors are in ppm of the fragment's m/z; ``chance`` is log10 of the probability that as many ions match at random.
+
+    Parameters
+    ----------
+    spectra, matches, peptides, settings
+        Bundles of `proteoscope.kernels.layouts`.
+    modification_mass
+        (m,) float64, dalton.
+    out
+        (n, len(feature_names())) float64, filled.
+    stop
+        As in `search_queries`.
     """
     query_spectrum, query_charge, peptide, site, modification = matches
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, query_spectrum, first, last))

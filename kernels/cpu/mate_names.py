@@ -11,14 +11,20 @@ _LONGEST_TAG = 8
 
 @njit(nogil=True, cache=True)
 def find_tags(letters, offsets, tags, is_separator, lengths, numbers):
-    """Find the tags of names: a separator and a text without one at the end of a name, which is longer than the tag.
+    """Find the tags of names: a separator followed by a text without one at the end of a longer name.
 
     Parameters
     ----------
-    letters : (bytes,) uint8, the characters of the names. offsets : (n + 1,) int64.
-    tags : (m,) int64, the characters of each tag as one number, of eight at most.
-    is_separator : (256,) bool.
-    lengths, numbers : (n,) int64, to fill: characters of the tag, 0 without one; its row in `tags`, -1 without one.
+    letters : (bytes,) uint8
+        The characters of the names.
+    offsets : (n + 1,)
+        Int64.
+    tags : (m,) int64
+        The characters of each tag as one number, of eight at most.
+    is_separator : (256,)
+        Bool.
+    lengths, numbers : (n,) int64
+        To fill: characters of the tag, 0 without one; its row in `tags`, -1 without one.
     """
     for i in range(len(offsets) - 1):
         lengths[i], numbers[i] = 0, -1
@@ -36,12 +42,16 @@ def find_tags(letters, offsets, tags, is_separator, lengths, numbers):
 
 @njit(nogil=True, cache=True)
 def are_same(letters, starts, lengths, other_letters, other_starts, other_lengths, same):
-    """Compare two lists of texts one by one.
+    """Compare two lists of texts elementwise.
 
     Parameters
     ----------
-    letters, other_letters : uint8. starts, lengths, other_starts, other_lengths : (n,) int64, where the texts are in these.
-    same : (n,) bool, to fill.
+    letters, other_letters
+        Uint8.
+    starts, lengths, other_starts, other_lengths : (n,) int64
+        Where the texts are in these.
+    same : (n,) bool
+        To fill.
     """
     for i in range(len(starts)):
         is_same = lengths[i] == other_lengths[i]

@@ -1,7 +1,7 @@
-"""Alignments that the search for a superposition has met, by the superpositions that lead to them and by their pairs of residues.
+"""Alignments visited by a superposition search, by superposition and by residue pairs.
 
-What follows an alignment depends on its pairs alone, and the alignment on the superposition under which it is made. So neither is computed
-twice for two chains; what is found is the same as without this memory, which the card's search does not have.
+What follows from an alignment depends only on its pairs, and the alignment on its superposition. Neither is thus computed twice for two
+chains; results are the same as without this memory, which the GPU search lacks.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ _MULTIPLIER, _SEED = 0x2545F4914F6CDD1D, 0x1B873593CC9E2D51
 
 
 class MetAlignments(NamedTuple):
-    """Places by marks, which are 0 where nothing stands, and the row of each, -1 where it has none yet; and of each row what was found:
-    the sum of scores, the number of pairs, and the superposition (12,). `n` (1,): rows that are used."""
+    """Hash table from marks (0 if empty) to rows (-1 if pending), and results of rows.
+
+    Results are the sum of scores, number of pairs, and superposition (12,). `n` (1,) is the number of used rows.
+    """
 
     marks: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -33,7 +35,7 @@ class MetAlignments(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def met_alignments(most):
-    """Room for so many alignments."""
+    """Return an empty table for a number of alignments."""
     places = 64
     while places < 4 * most:
         places *= 2
@@ -82,7 +84,7 @@ def mark_of_pairs(pairs, first):
 
 @njit(nogil=True, cache=True)
 def place_of(met, mark):
-    """Where what has this mark stands, or is to stand; the mark is noted."""
+    """Return the slot of a mark, inserting it if needed."""
     last = len(met.marks) - 1
     place = mark >> np.int64(8) & last
     while met.marks[place] != 0 and met.marks[place] != mark:
@@ -93,7 +95,7 @@ def place_of(met, mark):
 
 @njit(nogil=True, cache=True)
 def note(met, found, count, move):
-    """A new row; its number."""
+    """Append a row and return its number."""
     row = met.n[0]
     met.found[row], met.counts[row] = found, count
     met.moves[row] = move

@@ -1,17 +1,17 @@
-"""Candidate places of reads in long texts, by minimisers that they share (Roberts et al. 2004; Li 2016).
+"""Candidate positions of reads in long references by shared minimisers (Roberts et al. 2004; Li 2016).
 
-Of each word of k letters and its reverse complement the smaller one stands for both, so that one index serves both strands. A word is a
-minimiser where, of w neighbours, none has a smaller hash; several with the same hash all are. A run of w + k - 1 letters that a read and a
-text share has one at least. Letters that stand for several bases, and words that are their own reverse complement, are in no minimiser.
+The smaller of each word of k bases and its reverse complement represents both, so that one index serves both strands. A word is a minimiser
+if none of w neighbours has a smaller hash; all of several with equal hashes are. A shared run of w + k - 1 bases contains at least one.
+Ambiguous bases and words equal to their reverse complement are in no minimiser.
 
 ::
 
-    texts        each has a stretch of places of its own, `SPACING` apart:  |--text 0--|..........|--text 1--|
+    references   each has its own range of positions, `SPACING` apart:  |--text 0--|..........|--text 1--|
     keys         of minimisers, sorted; their first bits are a bucket of `starts`
-    entries      beside keys: 2 * place + whether the reverse complement was the smaller one
+    entries      parallel to keys: 2 * position + 1 if the reverse complement was smaller
 
-A minimiser that a read shares with a text tells a strand and a diagonal: the place where the read's first letter would stand. Those of one
-strand whose diagonals are near one another vote for one place.
+A minimiser shared by a read and a reference implies a strand and a diagonal: the position of the read's first base. Those of one strand
+with nearby diagonals vote for one position.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ LONGEST_READ = (1 << 20) - 1
 SPACING = 1 << 21
 """Between two texts, so that no read lies on two."""
 MAXIMUM_TEXTS = 1_000_000
-"""So many fit into the diagonal of a hit."""
+"""Maximum number of references that fits into the diagonal of a hit."""
 MAXIMUM_CANDIDATES = 8
 CANDIDATE_FIELDS = 5
-"""Of a candidate: whether it is of the reverse complement, number of the text, begin and end of the window in it, votes."""
+"""Fields of a candidate: 1 for the reverse complement, reference index, window start and end, votes."""
 _MAXIMUM_ENTRIES = 64  # of a minimiser that are looked at; where it has more, only if no other places the read, and then these
 _MAXIMUM_HITS = 1 << 16  # of a read, or four for each of its letters
 _NONE = np.uint64(np.iinfo(np.uint64).max)
@@ -53,13 +53,24 @@ _STRAND_BIT = 62
 
 
 class MinimiserIndex(NamedTuple):
-    """Minimisers of texts.
+    """Minimisers of references.
 
     Attributes
     ----------
-    keys : (n,) uint64, sorted. entries : (n,) int64. starts : (2 ** bits + 1,) int64, where each bucket begins in them.
-    begins : (texts,) int64, where the stretch of each text begins. lengths : (texts,) int64.
-    k, w : letters of a word, words of a window. bits : of a key that are its bucket.
+    keys : (n,) uint64
+        Sorted.
+    entries : (n,)
+        Int64.
+    starts : (2 ** bits + 1,) int64
+        Where each bucket begins in them.
+    begins : (texts,) int64
+        Where the stretch of each text begins.
+    lengths : (texts,)
+        Int64.
+    k, w
+        Letters of a word, words of a window.
+    bits
+        Of a key that are its bucket.
     """
 
     keys: NDArray[np.uint64]
@@ -74,7 +85,7 @@ class MinimiserIndex(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _mixed(word, bits):
-    """A word's hash, of as many bits; different words have different ones."""
+    """Return a word's hash of a bit width; different words have different hashes."""
     mask, half = (_1 << bits) - _1, bits >> _1
     word = (word * _FACTOR_1) & mask
     word ^= word >> half
@@ -84,7 +95,7 @@ def _mixed(word, bits):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _hash_words(codes, begin, end, bases, k, hashes):
-    """Write 2 * hash + strand of each word of the letters from `begin` to `end`, `_NONE` where it has none: how many words."""
+    """Write 2 * hash + strand of each word from `begin` to `end`, `_NONE` if it has none; return the number of words."""
     bits, top = np.uint64(2 * k), np.uint64(2 * (k - 1))
     mask = (_1 << bits) - _1
     forward, reverse, known = np.uint64(0), np.uint64(0), 0
@@ -135,12 +146,20 @@ def _choose(hashes, n, w, chosen):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, entries):
-    """Minimisers of a text among its words from `first` to `last`.
+    """Find the minimisers of a reference among its words from `first` to `last`.
 
     Parameters
     ----------
-    codes : int8. begin, end : of the text in them. bases : (letters,) uint8, 0 to 3, or 4 for what is no single base.
-    place : of the text's first letter. hashes : uint64, entries : int64, to fill, with room for ``last - first + 2 * w`` each.
+    codes
+        Int8.
+    begin, end
+        Of the text in them.
+    bases : (letters,) uint8
+        0 to 3, or 4 for what is no single base.
+    place
+        Of the text's first letter.
+    hashes : uint64
+        Entries : int64, to fill, with room for ``last - first + 2 * w`` each.
 
     Returns
     -------
@@ -174,7 +193,7 @@ def _fill_starts(keys, starts, shift):
 
 
 def index_of(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: NDArray[np.int64], k: int, w: int) -> MinimiserIndex:
-    """An index of minimisers, in the order of their places."""
+    """Return an index of minimisers, ordered by position."""
     bits = max(1, min(len(hashes).bit_length(), 2 * k - 1))
     # The last bits of a hash are even where the first ones, of what is the least of its neighbours, are not.
     keys = (hashes & np.uint64((1 << bits) - 1)) << np.uint64(2 * k - bits) | hashes >> np.uint64(bits)
@@ -187,7 +206,7 @@ def index_of(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: ND
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _first_entry(keys, starts, key, shift):
-    """Where the entries of a key begin, and where its bucket ends."""
+    """Return the first entry of a key and the end of its bucket."""
     low, high = starts[np.int64(key >> shift)], starts[np.int64(key >> shift) + 1]
     end = high
     while high - low > 8:
@@ -216,16 +235,23 @@ def _sort(values, n):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def find_candidates(codes, offsets, first, last, bases, index, rules, candidates, counts, stop):
-    """Candidate places of the reads `first:last`.
+    """Find candidate positions of the reads `first:last`.
 
     Parameters
     ----------
-    codes : int8, offsets : (n + 1,) int64, of the reads. bases : as in `find_minimisers`. index : a `MinimiserIndex`.
-    rules : (5,) int64: tolerance, by which neighbouring diagonals of one place may differ; most of it that all may; what a letter that is
-        paired otherwise may change in the score; costs of a gap's opening and of each of its letters.
-    candidates : (n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS) int64, filled: the places with most votes, the most first; of as many votes the
-        + strand first, then the first in the texts.
-    counts : (n,) int64, filled: how many places have at least half the votes of the first; the others do not count.
+    codes : int8
+        Offsets : (n + 1,) int64, of the reads.
+    bases
+        As in `find_minimisers`.
+    index
+        A `MinimiserIndex`.
+    rules : (5,) int64
+        Tolerance, by which neighbouring diagonals of one place may differ; most of it that all may; what a letter that is paired otherwise
+        may change in the score; costs of a gap's opening and of each of its letters.
+    candidates : (n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS) int64
+        Filled: the places with most votes, the most first; of as many votes the + strand first, then the first in the texts.
+    counts : (n,) int64
+        Filled: how many places have at least half the votes of the first; the others do not count.
     """
     keys, entries, starts, begins, lengths, k, w, bits = index
     tolerance, extent = rules[0], rules[1]
@@ -265,7 +291,7 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, candidates):
-    """Join hits to places; write those with most votes into `candidates`: how many have at least half the votes of the best."""
+    """Join hits to positions and write those with most votes into `candidates`; return how many have half the votes of the best."""
     count, most, i = 0, 0, 0
     mask = (np.int64(1) << _PLACE_BITS) - 1
     votes_of = np.empty(n_hits, np.int64)
@@ -305,7 +331,7 @@ def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _reach(letters, rules):
-    """How long a gap can be that so many letters behind it pay for; the tolerance at the most."""
+    """Return the longest gap that following bases can compensate, at most the tolerance."""
     spare = letters * rules[2] - rules[3]
     if spare <= 0:
         return np.int64(0)

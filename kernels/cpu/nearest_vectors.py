@@ -12,12 +12,16 @@ __all__ = ["CandidateRanges", "MassRange", "nearest_shifted", "nearest_vectors"]
 
 
 class CandidateRanges(NamedTuple):
-    """With which candidates each of n vectors is compared: those of some ranges, (n, ranges) all.
+    """Candidates of n vectors as ranges, (n, ranges) each.
 
     Attributes
     ----------
-    low, high : int64, each range is the candidates `low:high`. centre : float64, where they should be. price : float64, of each unit of the
-        distance between that and where they are, in cosines.
+    low, high : int64
+        Each range is the candidates `low:high`.
+    centre : float64
+        Where they should be.
+    price : float64
+        Of each unit of the distance between that and where they are, in cosines.
     """
 
     low: NDArray[np.int64]
@@ -27,12 +31,14 @@ class CandidateRanges(NamedTuple):
 
 
 class MassRange(NamedTuple):
-    """With which candidates each of n vectors is compared: those of a range, but for some differences of mass.
+    """Candidates of n vectors as a range without some mass differences.
 
     Attributes
     ----------
-    low, high : (n,) int64, the candidates `low:high`. skipped : (differences, 2) float64, differences of mass from the one to the other,
-        dalton, are left out.
+    low, high : (n,) int64
+        The candidates `low:high`.
+    skipped : (differences, 2) float64
+        Differences of mass from the one to the other, dalton, are left out.
     """
 
     low: NDArray[np.int64]
@@ -42,14 +48,24 @@ class MassRange(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nearest, similarity, value):
-    """For each of the vectors `first:last`, the best one of its candidates: the most similar, less a price for being far away.
+    """Find the best candidate of each of the vectors `first:last`: the most similar, minus a penalty for distance.
 
     Parameters
     ----------
-    vectors, candidates : `VectorArrays`. ranges : `CandidateRanges`. place : (candidates,) float64, where they are.
-    n_bins : none of the bins is as large.
-    nearest : (n,) int64, to fill; -1 where there is no candidate with a bin in common. Of equal ones the first. similarity : (n,) float64,
-        their cosine. value : (n,) float64, that less the price.
+    vectors, candidates
+        `VectorArrays`.
+    ranges
+        `CandidateRanges`.
+    place : (candidates,) float64
+        Where they are.
+    n_bins
+        None of the bins is as large.
+    nearest : (n,) int64
+        To fill; -1 where there is no candidate with a bin in common. Of equal ones the first.
+    similarity : (n,) float64
+        Their cosine.
+    value : (n,) float64
+        That less the price.
     """
     offsets, bins, weights = vectors
     of_offsets, of_bins, of_weights = candidates
@@ -79,14 +95,21 @@ def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nea
 
 @njit(nogil=True, cache=True)
 def nearest_shifted(vectors, mass, mass_range, candidates, candidate_mass, width, n_bins, first, last, nearest, similarity):
-    """For each of the vectors `first:last`, the most similar one of its candidates, whose mass may be another.
+    """Find the most similar candidate of each of the vectors `first:last`, allowing different masses.
 
-    Each element of a candidate counts where it is or moved by the difference of the masses, whichever weighs more (Bittremieux et al. 2018,
-    J Proteome Res 17:3463, the shifted dot product, for singly charged fragments).
+    Each element of a candidate counts unshifted or shifted by the mass difference, whichever weighs more (Bittremieux et al. 2018, J
+    Proteome Res 17:3463, the shifted dot product, for singly charged fragments).
 
     Parameters
     ----------
-    See `nearest_vectors`. mass, candidate_mass : float64, dalton. mass_range : `MassRange`. width : of a bin, thomson.
+    mass, candidate_mass
+        float64, dalton.
+    mass_range
+        `MassRange`.
+    width
+        Bin width, thomson.
+    vectors, candidates, n_bins, nearest, similarity
+        See `nearest_vectors`.
     """
     offsets, bins, weights = vectors
     of_offsets, of_bins, of_weights = candidates

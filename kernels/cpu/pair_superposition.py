@@ -1,7 +1,8 @@
-"""The superposition of given pairs that has the greatest TM-score (Zhang & Skolnick, Proteins 57, 2004, 702-710).
+"""Superposition of given pairs with the highest TM-score (Zhang & Skolnick, Proteins 57, 2004, 702-710).
 
-Pieces of an alignment are superposed, and again what then lies near, in batches (`proteoscope.kernels.cpu.least_squares`). Coordinates are
-(3, n) float64 here, an axis a row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves `x` onto `y`.
+Fragments of an alignment are superposed, and again pairs that are then close, in batches (`proteoscope.kernels.cpu.least_squares`).
+Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves
+`x` onto `y`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["N_HALVINGS", "SearchRoom", "gather", "near_of", "search", "search_ro
 
 _N_ROUNDS = 20  # at most, of superposing on what lies near
 N_HALVINGS = 6
-"""Of the length of pieces, at most."""
+"""Maximum number of halvings of the fragment length."""
 _MINIMUM_PIECE = 4
 _ALL = 1  # residue between two pieces
 _HOPELESS_ROUNDS = 2  # superposed so often, a piece may be found to be hopeless
@@ -27,7 +28,7 @@ _TABLE = 2048
 
 
 class SearchRoom(NamedTuple):
-    """Room to search an alignment: its pairs, x and y; moments before each; a batch of runs of them; and which selections were met."""
+    """Workspace of a search: pairs x and y, cumulative moments, a batch of runs, and visited selections."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -48,7 +49,7 @@ class SearchRoom(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def search_room(n):
-    """Room for alignments of up to n pairs."""
+    """Return a workspace for alignments of up to n pairs."""
     sums, moves, kept = batch_room()
     return SearchRoom(
         np.empty((3, n)),
@@ -77,7 +78,7 @@ def near_of(scale):
 
 @njit(nogil=True, cache=True)
 def _is_new(mark, seen):
-    """Whether a selection was not met before; notes it while there is room."""
+    """Return True for a selection not visited before, and record it while there is space."""
     place = (mark ^ (mark >> np.int64(29)) ^ (mark >> np.int64(47))) & np.int64(_TABLE - 1)
     for _ in range(16):
         if seen[place] == mark:
@@ -91,7 +92,7 @@ def _is_new(mark, seen):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _moments_before(x, y, n, before):
-    """The moments of the first k pairs, at ``k * MOMENTS``, for k from 0 to n: their differences are those of any piece."""
+    """Write the moments of the first k pairs at ``k * MOMENTS``, for k from 0 to n; differences are those of any fragment."""
     before[:MOMENTS] = 0.0
     for i in range(n):
         a, b, c, d, e, f = x[0, i], x[1, i], x[2, i], y[0, i], y[1, i], y[2, i]
@@ -105,16 +106,23 @@ def _moments_before(x, y, n, before):
 
 @njit(nogil=True, cache=True)
 def search(room, n, scale, near, step, halvings, hopeless, best):
-    """The superposition of the first n pairs in the room with the greatest sum of scores; it goes to `best`, the sum is returned.
+    """Write the superposition of the first n pairs with the highest score sum to `best` and return the sum.
 
-    Pieces of the alignment, from all of it to four pairs, are superposed, then what lies near, until that is the same as before. What
-    follows a selection depends on it alone, so that none is gone through twice.
+    Fragments from the whole alignment down to four pairs are superposed, then pairs close by, until these are unchanged. What follows from
+    a selection depends only on it, so that none is repeated.
 
     Parameters
     ----------
-    scale : d0 of the score. near : Å, about which pairs count as near. step : between the starts of pieces; 1 for all; 0 for a few of
-    each length, a fourth of it apart. halvings : lengths of pieces; six for all down to four pairs. hopeless : a piece that after two
-    rounds has less than this part of the greatest sum is left.
+    scale
+        d0 of the score.
+    near
+        Distance in Å below which pairs are close.
+    step
+        Distance between starts of fragments; 1 for all; 0 for a few per length, a quarter of it apart.
+    halvings
+        Number of fragment lengths; six for all down to four pairs.
+    hopeless
+        A fragment is dropped if after two rounds its sum is below this fraction of the maximum.
     """
     greatest = -1.0
     if n == 0:
@@ -169,11 +177,12 @@ def search(room, n, scale, near, step, halvings, hopeless, best):
 
 @njit(nogil=True, cache=True)
 def tm_score_of_pairs(x, y, length):
-    """The greatest TM-score that a superposition of these pairs has, normalised by `length`, and that superposition (12,).
+    """Return the highest TM-score found over superpositions of these pairs, normalised by `length`, and that superposition (12,).
 
     Parameters
     ----------
-    x, y (3, n) float64 : the pairs.
+    x, y : (3, n) float64
+        The pairs.
     """
     n = x.shape[1]
     room, best, scale = search_room(n), np.empty(MOVE), tm_scale(length)
@@ -185,7 +194,7 @@ def tm_score_of_pairs(x, y, length):
 
 @njit(nogil=True, cache=True)
 def gather(room, x, y, pairs, first):
-    """The coordinates of the pairs from row `first` on, to the room; how many they are."""
+    """Copy the coordinates of pairs from row `first` to the workspace; return their number."""
     n = len(pairs) - first
     for axis in range(3):
         to_x, to_y, from_x, from_y = room.x[axis], room.y[axis], x[axis], y[axis]

@@ -26,13 +26,13 @@ _NUMBER_BEFORE, _NUMBER_AFTER = 9999, 2710  # 2710 is hexadecimal for 10000
 
 @njit(nogil=True, cache=True)
 def _capital(letter):
-    """A character as a capital."""
+    """Return a character as a capital."""
     return letter - 32 if 97 <= letter <= 122 else letter
 
 
 @njit(nogil=True, cache=True)
 def _record(text, start, stop):
-    """The kind of the record in a line."""
+    """Return the record type of a line."""
     if stop - start < 3:
         return _OTHER
     one, two, three = _capital(text[start]), _capital(text[start + 1]), _capital(text[start + 2])
@@ -48,7 +48,7 @@ def _record(text, start, stop):
 
 @njit(nogil=True, cache=True)
 def _has_plain_places(text, start):
-    """Whether the three coordinates of an atom have their decimal points, and digits on both sides of these, in their columns."""
+    """Return True if the coordinate columns hold three numbers with decimal points between digits."""
     is_plain = True
     for k in range(len(_FORM)):
         is_plain &= (_CLASSES[text[start + _PLACES + k]] & _FORM[k]) != 0
@@ -57,7 +57,7 @@ def _has_plain_places(text, start):
 
 @njit(nogil=True, cache=True)
 def _number(text, start):
-    """The residue number in the columns from `start` on, and whether they are blanks, a minus and digits in this order."""
+    """Return the residue number at `start`, and True if its columns are blanks, a minus and digits in this order."""
     value, state, sign = np.int64(0), 0, 1
     for place in range(start, start + 4):
         letter = text[place]
@@ -73,7 +73,7 @@ def _number(text, start):
 
 @njit(nogil=True, cache=True)
 def _has_charge(text, start, stop):
-    """Whether the columns of the charge hold nothing, or a digit and a sign."""
+    """Return True if the charge columns are empty or hold a digit and a sign."""
     digits, signs, blanks = 0, 0, 0
     for place in range(start + 78, start + 80):
         letter = text[place] if place < stop else _BLANK
@@ -85,7 +85,7 @@ def _has_charge(text, start, stop):
 
 @njit(nogil=True, cache=True)
 def _joined(text, start, width):
-    """Some characters as one number."""
+    """Return characters as one number."""
     value = np.int64(0)
     for place in range(start, start + width):
         value = value << 8 | np.int64(text[place])
@@ -94,13 +94,13 @@ def _joined(text, start, width):
 
 @njit(nogil=True, cache=True)
 def _is_alpha(text, start):
-    """Whether a record is that of a Cα, and not of a calcium ion."""
+    """Return True for a record of a Cα, excluding calcium ions."""
     return _joined(text, start + 12, 4) == _ALPHA and _joined(text, start + 17, 3) != _CALCIUM
 
 
 @njit(nogil=True, cache=True)
 def _place_of(value, values, n):
-    """The place of a value among the first `n` of some, `n` if it is none of them."""
+    """Return the index of a value among the first `n`, or `n`."""
     place = 0
     while place < n and values[place] != value:
         place += 1
@@ -109,7 +109,7 @@ def _place_of(value, values, n):
 
 @njit(nogil=True, cache=True)
 def _add(value, values, n):
-    """Add a value to the first `n` of some unless it is among them, and return how many they are; -1 if there is no space."""
+    """Add a value to the first `n` unless present, and return their number; -1 without space."""
     if _place_of(value, values, n) < n:
         return n
     if n == len(values):
@@ -127,12 +127,18 @@ def scan_pdb(text, ends, alpha, names, result):
 
     Parameters
     ----------
-    text : (bytes,) uint8; lines end in LF or CR LF. ends : (n,) int64, the places of LF.
-    alpha : (n + 1,) int64, to fill: a key of the chain, residue number, insertion code and
-        alternative location of each Cα, of several in a row in one residue the first.
-    names : (MAXIMUM_NAMES,) int64, to fill: columns 17 to 20, the characters as one number, where the first is not blank.
-    result : (N_PDB_RESULTS,) int64, to fill: keys in `alpha`, numbers in `names`, models, atoms of the second and further models, the byte
-        where the second model begins, and the byte after the last model.
+    text : (bytes,) uint8
+        Lines end in LF or CR LF.
+    ends : (n,) int64
+        The places of LF.
+    alpha : (n + 1,) int64
+        To fill: a key of the chain, residue number, insertion code and alternative location of each Cα, of several in a row in one residue
+        the first.
+    names : (MAXIMUM_NAMES,) int64
+        To fill: columns 17 to 20, the characters as one number, where the first is not blank.
+    result : (N_PDB_RESULTS,) int64
+        To fill: keys in `alpha`, numbers in `names`, models, atoms of the second and further models, the byte where the second model
+        begins, and the byte after the last model.
 
     Returns
     -------

@@ -19,20 +19,24 @@ VALLEY = 0.75
 
 @njit(nogil=True, cache=True)
 def unpack_integers(data, start, stop, out):
-    """Integers without their leading zero (or one) half bytes, as MS-Numpress packs residuals and counts.
+    """Decode integers without leading zero (or one) half bytes, as MS-Numpress packs residuals and counts.
 
-    Each begins with a half byte that tells how many of its eight half bytes are left out: up to 8 leading zeros, beyond that (less 8)
-    ones; the others follow, the lowest first. A last half byte of zero fills up the last byte.
+    Each begins with a half byte that counts the omitted ones of its eight half bytes: up to 8 leading zeros, beyond that (minus 8) ones;
+    the others follow, lowest first. A trailing half byte of zero fills the last byte.
 
     Parameters
     ----------
-    data : (bytes,) uint8.
-    start, stop : int64, the bytes that hold integers.
-    out : int64, to fill; further integers are only counted.
+    data : (bytes,) uint8
+        Encoded bytes.
+    start, stop : int64
+        Range of bytes that hold integers.
+    out : int64
+        Filled; further integers are only counted.
 
     Returns
     -------
-    n_integers : int64, -1 where the last one is cut off.
+    n_integers : int64
+        -1 if the last one is truncated.
     """
     n = 0
     half, last = 2 * start, 2 * stop
@@ -65,17 +69,21 @@ def unpack_integers(data, start, stop, out):
 
 @njit(nogil=True, cache=True)
 def find_summits(mz, intensity, offsets, summits, counts):
-    """Find the peaks of spectra that are samples of a profile.
+    """Find the peaks of profile spectra.
 
     A run of points is cut where the signal is zero or the step widens (more than three times the step before, or `WIDEST_STEP`). In a run a
     point is a summit where the signal falls below `VALLEY` times its height on both sides before it rises above it.
 
     Parameters
     ----------
-    mz, intensity : float64, the points of all spectra.
-    offsets : (n + 1,) int64: those of spectrum i are ``offsets[i]:offsets[i + 1]``, ascending in m/z.
-    summits : int64, to fill, with room for all points: the summits' places in `mz`.
-    counts : (n,) int64, to fill: how many summits each spectrum has.
+    mz, intensity : float64
+        The points of all spectra.
+    offsets : (n + 1,) int64
+        Those of spectrum i are ``offsets[i]:offsets[i + 1]``, ascending in m/z.
+    summits : int64
+        To fill, with room for all points: the summits' places in `mz`.
+    counts : (n,) int64
+        To fill: how many summits each spectrum has.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Whether the columns of an index from the disk can be computed with: no number in them leads outside another column.
+"""Validation of index columns from disk: no number in them may lead out of another column.
 
-What is checked here is what the other kernels rely on without looking, since a look in their inner loops would cost much of their time.
+Other kernels rely on these checks, since checks in their inner loops would cost much time.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ __all__ = ["peptides_are_valid"]
 
 @njit(nogil=True, cache=True)
 def peptides_are_valid(dictionary, n_residues, minimum_length, maximum_length, first, last, first_occurrence, last_occurrence):
-    """Whether the peptides `first:last` of a dictionary, and a share of its lists, are within bounds.
+    """Return True if the peptides `first:last` of a dictionary, and a range of its lists, are within bounds.
+
+    Required: ascending masses without NaN, lengths within bounds and within the residues after each position, no more missed cleavages than
+    bonds, no symbol after Z, a position in each list, and all positions among the residues.
 
     Parameters
     ----------
-    dictionary : `PeptideDictionary`, whose `pointer` is (n + 1,). n_residues : of all proteins. minimum_length, maximum_length : residues
-        of a peptide.
-
-    Required: no mass below the one before (nor not-a-number), lengths within their bounds, room for the residues behind each position,
-    no more missed cleavages than bonds, no letter behind Z, a place at least in each list, all places among the residues.
+    dictionary
+        `PeptideDictionary`, whose `pointer` is (n + 1,).
+    n_residues
+        Residues of all proteins.
+    minimum_length, maximum_length
+        Residues of a peptide.
     """
     mass, position, length, flags, letters, pointer, occurrence = dictionary
     # A loop for each column, over a part of it from 0, and an "or" of numbers as wide as its own: of these the compiler makes vector

@@ -38,10 +38,18 @@ def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_o
 
     Parameters
     ----------
-    residues, offsets : (total,) uint8 ASCII and (n + 1,) int64, the proteins. rules : `DigestionRules`.
-    run_of_bucket : (buckets,) int64, the run that each bucket belongs to, negative for buckets that do not count.
-    cursor : (runs,) int64. Counting adds to it; filling takes the place it names and moves it on.
-    fill : False to count, True to write the entries. entries : `PeptideEntries`.
+    residues, offsets : (total,) uint8
+        ASCII and (n + 1,) int64, the proteins.
+    rules
+        `DigestionRules`.
+    run_of_bucket : (buckets,) int64
+        The run that each bucket belongs to, negative for buckets that do not count.
+    cursor : (runs,) int64
+        Counting adds to it; filling takes the place it names and moves it on.
+    fill
+        False to count, True to write the entries.
+    entries
+        `PeptideEntries`.
     """
     cleaves, residue_mass, terminal_mass, required_ends, maximum_missed = rules[:5]
     minimum_length, maximum_length, clip_methionine, minimum_mass, maximum_mass, bucket_width = rules[5:]
@@ -115,18 +123,21 @@ def _compare_peptides(residues, mass, signature, position, length, i, j):
 
 @njit(nogil=True, cache=True)
 def merge_peptides(residues, first_decoy, order, entries, dictionary):
-    """Join the occurrences of each peptide; return the number of distinct peptides.
+    """Merge the occurrences of each peptide; return the number of distinct peptides.
+
+    Two peptides are equal if masses, 64-bit signatures and residues are; residues are compared only for equal signatures and prevent
+    collisions from merging two peptides.
 
     Parameters
     ----------
-    first_decoy : position from which on all residues are decoys'.
-    order : (n,) int64, places of the peptides in order of mass and of the signature without its SIGNATURE_TAIL lowest bits; brought into
-        the full order here.
-    entries : n, as `digest_proteins` writes them.
-    dictionary : `PeptideDictionary` with room for n, filled from the beginning. The missed cleavages are those of the first occurrence.
-
-    Two peptides are the same when masses and 64-bit signatures agree and the residues do too; the residues are only looked at where the
-    signatures are equal, and keep a collision from joining two peptides.
+    first_decoy
+        Position from which all residues are decoys.
+    order
+        (n,) int64, peptides sorted by mass and by signature without its SIGNATURE_TAIL lowest bits; fully sorted here.
+    entries
+        n entries from `digest_proteins`.
+    dictionary
+        `PeptideDictionary` with space for n, filled from the beginning. Missed cleavages are those of the first occurrence.
     """
     mass, signature, position, length, flags, letters = entries
     out_mass, out_position, out_length, out_flags, out_letters, out_pointer, out_occurrence = dictionary
@@ -171,13 +182,13 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
 
 @njit(nogil=True, cache=True)
 def write_decoys(residues, offsets, method, cleaves, seed, out, origin):
-    """Write one decoy for each protein into `out` (total,) uint8, at the same offsets; and into `origin`, (total,) int64 or none, where
-    each of its residues stood.
+    """Write one decoy per protein into `out` (total,) uint8, at the same offsets, and residue origins into `origin`.
 
-    method 0 reverses the protein; 1 reverses each stretch between cleavage sites and leaves the residues that the enzyme knows, behind or
-    in front of which it cuts, in their places at the stretch's ends (pseudo-reversal, Elias & Gygi 2007: the decoy peptides keep their
-    masses); 2 shuffles the same stretches with a generator seeded from `seed` and the protein's own residues, so that a protein has the
-    same decoy in every database.
+    `origin` is (total,) int64, or empty.
+
+    Method 0 reverses the protein; 1 reverses each segment between cleavage sites and keeps the residues at which the enzyme cuts at the
+    segment's ends (pseudo-reversal, Elias & Gygi 2007: decoy peptides keep their masses); 2 shuffles the same segments with a generator
+    seeded by `seed` and the protein's residues, so that a protein has the same decoy in every database.
     """
     is_told = len(origin) > 0
     stays_first, stays_last = np.ones(26, np.bool_), np.zeros(26, np.bool_)

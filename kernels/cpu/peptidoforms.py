@@ -16,9 +16,12 @@ _CODE_BITS = 63
 
 
 def peptidoform_code(peptides: PeptideArrays, modifications: ModificationArrays) -> PeptidoformCode:
-    """How candidates of these peptides and modifications are numbered.
+    """Return the numbering of candidates of these peptides and modifications.
 
-    Raises ValueError where the numbers would not fit 63 bits.
+    Raises
+    ------
+    ValueError
+        The numbers would not fit 63 bits.
     """
     peptide_bits = max(1, (len(peptides.mass) - 1).bit_length())
     arrangement_bits = max(1, (modifications.maximum_forms - 1).bit_length())
@@ -30,7 +33,7 @@ def peptidoform_code(peptides: PeptideArrays, modifications: ModificationArrays)
 
 @njit(nogil=True, cache=True)
 def arrangement_room(peptides, modifications):
-    """Room for the arrangements of one peptide: sites (m, 64), numbers of sites (m,), modification, choice and site of each slot; int64."""
+    """Return a workspace for one peptide: sites (m, 64), site counts (m,), modification, choice and site per slot; int64."""
     n, slots = max(1, len(modifications.mass)), max(1, peptides.known_site.shape[1])
     for c in range(len(modifications.combination_count)):
         slots = max(slots, modifications.combination_count[c].sum())
@@ -76,7 +79,7 @@ def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_for
 
 @njit(nogil=True, cache=True)
 def arrangements_of(peptides, modifications, c, first, last, out):
-    """Number of forms of each peptide `first:last` with combination `c`, into `out` (last - first,) int64."""
+    """Write the number of forms of each peptide `first:last` with combination `c` into `out` (last - first,) int64."""
     sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(peptides, modifications)
     for peptide in range(first, last):
         out[peptide - first] = _count_arrangements(

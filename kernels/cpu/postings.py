@@ -31,7 +31,7 @@ from proteoscope.kernels.layouts import (
 __all__ = ["BIN_SHIFT", "build_chunks", "empty_index", "search_chunks"]
 
 BIN_SHIFT = 16
-"""Bits of a key below its bin, all that `FragmentIndexArrays.key` tells: bins of an eighth of a dalton. Narrower ones are no faster."""
+"""Bits of a key below its bin, stored in `FragmentIndexArrays.key`: bins of an eighth of a dalton; narrower ones are no faster."""
 
 _LONGEST = 64
 _DIGIT_BITS = 8
@@ -47,7 +47,7 @@ def empty_index(
     *,
     bin_shift: int = BIN_SHIFT,
 ) -> FragmentIndexArrays:
-    """The index of forms, in order of mass as `list_peptidoforms` gives them, with room for the postings; `build_chunks` fills it."""
+    """Return an index of forms, by mass as from `list_peptidoforms`, with space for postings, which `build_chunks` fills."""
     code = peptidoform_code(peptides, modifications)
     n_chunks = -(-len(form_mass) // PEPTIDOFORMS_OF_CHUNK)
     peptide = (form_codes >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
@@ -97,7 +97,7 @@ def build_chunks(peptides, modifications, settings, code, index, first, last, st
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _list_ions(chunk, peptides, modifications, settings, code, index, room, shift, base, key, form):
-    """Keys and forms of the ions of a chunk, form by form; how many."""
+    """Write keys and forms of the ions of a chunk, form by form; return their number."""
     sites, n_sites, slot_modification, slot_choice, slot_site = room
     n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
     n, slots, previous = 0, np.int64(0), np.int64(-2)
@@ -143,7 +143,7 @@ def _list_ions(chunk, peptides, modifications, settings, code, index, room, shif
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _sort_by_digit(n, bits, width, key, form, out_key, out_form, counts):
-    """Sort ions by `width` bits of their keys from bit `bits` on; equal ones keep their order."""
+    """Sort ions stably by `width` bits of their keys from bit `bits`."""
     mask = (1 << width) - 1
     counts[:] = 0
     for i in range(n):
@@ -159,7 +159,7 @@ def _sort_by_digit(n, bits, width, key, form, out_key, out_form, counts):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _sort_by_bin(chunk, n, key, form, index):
-    """Put the ions of a chunk into the index by bin; equal ones keep their order."""
+    """Sort the ions of a chunk stably into the index by bin."""
     start, place = index.chunk_start[chunk], index.bin_start[chunk]
     last = len(place) - 2
     place[:] = 0
@@ -179,7 +179,7 @@ def _sort_by_bin(chunk, n, key, form, index):
 
 
 class _Room(NamedTuple):
-    """What a thread needs while searching: counters of a chunk, the postings of segments, and what becomes of a block of counters."""
+    """Workspace of a searching thread: counters of a chunk, postings of segments, and results of a block of counters."""
 
     counter: NDArray[np.uint32]
     begin: NDArray[np.int64]
@@ -214,10 +214,10 @@ def _room(segments, tables, bins):
 
 @njit(nogil=True, cache=True)
 def search_chunks(index, segments, windows, tables, code, settings, first, last, found, stop):
-    """Search the queries `first:last` in an index; add to their best candidates, histograms and numbers of candidates.
+    """Search the queries `first:last` in an index and update their best candidates, histograms and candidate numbers.
 
-    `segments` and `windows` (q, e, 2) are those of these queries alone, so that row 0 is query `first`; `found`, `IndexHits`, has rows for
-    all queries, and at most 256 bins. Queries without peaks have no candidates. Once `stop` (1,) uint8 is set, it leaves off.
+    `segments` and `windows` (q, e, 2) belong to these queries only, so that row 0 is query `first`; `found`, `IndexHits`, has rows for all
+    queries, and at most 256 bins. Queries without peaks have no candidates. `stop` (1,) uint8 ends the search.
     """
     histogram, n_candidates = found.histogram, found.n_candidates
     room = _room(segments, tables, histogram.shape[1])
@@ -279,7 +279,7 @@ def _visit(chunk, index, segments, first, last, room):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear_outside(windows, start, stop, counter):
-    """Set the counters of forms outside all windows to zero; the range, in whole groups, that holds the others."""
+    """Zero the counters of forms outside all windows; return the enclosing range of the others in whole groups."""
     first, done = -1, 0
     for e in range(windows.shape[0]):
         low, high = max(start, windows[e, 0]) - start, min(stop, windows[e, 1]) - start
@@ -341,7 +341,7 @@ def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimu
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _keep(q, score, number, best):
-    """Keep a candidate among the best of query q: higher scores first, of equal ones the lower number."""
+    """Insert a candidate among the best of query q: higher scores first, then lower numbers."""
     k = best.score.shape[1]
     place = k
     while place > 0 and (

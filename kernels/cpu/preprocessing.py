@@ -16,17 +16,23 @@ _CORRELATION_HEIGHT = 50.0
 
 
 class PreprocessingRules(NamedTuple):
-    """Which peaks stay, and what they weigh.
+    """Selection and weights of peaks.
 
     Attributes
     ----------
-    peaks_per_window, window_width : the most intense peaks kept in each window of that width (thomson).
-    removal_width : peaks within so many thomson of the precursor, and of the same ion with fewer charges (it loses charges by electron
-        transfer), are removed; 0 keeps them.
-    tolerance_absolute, tolerance_relative : fragment tolerance, for finding isotope peaks.
-    deisotope : remove a peak that stands one isotope spacing (for charge 1 or 2) above a more intense one that explains it.
-    transform : of intensities, one of the TRANSFORM constants.
-    minimum_mz : peaks below are dropped.
+    peaks_per_window, window_width
+        The most intense peaks kept in each window of that width (thomson).
+    removal_width
+        Peaks within so many thomson of the precursor, and of the same ion with fewer charges (it loses charges by electron transfer), are
+        removed; 0 keeps them.
+    tolerance_absolute, tolerance_relative
+        Fragment tolerance, for finding isotope peaks.
+    deisotope
+        Remove a peak that stands one isotope spacing (for charge 1 or 2) above a more intense one that explains it.
+    transform
+        Of intensities, one of the TRANSFORM constants.
+    minimum_mz
+        Peaks below are dropped.
     """
 
     peaks_per_window: int
@@ -41,14 +47,21 @@ class PreprocessingRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def preprocess_spectra(peaks, precursor_mz, precursor_charge, first, last, rules, out_count, out_mz, out_weight, out_correlation):
-    """Keep the informative peaks of spectra `first:last` and weight them.
+    """Select and weight the informative peaks of the spectra `first:last`.
 
     Parameters
     ----------
-    peaks : `PeakArrays`, as read. precursor_mz, precursor_charge : (n,) float64 and int64 (0: unknown). rules : `PreprocessingRules`.
-    out_count : (n,) int64, peaks kept; out_mz, out_weight, out_correlation : written at the input's offsets. Weights of a spectrum have
-        unit length (their squares add up to 1); the correlation weights are Comet's: square roots, scaled to 50 in each of ten equal
-        windows.
+    peaks
+        `PeakArrays`, as read.
+    precursor_mz, precursor_charge : (n,) float64
+        And int64 (0: unknown).
+    rules
+        `PreprocessingRules`.
+    out_count : (n,) int64
+        Peaks kept.
+    out_mz, out_weight, out_correlation
+        Written at the input's offsets. Weights of a spectrum have unit length (their squares add up to 1); the correlation weights are
+        Comet's: square roots, scaled to 50 in each of ten equal windows.
     """
     offsets, mz, intensity = peaks
     peaks_per_window, window_width, removal_width, tolerance_absolute, tolerance_relative, deisotope, transform, minimum_mz = rules

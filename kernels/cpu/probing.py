@@ -1,7 +1,7 @@
-"""Theoretical ions looked up many at a time: `IONS_AT_ONCE` masses become bins of a table, and the table tells of each.
+"""Look-up of theoretical ions in batches: `IONS_AT_ONCE` masses become bins of a table, which is then read.
 
-Written with LLVM's vector instructions, as `proteoscope.kernels.cpu.vectors`. Each lane is computed as the same expression of scalars would
-be, so that rounding is the same everywhere.
+Written with LLVM's vector instructions, as `proteoscope.kernels.cpu.vectors`. Each lane evaluates the same expression as scalar code, so
+that rounding is the same everywhere.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 IONS_AT_ONCE = 16 if "avx512f" in FEATURES else 8
-"""Ions of one look-up: at most 16. Masses are read in such blocks, so that an array of them needs room for so many more than it has."""
+"""Ions per look-up, at most 16. Masses are read in such blocks, so that arrays of them need as many extra elements."""
 OUT_OF_REACH = float(1 << 20)
 """Dalton. What fills a block of masses up: far above every ion, and few enough bins for 32 bits."""
 
@@ -70,9 +70,9 @@ def _bins(builder: Any, scaled: Any, edge: Any) -> Any:
 
 @intrinsic
 def matching_ions(typing: Any, masses: Any, position: Any, start: Any, sign: Any, inverse: Any, words: Any, edge: Any) -> Any:
-    """Bits of the ions ``start + sign * mass`` whose bin has its bit in `words`: bit i for the mass at ``position + i``.
+    """Return a bit per ion ``start + sign * mass`` whose bin is set in `words`: bit i for the mass at ``position + i``.
 
-    `words` uint32; `inverse` of a bin's width; `edge` a bin without its bit, which stands for all that lie below zero or above it.
+    `words` is uint32; `inverse` is that of the bin width; `edge` is an unset bin, used for all below zero or above it.
     """
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -88,9 +88,9 @@ def matching_ions(typing: Any, masses: Any, position: Any, start: Any, sign: Any
 
 @intrinsic
 def sum_of_bins(typing: Any, masses: Any, position: Any, start: Any, sign: Any, inverse: Any, shift: Any, heights: Any, edge: Any) -> Any:
-    """Sum of `heights` (int32) at the bins ``(start + sign * mass) * inverse + shift`` of a block of masses, as an int64.
+    """Return the int64 sum of `heights` (int32) at the bins ``(start + sign * mass) * inverse + shift`` of a block of masses.
 
-    `edge` is a bin of height 0, which stands for all that lie below zero or above it.
+    `edge` is a bin of height 0, used for all below zero or above it.
     """
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -120,7 +120,7 @@ def fill_block(typing: Any, masses: Any, position: Any, mass: Any) -> Any:
 
 @intrinsic
 def lowest_bit(typing: Any, bits: Any) -> Any:
-    """Number of the lowest bit that is set; there is one."""
+    """Return the index of the lowest set bit, which exists."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.IntType(1)(1))
@@ -130,7 +130,7 @@ def lowest_bit(typing: Any, bits: Any) -> Any:
 
 @intrinsic
 def count_bits(typing: Any, bits: Any) -> Any:
-    """How many bits are set."""
+    """Return the number of set bits."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -140,7 +140,7 @@ def count_bits(typing: Any, bits: Any) -> Any:
 
 @intrinsic
 def matching_letters(typing: Any, residues: Any, position: Any, mask: Any) -> Any:
-    """Bits of the `LETTERS_AT_ONCE` residues from `position` on that are letters of a uint32 mask, which has bit k for letter k."""
+    """Return bits of the `LETTERS_AT_ONCE` residues from `position` within a uint32 mask, whose bit k is the k-th capital."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         codes, wide = ir.VectorType(ir.IntType(8), LETTERS_AT_ONCE), ir.VectorType(_WHOLE, LETTERS_AT_ONCE)
@@ -157,7 +157,7 @@ def matching_letters(typing: Any, residues: Any, position: Any, mask: Any) -> An
 
 @intrinsic
 def fetch_early(typing: Any, array: Any, position: Any) -> Any:
-    """Ask the memory for an element that will be read soon."""
+    """Prefetch an element that will be read soon."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.gep(_data(context, builder, signature, arguments, 0), [arguments[1]])

@@ -20,10 +20,18 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
 
     Parameters
     ----------
-    x, y : (v,) float32, pixels from the left upper corner of the picture. depth : (v,) float32, greater is nearer.
-    colour : (v, 3) float32, 0 to 255. triangles : (t, 3) uint32, counter-clockwise as the viewer sees them; others are left out, and so are
-        those with corners that are no numbers.
-    image : (height, width, 3) uint8. nearest : (height, width) float32, the depth of what is there; both are written to.
+    x, y : (v,) float32
+        Pixels from the left upper corner of the picture.
+    depth : (v,) float32
+        Greater is nearer.
+    colour : (v, 3) float32
+        0 to 255.
+    triangles : (t, 3) uint32
+        Counter-clockwise as the viewer sees them; others are left out, and so are those with corners that are no numbers.
+    image : (height, width, 3)
+        Uint8.
+    nearest : (height, width) float32
+        The depth of what is there; both are written to.
     """
     height, width = nearest.shape
     for t in range(len(triangles)):
@@ -61,14 +69,22 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
 
 @njit(nogil=True, cache=True)
 def count_points(x, y, group, is_shown, x_range, y_range, pixel, counts):
-    """Find the pixels of points, count the points of each group in each pixel, and return how many there are.
+    """Count the points of each group in each pixel, write the pixel of each point, and return the number of points shown.
 
     Parameters
     ----------
-    x, y : (n,) float32. group : (n,) uint8. is_shown : (g,) bool, by group.
-    x_range, y_range : the values at the picture's edges; x to the right, y upwards.
-    pixel : (n,) int32, of each point, by rows; -1 where it is outside or not shown; is written to.
-    counts : (height, width, g) uint16, zeros; is written to, up to its greatest value.
+    x, y : (n,)
+        Float32.
+    group : (n,)
+        Uint8.
+    is_shown : (g,) bool
+        By group.
+    x_range, y_range
+        The values at the picture's edges; x to the right, y upwards.
+    pixel : (n,) int32
+        Of each point, by rows; -1 where it is outside or not shown; is written to.
+    counts : (height, width, g) uint16
+        Zeros; is written to, up to its greatest value.
     """
     height, width, _ = counts.shape
     across, up = width / (x_range[1] - x_range[0]), height / (y_range[1] - y_range[0])
@@ -89,8 +105,12 @@ def shade_counts(counts, shades, picture):
 
     Parameters
     ----------
-    counts : (height, width, g) uint16. shades : (g, k) uint32, of a group for 0, 1 ... points; the last for more.
-    picture : (height, width) uint32, is written to.
+    counts : (height, width, g)
+        Uint16.
+    shades : (g, k) uint32
+        Of a group for 0, 1 ... points; the last for more.
+    picture : (height, width) uint32
+        Is written to.
     """
     height, width, n_groups = counts.shape
     most = shades.shape[1] - 1
@@ -110,7 +130,14 @@ def draw_dots(pixel, group, shades, radius, picture):
 
     Parameters
     ----------
-    pixel : see `count_points`. group : (n,) uint8. radius : pixels. shades, picture : see `shade_counts`.
+    pixel
+        See `count_points`.
+    group : (n,)
+        Uint8.
+    radius
+        Pixels.
+    shades, picture
+        See `shade_counts`.
     """
     height, width = picture.shape
     n_groups, n_shades = shades.shape

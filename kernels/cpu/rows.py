@@ -1,6 +1,6 @@
-"""Smith-Waterman by the rows of one pair's matrix: its score, and where each cell came from, which the alignment follows back.
+"""Smith-Waterman by matrix rows of one pair: its score and the directions for traceback.
 
-The recurrence is that of `proteoscope.kernels.cpu.lanes`. A row is computed a vector of columns at a time.
+The recurrence is that of `proteoscope.kernels.cpu.lanes`. A row is computed one vector of columns at once.
 """
 
 from __future__ import annotations
@@ -41,14 +41,18 @@ _SUBJECT_GOES_ON, _QUERY_GOES_ON = 4, 8
 
 
 class RowArrays(NamedTuple):
-    """A subject and the state between two rows of a pair's matrix, of numbers of one width; w is the subject's length filled up to whole
-    vectors.
+    """A subject and the state between two rows of a pair's matrix; w is the subject's length padded to whole vectors.
 
     Attributes
     ----------
-    profile : (codes * w,) aligned, score of each code with each residue of the subject, and behind those something below zero.
-    decay : (lanes,) aligned: ``(lane + 1) * extending``, or the greatest value.
-    h_rows : (2, 1 + w): in row `i % 2` the H of row i - 1, behind a zero. f_row : (w,) aligned, the F of the next row.
+    profile
+        (codes * w,) aligned, score of each code with each residue of the subject, negative padding after them.
+    decay
+        (lanes,) aligned: ``(lane + 1) * extending``, or the maximum.
+    h_rows
+        (2, 1 + w): row `i % 2` holds the H of row i - 1 after a zero.
+    f_row
+        (w,) aligned, the F of the next row.
     """
 
     profile: NDArray
@@ -58,7 +62,7 @@ class RowArrays(NamedTuple):
 
 
 def row_arrays(costs: Substitution, subject: NDArray[np.int8], bits: int) -> RowArrays:
-    """What `score_rows` takes of a subject before the first row, in numbers of so many bits."""
+    """Return the state of a subject before the first row of `score_rows`, in numbers of a bit width."""
     number, lanes, n_letters = np.dtype(f"int{bits}"), REGISTER_BYTES * 8 // bits, len(costs.scores)
     width = -(-len(subject) // lanes) * lanes
     profile, decay, f_row = aligned(n_letters * width, number), aligned(lanes, number), aligned(width, number)
@@ -70,7 +74,7 @@ def row_arrays(costs: Substitution, subject: NDArray[np.int8], bits: int) -> Row
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def score_rows(query, rows, opening, extending, first_row, last_row, best, target, directions, keeps_directions):
-    """Rows of one pair's matrix: the scores, the best cell, and where each cell came from.
+    """Compute rows of one pair's matrix: scores, the best cell, and directions.
 
     Rows belong to the query and columns to the subject. A call goes on where the one before stopped. Along a row, E is the running maximum
     of gaps opened before, each worth less by `extending` a cell: found for a vector's cells in steps that double (Hillis and Steele 1986).
@@ -78,11 +82,18 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
 
     Parameters
     ----------
-    query : (m,) int64 codes. rows : `RowArrays`, as the row before `first_row` left them.
-    opening, extending : cost of a gap's first residue, and of each further one.
-    best : (3,) int64: the best score so far, its row and its column; the first such cell by rows stays.
-    target : the best score of the pair: nothing is computed below the row that reaches it.
-    directions : (rows, w) uint8, to fill where `keeps_directions`; see `trace_back`.
+    query : (m,) int64
+        Codes.
+    rows
+        `RowArrays`, as the row before `first_row` left them.
+    opening, extending
+        Cost of a gap's first residue, and of each further one.
+    best : (3,) int64
+        The best score so far, its row and its column; the first such cell by rows stays.
+    target
+        The best score of the pair: nothing is computed below the row that reaches it.
+    directions : (rows, w) uint8
+        To fill where `keeps_directions`; see `trace_back`.
     """
     profile, decay, h_rows, f_row = rows
     lanes, width = len(decay), len(f_row)
@@ -144,14 +155,17 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def trace_back(directions, first_row, place, steps):
-    """Follow an alignment from its end towards its beginning, as far as the rows in `directions` lead.
+    """Follow an alignment from its end backwards as far as the rows in `directions` extend.
 
     Parameters
     ----------
-    directions : (rows, n) uint8 from `score_rows`, of the rows from `first_row` on.
-    place : (4,) int64: row and column of the cell to go on from, the step taken last (0: none), and how many steps are
-        written; changed. The alignment begins before row or column 0, or where the score is zero.
-    steps : uint8, to fill from the end of the alignment: 1 two residues, 2 a residue of the subject alone, 3 one of the query alone.
+    directions : (rows, n) uint8
+        From `score_rows`, of the rows from `first_row` on.
+    place : (4,) int64
+        Row and column of the cell to go on from, the step taken last (0: none), and how many steps are written; changed. The alignment
+        begins before row or column 0, or where the score is zero.
+    steps : uint8
+        To fill from the end of the alignment: 1 two residues, 2 a residue of the subject alone, 3 one of the query alone.
 
     Returns
     -------

@@ -55,24 +55,24 @@ CORRELATION_HALF_WINDOW = 75
 AROUND = 2 * CORRELATION_HALF_WINDOW
 XCORR_OF_SUM = 0.005 / (AROUND * CORRELATION_UNITS)
 NONE = 255
-"""No modification in a slot."""
+"""Marks a slot without a modification."""
 _LONGEST = 64
 _WORD = 32  # bits
 PEPTIDES_AT_ONCE = 256
-"""Peptides of which those that can carry a combination of modifications are listed together."""
+"""Number of peptides that are filtered together by modification combination."""
 FORMS_AT_ONCE = 16
 """Forms that are prepared together, then looked up, then scored."""
 _ROUNDING = 1e-12  # of a mass, at most
 NEEDS_ROOTS, NEEDS_CORRELATION = tuple(one.needs_roots for one in SCORE_KINDS), tuple(one.needs_correlation for one in SCORE_KINDS)
-"""Of each score, as `proteoscope.kernels.score_kinds.ScoreKind` says."""
+"""Flags of each score from `proteoscope.kernels.score_kinds.ScoreKind`."""
 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _reach(settings):
-    """How far peaks reach: one at m by the first number plus the second one times m.
+    """Return the reach of peaks: for one at m the first number plus the second times m.
 
-    An ion at t matches a peak at m where abs(m - t) <= absolute + relative t, which is up to t = (m + absolute) / (1 - relative)
-    = m + (absolute + relative m) / (1 - relative), and less far down. The exact comparison follows; none must be missed by rounding.
+    An ion at t matches a peak at m if abs(m - t) <= absolute + relative t, up to t = (m + absolute) / (1 - relative)
+    = m + (absolute + relative m) / (1 - relative), and less downwards. An exact comparison follows; rounding must not miss any.
     """
     widened = 1.0 / (1.0 - settings.fragment_relative)
     return settings.fragment_absolute * widened, settings.fragment_relative * widened + _ROUNDING
@@ -80,10 +80,10 @@ def _reach(settings):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _index_peaks(mz, low, high, settings, words, first_peak):
-    """Set a bit for each bin that a peak's tolerance touches; the first bin behind them, which has none.
+    """Set a bit for each bin within a peak's tolerance; return the first bin after them, which is unset.
 
-    `first_peak` names, for each word that has bits, the first peak that can match in it; other words' are not written, nor are words
-    behind the returned bin.
+    `first_peak` has, for each word with bits, the first peak that can match in it; other words are not written, nor words after the
+    returned bin.
     """
     if low == high:
         words[0] = 0
@@ -118,10 +118,10 @@ def _correlation_bin(mz, settings):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _correlation_vector(mz, weight, low, high, settings, vector):
-    """SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6).
+    """Write SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6).
 
-    150 times as high and in units of heights, so that all values, and sums of them in any order, are whole numbers. Returned is the first
-    bin behind all that are not 0; bins behind it are not written. The last of `vector` is no bin.
+    Values are scaled by 150 and in units of heights, so that all values and their sums in any order are integers. Returns the first bin
+    after all non-zero ones; later bins are not written. The last element of `vector` is not a bin.
     """
     if low == high:
         vector[0] = 0
@@ -144,9 +144,9 @@ def _correlation_vector(mz, weight, low, high, settings, vector):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def kernel_dot_product(matched_peak, root, first_peak, n_rows, n, window, exponent):
-    """Kernel spectral dot product: windows of consecutive ions of a series, raised to a power so that runs count more than single ions.
+    """Return the kernel spectral dot product: windows of consecutive ions of a series, raised to a power to favour runs over single ions.
 
-    `root` holds the roots of the weights of a spectrum's peaks, of which the first is number `first_peak`.
+    `root` holds square roots of a spectrum's peak weights, starting at peak `first_peak`.
     """
     before = (window - 1) // 2
     after = window - 1 - before
@@ -177,7 +177,7 @@ def _find_roots(weight, low, high, exponent, root):
 
 
 class IndexedSpectrum(NamedTuple):
-    """Peaks `low:high` of the spectra; the first bins of the bit table and of XCorr's vector behind all that are not 0."""
+    """Peaks `low:high` of the spectra, and the ends of the bit table and of XCorr's vector."""
 
     low: int
     high: int
@@ -187,7 +187,7 @@ class IndexedSpectrum(NamedTuple):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def index_spectrum(s, spectra, settings, with_vector, with_roots, scratch):
-    """Index the peaks of a spectrum for look-ups, in the scratch: its bit table, and, if asked for, XCorr's vector and KSDP's roots."""
+    """Index the peaks of a spectrum in the workspace: its bit table and, on request, XCorr's vector and KSDP's roots."""
     low, high = spectra.offsets[s], spectra.offsets[s + 1]
     edge, vector_edge = _index_peaks(spectra.mz, low, high, settings, scratch.words, scratch.first_peak), 0
     if with_vector:
@@ -199,11 +199,10 @@ def index_spectrum(s, spectra, settings, with_vector, with_roots, scratch):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def list_rows(settings, charges, rows):
-    """What the rows of ions, one for each series and charge, have in common for all forms; how many rows there are, and how
-    many of them, the first, are of the N-terminus.
+    """Prepare the rows of ions, one per series and charge; return their number and that of N-terminal rows, which come first.
 
-    The ions of row r are ``start + rows.sign[r] * sum`` over the sums of masses from the N-terminus. `start` is ``rows.start[r]`` for the
-    N-terminal series, and ``(total + rows.series[r]) / rows.charge[r] + rows.protons[r]`` for the others.
+    The ions of row r are ``start + rows.sign[r] * sum`` over mass sums from the N-terminus. `start` is ``rows.start[r]`` for N-terminal
+    series, and ``(total + rows.series[r]) / rows.charge[r] + rows.protons[r]`` for others.
     """
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     for series in range(n_n + n_c):
@@ -220,7 +219,7 @@ def list_rows(settings, charges, rows):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _start(row, n_n_rows, total, rows):
-    """Where the ions of a row begin, see `list_rows`; `n_n_rows` are of the N-terminus."""
+    """Return the start of a row's ions, see `list_rows`; `n_n_rows` are N-terminal."""
     if row < n_n_rows:
         return rows.start[row]
     return (total + rows.series[row]) / rows.charge[row] + rows.protons[row]
@@ -248,17 +247,18 @@ def sum_residues(residues, position, length, code_mass, n_term, c_term, forms, f
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _close_form(length, total, forms, f):
-    """Fill up the block behind the last ion of form `f`, and note what else is known of it."""
+    """Pad the block after the last ion of form `f`, and store the form's other properties."""
     fill_block(forms.sums, f * forms.sums.shape[1] + length - 1, OUT_OF_REACH)
     forms.total[f], forms.length[f] = total, length
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
-    """Set in ``forms.bits[f, row]`` the bits of the ions that may meet a peak; whether there are any, and with `use_vector` the sum of the
-    scratch's `vector` over all ions.
+    """Set the bits of ions that may match a peak in ``forms.bits[f, row]``.
 
-    All look-ups of a form, many at a time and without a branch: most ions meet no peak, and many forms none at all.
+    Return True if there are any, and with `use_vector` the sum over all ions.
+
+    All look-ups of a form are vectorised without branches, since most ions match no peak and many forms none at all.
     """
     forms, rows, words, vector = scratch.forms, scratch.rows, scratch.words, scratch.vector
     inverse_bin, inverse_correlation = 1.0 / settings.bin_width, 1.0 / settings.correlation_bin_width
@@ -281,10 +281,10 @@ def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
-    """Match the ions that `look_up_ions` found: (matched N-terminal ions, matched C-terminal ions, spectral dot product).
+    """Match the ions found by `look_up_ions`; return matched N-terminal ions, matched C-terminal ions and spectral dot product.
 
-    An ion matches the heaviest peak within the tolerance. With `keep`, the scratch's `matched_peak` (rows, length - 1) gets the peak of
-    each ion or -1; columns count from the series' own end.
+    An ion matches the heaviest-weighted peak within the tolerance. With `keep`, the workspace's `matched_peak` (rows, length - 1) gets the
+    peak of each ion or -1; columns count from the series' own end.
     """
     forms, rows, first_peak, matched_peak = scratch.forms, scratch.rows, scratch.first_peak, scratch.matched_peak
     mz, weight = spectra.mz, spectra.weight
@@ -326,20 +326,28 @@ def match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def hyperscore(count_n, count_c, dot):
-    """After X!Tandem's (Fenyö & Beavis 2003): ln(n! c! (1 + 100 dot)) for n and c matched ions from either end.
+    """Return ln(n! c! (1 + 100 dot)) for n and c matched ions from either end, after X!Tandem (Fenyö & Beavis 2003).
 
-    The weights of a spectrum have unit length, hence the factor of 100; the 1 keeps the logarithm of nothing out. X!Tandem's is a base-10
-    logarithm over raw intensities, Sage's a natural one with sums for each series: neither scale is this one.
+    Weights of a spectrum have unit length, hence the factor of 100; the 1 avoids the logarithm of zero. X!Tandem uses base-10 logarithms of
+    raw intensities, Sage natural ones with sums per series: scales differ.
     """
     return FACTORIAL_LOG[count_n] + FACTORIAL_LOG[count_c] + logarithm(1.0 + 100.0 * dot)
 
 
 class Matched(NamedTuple):
-    """How a form matches a spectrum: what a score is made of. Where no ion matches, and the score needs no correlation, it is 0.
+    """Match of a form with a spectrum, from which scores are computed; 0 if no ion matches and the score needs no correlation.
 
-    `count_n`, `count_c` matched ions from either end; `dot` the sum of the weights of their peaks; `correlation` the sum over all ions of
-    the spectrum less its surroundings, for scores that need it. For those that need roots: `peak` (rows, n_ions) of each ion of `n_rows`
-    rows or -1, and `root` of the weight of each peak from `first_peak` on. Ions are counted from their own end, and `n_ions` are in a row.
+    Attributes
+    ----------
+    count_n, count_c
+        Matched ions from either end.
+    dot
+        Sum of their peaks' weights.
+    correlation
+        Sum over all ions of the spectrum minus its surroundings, for scores that need it.
+    peak, root
+        For scores that need roots: (rows, n_ions) peak of each ion of `n_rows` rows or -1, and roots of peak weights from `first_peak`.
+        Ions are counted from their own end.
     """
 
     count_n: int
@@ -355,7 +363,7 @@ class Matched(NamedTuple):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def spectral_dot_product(matched, settings):
-    """The sum of the weights of the matched peaks (Li 2014)."""
+    """Return the sum of matched peaks' weights (Li 2014)."""
     return matched.dot
 
 
@@ -380,7 +388,7 @@ def cross_correlation(matched, settings):
 
 
 def _choice(code: int) -> Any:
-    """The compiled function of (number of a score, match, settings) that knows the scores from number `code` on."""
+    """Return the compiled function of (score number, match, settings) for the scores from number `code`."""
     own = globals()[SCORE_KINDS[code].on_processor]
     if code + 1 == len(SCORE_KINDS):
         return njit(nogil=True, _nrt=False, forceinline=True)(lambda which, matched, settings: own(matched, settings))
@@ -400,7 +408,7 @@ score_of = _choice(0)
 
 
 class IonRows(NamedTuple):
-    """Rows of ions: `list_rows` says what of them is kept."""
+    """Rows of ions, see `list_rows`."""
 
     charge: NDArray[np.float64]
     protons: NDArray[np.float64]
@@ -410,10 +418,16 @@ class IonRows(NamedTuple):
 
 
 class Peptidoforms(NamedTuple):
-    """Peptides with an arrangement of modifications, a few at a time (f): between one step and the next the processor need not wait.
+    """Peptides with arrangements of modifications, a few together (f), to avoid stalls between steps.
 
-    `sums` (f, longest) of masses from the N-terminus, `total` with the C-terminus; `bits` (f, rows) of the ions that may meet a peak;
-    `site` and `modification` (f, slots) of the `slots` that are in use.
+    Attributes
+    ----------
+    sums, total
+        (f, longest) mass sums from the N-terminus, and with the C-terminus.
+    bits
+        (f, rows) ions that may match a peak.
+    site, modification
+        (f, slots) of the `slots` in use.
     """
 
     sums: NDArray[np.float64]
@@ -430,7 +444,7 @@ class Peptidoforms(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one thread: forms, the bit table, XCorr's vector, matched peaks, KSDP's roots, the arrangement of modifications."""
+    """Workspace of a thread: forms, bit table, XCorr's vector, matched peaks, KSDP's roots, and arrangement of modifications."""
 
     code_mass: NDArray[np.float64]
     base: NDArray[np.float64]
@@ -451,7 +465,7 @@ class Scratch(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def new_scratch(settings, n_modifications, slots, with_vector, most):
-    """Room for a thread that scores spectra of at most `most` peaks (which only KSDP needs), `with_vector` for XCorr."""
+    """Return a workspace for spectra of at most `most` peaks (needed by KSDP only), `with_vector` for XCorr."""
     absolute, relative = _reach(settings)
     n_words = np.int64((settings.maximum_mz + absolute + relative * settings.maximum_mz) / settings.bin_width) // _WORD + 2
     n_bins = np.int64(settings.maximum_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1

@@ -1,7 +1,7 @@
-"""Search of spectra against the mass-sorted peptide dictionary, on the processor's threads: candidates, their modified forms, and scores.
+"""Search of spectra against the mass-sorted peptide dictionary on CPU threads: candidates, modified forms and scores.
 
-The counterpart of `proteoscope.kernels.cuda.scoring`, with the same hits to the last bit. What is compiled stands in
-`proteoscope.kernels.cpu.candidates` and `proteoscope.kernels.cpu.scores`.
+Counterpart of `proteoscope.kernels.cuda.scoring` with bit-identical hits. Compiled functions are in `proteoscope.kernels.cpu.candidates`
+and `proteoscope.kernels.cpu.scores`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,15 @@ class SpectrumSearch:
 
     Parameters
     ----------
-    device : whose threads search. peptides, modifications, settings : bundles of `proteoscope.kernels.layouts`.
+    device
+        Whose threads search.
+    peptides, modifications, settings
+        Bundles of `proteoscope.kernels.layouts`.
 
     Attributes
     ----------
-    candidates_of_piece : at most about a tenth of a second of one thread, the time between two steps of the progress.
+    candidates_of_piece
+        At most about a tenth of a second of one thread, the time between two steps of the progress.
     """
 
     candidates_of_piece = CANDIDATES_OF_PIECE
@@ -69,7 +73,7 @@ class SpectrumSearch:
     def search_queries(
         self, spectra: SpectrumArrays, queries: QueryArrays, hits: HitArrays, first: int, last: int
     ) -> Generator[int, None, None]:
-        """Score every candidate of the queries `first:last` and keep the best of each, whatever their rows of `hits` held before.
+        """Score every candidate of the queries `first:last` and store the best of each, replacing their rows of `hits`.
 
         Candidates of a query are the peptides, with any allowed combination of variable modifications, whose mass agrees with the query's
         at one of the isotope errors.
@@ -79,8 +83,10 @@ class SpectrumSearch:
 
         Raises
         ------
-        UnsupportedSearchError : the search is beyond the device's sizes. DeviceError : the device failed. Rows from the last yielded end
-        on may hold anything.
+        UnsupportedSearchError
+            The search is beyond the device's sizes.
+        DeviceError
+            The device failed. Rows from the last yielded end are undefined.
         """
         cost = np.zeros(len(queries.mass), np.int64)
         self.count_candidates(queries, first, last, cost)
@@ -94,7 +100,7 @@ class SpectrumSearch:
 
 
 def _empty(hits: HitArrays, first: int, last: int) -> None:
-    """No hits for the queries `first:last`."""
+    """Clear the hits of the queries `first:last`."""
     for column, nothing in (
         (hits.score, -np.inf),
         (hits.peptide, -1),

@@ -1,8 +1,8 @@
 """Secondary structure of protein chains in three states: 0 coil, 1 helix, 2 strand.
 
-With backbone atoms, by hydrogen bonds (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637, with what their program has added since: a
-residue keeps its two best acceptors, and only residues whose Cα lie within 9 Å are looked at); DSSP's H, G and I are helix, E and B strand.
-With Cα alone, by the distances between five successive ones (Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309).
+With backbone atoms, by hydrogen bonds (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637, with later changes of their program: a residue has
+its two best acceptors, and only residues with Cα within 9 Å are considered); DSSP's H, G and I are helix, E and B strand. With Cα only, by
+the distances between five successive ones (Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _MINIMUM_DISTANCE = 0.5
 _MAXIMUM_LOOKED_AT = 20_000
 """Residues within 9 Å along x that one is compared with: a capsid has some thousands, and a file of one point not all its pairs."""
 _MAXIMUM_NEAR = 256
-"""Residues within reach, behind one along x, that count; no protein has thirty."""
+"""Maximum number of following residues within reach along x; no protein has thirty."""
 _PARALLEL, _ANTIPARALLEL = 1, 2
 _BULGE_SHORT, _BULGE_LONG = 3, 6
 
 
 @njit(nogil=True, cache=True)
 def _hydrogens(backbone, is_joined, is_proline):
-    """(r, 1, 3) the hydrogen of each N, 1 Å away from it, opposite to the C=O before it; NaN where there is none."""
+    """Return (r, 1, 3) positions of the hydrogen of each N, 1 Å from it, opposite to the preceding C=O; NaN if unknown."""
     hydrogen = np.full((len(backbone), 1, 3), np.nan)
     for i in range(1, len(backbone)):
         if is_joined[i - 1] and not is_proline[i]:
@@ -83,7 +83,7 @@ def _is_bond(donor, acceptor, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _bridge(b, e, joined, partner, energy):
-    """The kind of bridge between the residues `b` and `e`, 0 for none."""
+    """Return the kind of bridge between the residues `b` and `e`, 0 for none."""
     n = len(joined)
     if b < 1 or e < 1 or b + 1 >= n or e + 1 >= n:
         return 0
@@ -103,7 +103,7 @@ def _bridge(b, e, joined, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _near_pairs(x, y, z, place, last, found):
-    """Rows behind `place` within reach of it, where rows are sorted by x: to `found`; how many."""
+    """Write rows after `place` within its reach, with rows sorted by x, to `found`; return their number."""
     count = 0
     reach = _CA_DISTANCE * _CA_DISTANCE
     for q in range(place + 1, last):
@@ -216,16 +216,20 @@ def _mark_helices(joined, partner, energy, states):
 
 @njit(nogil=True, cache=True)
 def states_by_hydrogen_bonds(backbone, is_proline, chain_offsets):
-    """Secondary structure by hydrogen bonds.
+    """Return the secondary structure by hydrogen bonds.
 
     Parameters
     ----------
-    backbone (r, 4, 3) float64 : N, Cα, C and O of each residue in Å; NaN where an atom is missing, and then the residue is coil.
-    is_proline (r,) bool : has no hydrogen to give. chain_offsets (n + 1,) int64 : bonds go between chains, helices and ladders do not.
+    backbone : (r, 4, 3) float64
+        N, Cα, C and O of each residue in Å; residues with a missing atom (NaN) are coil.
+    is_proline : (r,) bool
+        True for residues without a hydrogen to donate.
+    chain_offsets : (n + 1,) int64
+        Starts of chains; bonds cross chains, helices and ladders do not.
 
     Returns
     -------
-    (r,) uint8.
+    ndarray of uint8, shape (r,)
     """
     n_all = len(backbone)
     states_of_all = np.zeros(n_all, np.uint8)
@@ -297,17 +301,18 @@ def _fits(distances, wanted, tolerance):
 
 @njit(nogil=True, cache=True)
 def states_by_distances(position):
-    """Secondary structure of one chain by distances between Cα.
+    """Return the secondary structure of one chain by Cα distances.
 
-    A residue is helix or strand where all six distances among it and the two on either side are those of one, within 2.1 or 1.42 Å.
+    A residue is helix or strand if all six distances among it and two residues on either side are as in one, within 2.1 or 1.42 Å.
 
     Parameters
     ----------
-    position (r, 3) : Cα in Å.
+    position : (r, 3) float64
+        Cα in Å.
 
     Returns
     -------
-    (r,) uint8.
+    ndarray of uint8, shape (r,)
     """
     # Between the residues 1-3, 2-4, 3-5, 1-4, 2-5 and 1-5 of the five.
     helix = (5.45, 5.45, 5.45, 5.18, 5.18, 6.37)

@@ -1,4 +1,4 @@
-"""What queries look for in a fragment-ion index: ranges of keys, forms in precursor windows, and tables from counters to scores."""
+"""Input of a fragment-ion index search: key ranges of queries, forms in precursor windows, and tables from counters to scores."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MAXIMUM_DOT = (1 << 16) - 1  # in a counter
 
 
 def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> str:
-    """Why these cannot be searched with a fragment index; empty where they can."""
+    """Return why these cannot be searched with a fragment index, or ''."""
     if SCORE_KINDS[settings.score].in_index is None:
         return "the score is not a sum over matching ions"
     if settings.minimum_matched_ions < 1:
@@ -70,10 +70,10 @@ def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modificati
 
 
 def _weight_scale(spectra: SpectrumArrays, settings: ScoringSettings) -> float:
-    """Units to a weight of one, a power of two: as many as leave a counter room for every dot product that can be.
+    """Return the units per weight of one, the largest power of two for which no dot product overflows a counter.
 
-    A peak matches at most one ion of a series and charge, and a peptide has at most 62 ions of each; the sum of 62 weights is at most
-    the root of 62 times the sum of all squares (Cauchy and Schwarz).
+    A peak matches at most one ion per series and charge, and a peptide has at most 62 ions of each; the sum of 62 weights is at most the
+    root of 62 times the sum of squares (Cauchy and Schwarz).
     """
     rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.maximum_fragment_charge
     most = rows * _largest_sum(spectra.offsets, spectra.weight, _LONGEST - 2) * (1 + 1e-6)
@@ -84,7 +84,7 @@ def _weight_scale(spectra: SpectrumArrays, settings: ScoringSettings) -> float:
 
 @njit(nogil=True, cache=True)
 def _largest_sum(offsets, weight, n):
-    """What the sum of n peaks of a spectrum cannot exceed."""
+    """Return an upper bound of the sum of n peaks of a spectrum."""
     largest = 0.0
     for s in range(len(offsets) - 1):
         total, squares = 0.0, 0.0
@@ -107,18 +107,18 @@ def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTab
 
 @njit(nogil=True, cache=True, _nrt=False)
 def key_of(mass):
-    """Key of a neutral mass (dalton); heavier ones than a key tells get the last, which no segment holds."""
+    """Return the key of a neutral mass (dalton); heavier masses get the last key, which is in no segment."""
     return np.uint32(min(LAST_KEY, max(0, np.int64(mass * KEYS_OF_DALTON))))
 
 
 @njit(nogil=True, cache=True)
 def make_segments(spectra, queries, settings, tables, first, last):
-    """Segments of the queries `first:last`, as a tuple of the columns of `SegmentArrays`.
+    """Return the segments of the queries `first:last` as a tuple of the columns of `SegmentArrays`.
 
-    An ion at m/z t matches a peak at m when abs(m - t) <= absolute + relative t. The axis of t is cut where the tolerances of peaks begin
-    and end, and a piece belongs to the heaviest peak that covers it, as in the exhaustive search. With fragment charge z an ion at t has
-    the neutral mass z (t - proton). The key that a cut divides belongs to the heavier side as a whole, so that pieces share no ion and
-    leave none out; what that counts too much, the exact scores of the best take back.
+    An ion at m/z t matches a peak at m if abs(m - t) <= absolute + relative t. The t axis is cut at the ends of tolerances, and each
+    interval belongs to the heaviest-weighted peak covering it, as in the exhaustive search. With fragment charge z an ion at t has the
+    neutral mass z (t - proton). A key divided by a cut belongs entirely to the heavier side, so that intervals share no ion and omit none;
+    the exact scores of the best candidates correct the excess.
     """
     n, most = last - first, 0
     for q in range(first, last):
@@ -137,7 +137,7 @@ def make_segments(spectra, queries, settings, tables, first, last):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, high, weight):
-    """Segments of one spectrum for fragments of charge `z`; how many there are with those before."""
+    """Write the segments of one spectrum for fragments of charge `z`; return the total number so far."""
     mz = spectra.mz
     absolute, relative = settings.fragment_absolute, settings.fragment_relative
     begin, end = first_peak, first_peak  # peaks whose tolerance has begun, and whose tolerance has ended
@@ -200,5 +200,5 @@ def precursor_windows(
 
 
 def empty_best(n: int, kept: int) -> BestArrays:
-    """Room for the best `kept` candidates of n queries."""
+    """Return space for the best `kept` candidates of n queries."""
     return BestArrays(np.full((n, kept), -np.inf, np.float32), np.full((n, kept), -1, np.int64))

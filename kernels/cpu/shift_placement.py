@@ -1,16 +1,16 @@
-"""Where in a peptide a difference of mass sits: the score of every place, from two looks at the spectrum.
+"""Localisation of a mass shift in a peptide: the score of every site from two look-ups of the spectrum.
 
-With the shift on residue p, the N-terminal fragments up to p - 1 and the C-terminal ones behind p are as they were, and all others are
-shifted. So the ions of two forms are enough, the shift on the first residue and on the last: each ion of any other place is an ion of one
-of them, and from a place to the next one bond changes sides. A shift of a terminus leaves the same fragments as one of the residue there.
+With the shift on residue p, N-terminal fragments up to p - 1 and C-terminal ones after p are unshifted, all others shifted. The ions of two
+forms thus suffice, with the shift on the first and on the last residue: each ion of any other site is an ion of one of them, and between
+adjacent sites one bond changes sides. A terminal shift gives the same fragments as one of the terminal residue.
 
-Places are told apart by the ions between them alone. If a true ion is matched with probability r, and one that is not there meets a peak
-by chance with probability c, then of n ions, k of them matched, the odds of a place are (r / c)^k ((1 - r) / (1 - c))^(n - k), and with n
-the same for all places and each as likely beforehand
+Sites are distinguished only by the ions between them. If a true ion is matched with probability r, and an absent one matches a peak by
+chance with probability c, then for n ions, k of them matched, the odds of a site are (r / c)^k ((1 - r) / (1 - c))^(n - k), and with equal
+n and equal priors
 
-    P(place) = R^k / sum over places of R^k,    R = r (1 - c) / (c (1 - r)).
+    P(site) = R^k / sum over sites of R^k,    R = r (1 - c) / (c (1 - r)).
 
-r is taken from the best place, (k + 1) / (n + 2), and c from the peaks' tolerances. On the processor alone: candidates are few.
+r is estimated from the best site, (k + 1) / (n + 2), and c from the peaks' tolerances. CPU only, since candidates are few.
 """
 
 from __future__ import annotations
@@ -36,18 +36,22 @@ from proteoscope.kernels.cpu.scores import (
 __all__ = ["PLACES", "PlacedArrays", "ShiftSettings", "ShiftsToPlace", "place_shifts", "score_places"]
 
 PLACES = 64
-"""No peptide has more residues."""
+"""Maximum number of residues of a peptide."""
 _USUAL, _RARE = 1.0, 0.6  # of hyperscore: for a common shift against another that scores the same, and against it for each isotope
 _TIE = 1e-9  # scores that differ by no more are of places that the spectrum does not tell apart
 
 
 class ShiftSettings(NamedTuple):
-    """Which shifts are tried.
+    """Shifts to try.
 
     Attributes
     ----------
-    lowest, highest : dalton. isotope_lead : what another isotope must score more than the monoisotopic peak to be believed.
-    usual : (u,) float64, dalton, ascending: shifts that are common; an isotope with such a shift is believed where it scores no less.
+    lowest, highest
+        Dalton.
+    isotope_lead
+        What another isotope must score more than the monoisotopic peak to be believed.
+    usual : (u,) float64
+        Dalton, ascending: shifts that are common; an isotope with such a shift is believed where it scores no less.
     """
 
     lowest: float
@@ -57,10 +61,16 @@ class ShiftSettings(NamedTuple):
 
 
 class PlacedArrays(NamedTuple):
-    """Of each candidate of each query (q, k): its hyperscore without a shift and with one at the best place, -inf where it has none.
+    """Results by candidate of each query (q, k): hyperscores without and with a shift at the best site, -inf for none.
 
-    `plain`, `shifted` float32; `plain_isotope`, `shifted_isotope` int8: peaks between the monoisotopic and the measured one; `place` uint8:
-    the best residue, from 1, the first of equals.
+    Attributes
+    ----------
+    plain, shifted : float32
+        Hyperscores.
+    plain_isotope, shifted_isotope : int8
+        Peaks between the monoisotopic and the measured one.
+    place : uint8
+        First best residue, from 1.
     """
 
     plain: NDArray[np.float32]
@@ -80,8 +90,10 @@ class ShiftsToPlace(NamedTuple):
 
 
 class _Sides(NamedTuple):
-    """By bond: matched ions and their weights, (2, bonds): of N-terminal ions and of C-terminal ones; with the shift on the other side of
-    the bond, and on this one. And what comes of them: `score` and matched ions, `counts`, of each place."""
+    """Matched ions and weights by bond, (2, bonds), N-terminal and C-terminal, with the shift on the other or on this side of the bond.
+
+    `score` and matched ions `counts` of each site are derived from them.
+    """
 
     stays: NDArray[np.int64]
     moves: NDArray[np.int64]
@@ -93,7 +105,7 @@ class _Sides(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
-    """Matched ions of either end and dot product of a form."""
+    """Return matched ions of either end and the dot product of a form."""
     sum_masses(base, length, n_term, c_term, scratch.forms, 0)
     look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
     return match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch)
@@ -101,7 +113,7 @@ def _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra
 
 @njit(nogil=True, cache=True)
 def _gather(length, n_rows, n_n_rows, weight, scratch, n_counts, n_dots, c_counts, c_dots):
-    """Matched ions by bond, of the form whose peaks were kept last: those of the N-terminus, and those of the C-terminus."""
+    """Collect matched ions by bond of the last retained form: N-terminal and C-terminal ones."""
     n_counts[: length - 1], n_dots[: length - 1], c_counts[: length - 1], c_dots[: length - 1] = 0, 0.0, 0, 0.0
     for row in range(n_rows):
         for i in range(length - 1):
@@ -118,7 +130,7 @@ def _gather(length, n_rows, n_n_rows, weight, scratch, n_counts, n_dots, c_count
 
 @njit(nogil=True, cache=True)
 def _place(length, sides):
-    """Score and matched ions of each place, into those of `sides`; the best place, from 0, the first of equals."""
+    """Write score and matched ions of each site to `sides`; return the first best site, from 0."""
     score, counts = sides.score, sides.counts
     n, c, dot = 0, 0, 0.0
     for i in range(length - 1):
@@ -149,7 +161,7 @@ def _chance(spectra, low, high, settings):
 
 @njit(nogil=True, cache=True)
 def _new_sides():
-    """Room for the ions of a peptide by bond."""
+    """Return a workspace for the ions of a peptide by bond."""
     room = (2, PLACES)
     return _Sides(
         np.zeros(room, np.int64),
@@ -163,7 +175,7 @@ def _new_sides():
 
 @njit(nogil=True, cache=True)
 def _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides):
-    """Score and matched ions with the shift at each place; the best place, from 0. `base` are the masses of the residues."""
+    """Score the shift at each site and return the best, from 0; `base` are the residue masses."""
     n_term, c_term, weight = peptides.n_term_mass, peptides.c_term_mass, spectra.weight
     base[0] += shift
     _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, True, scratch)
@@ -178,19 +190,26 @@ def _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spec
 
 @njit(nogil=True, cache=True)
 def _is_usual(shift, tolerance, usual):
-    """Whether a common shift is within the tolerance."""
+    """Return True if a common shift is within the tolerance."""
     i = np.searchsorted(usual, shift - tolerance)
     return i < len(usual) and usual[i] <= shift + tolerance
 
 
 @njit(nogil=True, cache=True)
 def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first, last, placed, stop):
-    """Score candidates of the queries `first:last` without and with their difference of mass.
+    """Score candidates of the queries `first:last` without and with their mass shift.
 
-    Without, where it is within the precursor tolerance of a whole number of isotopes; with it, where it is not within that of zero, and
-    `shifts` (`ShiftSettings`) has it, for each isotope error and at each place.
+    Without it, if it is within the precursor tolerance of an isotope error; with it, if it is not within that of zero and allowed by
+    `shifts` (`ShiftSettings`), for each isotope error and site.
 
-    `candidate` (q, k) int64, peptides, -1 for none; `placed` is filled; `stop` (1,) uint8, read between queries.
+    Parameters
+    ----------
+    candidate
+        (q, k) int64, peptides, -1 for none.
+    placed
+        Filled.
+    stop
+        (1,) uint8, read between queries.
     """
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, queries.spectrum, first, last))
     base, sides = np.zeros(PLACES, np.float64), _new_sides()
@@ -248,10 +267,14 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
 
 @njit(nogil=True, cache=True)
 def score_places(spectra, matches, peptides, settings, first, last, out_score, out_probability, stop):
-    """Score and probability of each place of the rows `first:last` of `ShiftsToPlace`.
+    """Score each site of the rows `first:last` of `ShiftsToPlace` and compute site probabilities.
 
-    `out_score`, `out_probability` (n, PLACES) float32: of residue p in column p - 1; behind the last residue -inf and 0. `stop` as in
-    `place_shifts`.
+    Parameters
+    ----------
+    out_score, out_probability
+        (n, PLACES) float32: residue p in column p - 1; after the last residue -inf and 0.
+    stop
+        As in `place_shifts`.
     """
     spectrum, charge, peptide, shift = matches
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, spectrum, first, last))

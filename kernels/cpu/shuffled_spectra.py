@@ -1,10 +1,9 @@
-"""Spectra of peptides that are not there: residues are shuffled, and the peaks of the peptide's fragments go where those of the shuffled
-one are (after Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605).
+"""Decoy spectra with shuffled residues and moved fragment peaks (after Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605).
 
-A decoy counts false matches only if it resembles other spectra as a real peptide's spectrum does. Most of what spectra of different
-peptides have in common is not of their sequences: immonium ions, ions of two residues, what is left of the precursor, and peaks of other
-molecules. A peak is therefore moved only if an ion b, y, c or z, of those that the spectrum has, explains it and little else can: below
-300 Th and near the precursor peaks stay, and so do losses, isotopes and a ions, whose many places explain other peaks by accident.
+Decoys count false matches only if they resemble other spectra as a real peptide's spectrum does. Most of what spectra of different peptides
+share is not sequence-specific: immonium ions, two-residue ions, the precursor's remains, and peaks of other molecules. A peak is therefore
+moved only if a b, y, c or z ion explains it and little else can: peaks below 300 Th and near the precursor stay, as do losses, isotopes and
+a ions, whose many positions explain other peaks by accident.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _ABOVE, _BELOW = 2 * _ISOTOPE, 2 * _WATER  # dalton; around the precursor, its i
 
 @njit(nogil=True, cache=True)
 def _random(state):
-    """The next number of splitmix64 (Steele, Lea & Flood 2014), and the state behind it."""
+    """Return the next number of splitmix64 (Steele, Lea & Flood 2014), and the next state."""
     state = np.uint64(state + np.uint64(0x9E3779B97F4A7C15))
     z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -43,9 +42,14 @@ def shuffle_residues(masses, offsets, seeds, first, last, out):
 
     Parameters
     ----------
-    masses : float64, of residues with what they carry, dalton. offsets : (n + 1,) int64, the residues of each peptide.
-    seeds : (n,) uint64; the same seed and residues give the same order. out : like `masses`, to fill: of 16 orders the one with the fewest
-        N-terminal fragments of the same mass.
+    masses : float64
+        Of residues with what they carry, dalton.
+    offsets : (n + 1,) int64
+        The residues of each peptide.
+    seeds : (n,) uint64
+        The same seed and residues give the same order.
+    out
+        Like `masses`, to fill: of 16 orders the one with the fewest N-terminal fragments of the same mass.
     """
     for p in range(first, last):
         start, n = offsets[p], offsets[p + 1] - offsets[p]
@@ -66,12 +70,18 @@ def shuffle_residues(masses, offsets, seeds, first, last, out):
 
 
 class ShuffledPeptides(NamedTuple):
-    """The peptides of n spectra, as they are and shuffled; dalton.
+    """Peptides of n spectra, original and shuffled; dalton.
 
     Attributes
     ----------
-    offsets : (n + 1,) int64, where the residues of each begin. masses, shuffled : float64, of residues with what they carry.
-    n_terminal, c_terminal : (n,) float64, what the termini carry. has_series : (n, 4) bool, which of `MOVED_SERIES` each spectrum has.
+    offsets : (n + 1,) int64
+        Where the residues of each begin.
+    masses, shuffled : float64
+        Of residues with what they carry.
+    n_terminal, c_terminal : (n,) float64
+        What the termini carry.
+    has_series : (n, 4) bool
+        Which of `MOVED_SERIES` each spectrum has.
     """
 
     offsets: NDArray[np.int64]
@@ -107,9 +117,16 @@ def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, 
 
     Parameters
     ----------
-    peaks : `PeakArrays`. charge : (n,) int64, of the precursor. peptides : `ShuffledPeptides`.
-    tolerance_absolute, tolerance_relative : of fragments.
-    out_mz, out_intensity : like those of the peaks, to fill, in order of m/z.
+    peaks
+        `PeakArrays`.
+    charge : (n,) int64
+        Of the precursor.
+    peptides
+        `ShuffledPeptides`.
+    tolerance_absolute, tolerance_relative
+        Of fragments.
+    out_mz, out_intensity
+        Like those of the peaks, to fill, in order of m/z.
     """
     peak_offsets, mz, intensity = peaks
     offsets, masses, shuffled, n_terminal, c_terminal, has_series = peptides

@@ -1,7 +1,8 @@
-"""Area of each atom that a solvent can touch: points on a sphere around it that lie in no other's (Shrake & Rupley, Journal of Molecular
-Biology 79, 1973, 351-371).
+"""Solvent-accessible area of atoms (Shrake & Rupley, Journal of Molecular Biology 79, 1973, 351-371).
 
-Atoms are sorted into cells as wide as the widest two spheres reach, so that an atom is compared with those of 27 cells alone.
+The area is the fraction of points on a sphere around an atom that lie in no other sphere.
+
+Atoms are sorted into cells as wide as the maximum reach of two spheres, so that an atom is compared with those of 27 cells only.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from numba import njit
 __all__ = ["MAXIMUM_NEIGHBOURS", "solvent_areas"]
 
 MAXIMUM_NEIGHBOURS = 512
-"""Atoms whose spheres cut another's; heavy atoms of proteins have some eighty. An atom among more is inside."""
+"""Maximum number of atoms with intersecting spheres; heavy atoms of proteins have some eighty. An atom with more is buried."""
 _MAXIMUM_LOOKED_AT = 20_000
 """Atoms near one that are compared with it: a file of one point must not cost all its pairs."""
 _CELLS = np.int64(1 << 20)  # along each axis, at most: a million cells of some Å are wider than any file
@@ -20,7 +21,7 @@ _CELLS = np.int64(1 << 20)  # along each axis, at most: a million cells of some 
 
 @njit(nogil=True, cache=True)
 def _cells(position, first, last, width):
-    """Number of the cell of each atom, and the atoms by their cells."""
+    """Return the cell of each atom, and the atoms sorted by cell."""
     low = np.empty(3)
     for axis in range(3):
         low[axis] = position[first:last, axis].min()
@@ -35,13 +36,22 @@ def _cells(position, first, last, width):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def solvent_areas(position, radius, offsets, points, probe, first_group, last_group, areas):
-    """Areas of the atoms of the groups `first_group:last_group`; atoms of other groups are not there for each other.
+    """Compute the areas of atoms of the groups `first_group:last_group`; groups ignore each other.
 
     Parameters
     ----------
-    position : (a, 3) float64, Å, finite and within 1e5. radius : (a,) float64, Å, above 0. offsets : (g + 1,) int64, where groups begin.
-    points : (p, 3) float64, evenly on the unit sphere. probe : Å, radius of the solvent.
-    areas : (a,) float64, Å², written.
+    position : (a, 3) float64
+        Å, finite and within 1e5.
+    radius : (a,) float64
+        Å, above 0.
+    offsets : (g + 1,) int64
+        Where groups begin.
+    points : (p, 3) float64
+        Evenly on the unit sphere.
+    probe
+        Å, radius of the solvent.
+    areas : (a,) float64
+        Å², written.
     """
     near = np.empty(MAXIMUM_NEIGHBOURS, np.int64)
     n_points = len(points)

@@ -17,17 +17,28 @@ MERGE_SUM, MERGE_MEAN, MERGE_LARGEST = 0, 1, 2
 
 
 class VectorRules(NamedTuple):
-    """Which peaks become elements of a vector, and what they weigh.
+    """Selection and weights of the peaks of a vector.
 
     Attributes
     ----------
-    width : of a bin. lowest, highest : peaks from the one to below the other are taken; bins count from `lowest`. All in thomson.
-    removal : peaks within so many thomson of the precursor are left out; 0: none.
-    per_window, window : the so many most intense ones of each `window` (thomson) are taken; 0: all. maximum_peaks : of these the most
-        intense ones (of equal ones the lighter). minimum_peaks : a spectrum with fewer has an empty vector.
-    transform : of intensities: none, square root, logarithm of 1 + intensity, rank. merging : of the peaks of a bin, before that, a MERGE
-        constant.
-    spread : what the two neighbours of a bin get of its weight.
+    width
+        Of a bin.
+    lowest, highest
+        Peaks from the one to below the other are taken; bins count from `lowest`. All in thomson.
+    removal
+        Peaks within so many thomson of the precursor are left out; 0: none.
+    per_window, window
+        The so many most intense ones of each `window` (thomson) are taken; 0: all.
+    maximum_peaks
+        Of these the most intense ones (of equal ones the lighter).
+    minimum_peaks
+        A spectrum with fewer has an empty vector.
+    transform
+        Of intensities: none, square root, logarithm of 1 + intensity, rank.
+    merging
+        Of the peaks of a bin, before that, a MERGE constant.
+    spread
+        What the two neighbours of a bin get of its weight.
     """
 
     width: float
@@ -49,10 +60,18 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
 
     Parameters
     ----------
-    peaks : `PeakArrays`, as read. precursor_mz : (n,) float64, thomson, NaN unknown. rules : `VectorRules`.
-    factor : (bins,) float64, by which the weight of each bin is multiplied.
-    out_count : (n,) int64, elements of each vector. out_bins, out_weights : int32 and int16, written from three times (once where the
-        rules' `spread` is 0) the offset of the spectrum.
+    peaks
+        `PeakArrays`, as read.
+    precursor_mz : (n,) float64
+        Thomson, NaN unknown.
+    rules
+        `VectorRules`.
+    factor : (bins,) float64
+        By which the weight of each bin is multiplied.
+    out_count : (n,) int64
+        Elements of each vector.
+    out_bins, out_weights
+        Int32 and int16, written from three times (once where the rules' `spread` is 0) the offset of the spectrum.
     """
     offsets, mz, intensity = peaks
     width, lowest, highest, removal, per_window, window, maximum_peaks, minimum_peaks, transform, merging, spread = rules
@@ -101,7 +120,7 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
 
 @njit(nogil=True, cache=True)
 def _most_intense(intensity, kept, n, most, top):
-    """Of `n` peaks the `most` most intense, of equal ones the lighter, in order of m/z. `top` : room for the heap, (most,) float32."""
+    """Select the `most` most intense of `n` peaks, lighter ones among equals, by m/z. `top` is a heap, (most,) float32."""
     for i in range(n):  # a heap of the largest, the least of them on top
         value = intensity[kept[i]]
         if i < most:
@@ -136,7 +155,7 @@ def _most_intense(intensity, kept, n, most, top):
 
 @njit(nogil=True, cache=True)
 def _in_windows(mz, intensity, kept, n, per_window, window, top):
-    """Of `n` peaks the most intense of each window, in order of m/z; how many."""
+    """Select the most intense of `n` peaks in each window, by m/z; return their number."""
     taken, start = 0, 0
     while start < n:
         stop = start
@@ -154,7 +173,7 @@ def _in_windows(mz, intensity, kept, n, per_window, window, top):
 
 @njit(nogil=True, cache=True)
 def _merged(mz, intensity, kept, n, width, lowest, merging, bins, height):
-    """Peaks in order of m/z into bins; how many bins there are."""
+    """Merge peaks sorted by m/z into bins; return the number of bins."""
     n_bins, in_bin = 0, 0
     for k in range(n):
         i = kept[k]
@@ -192,7 +211,7 @@ def _transformed(height, n, transform):
 
 @njit(nogil=True, cache=True)
 def _spread(bins, height, n, share, last_bin, value):
-    """Give neighbouring bins a share; how many bins there are then. `bins` and `value` have room for them."""
+    """Add a share to neighbouring bins and return the number of bins; `bins` and `value` have space for them."""
     own = bins[:n].copy()
     count = 0
     for i in range(n):

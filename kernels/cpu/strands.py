@@ -18,7 +18,7 @@ def copy_runs(values, begins, offsets, out):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def write_reverse_complements(codes, offsets, complement, out):
-    """Write the other strand of each sequence to where the sequence itself stands in `codes`, less the first offset."""
+    """Write the reverse complement of each sequence to its position in `codes`, minus the first offset."""
     shift = offsets[0]
     for i in range(len(offsets) - 1):
         total = offsets[i] + offsets[i + 1] - 1 - shift

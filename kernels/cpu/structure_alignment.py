@@ -82,15 +82,25 @@ def score_group(
     scores,
     stop,
 ):
-    """Phase 2 of as many chains as a vector has lanes, or fewer.
+    """Score up to a vector of chains in phase 2.
 
     Parameters
     ----------
-    query : the query's lengths and angles, (2, m) int32. rows : (m, k) int64, of each residue and alphabet, where in `profile` its rewards
-        stand. row_codes : (p, 2) int64, of each row of the profile: where its rewards begin in `tables`, and four times the alphabet.
-    tables : aligned int32, of `_Prepared`. chains : numbers of the chains. scores : int32 by chain, to fill.
-    h_row, e_row : (m * LANES,), profile : (p * 4 * LANES,), lengths, angles : (4 * LANES,), best : (LANES,), int32, and
-        codes : (k * 4 * LANES,) int8, aligned: work space.
+    query
+        The query's lengths and angles, (2, m) int32.
+    rows : (m, k) int64
+        Of each residue and alphabet, where in `profile` its rewards stand.
+    row_codes : (p, 2) int64
+        Of each row of the profile: where its rewards begin in `tables`, and four times the alphabet.
+    tables
+        Aligned int32, of `_Prepared`.
+    chains
+        Numbers of the chains.
+    scores
+        Int32 by chain, to fill.
+    h_row, e_row : (m * LANES,)
+        Profile : (p * 4 * LANES,), lengths, angles : (4 * LANES,), best : (LANES,), int32, and codes : (k * 4 * LANES,) int8, aligned: work
+        space.
     """
     m, k = rows.shape
     compares = len(of_length) > 0
@@ -153,13 +163,13 @@ def score_group(
 
 @njit(inline="always")
 def _four(values):
-    """The vectors of four columns."""
+    """Return the vectors of four columns."""
     return load(values, 0), load(values, LANES), load(values, 2 * LANES), load(values, 3 * LANES)
 
 
 @njit(inline="always")
 def _by_difference(of_length, of_angle, lengths, angles, own_length, own_angle, longest_difference):
-    """What lengths and angles of a column are worth beside those of a row."""
+    """Return the reward for lengths and angles of a column against those of a row."""
     of_lengths = maximum(subtract(lengths, own_length), subtract(own_length, lengths))
     of_angles = maximum(subtract(angles, own_angle), subtract(own_angle, angles))
     return add(gather(of_length, minimum(of_lengths, longest_difference)), gather(of_angle, of_angles))
@@ -167,7 +177,7 @@ def _by_difference(of_length, of_angle, lengths, angles, own_length, own_angle, 
 
 @njit(inline="always")
 def _cell(diagonal, reward, e, f, best, zero, first_cost, next_cost):
-    """One row of one column: H, the E of the next column, the F of the next row, and the best H so far."""
+    """Return H, the E of the next column, the F of the next row and the best H so far, for one cell."""
     h = maximum(maximum(add(diagonal, reward), zero), maximum(e, f))
     opened = subtract(h, first_cost)
     e = maximum(subtract(e, next_cost), opened)
@@ -180,7 +190,10 @@ class StructureSearch:
 
     Parameters
     ----------
-    device : the processor. chains : in order of length, shortest first; in any other order lanes stay empty.
+    device
+        The processor.
+    chains
+        In order of length, shortest first; in any other order lanes stay empty.
     """
 
     def __init__(self, device: Processor, chains: StructureArrays) -> None:
@@ -200,9 +213,11 @@ class StructureSearch:
 
         Parameters
         ----------
-        least : the score of phase 1 from which on a chain takes part in phase 2; 0: no phase 1, all take part.
-        scores, element_scores : (n,), whose elements `first:last` are filled: the scores of phase 2, -1 where phase 1 forbade it, and of
-            phase 1, in `ELEMENT_UNITS`, -1 where there was none.
+        least
+            The score of phase 1 from which on a chain takes part in phase 2; 0: no phase 1, all take part.
+        scores, element_scores : (n,)
+            Whose elements `first:last` are filled: the scores of phase 2, -1 where phase 1 forbade it, and of phase 1, in `ELEMENT_UNITS`,
+            -1 where there was none.
 
         Yields
         ------

@@ -1,9 +1,9 @@
-"""What is said of each residue of a chain by its Cα atoms: geometry, local conformation, nearest neighbour in space, burial.
+"""Descriptors of residues from Cα atoms: geometry, local conformation, nearest spatial neighbour, and burial.
 
-The conformation is told by five residues: angles between successive Cα vectors, the two dihedrals (their sign is the handedness) and the
-end-to-end distance. The neighbour is the residue, three or more places away, whose side chain lies nearest, as in the 3Di alphabet of
-Foldseek (van Kempen et al. 2024, Nat Biotechnol 42:243), with a side chain put 3 Å outward from Cα; it is told by how the two residues lie
-to each other. Both are named by the nearest of a list of centres.
+Conformation covers five residues: angles between successive Cα vectors, both dihedrals (whose signs are the handedness), and the end-to-end
+distance. The neighbour is the residue at least three positions away with the nearest side chain, as in the 3Di alphabet of Foldseek (van
+Kempen et al. 2024, Nat Biotechnol 42:243), with a virtual side chain 3 Å outward from Cα; it is described by the relative arrangement of
+both residues. Both are encoded by the nearest of a list of centres.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 __all__ = ["CONFORMATION_FEATURES", "NEIGHBOUR_FEATURES", "RULES", "Coding", "describe_residues", "residue_features"]
 
 CONFORMATION_FEATURES, NEIGHBOUR_FEATURES = 8, 10
-"""Numbers that tell a conformation, and a neighbour."""
+"""Numbers of features of a conformation, and of a neighbour."""
 
 _SIDE_CHAIN = 3.0  # Å from Cα
 _NEAREST_PLACES, _BURIAL_PLACES = 3, 4  # along the chain, from which on a residue is a neighbour, and counts for burial
@@ -30,7 +30,7 @@ RULES = (
     *(_SIDE_CHAIN, _NEAREST_PLACES, _BURIAL_PLACES, _BURIAL_RADIUS, _SQUARED_STEP, _END_TO_END, _NEIGHBOUR_DISTANCE),
     *(_FAR_PLACES, _NEAR_PLACES),
 )
-"""All of these: descriptors that are kept are kept under what they are."""
+"""Rules that are part of the cache key of descriptors."""
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -82,7 +82,7 @@ def _fill_conformation(position, middle, features):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_neighbour(along_i, out_i, along_j, out_j, apart, places, features):
-    """How residue j lies to residue i: directions along the chain and out of it, the vector between them, and places in the chain."""
+    """Describe residue j relative to residue i: directions along and out of the chain, the vector between them, and positions."""
     towards = _unit(apart[0], apart[1], apart[2])
     sign = (places > 0) - (places < 0)
     features[0], features[1], features[2] = _dot(along_i, along_j), _dot(along_i, towards), _dot(along_j, towards)
@@ -103,7 +103,7 @@ def _fill_squares(points, i, squares):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _n_within(squares):
-    """How many are within the radius that counts for burial."""
+    """Return the number within the burial radius."""
     n = 0
     for square in squares:
         n += square < _BURIAL_RADIUS * _BURIAL_RADIUS
@@ -112,13 +112,18 @@ def _n_within(squares):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def residue_features(position, conformation, neighbour, places, burial):
-    """Describe the residues of one chain by numbers.
+    """Compute the features of the residues of one chain.
 
     Parameters
     ----------
-    position : (n, 3) float32, Å. conformation : (n, 8), neighbour : (n, 10) float64, to fill.
-    places : (n,) int64, to fill: how many places along the chain the neighbour stands, 0 where there is none.
-    burial : (n,) int64, to fill: residues within 14 Å, four or more places away.
+    position : (n, 3) float32
+        Å.
+    conformation : (n, 8)
+        Neighbour : (n, 10) float64, to fill.
+    places : (n,) int64
+        To fill: how many places along the chain the neighbour stands, 0 where there is none.
+    burial : (n,) int64
+        To fill: residues within 14 Å, four or more places away.
     """
     n = len(position)
     along, outward, side = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
@@ -163,7 +168,7 @@ def _nearest_centre(features, centres):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _n_below(bounds, value):
-    """How many of the ascending bounds are below a value."""
+    """Return the number of ascending bounds below a value."""
     n = 0
     for bound in bounds:
         n += bound < value
@@ -171,14 +176,17 @@ def _n_below(bounds, value):
 
 
 class Coding(NamedTuple):
-    """How what is said of residues becomes whole numbers.
+    """Conversion of features to integers.
 
     Attributes
     ----------
-    conformations, neighbours : (k, 8), (k, 10) float64, the centres of their alphabets. separations, burials : ascending int64: how many of
-        them are less than a number of places, or of residues, makes its code; separations on either side of the chain, with a code
-        between them for no neighbour.
-    length_units, angle_units : whole numbers to an ångström and to a radian.
+    conformations, neighbours : (k, 8)
+        (k, 10) float64, the centres of their alphabets.
+    separations, burials
+        Ascending int64: how many of them are less than a number of places, or of residues, makes its code; separations on either side of
+        the chain, with a code between them for no neighbour.
+    length_units, angle_units
+        Whole numbers to an ångström and to a radian.
     """
 
     conformations: NDArray[np.float64]
@@ -195,9 +203,16 @@ def describe_residues(position, offsets, first, last, coding, length, angle, sta
 
     Parameters
     ----------
-    position : (r, 3) float32, Å. offsets : (n + 1,) int64. coding : `Coding`.
-    length, angle : (r,) uint16, to fill; the last residue of a chain has those of the one before, the last but one its angle. states :
-        (4, r) uint8, to fill: codes of conformation, neighbour, separation and burial.
+    position : (r, 3) float32
+        Å.
+    offsets : (n + 1,)
+        Int64.
+    coding
+        `Coding`.
+    length, angle : (r,) uint16
+        To fill; the last residue of a chain has those of the one before, the last but one its angle.
+    states : (4, r) uint8
+        To fill: codes of conformation, neighbour, separation and burial.
     """
     conformations, neighbours, separations, burials, length_units, angle_units = coding
     longest = 0

@@ -1,6 +1,6 @@
-"""Two chains aligned by their descriptors: the score of their elements, and the alignment of their residues with the way back.
+"""Alignment of two chains by descriptors: the score of their elements, and the residue alignment with traceback.
 
-The recurrences are those of `proteoscope.kernels.cpu.structure_alignment`, which scores many chains and keeps no way.
+The recurrences are those of `proteoscope.kernels.cpu.structure_alignment`, which scores many chains without traceback.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def element_score(type_a, length_a, type_b, length_b, gap_first, gap_next):
 
     Parameters
     ----------
-    type_a, type_b : (n,), (m,) uint8. length_a, length_b : int32, at least 1.
+    type_a, type_b : (n,)
+        (m,) uint8.
+    length_a, length_b : int32
+        At least 1.
     """
     n = len(type_a)
     h_row, f_row = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -50,7 +53,7 @@ def element_score(type_a, length_a, type_b, length_b, gap_first, gap_next):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_directions(query, target, rewards, directions):
-    """The matrix of one pair: where each cell came from, and the best score with its cell, the first by rows."""
+    """Fill the matrix of one pair: directions, and the best score with its first cell by rows."""
     state_q, length_q, angle_q = query.state, query.length, query.angle
     state_t, length_t, angle_t = target.state, target.length, target.angle
     shifts, tables, of_length, of_angle = rewards.shifts, rewards.tables, rewards.of_length, rewards.of_angle
@@ -127,8 +130,17 @@ def _trace_back(directions, i, j, pairs):
 
 
 def align_pair(query: StructureArrays, target: StructureArrays, rewards: Rewards) -> tuple[int, NDArray[np.int32]]:
-    """The best local alignment of two chains: its score, as `StructureSearch` finds it, and (k, 2) int32, the residues of query and target
-    that it pairs, ascending. Releases the interpreter's lock. Takes a byte for each cell of the matrix."""
+    """Align two chains locally.
+
+    Releases the GIL. Takes one byte per matrix cell.
+
+    Returns
+    -------
+    score : int
+        As found by `StructureSearch`.
+    pairs : ndarray of int32, shape (k, 2)
+        Paired residues of query and target, ascending.
+    """
     directions = np.empty((len(query.state), len(target.state)), np.uint8)
     score, i, j = _fill_directions(query, target, rewards, directions)
     pairs = np.empty((min(directions.shape), 2), np.int32)

@@ -1,4 +1,4 @@
-"""What a pair of residues scores and a gap costs, as the processor's kernels take them."""
+"""Substitution scores and gap costs in the form of the CPU kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from proteoscope.kernels.cpu.vectors import aligned
 __all__ = ["CODES", "Substitution"]
 
 CODES = 32
-"""Letters a matrix may have: A to Z are 0 to 25, ``*`` is 26."""
+"""Maximum number of codes of a matrix: A to Z are 0 to 25, ``*`` is 26."""
 _WIDTHS = (8, 16, 32)
 _REPEATED = 64
 _MAXIMUM_COST = 1 << 30  # of a residue in a gap: where it costs as much, no score of 32 bits is left with a gap
@@ -20,8 +20,7 @@ _MAXIMUM_COST = 1 << 30  # of a residue in a gap: where it costs as much, no sco
 
 @dataclass(frozen=True)
 class Substitution:
-    """Scores of pairs, (27, 27) by the codes of the query's and of the subject's residue; a gap of k residues costs
-    ``gap_open + k * gap_extend``."""
+    """Scores of pairs, (27, 27) by the codes of query and subject; a gap of k residues costs ``gap_open + k * gap_extend``."""
 
     scores: NDArray[np.integer]
     gap_open: int
@@ -29,12 +28,12 @@ class Substitution:
 
     @property
     def first_residue_cost(self) -> int:
-        """What the first residue of a gap costs."""
+        """Cost of the first residue of a gap."""
         return min(self.gap_open + self.gap_extend, _MAXIMUM_COST)
 
     @property
     def next_residue_cost(self) -> int:
-        """What each further residue of a gap costs."""
+        """Cost of each further residue of a gap."""
         return min(self.gap_extend, _MAXIMUM_COST)
 
     def widths(self) -> tuple[int, ...]:
@@ -43,15 +42,15 @@ class Substitution:
         return tuple(bits for bits in _WIDTHS if -(1 << (bits - 1)) <= least and greatest < 1 << (bits - 1) and gap <= 1 << (bits - 1))
 
     def most(self, bits: int) -> int:
-        """The greatest score that numbers of so many bits can be trusted with: no pair of residues takes a lesser one past them.
+        """Return the maximum reliable score of a bit width: no residue pair takes a lower score past the limit.
 
-        Those of 32 bits are trusted with all that they hold.
+        32-bit scores are reliable in their whole range.
         """
         greatest = (1 << (bits - 1)) - 1
         return greatest if bits == _WIDTHS[-1] else greatest - max(0, int(self.scores.max()))
 
     def table(self, bits: int) -> NDArray:
-        """The scores as `proteoscope.kernels.cpu.lanes.score_lanes` takes them with numbers of so many bits."""
+        """Return the scores in the form of `proteoscope.kernels.cpu.lanes.score_lanes` for a bit width."""
         table, n = aligned(CODES * _REPEATED, np.dtype(f"int{bits}")), len(self.scores)
         rows = table.reshape(CODES, 2, CODES)
         rows[:] = np.iinfo(table.dtype).min

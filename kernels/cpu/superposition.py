@@ -1,12 +1,11 @@
-"""The alignment of two chains and its superposition that have the greatest TM-score.
+"""Alignment of two chains and its superposition with the highest TM-score.
 
 TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005,
-2302-2309): superpose on pieces of an alignment and again on what then lies near, align anew by the distances, repeat. Pieces of an
-alignment, shifts of one chain along the other and pieces of both chains are superposed in batches
-(`proteoscope.kernels.cpu.least_squares`).
+2302-2309): superpose fragments of an alignment and again the pairs then close, realign by distance, repeat. Fragments of an alignment,
+shifts of one chain along the other and fragments of both chains are superposed in batches (`proteoscope.kernels.cpu.least_squares`).
 
-Coordinates are (3, n) float64 here, an axis a row. A superposition is (12,) float64: the rotation row by row, then the translation; it
-moves `x` onto `y`. The search has the shorter chain as x.
+Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves
+`x` onto `y`. The shorter chain is x.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _SPARSE_REFINEMENTS = 2
 
 @njit(nogil=True, cache=True)
 def _thread(room, x, y, scale, near, pairs):
-    """The best shift of one chain along the other without gaps, as pairs at the end of `pairs`; how many they are."""
+    """Write the pairs of the best gapless shift of one chain along the other to the end of `pairs`; return their number."""
     m, n = x.shape[1], y.shape[1]
     shortest = max(min(m, n) // 2, min(5, m, n))
     greatest, chosen = -1.0, 0
@@ -76,7 +75,7 @@ def _thread(room, x, y, scale, near, pairs):
 
 @njit(nogil=True, cache=True)
 def _fragments(room, x, y, scale, moves, scores):
-    """Superpositions of short and of long pieces of both chains, those that fit best: to `moves`, as many as it has rows, and `scores`."""
+    """Superpose short and long fragments of both chains and write the best to `moves`, as many as it has rows, with `scores`."""
     m, n = x.shape[1], y.shape[1]
     scores[:] = -1.0
     half = len(scores) // 2
@@ -127,10 +126,10 @@ def _keep(found, move, scores, moves):
 
 @njit(nogil=True, cache=True)
 def _realigned(rooms, alignment, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
-    """Align anew under a superposition, search what is aligned, and replace `move` by what is found.
+    """Realign under a superposition, search the aligned pairs, and replace `move` by the result.
 
-    The sum of scores and the number of pairs, which are at the end of `pairs`, but of alignments that were met before. `rooms` are that of
-    the search, and the alignments that were met; y stands in the room of the alignment already.
+    Return the score sum and the number of pairs, which are at the end of `pairs` unless the alignment was visited before. `rooms` are the
+    search's workspace and the visited alignments; y is already set in the alignment's workspace.
     """
     (room, met), m, n = rooms, x.shape[1], y.shape[1]
     # The same superposition leads to the same alignment, and that to the same superposition: most refinements end where others did.
@@ -154,7 +153,7 @@ def _realigned(rooms, alignment, x, y, move, guide, gap, by_states, by_distance,
 
 @njit(nogil=True, cache=True)
 def _best_fragments(room, sparse, met, x, y, guide, steps, pairs):
-    """Superpositions of pieces of both chains, those first that all of both fits best: (n_fragments, 12), and the sums of scores."""
+    """Return superpositions of fragments of both chains by their fit of the whole chains: (n_fragments, 12), and score sums."""
     m = x.shape[1]
     every = min(_SPARSE, max(1, m // _SPARSE_LENGTH))
     some_x, some_y = x[:, ::every].copy(), y[:, ::every].copy()
@@ -179,10 +178,10 @@ def _best_fragments(room, sparse, met, x, y, guide, steps, pairs):
 
 @njit(nogil=True, cache=True)
 def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_pairs):
-    """The alignment of two chains and its superposition with the greatest TM-score that is found; x is no longer than y.
+    """Find the alignment of two chains and its superposition with the highest TM-score; x is no longer than y.
 
-    Coordinates are those of `shorter_and_longer`. The superposition, best for the TM-score by the shorter chain, goes to `best_move` (12,),
-    the pairs to `best_pairs` (m, 2). Returned are the TM-scores by m and by n, and the number of pairs.
+    Coordinates are those of `shorter_and_longer`. The superposition, optimal for the TM-score by the shorter chain, goes to `best_move`
+    (12,), the pairs to `best_pairs` (m, 2). Return the TM-scores normalised by m and by n, and the number of pairs.
     """
     m, n = x.shape[1], y.shape[1]
     room, scale, scale_y = search_room(m), tm_scale(m), tm_scale(n)
@@ -296,7 +295,10 @@ class ChainSuperposition:
 
     Parameters
     ----------
-    device : the processor. steps : how far the search of each pair goes.
+    device
+        The processor.
+    steps
+        How far the search of each pair goes.
     """
 
     def __init__(self, device: Processor, steps: SearchSteps) -> None:

@@ -1,4 +1,4 @@
-"""Tails of distributions, for many values at a time."""
+"""Tail probabilities of distributions, vectorised."""
 
 from __future__ import annotations
 

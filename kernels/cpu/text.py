@@ -1,7 +1,7 @@
-"""Scanners of text: numbers, base64, lines of peaks, tags of XML, and FASTA; from bytes to columns, without the interpreter lock.
+"""Scanners of text: numbers, base64, peak lines, XML tags and FASTA; from bytes to columns, without the GIL.
 
-They say where things stand and turn digits into numbers; what the words mean is the caller's. They are few and plain because a compiler
-has to build them on the user's machine: what NumPy can do on whole columns is left to it.
+They return positions and convert digits to numbers; callers interpret words. They are few and simple because they are compiled on the
+user's machine: whatever NumPy can do on whole columns is left to it.
 
 Numbers are converted after D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51:1700 (2021).
 """
@@ -38,7 +38,7 @@ def _word(text: str) -> np.ndarray:
 
 
 def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
-    """The upper 128 bits of 5^q for q from -TABLE_REACH to TABLE_REACH (of the reciprocal, rounded up, for q < 0), as two words."""
+    """Return the upper 128 bits of 5^q for q from -TABLE_REACH to TABLE_REACH (of the reciprocal, rounded up, for q < 0), as two words."""
     values = []
     for q in range(-TABLE_REACH, TABLE_REACH + 1):
         power = 5 ** abs(q)
@@ -76,7 +76,7 @@ def _product(a, b):
 
 @njit(nogil=True, cache=True)
 def _scaled(digits, exponent):
-    """The double nearest to digits * 10^exponent (digits: uint64, not 0)."""
+    """Return the double nearest to digits * 10^exponent (digits: uint64, not 0)."""
     if digits <= _EXACT and -22 <= exponent <= 22:
         # Clinger's case: both operands are exact, so one operation rounds correctly.
         return np.float64(digits) / _TEN[-exponent] if exponent < 0 else np.float64(digits) * _TEN[exponent]
@@ -112,13 +112,16 @@ def _scaled(digits, exponent):
 
 @njit(nogil=True, cache=True)
 def parse_number(text, start, stop, decimal):
-    """The decimal number that begins at text[start], and where it ends.
+    """Parse the decimal number at text[start].
 
     Parameters
     ----------
-    text : (bytes,) uint8.
-    start, stop : int64, the part of `text` to look at.
-    decimal : int64, the byte of the decimal sign.
+    text : (bytes,)
+        Uint8.
+    start, stop : int64
+        The part of `text` to look at.
+    decimal : int64
+        The byte of the decimal sign.
 
     Returns
     -------
@@ -177,7 +180,7 @@ def parse_number(text, start, stop, decimal):
 
 @njit(nogil=True, cache=True)
 def parse_numbers(text, starts, stops, ends, decimal):
-    """`parse_number` for many spans: the values, (n,) float64, NaN where there is none; `ends` (n,) int64 is filled."""
+    """Apply `parse_number` to spans: return (n,) float64 values, NaN for none, and fill `ends` (n,) int64."""
     values = np.empty(len(starts))
     for i in range(len(starts)):
         values[i], ends[i] = parse_number(text, starts[i], stops[i], decimal)
@@ -189,7 +192,7 @@ def parse_numbers(text, starts, stops, ends, decimal):
 
 @njit(nogil=True, cache=True)
 def after_blanks(text, starts, stops):
-    """The first places from `starts` on where `text` (uint8) holds more than a blank or another sign below it, or `stops`: (n,) int64."""
+    """Return the first positions from `starts` where `text` (uint8) has more than a blank or control character, or `stops`: (n,) int64."""
     places = starts.copy()
     for i in range(len(starts)):
         while places[i] < stops[i] and text[places[i]] <= 32:
@@ -199,20 +202,26 @@ def after_blanks(text, starts, stops):
 
 @njit(nogil=True, cache=True)
 def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
-    """Read the lines that are peaks, and say where the others are.
+    """Parse peak lines and locate other lines.
 
     A peak is a line that begins (after blanks) with a digit, a point or a sign: m/z, intensity, and what may follow after a blank.
 
     Parameters
     ----------
-    text : (bytes,) uint8; lines end in LF, CR LF or CR.
-    is_headed : bool, whether the first line of numbers, at the beginning or after a blank line or one that begins with ``=``, is no peak.
-    decimal : int64, the byte of the decimal sign.
-    state : (N_STATES,) int64, zeros at first: the byte to go on from (all is read where it is the last), lines and peaks so far.
-    mz, intensity : float64, to fill, with room for all peaks (each takes four bytes of text and a line at least).
-    lines : (m, 5) int64, to fill; when it is full, the scan returns and can be called again with another. Of each line that is no peak:
-        where it begins and stops without the blanks around it, its number from 1, how many peaks came before it, and ``LINE_OTHER`` or what
-        is wrong with a line of numbers. Of blank lines in a row only the last is told, of broken ones the first.
+    text : (bytes,) uint8
+        Lines end in LF, CR LF or CR.
+    is_headed : bool
+        Whether the first line of numbers, at the beginning or after a blank line or one that begins with ``=``, is no peak.
+    decimal : int64
+        The byte of the decimal sign.
+    state : (N_STATES,) int64
+        Zeros at first: the byte to go on from (all is read where it is the last), lines and peaks so far.
+    mz, intensity : float64
+        To fill, with room for all peaks (each takes four bytes of text and a line at least).
+    lines : (m, 5) int64
+        To fill; when it is full, the scan returns and can be called again with another. Of each line that is no peak: where it begins and
+        stops without the blanks around it, its number from 1, how many peaks came before it, and ``LINE_OTHER`` or what is wrong with a
+        line of numbers. Of blank lines in a row only the last is told, of broken ones the first.
 
     Returns
     -------
@@ -288,7 +297,7 @@ def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
 
 @njit(nogil=True, cache=True)
 def _look_up(text, start, stop, names, offsets):
-    """Which of `names` text[start:stop] is; -1: none."""
+    """Return which of `names` text[start:stop] is, or -1."""
     for i in range(len(offsets) - 1):
         first = offsets[i]
         if offsets[i + 1] - first == stop - start and text[start] == names[first]:
@@ -309,12 +318,16 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, st
 
     Parameters
     ----------
-    text : (bytes,) uint8.
-    elements, attributes : uint8, the names looked for, end to end; with `element_offsets` and `attribute_offsets`, int64.
-    state : (N_STATES,) int64, zeros at first: the byte to go on from (all is read where it is the last), and what has no end any more.
-    tags : (m, TAG_COLUMNS + 2 * attributes) int64, to fill; when it is full, the scan returns and can be called again with another.
-        Columns: which element (-1 for a broken tag), its kind (``TAG_...``), the byte where the tag begins, the byte after it, and where
-        each attribute's value begins (-1: absent) and stops.
+    text : (bytes,)
+        Uint8.
+    elements, attributes : uint8
+        The names looked for, end to end; with `element_offsets` and `attribute_offsets`, int64.
+    state : (N_STATES,) int64
+        Zeros at first: the byte to go on from (all is read where it is the last), and what has no end any more.
+    tags : (m, TAG_COLUMNS + 2 * attributes) int64
+        To fill; when it is full, the scan returns and can be called again with another. Columns: which element (-1 for a broken tag), its
+        kind (``TAG_...``), the byte where the tag begins, the byte after it, and where each attribute's value begins (-1: absent) and
+        stops.
 
     Returns
     -------
@@ -411,7 +424,7 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, st
 
 
 def _base64_values() -> np.ndarray:
-    """Value of each letter of the base64 alphabet (RFC 4648); 64: white space, to be passed over; 65: padding; 255: not of the alphabet."""
+    """Return the value of each base64 character (RFC 4648); 64: white space; 65: padding; 255: invalid."""
     values = np.full(256, 255, dtype=np.uint8)
     values[_word("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")] = np.arange(64)
     values[_word(" \t\r\n")] = 64
@@ -424,14 +437,18 @@ _BASE64 = _base64_values()
 
 @njit(nogil=True, cache=True)
 def decode_base64(text, starts, stops, out, offsets):
-    """Decode spans of base64 text, one after the other.
+    """Decode spans of base64 text in order.
 
     Parameters
     ----------
-    text : (bytes,) uint8.
-    starts, stops : (n,) int64, the spans.
-    out : uint8, to fill, with room for three quarters of the spans' bytes and 3 more for each.
-    offsets : (n + 1,) int64, to fill: span i becomes ``out[offsets[i]:offsets[i + 1]]``.
+    text : (bytes,)
+        Uint8.
+    starts, stops : (n,) int64
+        The spans.
+    out : uint8
+        To fill, with room for three quarters of the spans' bytes and 3 more for each.
+    offsets : (n + 1,) int64
+        To fill: span i becomes ``out[offsets[i]:offsets[i + 1]]``.
 
     Returns
     -------
@@ -491,7 +508,7 @@ def decode_base64(text, starts, stops, out, offsets):
 
 
 def _residue_values() -> np.ndarray:
-    """What becomes of each byte of a sequence line: the capital letter or ``*``; 0: dropped (blanks, digits, gaps); 255: refused."""
+    """Return the result of each byte of a sequence line: capital or ``*``; 0: dropped (blanks, digits, gaps); 255: invalid."""
     values = np.full(256, 255, dtype=np.uint8)
     values[65:91] = values[97:123] = np.arange(65, 91)
     values[_word("*")] = 42
@@ -510,11 +527,16 @@ def scan_fasta(text, headers, residues, offsets, digests):
 
     Parameters
     ----------
-    text : (bytes,) uint8.
-    headers : (n, 3) int64, to fill: where the header (after ``>``) begins and stops, and its line, from 1.
-    residues : uint8, to fill, with room for every byte of `text`.
-    offsets : (n + 1,) int64, to fill: the residues of record i are ``residues[offsets[i]:offsets[i + 1]]``.
-    digests : (n,) uint64, to fill: of the residues.
+    text : (bytes,)
+        Uint8.
+    headers : (n, 3) int64
+        To fill: where the header (after ``>``) begins and stops, and its line, from 1.
+    residues : uint8
+        To fill, with room for every byte of `text`.
+    offsets : (n + 1,) int64
+        To fill: the residues of record i are ``residues[offsets[i]:offsets[i + 1]]``.
+    digests : (n,) uint64
+        To fill: of the residues.
 
     Returns
     -------

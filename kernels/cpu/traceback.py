@@ -1,8 +1,8 @@
-"""The alignments of many hits in one call, and what is told of them: drawn lines, counts, and CIGARs.
+"""Alignments of many hits in one call, as drawn lines, counts and CIGARs.
 
-What becomes of a pair does not depend on the others in its call: each is computed by `proteoscope.kernels.cpu.rows`. Where the score of a
-pair is known, `find_ends` says where alignments of it end, for as many subjects of a query at a time as a vector has lanes; turned round,
-query and subject tell where alignments begin. The matrix between holds the alignment, and is small.
+Pairs are independent: each is computed by `proteoscope.kernels.cpu.rows`. If a pair's score is known, `find_ends` finds the ends of its
+alignments for a vector of subjects of a query at once; reversed query and subject give the starts. The small matrix between them holds the
+alignment.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IDENTITIES, MISMATCHES, POSITIVES, OPENINGS, CIGAR_BYTES = 0, 1, 2, 3, 4
 """Columns of what `draw_pairs` counts."""
 N_COUNTS = 5
 CIGAR_LETTERS = "?MDI"
-"""By step: two residues, one of the subject alone, one of the query alone."""
+"""CIGAR operation of each step: pair, subject residue only, query residue only."""
 _PAIR, _SUBJECT_ALONE, _QUERY_ALONE = 1, 2, 3
 _GAP, _POSITIVE, _APART, _ZERO = ord("-"), ord("+"), ord(" "), ord("0")
 _LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8).copy()
@@ -53,12 +53,14 @@ class PairedSequences(NamedTuple):
 
 
 class Traces(NamedTuple):
-    """How n pairs are aligned.
+    """Alignments of n pairs.
 
     Attributes
     ----------
-    steps : uint8, from `offsets` (n,) int64 of a pair on, the last step first; see `trace_back`.
-    found : (n, 3) int64: steps, and the first residues of query and subject.
+    steps : uint8
+        From `offsets` (n,) int64 of a pair on, the last step first; see `trace_back`.
+    found : (n, 3) int64
+        Steps, and the first residues of query and subject.
     """
 
     steps: NDArray[np.uint8]
@@ -77,18 +79,28 @@ class EndRoom(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, directions, traces):
-    """Align pairs of which the score is known, one after the other.
+    """Align pairs with known scores one by one.
 
     The width of the numbers is that of the dtype of `room`.
 
     Parameters
     ----------
-    chosen : (k,) int64, the pairs to align. pairs : n, `PairedSequences`.
-    targets : (n,) int64, the best score of each pair. matrix : (letters, letters) scores. opening, extending : cost of a gap's first
-        residue, and of each further one.
-    room : `RowArrays`, whose `profile`, `h_rows`, here flat, and `f_row` are work space for the longest subject. directions : uint8, work
-        space for the cells of the largest pair.
-    traces : to fill.
+    chosen : (k,) int64
+        The pairs to align.
+    pairs
+        N, `PairedSequences`.
+    targets : (n,) int64
+        The best score of each pair.
+    matrix : (letters, letters)
+        Scores.
+    opening, extending
+        Cost of a gap's first residue, and of each further one.
+    room
+        `RowArrays`, whose `profile`, `h_rows`, here flat, and `f_row` are work space for the longest subject.
+    directions : uint8
+        Work space for the cells of the largest pair.
+    traces
+        To fill.
     """
     queries, query_places, subjects, subject_places = pairs
     profiles, decay, h_rows, f_rows = room
@@ -121,15 +133,20 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, direct
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending, room, ends):
-    """Where alignments of the best score end, of one query with a subject in each lane; by columns, as `score_lanes` computes them.
+    """Find the ends of best-scoring alignments of one query with a subject in each lane; by columns, as `score_lanes` computes them.
 
     Parameters
     ----------
-    query, rows, table, opening, extending : as `proteoscope.kernels.cpu.lanes.score_lanes` takes them. columns : int8 from `fill_columns`,
-        of `n_blocks` blocks.
-    targets : (lanes,) aligned, the best score of each lane; the greatest number for none. room : `EndRoom`, of the dtype of the targets.
-    ends : (lanes, 4) int64, to fill: row and column of the end that comes first by rows, -1 where there is none; the last row and the
-        last column with any end.
+    query, rows, table, opening, extending
+        As `proteoscope.kernels.cpu.lanes.score_lanes` takes them.
+    columns
+        Int8 from `fill_columns`, of `n_blocks` blocks.
+    targets : (lanes,)
+        Aligned, the best score of each lane; the greatest number for none.
+    room
+        `EndRoom`, of the dtype of the targets.
+    ends : (lanes, 4) int64
+        To fill: row and column of the end that comes first by rows, -1 where there is none; the last row and the last column with any end.
     """
     h_rows, e_row, profile, seen = room
     lanes, m = lanes_of(e_row), len(query)
@@ -167,7 +184,7 @@ def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending
 
 @njit(inline="always")
 def _note_ends(h_rows, lane, target, m, block, lanes, ends):
-    """The ends of a lane in a block of columns."""
+    """Record the ends of a lane in a block of columns."""
     for c in range(BLOCK_COLUMNS):
         for i in range(m):
             if h_rows[(i * BLOCK_COLUMNS + c) * lanes + lane] == target:
@@ -179,14 +196,20 @@ def _note_ends(h_rows, lane, target, m, block, lanes, ends):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def draw_pairs(traces, pairs, matrix, letters, lines, cigars, counts):
-    """Draw alignments and count what is in them.
+    """Draw alignments and count identities, gaps and so on.
 
     Parameters
     ----------
-    traces, pairs, matrix : as `trace_pairs` takes and leaves them.
-    letters : uint8, the letter of each code.
-    lines : (3, columns) uint8, to fill with the alignments, one behind the other: query, what they share, subject.
-    cigars : uint8, to fill likewise; twice as long as the columns. counts : (n, 5) int64, to fill: see `IDENTITIES` and its neighbours.
+    traces, pairs, matrix
+        As `trace_pairs` takes and leaves them.
+    letters : uint8
+        The letter of each code.
+    lines : (3, columns) uint8
+        To fill with the alignments, one behind the other: query, what they share, subject.
+    cigars : uint8
+        To fill likewise; twice as long as the columns.
+    counts : (n, 5) int64
+        To fill: see `IDENTITIES` and its neighbours.
     """
     steps, step_offsets, found = traces
     queries, query_places, subjects, subject_places = pairs
@@ -235,7 +258,7 @@ def draw_pairs(traces, pairs, matrix, letters, lines, cigars, counts):
 
 @njit
 def _write_run(cigars, at, run, step):
-    """Write a run of steps, as ``57M``; the place behind it."""
+    """Write a run of steps, such as ``57M``; return the next position."""
     digits = 1
     while run >= 10**digits:
         digits += 1

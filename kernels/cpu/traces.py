@@ -16,24 +16,26 @@ from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 __all__ = ["extract_traces"]
 
 _WINDOWS_OF_PIECE = 1 << 14
-"""Some milliseconds of a thread, where windows hold some hundred peaks each."""
+"""Some milliseconds of a thread for windows of some hundred peaks each."""
 
 
 def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
-    """Raise each cell to the most intense peak of its survey spectrum within its window's m/z.
+    """Raise each cell to the most intense peak of its MS1 spectrum within its window's m/z.
 
     Peaks are given in blocks, of whole survey spectra or not, one call for each; what cells have from others stays where it is more. The
     most intense of several peaks is the same in any order, so that every device gives the same bytes.
 
     Parameters
     ----------
-    cells : (cells,) float32, 0 where nothing was found yet; windows have different ones.
+    cells : (cells,) float32
+        0 where nothing was found yet; windows have different ones.
 
     Yields how many windows are done, a few times a second.
 
     Raises
     ------
-    DeviceError : the device failed, or its memory does not hold peaks and cells; `cells` are as they were.
+    DeviceError
+        The device failed, or its memory does not hold peaks and cells; `cells` are as they were.
     """
 
     def cut(first: int, last: int, stop: StopFlag) -> None:
@@ -46,7 +48,7 @@ def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows,
 
 @njit(nogil=True, cache=True)
 def cut_windows(peaks, windows, first, last, stop, cells):
-    """`extract_traces` for the windows `first:last`; left off where `stop` (1,) uint8 is set."""
+    """Apply `extract_traces` to the windows `first:last`; ended by `stop` (1,) uint8."""
     for w in range(first, last):
         if stop[0]:
             return

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 __all__ = ["BASES", "frames"]
 
 BASES = "-ACMGRSVTWYHKDBN"
-"""The letter of each set of bases (IUPAC): A is bit 0, C bit 1, G bit 2, T bit 3; the first, of no base, stands for what is no letter."""
+"""Symbol of each set of bases (IUPAC): A is bit 0, C bit 1, G bit 2, T bit 3; the first, of no base, is for invalid characters."""
 _STOP, _UNKNOWN = np.uint8(ord("*")), np.uint8(ord("X"))
 
 
@@ -28,17 +28,25 @@ _COMPLEMENTS = np.array([sum(((bases >> bit) & 1) << (3 - bit) for bit in range(
 
 @njit(nogil=True, cache=True)
 def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, residues):
-    """Open reading frames of sequences: what stands between two stop codons, or a stop codon and an end, in each frame.
+    """Find open reading frames: ranges between stop codons, or a stop codon and an end, in each frame.
 
     Parameters
     ----------
-    nucleotides : (total,) uint8, letters. offsets : (n + 1,) int64 into it.
-    residue_of_codon : (4096,) uint8, the residue of three sets of bases, the first in the highest bits.
-    minimum : residues that a frame must have, those of unknown codons (X) not counted.
-    strands : (2,) bool, whether to read the sequences themselves, and their reverse complements.
-    places : (f, 5) int64, written where there is room: sequence, first and last nucleotide of the frame, from 0 and on the sequence itself,
-        the last included; strand (1 or -1), frame (0 to 2 from the end where reading begins).
-    residues : (r,) uint8, written where there is room: residues of the frames, end to end.
+    nucleotides : (total,) uint8
+        Letters.
+    offsets : (n + 1,) int64
+        Into it.
+    residue_of_codon : (4096,) uint8
+        The residue of three sets of bases, the first in the highest bits.
+    minimum
+        Residues that a frame must have, those of unknown codons (X) not counted.
+    strands : (2,) bool
+        Whether to read the sequences themselves, and their reverse complements.
+    places : (f, 5) int64
+        Written where there is room: sequence, first and last nucleotide of the frame, from 0 and on the sequence itself, the last included;
+        strand (1 or -1), frame (0 to 2 from the end where reading begins).
+    residues : (r,) uint8
+        Written where there is room: residues of the frames, end to end.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Alignments that are the best because no alignment with a gap can score as much: found by comparing letters, without layers.
+"""Ungapped alignments that are optimal because no gapped one can score as much, found by comparing bases.
 
-A pattern of which every letter is paired as well as it can be scores its gain. An alignment with a gap scores at most the gain less the
-cost of the shortest gap. What scores more without gaps is the best alignment of the definition in `proteoscope.kernels.gapsmis_layouts`,
-and of several the one that ends first. All diagonals of a text are tried, each until it has lost too much.
+A read whose bases are all paired optimally scores its gain. A gapped alignment scores at most the gain minus the cost of the shortest gap.
+A better ungapped one is the best alignment by the definition in `proteoscope.kernels.gapsmis_layouts`, and of several the one that ends
+first. All diagonals of a reference are tried, each until it has lost too much.
 """
 
 from __future__ import annotations
@@ -18,15 +18,24 @@ __all__ = ["align_where_sure", "best_without_gaps"]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, shortest_gap, minimum_gain, score, starts):
-    """The best alignments without gaps, where they are the best of all.
+    """Find the best ungapped alignments where they are optimal.
 
     Parameters
     ----------
-    texts, patterns : `Sequences`. text_of, pattern_of : (n,) int64.
-    losses : (letters, letters) int64, by the pattern's and the text's code, what a pair scores less than the pattern's letter gains at the
-        most; gains : (letters,) int64. shortest_gap : what has lost so much is not sure.
-    minimum_gain : a pattern with a letter that gains less is left.
-    score, starts : (n,) int64, filled; `starts` is -1 where none is sure.
+    texts, patterns
+        `Sequences`.
+    text_of, pattern_of : (n,)
+        Int64.
+    losses : (letters, letters) int64
+        By the pattern's and the text's code, what a pair scores less than the pattern's letter gains at the most.
+    gains : (letters,)
+        Int64.
+    shortest_gap
+        What has lost so much is not sure.
+    minimum_gain
+        A pattern with a letter that gains less is left.
+    score, starts : (n,) int64
+        Filled; `starts` is -1 where none is sure.
     """
     (text_codes, text_offsets), (pattern_codes, pattern_offsets) = texts, patterns
     for k in range(len(text_of)):
@@ -57,7 +66,7 @@ def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, short
 def align_where_sure(
     texts: Sequences, patterns: Sequences, rules: GapRules, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]
 ) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Alignments of pairs, and which of them are known to be those of the definition, mode WITHIN or LOCAL; the others are none."""
+    """Return alignments of pairs, and True for those proven optimal by the definition, mode WITHIN or LOCAL; others are empty."""
     n = len(text_of)
     found, score, starts = Alignments.none(n, rules.maximum_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
     is_local = rules.mode == LOCAL

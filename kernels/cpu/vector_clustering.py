@@ -1,16 +1,15 @@
-"""Clusters of sparse vectors that are similar, in windows of their order: DBSCAN, and complete and average linkage.
+"""Clustering of similar sparse vectors within windows of their order: DBSCAN, and complete and average linkage.
 
-The similarity of two vectors is their cosine: dot / sqrt(square · square), whole numbers in one expression of doubles, so that every device
-finds the same to the last bit. Vectors that may not be compared have a similarity of zero; one without elements is alone. As many vectors
-as a register has lanes, a tile, are entered in a table of bins; those of their windows then take a row of it for each of their elements.
-Threads share the windows of a run of islands; the trees of components that each finds are added to those of the others.
+The similarity of two vectors is their cosine: dot / sqrt(square · square), integers in one expression of doubles, bit-identical on every
+device. Vectors that may not be compared have similarity zero; empty vectors are alone. A tile of as many vectors as a register has lanes is
+entered into a table of bins; those of their windows then read a row per element. Threads share the windows of a run of islands; the
+component trees of each are merged.
 
-SINGLE: a vector with enough neighbours is a core point; core points that are neighbours are in one cluster; one that is no core point
-is in that of the core neighbour most similar to it, the smallest of several, or alone (Ester et al. 1996, KDD-96, 226-231).
+SINGLE: a vector with enough neighbours is a core point; neighbouring core points are in one cluster; another vector is in that of its most
+similar core neighbour, the smallest of several, or alone (Ester et al. 1996, KDD-96, 226-231).
 
-COMPLETE, AVERAGE: nearest-neighbour chains (Murtagh 1983, Comput. J. 26:354-359) on a matrix of similarities in whole units, for each
-connected component; `merge_nearest` says how ties are broken. Components of too many vectors are divided
-(`proteoscope.kernels.cpu.linkage_rounds`).
+COMPLETE, AVERAGE: nearest-neighbour chains (Murtagh 1983, Comput. J. 26:354-359) on an integer similarity matrix, for each connected
+component; `merge_nearest` defines ties. Components of too many vectors are divided (`proteoscope.kernels.cpu.linkage_rounds`).
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ def _find_dots(offsets, bins, weights, j, table, dots):
 
 @njit(inline="always")
 def _is_far(dot, square, other_square, rough):
-    """Whether two vectors are clearly less similar than the square root of `rough`."""
+    """Return True if two vectors are clearly less similar than the square root of `rough`."""
     return float(dot) * float(dot) < rough * float(square) * float(other_square)
 
 
@@ -100,7 +99,7 @@ def _similarity(dot, square, other_square):
 
 @njit(inline="always")
 def _root(parents, i):
-    """The smallest of the cluster of i, as far as is known; the way there is halved."""
+    """Return the smallest known member of the cluster of i, halving the path."""
     while parents[i] != i:
         parents[i] = parents[parents[i]]
         i = parents[i]
@@ -144,10 +143,15 @@ def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, n
 
 
 class _Joined(NamedTuple):
-    """Which vectors of a run, counted from its first, belong together, as far as is known.
+    """Known clusters of the vectors of a run, counted from its first.
 
-    `parents` (n,) int64: each its own at first, the smallest of its cluster at last. Of one that is no core point: `highest` (n,) float64,
-    the similarity of the most similar core neighbour, 0 at first, and `nearest_core` (n,) int64, the smallest such neighbour, -1 at first.
+    Attributes
+    ----------
+    parents
+        (n,) int64: itself at first, the smallest of its cluster in the end.
+    highest, nearest_core
+        (n,) float64 similarity of the most similar core neighbour, 0 at first, and (n,) int64 the smallest such neighbour, -1 at first, of
+        vectors that are not core points.
     """
 
     parents: NDArray[np.int64]
@@ -156,7 +160,7 @@ class _Joined(NamedTuple):
 
     @classmethod
     def none(cls, n: int) -> _Joined:
-        """Each alone."""
+        """Return a state with every vector alone."""
         return cls(np.arange(n), np.zeros(n), np.full(n, -1))
 
 
@@ -250,24 +254,31 @@ def _fill_matrix(vectors, squares, ends, members, counts, is_average, table, dot
 
 @njit(inline="always")
 def _value(cells, sizes, is_average, row, n, s):
-    """The similarity of two clusters in units: the least, or the average, of those of their members."""
+    """Return the similarity of two clusters in units: minimum or average over their members."""
     cell = float(cells[row * n + s])
     return cell / float(sizes[row] * sizes[s]) if is_average else cell
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain, stop):
-    """Merge clusters that are each other's nearest, as long as they are as similar as `least`.
+    """Merge mutually nearest clusters as long as their similarity is at least `least`.
 
-    A chain begins at the smallest cluster that is left (clusters are known by their smallest member) and goes from each to the nearest; of
-    several nearest that is the one before it in the chain, else the smallest. Two that are each other's nearest become one, and the
-    chain goes on before them. Where the nearest is not similar enough, which can be so at the begin of a chain alone, the cluster is done:
-    no merger of others brings it nearer.
+    A chain begins at the smallest remaining cluster (named by its smallest member) and proceeds to the nearest; among several to the
+    previous one in the chain, else the smallest. Mutually nearest clusters merge, and the chain continues before them. If the nearest is
+    not similar enough, possible only at the start of a chain, the cluster is complete: no other merger brings it nearer.
 
     Parameters
     ----------
-    cells : (n * n,) similarities, which change. sizes : (n,) int64, vectors of each, which change. is_average : averages, else the least.
-    labels : (n,) int64, to fill: the smallest member of each one's cluster. active, places, chain : (n,) int64, work space.
+    cells
+        (n * n,) similarities, modified.
+    sizes
+        (n,) int64, vectors of each, modified.
+    is_average
+        True for averages, otherwise minima.
+    labels
+        (n,) int64, filled: the smallest member of each one's cluster.
+    active, places, chain
+        (n,) int64, workspace.
     """
     n = len(sizes)
     for a in range(n):
@@ -318,7 +329,7 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, places, stop):
-    """Cluster the groups `begin:end`; `cells` has room for the largest matrix, `places`, (k,), are what `LinkageRounds.take` takes."""
+    """Cluster the groups `begin:end`; `cells` holds the largest matrix, `places`, (k,), is the input of `LinkageRounds.take`."""
     vectors, ends, members, starts, least, counts = groups
     most = 0
     for g in range(begin, end):
@@ -341,8 +352,12 @@ class VectorClustering:
 
     Parameters
     ----------
-    device : the processor. vectors : n of them, in the order that their windows are of; a table of all bins is made for each thread.
-    ends : (n,) int64, never falling: vector i may be compared with the vectors i + 1 : ends[i].
+    device
+        The processor.
+    vectors
+        N of them, in the order that their windows are of; a table of all bins is made for each thread.
+    ends : (n,) int64
+        Never falling: vector i may be compared with the vectors i + 1 : ends[i].
     """
 
     def __init__(self, device: Processor, vectors: VectorArrays, ends: NDArray[np.int64]) -> None:
@@ -357,7 +372,8 @@ class VectorClustering:
 
         Parameters
         ----------
-        labels : (n,) int64, whose elements `first:last` are filled: the smallest vector of each one's cluster.
+        labels : (n,) int64
+            Whose elements `first:last` are filled: the smallest vector of each one's cluster.
 
         Yields
         ------
@@ -365,7 +381,8 @@ class VectorClustering:
 
         Raises
         ------
-        ValueError : the linkage has a number out of its bounds.
+        ValueError
+            The linkage has a number out of its bounds.
         """
         linkage, last = linkage.checked(), len(self._ends) if last is None else last
         cuts = first + islands(self._ends[first:last] - first)
@@ -376,7 +393,7 @@ class VectorClustering:
             yield end
 
     def _batches(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Runs of islands, first and last vector, that all threads together are done with in about half a second."""
+        """Yield runs of islands, as first and last vector, that take all threads about half a second."""
         before = np.concatenate(([0.0], np.cumsum(self._costs(int(cuts[0]), int(cuts[-1])))))[cuts - cuts[0]]
         begin = 0
         while begin + 1 < len(cuts):
@@ -448,7 +465,7 @@ class VectorClustering:
             yield
 
     def _room(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """An empty table of bins, a lane for each vector of a tile, and where their dot products go."""
+        """Return an empty table of bins with a lane per vector of a tile, and space for dot products."""
         return aligned(self._n_bins * LANES, np.int32), aligned(LANES, np.int32)
 
 

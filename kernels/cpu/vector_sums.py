@@ -10,17 +10,26 @@ __all__ = ["sum_vectors"]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, sums):
-    """Fill the sums of members, at the usual length, or the largest elements of them.
+    """Write the sums of members, normalised, or their largest elements.
 
     One after the other: each element of a member is looked at three times, and only bins that a cluster has are sorted.
 
     Parameters
     ----------
-    vectors : `VectorArrays`. n_bins : none of the bins is as large.
-    members : (m,) int64, the vectors of each cluster; `member_offsets`: (n + 1,) int64, where those of each begin.
-    counts : (m,) int64, how often each is added. length : float64, of a sum. most : so many elements of a sum are kept at the most, the
-        largest, and of equal ones the first.
-    sums : `VectorArrays` of n, to fill; `bins` and `weights` are as long as all members, and filled from the beginning.
+    vectors
+        `VectorArrays`.
+    n_bins
+        None of the bins is as large.
+    members : (m,) int64
+        The vectors of each cluster; `member_offsets`: (n + 1,) int64, where those of each begin.
+    counts : (m,) int64
+        How often each is added.
+    length : float64
+        Of a sum.
+    most
+        So many elements of a sum are kept at the most, the largest, and of equal ones the first.
+    sums
+        `VectorArrays` of n, to fill; `bins` and `weights` are as long as all members, and filled from the beginning.
     """
     offsets, bins, weights = vectors
     out_offsets, out_bins, out_weights = sums
@@ -55,7 +64,7 @@ def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _keep_largest(bins, weights, begin, end, most):
-    """Keep the `most` largest elements of `begin:end`, of equal ones the first, in their order: where they end."""
+    """Retain the `most` largest elements of `begin:end` in order, the first among equals; return their end."""
     of_weight = np.zeros(np.iinfo(np.int16).max + 1, np.int64)
     for i in range(begin, end):
         of_weight[weights[i]] += 1

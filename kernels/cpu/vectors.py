@@ -1,10 +1,10 @@
-"""Vectors of small integers for Numba: what the compiler would not find by itself in a loop, written once for all processors.
+"""Vectors of small integers for Numba, for loops that the compiler would not vectorise, on all CPUs.
 
-A vector is a value of the type `Lanes`: so many integers of 8, 16 or 32 bits as fit in one register of this machine's processor. The
-operations are LLVM's own vector instructions, which exist on every processor; only the table look-up of bytes has a form for each family
-(AVX-512 VBMI, AVX2, NEON) and a slow one for the rest.
+A vector is a value of the type `Lanes`: as many integers of 8, 16 or 32 bits as fit in one register of this CPU. The operations are LLVM's
+vector instructions, which exist on every CPU; only the table look-up of bytes has a form for each family (AVX-512 VBMI, AVX2, NEON) and a
+slow one for the rest.
 
-A vector lives inside one compiled function: it is no argument, no result and no element of an array. `load` and `store` move it.
+A vector lives inside one compiled function: it is not an argument, a result or an array element. `load` and `store` move it.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _INDEX = ir.IntType(32)
 
 
 def _features() -> set[str]:
-    """Those that Numba compiles for: this machine's, or what NUMBA_CPU_FEATURES tells.
+    """Return the features that Numba compiles for: this machine's, or NUMBA_CPU_FEATURES.
 
-    NEON is not asked for, since every 64-bit ARM has it.
+    NEON is not checked, since every 64-bit ARM CPU has it.
     """
     if config.CPU_FEATURES is not None:
         return {name[1:] for name in config.CPU_FEATURES.split(",") if name.startswith("+")}
@@ -66,14 +66,14 @@ def _features() -> set[str]:
 
 
 FEATURES = _features()
-"""What the processor can do, under LLVM's names."""
+"""CPU features under LLVM's names."""
 _IS_ARM = llvm.get_process_triple().startswith(("aarch64", "arm64"))
 REGISTER_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else 16
 """Bytes of a vector register here."""
 
 
 def aligned(length: int, dtype: Any) -> NDArray:
-    """An array of zeros that begins where a register may be loaded in one piece: (length,) of `dtype`."""
+    """Return zeros aligned for register loads: (length,) of `dtype`."""
     size = length * np.dtype(dtype).itemsize
     room = np.zeros(size + REGISTER_BYTES, np.uint8)
     start = -room.ctypes.data % REGISTER_BYTES
@@ -100,7 +100,7 @@ class _LanesModel(models.PrimitiveModel):
 
 
 def _lanes(array: types.Array) -> Lanes:
-    """The full vector of an array's elements."""
+    """Return the full vector type of an array's elements."""
     return Lanes(array.dtype.bitwidth, REGISTER_BYTES * 8 // array.dtype.bitwidth)
 
 
@@ -117,7 +117,7 @@ def llvm_function(builder: Any, name: str, result: ir.Type, arguments: list[ir.T
 
 @intrinsic
 def lanes_of(typing: Any, array: Any) -> Any:
-    """How many lanes the vectors of an array have: a constant of the compiled code, unlike the length of an array."""
+    """Return the number of lanes of an array's vectors: a compile-time constant, unlike an array's length."""
     lanes = _lanes(array)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -128,7 +128,7 @@ def lanes_of(typing: Any, array: Any) -> Any:
 
 @intrinsic
 def load(typing: Any, array: Any, position: Any) -> Any:
-    """The vector of the elements from `position` on (a multiple of the vector's length, in an `aligned` array)."""
+    """Load the vector at `position` (a multiple of the vector's length, in an `aligned` array)."""
     lanes = _lanes(array)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -139,7 +139,7 @@ def load(typing: Any, array: Any, position: Any) -> Any:
 
 @intrinsic
 def load_anywhere(typing: Any, array: Any, position: Any) -> Any:
-    """The vector of the elements from any position on."""
+    """Load the vector at any position."""
     lanes = _lanes(array)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -173,7 +173,7 @@ def store(typing: Any, array: Any, position: Any, vector: Any) -> Any:
 
 @intrinsic
 def store_anywhere(typing: Any, array: Any, position: Any, vector: Any) -> Any:
-    """Put a vector at any position; into an array of bytes the lowest byte of each lane."""
+    """Store a vector at any position; into an array of bytes the lowest byte of each lane."""
     kept = Lanes(array.dtype.bitwidth, vector.count)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -199,7 +199,7 @@ def spread(typing: Any, array: Any, value: Any) -> Any:
 
 
 def _lane_by_lane(operation: str, text: str) -> Any:
-    """An operation of two vectors that LLVM has for every length and width."""
+    """Return an intrinsic for a lane-wise LLVM operation of two vectors."""
 
     def typed(typing: Any, left: Any, right: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -221,7 +221,7 @@ minimum = _lane_by_lane("smin", "The smaller of each two.")
 
 
 def _wrapping(operation: str, text: str) -> Any:
-    """An operation of two vectors that forgets what passes the width: two instructions less than a saturated one at 32 bits."""
+    """Return an intrinsic for a wrapping operation of two vectors: two instructions less than a saturated one at 32 bits."""
 
     def typed(typing: Any, left: Any, right: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -240,7 +240,7 @@ multiply = _wrapping("mul", "Products of numbers that are known to fit.")
 
 @intrinsic
 def largest(typing: Any, vector: Any) -> Any:
-    """The largest lane, as an int64."""
+    """Return the largest lane as int64."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         name = f"llvm.vector.reduce.smax.v{vector.count}i{vector.bits}"
@@ -251,7 +251,7 @@ def largest(typing: Any, vector: Any) -> Any:
 
 
 def _chosen(comparison: str, text: str) -> Any:
-    """A choice, lane by lane, by comparing two vectors."""
+    """Return an intrinsic that selects lanes by comparing two vectors."""
 
     def typed(typing: Any, left: Any, right: Any, yes: Any, no: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -268,7 +268,7 @@ where_greater = _chosen(">", "`yes` where `left` is greater than `right`, else `
 
 
 def _moved(text: str, mask: Any) -> Any:
-    """A new order of the lanes of two vectors: `mask` makes it from their number."""
+    """Return an intrinsic that permutes the lanes of two vectors; `mask` is computed from their number."""
 
     def typed(typing: Any, filling: Any, vector: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -293,10 +293,10 @@ last_lane = _moved("The last lane of `vector` in every lane; `filling` is any ve
 
 @intrinsic
 def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
-    """The elements ``table[position + code]`` for each code from 0 to 31.
+    """Return the elements ``table[position + code]`` for each code from 0 to 31.
 
-    `position` must be a multiple of 64 in an `aligned` table, and elements 32 to 63 from there must repeat the first 32: a register of
-    AVX-512 is looked up as a whole.
+    `position` must be a multiple of 64 in an `aligned` table, whose elements 32 to 63 from there repeat the first 32, since AVX-512 looks
+    up a whole register.
     """
     lanes = _lanes(table)
 
@@ -354,7 +354,7 @@ def _permute_two_registers(context: Any, builder: Any, signature: Any, arguments
 
 
 def gathered(builder: Any, data: Any, positions: Any) -> Any:
-    """Code for the elements of 32 bits from `data` on at the places that a vector tells."""
+    """Emit code that gathers 32-bit elements at positions in a vector."""
     vector, byte, count = positions.type, ir.IntType(8), positions.type.count
     nothing, pointer = ir.Constant(vector, [0] * count), builder.bitcast(data, byte.as_pointer())
     if count == 16 and "avx512f" in FEATURES:
@@ -375,7 +375,7 @@ def gathered(builder: Any, data: Any, positions: Any) -> Any:
 
 @intrinsic
 def gather(typing: Any, array: Any, positions: Any) -> Any:
-    """The elements of a 32-bit array at the positions that a vector of 32-bit lanes tells."""
+    """Return the elements of a 32-bit array at positions in a vector of 32-bit lanes."""
     lanes = _lanes(array)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

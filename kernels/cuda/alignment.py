@@ -1,17 +1,16 @@
-"""Smith-Waterman scores of queries against a database on a GPU: those of `proteoscope.kernels.cpu.alignment`, with the kernels of
-alignment.cu.
+"""Smith-Waterman scores on a GPU, equal to those of `proteoscope.kernels.cpu.alignment`, with the kernels of alignment.cu.
 
-The database stays on the device where it fits; else it comes in batches through pinned buffers, the next one while one is scored. A launch
-computes a strip of the columns of two queries, or of one query with two subjects at a time. What leaves the strip on its right stays in
-device memory for the next launch. Where the longest subjects would outlast the others, both are scored side by side, on streams of their
-own. Pairs whose score passes what the numbers hold are listed on the device and scored again with 32 bits.
+The database stays on the device if it fits; otherwise it is streamed in batches through pinned buffers, overlapping with scoring. A launch
+computes a strip of columns of two queries, or of one query with two subjects. Values leaving the strip on its right stay in device memory
+for the next launch. If the longest subjects would outlast the others, both are scored concurrently on their own streams. Pairs whose scores
+overflow are listed on the device and scored again with 32 bits.
 
-ATGPU analysis, for queries of m residues in all against n subjects of r residues in all, in strips of w columns (a word has 4 bytes):
+ATGPU analysis, for queries of m residues in total against n subjects of r residues in total, in strips of w columns (a word has 4 bytes):
 
-* rounds: the batches of the database, one where the memory suffices, and m / 2w launches in each (m / w with two
+* rounds: the batches of the database, one if memory suffices, and m / 2w launches in each (m / w with two
   subjects, and with 32 bits);
-* words in: r / 4 + 2n, once where the database stays; out: n for each query;
-* operations: m r cells; for two of them 3.8 on the slower pipe (4.8 with two subjects) and 2.3 on the multiplier's, with DPX;
+* words in: r / 4 + 2n, once if the database stays; out: n for each query;
+* operations: m r cells; two of them take 3.8 on the slower pipe (4.8 with two subjects) and 2.3 on the multiplier's, with DPX;
 * memory blocks: one of 32 bytes for 4 residues of a subject and strip, in and out, besides the residues;
 * shared memory: 112 bytes for each column of a strip, 56 with two subjects.
 """
@@ -84,7 +83,7 @@ class _Numbers:
 
     @classmethod
     def of(cls, kind: int, scores: NDArray[np.int64], opening: int, extending: int) -> _Numbers:
-        """`opening` : cost of a gap's first residue."""
+        """Create from scores; `opening` is the cost of a gap's first residue."""
         table, zero = scores + opening, 0
         if kind == SIXTEEN_BITS:
             zero = opening + extending
@@ -123,7 +122,7 @@ def _strips(query: int, length: int, width: int) -> list[_Strip]:
 
 
 def _pairs(queries: Sequence[int], lengths: Sequence[int], width: int, has_halves: bool) -> list[_Pair]:
-    """The strips of each launch."""
+    """Return the strips of each launch."""
     halves: list[list[_Strip]] = [[], []]
     for query in queries:
         (min(halves, key=len) if has_halves else halves[0]).extend(_strips(query, lengths[query], width))
@@ -140,10 +139,16 @@ def _has_behind(pair: _Pair) -> bool:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Subjects `first:last`, on the device: addresses of their residues, offsets and, unless they stand by length, order.
+    """Subjects `first:last` on the device: addresses of their residues, offsets and, unless sorted by length, order.
 
-    `lengths` : (n,) of them, the longest first. `rows` : (n + 1,) residues of the first so many of these.
-    `slot` : where they lie, kept as long as kernels may read them.
+    Attributes
+    ----------
+    lengths
+        (n,) longest first.
+    rows
+        (n + 1,) cumulative residues.
+    slot
+        Memory of the batch, retained as long as kernels may read it.
     """
 
     first: int
@@ -161,13 +166,13 @@ class _Batch:
         return self.last - self.first
 
     def subjects(self, n_items: int) -> Subjects:
-        """So many of them, whichever they are, for the plan."""
+        """Return a number of subjects for the plan."""
         rows = int(self.rows[-1]) * n_items // max(1, self.n)
         return Subjects(n_items, rows, int(self.lengths[0]), int(self.lengths[-1]))
 
 
 _InOrder = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32] | None]
-"""Lengths of subjects, the longest first, sums of them, and their order where they do not stand by length."""
+"""Lengths of subjects, longest first, their cumulative sums, and their order unless sorted by length."""
 
 
 class AlignmentSearch:
@@ -175,24 +180,29 @@ class AlignmentSearch:
 
     Parameters
     ----------
-    device : the card. residues : int8 codes: A to Z are 0 to 25, ``*`` is 26.
-    offsets : (n + 1,) int64, where each sequence begins. A database in order of length, shortest first, needs no sorting here.
+    device
+        The card.
+    residues
+        Int8 codes: A to Z are 0 to 25, ``*`` is 26.
+    offsets : (n + 1,) int64
+        Where each sequence begins. A database in order of length, shortest first, needs no sorting here.
 
     Attributes
     ----------
-    cells_done : of the call that runs, about: for the progress.
+    cells_done
+        Of the call that runs, about: for the progress.
     """
 
     memory_bytes: int | None = None
-    """Of the device, at most; 80 % of what is free when None."""
+    """Maximum device memory; 80 % of the free memory by default."""
     numbers: int | None = None
-    """What to compute with; by the card's compute capability when None."""
+    """Number type; by compute capability by default."""
     shape: tuple[int, int] | None = None
-    """Lanes of a subject and columns of a lane; those that should be fastest when None."""
+    """Lanes per subject and columns per lane; the fastest predicted ones by default."""
     threads: int | None = None
-    """Of a block; as many as the registers suffice for when None."""
+    """Threads per block; as many as registers allow by default."""
     n_longest: int | None = None
-    """Subjects that are scored by more lanes beside the others; as many as should be fastest when None, 0 for none."""
+    """Number of long subjects scored concurrently with more lanes; the fastest predicted number by default, 0 for none."""
     longest_shape: tuple[int, int, int, int] = (128, 4, 256, 1)
     """Lanes, columns, threads and multiprocessors for them where their number is set."""
 
@@ -238,13 +248,21 @@ class AlignmentSearch:
 
         Parameters
         ----------
-        queries : codes of each. matrix_scores : (27, 27), by the codes of the query's and of the subject's residue.
-        gap_open, gap_extend : a gap of k residues costs ``gap_open + k * gap_extend``.
-        out : (queries, subjects) int32, whose columns `first:last` are filled; other columns are left alone.
+        queries
+            Codes of each.
+        matrix_scores : (27, 27)
+            By the codes of the query's and of the subject's residue.
+        gap_open, gap_extend
+            A gap of k residues costs ``gap_open + k * gap_extend``.
+        out : (queries, subjects) int32
+            Whose columns `first:last` are filled; other columns are left alone.
 
         Raises
         ------
-        DeviceError : the device failed. DeviceMemoryError : not even one subject fits. Columns from the last yielded end on are as they
+        DeviceError
+            The device failed.
+        DeviceMemoryError
+            Not even one subject fits. Columns from the last yielded end on are as they.
         were.
         """
         last, self.cells_done = len(self._lengths) if last is None else last, 0
@@ -267,9 +285,9 @@ class AlignmentSearch:
                 self._card.wait(stream)
 
     def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> OperationCounts:
-        """What it takes to score queries of these lengths against the subjects `first:last`; what passes the numbers comes on top.
+        """Return the operations of scoring queries of these lengths against the subjects `first:last`.
 
-        Operations are cells.
+        Operations are cells; repeats after an overflow are not included.
         """
         last = len(self._lengths) if last is None else last
         cuts, rounds, cells, blocks, shared = self._cuts(first, last, len(lengths)), 0, 0, 0, 0
@@ -289,7 +307,7 @@ class AlignmentSearch:
         return OperationCounts(rounds, cells, blocks, words_in, len(lengths) * (last - first + len(cuts)), shared)
 
     def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
-        """What each subject costs with queries of these lengths, in cells: (n,), for sharing subjects out."""
+        """Return the relative cost (n,) in cells of each subject with queries of these lengths, for partitioning."""
         return sum(lengths) * (self._lengths + _ROWS_OF_SUBJECT).astype(np.float64)
 
     def _pieces(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
@@ -300,12 +318,12 @@ class AlignmentSearch:
             yield [(part, _pairs(queries, lengths, part.shape.width, has_halves)) for part in parts]
 
     def _shared_bytes(self, part: Part) -> int:
-        """Of a block. Parts that are scored side by side do not share a multiprocessor."""
+        """Return the shared memory of a block; concurrent parts do not share a multiprocessor."""
         needed = part.shape.shared_bytes
         return needed if part.blocks == self._multiprocessors else max(needed, self._half_shared)
 
     def _numbers_of(self, matrix_scores: NDArray[np.integer], gap_open: int, gap_extend: int) -> tuple[_Numbers, _Numbers]:
-        """The scheme in the numbers to begin with, and in those that hold every score; that of the last call is kept."""
+        """Return the scoring scheme in the first number type and in 32 bits, cached from the last call."""
         scores, opening = np.asarray(matrix_scores, np.int64), gap_open + gap_extend
         key = scores.tobytes() + np.array([opening, gap_extend]).tobytes()
         if self._scheme is None or self._scheme[0] != key:
@@ -318,7 +336,7 @@ class AlignmentSearch:
     def _begun(
         self, queries: Sequence[NDArray[np.int8]], numbers: tuple[_Numbers, _Numbers], first: int, last: int
     ) -> tuple[_Work, Iterator[_Batch], _Batch | None]:
-        """Room on the device, all that a call needs, with the first batch there; in smaller batches where the device refuses it."""
+        """Allocate device memory with the first batch loaded, in smaller batches if the device refuses."""
         while True:
             cuts = self._cuts(first, last, len(queries))
             try:
@@ -351,7 +369,7 @@ class AlignmentSearch:
         return cuts
 
     def _loaded(self, cuts: list[tuple[int, int]]) -> Iterator[_Batch]:
-        """The batches, each on the device when it comes, which may be while the one before is still scored."""
+        """Yield the batches on the device, loaded while the previous one may still be scored."""
         card, offsets = self._card, self._offsets
         maximum_residues = 0 if self._resident else max((int(offsets[last] - offsets[first]) for first, last in cuts), default=0)
         most = max((last - first for first, last in cuts), default=0)
@@ -371,7 +389,7 @@ class AlignmentSearch:
             yield _Batch(first, last, *places, 0 if order is None else slot.address("order"), lengths, rows, slot)
 
     def _by_length(self, first: int, last: int) -> _InOrder:
-        """Of the subjects `first:last`; that of the last call is kept."""
+        """Return the subjects `first:last` by length, cached from the last call."""
         if self._in_order is None or self._in_order[0] != (first, last):
             lengths, order = self._lengths[first:last], None
             if self._is_sorted:
@@ -383,7 +401,7 @@ class AlignmentSearch:
         return self._in_order[1]
 
     def _parts(self, numbers: int, in_word: int, lengths: Sequence[int], batch: _Batch) -> list[Part]:
-        """How a batch is cut for queries of these lengths; what was planned last is kept."""
+        """Return the partition of a batch for queries of these lengths, cached from the last plan."""
         if self.n_longest is not None:
             return self._parts_as_set(numbers, in_word, lengths, batch)
         key = numbers, in_word, tuple(lengths), batch.first, batch.last
@@ -405,7 +423,7 @@ class AlignmentSearch:
 
 
 class _Slot:
-    """Room on the device and in pinned memory for what a batch brings along."""
+    """Device and pinned memory of a batch."""
 
     def __init__(self, card: Card, n_residues: int, n: int, brings_residues: bool, brings_order: bool) -> None:
         self._card = card
@@ -415,7 +433,7 @@ class _Slot:
         self._pinned = {name: card.pinned(size) for name, size in sizes.items()}
 
     def address(self, name: str) -> int:
-        """Where a column lies on the device."""
+        """Return the device address of a column."""
         return self._card.address(self._buffers[name])
 
     def load(self, name: str, values: NDArray, stream: Any) -> None:
@@ -440,10 +458,9 @@ class _Launch:
 
 
 class _Work:
-    """The queries of a call on the device, with room for the scores of a batch.
+    """Queries of a call on the device, with space for the scores of a batch.
 
-    The buffer `words` holds what is zero at first: the counters that warps take subjects from, whether a score of each query passes what
-    the numbers hold, and the scores.
+    The buffer `words` is zeroed at first: counters from which warps take subjects, overflow flags of queries, and scores.
     """
 
     def __init__(
@@ -468,12 +485,12 @@ class _Work:
         card.upload(self._sent, packed, search._copies)
 
     def wait(self) -> None:
-        """For all that was begun."""
+        """Wait for all started work."""
         self._card.wait(self._search._beside)
         self._card.wait(self._stream)
 
     def score(self, batch: _Batch) -> Iterator[None]:
-        """Score all queries against a batch; comes back whenever the device has work for a while, which is to be waited for."""
+        """Score all queries against a batch; yields while the device is busy."""
         search, n_queries = self._search, len(self._lengths)
         # The streams begin when this is done, which it is while the launches are prepared.
         self._card.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), search._copies)
@@ -492,7 +509,7 @@ class _Work:
             yield from self._score_overflows(query, batch)
 
     def _n_staged(self, batch: _Batch) -> int:
-        """Words that come through pinned memory: whether scores overflowed and, where there is room, the scores."""
+        """Return the number of words fetched through pinned memory: overflow flags and, if they fit, scores."""
         n_queries = len(self._lengths)
         return n_queries * (1 + batch.n) if len(self._staged) >= n_queries * (1 + batch.n) else n_queries
 
@@ -521,7 +538,7 @@ class _Work:
         return 4 * (_COUNTERS + len(self._lengths) + query * batch.n)
 
     def _launches(self, batch: _Batch, pieces: list[tuple[Part, list[_Pair]]]) -> list[_Launch]:
-        """Launches of parts that are scored side by side, of each in turn."""
+        """Return the launches of concurrent parts, alternating between them."""
         streams = (self._stream,) if len(pieces) == 1 else (self._search._beside, self._stream)
         of_parts: list[list[tuple[float, _Launch]]] = []
         border = 0
@@ -537,7 +554,7 @@ class _Work:
         return [launch for _, launch in sorted((one for some in of_parts for one in some), key=lambda one: one[0])]
 
     def _subjects(self, batch: _Batch, part: Part, order: int, n_items: int) -> NDArray[np.void]:
-        """What the kernel takes: of a batch that stands by length the part alone, else all of it and the part's order."""
+        """Return the kernel's subject argument: a part of a batch sorted by length, else all of it with the part's order."""
         if order:
             first = 4 * part.first if order == batch.order else 0
             return np.array((batch.residues, batch.offsets, order + first, 0, 0, batch.n, n_items), _SUBJECTS)
@@ -551,7 +568,7 @@ class _Work:
         return _Launch(part, pair, subjects, border, scores, 4 * batch.n, stream, sum(strip.n for strip in pair if strip) * rows)
 
     def _launched(self, launches: list[_Launch], numbers: _Numbers) -> Iterator[None]:
-        """Start the kernels; comes back between groups of them."""
+        """Launch the kernels; yields between groups of them."""
         cells = 0
         for launch in launches:
             if cells >= _CELLS_OF_GROUP:
@@ -591,7 +608,7 @@ class _Work:
         )
 
     def _half(self, launch: _Launch, strip: _Strip | None) -> tuple[int, int, int, int]:
-        """Where the residues of a strip lie, where its scores go and whether one passes what the numbers hold, and how many residues."""
+        """Return the addresses of a strip's residues, scores and overflow flag, and the number of residues."""
         if strip is None:
             return 0, 0, 0, 0
         query_scores = strip.query * launch.row_bytes

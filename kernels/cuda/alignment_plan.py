@@ -1,7 +1,7 @@
-"""How the scoring of a database is cut for a card: into strips of columns, and into the longest subjects and the others.
+"""Partition of database scoring on a GPU: into strips of columns, and into the longest subjects and the others.
 
-The longest subjects would keep a few warps busy long after all others. Where that costs, they are scored by more lanes each, on
-multiprocessors of their own, while the rest of the card scores the others.
+The longest subjects would keep a few warps busy long after all others. If that costs time, they are scored with more lanes each, on
+separate multiprocessors, while the rest of the GPU scores the others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SLOWER = {(1, 256): 1.04, (2, 384): 1.02}
 
 @dataclass(frozen=True)
 class AlignmentShape:
-    """How a launch is cut: `subjects` of a word, lanes of a subject, columns of a lane, threads of a block."""
+    """Launch shape: `subjects` per word, lanes per subject, columns per lane, threads per block."""
 
     numbers: int
     subjects: int
@@ -65,17 +65,17 @@ class AlignmentShape:
 
     @property
     def shared_bytes(self) -> int:
-        """Of the table of scores, and of what passes between the warps of a subject."""
+        """Shared memory of the score table and of values passed between the warps of a subject."""
         between = self.threads // 32 if self.lanes > 32 else 0
         return TABLE_ROWS * max(self.lanes, 8) * self.columns * (4 // self.subjects) + between * _RING_BYTES
 
     @property
     def subjects_of_block(self) -> int:
-        """How many the warps of a block score at a time."""
+        """Number of subjects that the warps of a block score concurrently."""
         return self.threads // self.lanes * self.subjects
 
     def macros(self) -> tuple[str, ...]:
-        """Of alignment.cu."""
+        """Return the macros of alignment.cu."""
         return (
             f"NUMBERS={self.numbers}",
             f"SUBJECTS={self.subjects}",
@@ -95,7 +95,7 @@ class Subjects(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Subjects `first:last`, counted from the longest, that are scored in launches of one shape by so many blocks."""
+    """Subjects `first:last`, counted from the longest, scored by a number of blocks in launches of one shape."""
 
     first: int
     last: int
@@ -104,14 +104,14 @@ class Part(NamedTuple):
 
 
 def numbers_of(capability: int) -> int:
-    """What a card of this compute capability is fastest with."""
+    """Return the fastest number type of a compute capability."""
     return SIXTEEN_BITS if capability >= 90 else HALF_PRECISION if capability >= 80 else THIRTY_TWO_BITS
 
 
 def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """Queries whose strips go two and two together, and those alone: subjects of a word, and the numbers of the queries.
+    """Return groups of queries: subjects per word, and indices of the queries.
 
-    Strips of two queries go together, as far as the queries can be shared out between the halves of the words; the rest alone.
+    Strips of two queries are combined as far as queries can be divided between the halves of words; the rest are single.
     """
     together = sorted((query for query, length in enumerate(lengths) if length), key=lambda query: -lengths[query])
     alone: list[int] = []
@@ -156,13 +156,13 @@ class _Shapes:
         self._more_steps = np.where(lanes <= 32, lanes, 2 * lanes - 32)
 
     def launches(self, lengths: Sequence[int]) -> NDArray[np.float64]:
-        """How many the queries of these lengths take; counted for each alone."""
+        """Return the number of launches for queries of these lengths, each counted separately."""
         return np.ceil(np.array(lengths, np.float64)[:, None] / self.width).sum(axis=0)
 
     def cycles(self, lengths: Sequence[int], some: tuple[Any, ...], multiprocessors: Any) -> NDArray[np.float64]:
-        """By shape, in the last dimension, for `Subjects` as numbers or arrays: all steps shared out, or else those of the longest.
+        """Return cycles by shape, in the last dimension, for `Subjects`: all steps distributed, or those of the longest.
 
-        `multiprocessors` : a number, or those to choose from, which become the last dimension but one.
+        `multiprocessors` is a number, or alternatives, which become the second last dimension.
         """
         n, rows, longest, shortest = (np.asarray(one, np.float64)[..., None] for one in some)
         launches = self.launches(lengths)
@@ -180,7 +180,10 @@ class Planner:
 
     Parameters
     ----------
-    shared_bytes : that a block may have. wished : lanes and columns where they are not to be chosen, and threads of a block.
+    shared_bytes
+        That a block may have.
+    wished
+        Lanes and columns where they are not to be chosen, and threads of a block.
     """
 
     def __init__(self, multiprocessors: int, shared_bytes: int, wished: tuple[int, int] | None, threads: int | None) -> None:
@@ -194,7 +197,7 @@ class Planner:
         return _shapes(numbers, subjects, self._threads, self._shared_bytes)
 
     def shape(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects) -> Part:
-        """All subjects in launches of the shape that should score queries of these lengths soonest."""
+        """Return all subjects as one part with the shape predicted to be fastest for queries of these lengths."""
         return self._whole(self._possible(numbers, in_word), lengths, subjects)[1]
 
     def _whole(self, possible: _Shapes, lengths: Sequence[int], subjects: Subjects) -> tuple[float, Part]:
@@ -203,18 +206,21 @@ class Planner:
         return float(cycles[best]), Part(0, subjects.n, possible.shapes[best], self._multiprocessors)
 
     def parts(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray) -> list[Part]:
-        """The subjects in one part, or in two that are scored side by side: the longest, and the others.
+        """Return the subjects in one part, or in two concurrent ones: the longest, and the others.
 
         Parameters
         ----------
-        longest : (n,) lengths of all subjects, the longest first. rows : (n + 1,) residues of the first so many of them.
+        longest : (n,)
+            Lengths of all subjects, the longest first.
+        rows : (n + 1,)
+            Residues of the first so many of them.
         """
         return self.plan(numbers, in_word, lengths, subjects, longest, rows)[1]
 
     def plan(
         self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray
     ) -> tuple[float, list[Part]]:
-        """`parts`, behind the cycles that they should take; where strips of two queries go together, twice as many."""
+        """Return the predicted cycles and `parts`; cycles are doubled for combined strips of two queries."""
         possible = self._possible(numbers, in_word)
         alone, part = self._whole(possible, lengths, subjects)
         shares = _SHARES[self._multiprocessors // 2 >= _SHARES]

@@ -1,8 +1,7 @@
-"""The problems on which the ATGPU model is shown, and the rates of inner operations, on a GPU, with the kernels of analyses.cu.
+"""Problems that illustrate the ATGPU model, and rates of inner operations, on a GPU, with the kernels of analyses.cu.
 
-What is moved and what is computed is waited for in turn, as the model has it: each problem tells what either took.
-`proteoscope.kernels.analyses_layouts` has the ATGPU analysis of each: rounds, operations, memory blocks, words and transfers in and out,
-shared memory.
+Transfers and computations are awaited in turn, as in the model, and timed separately. `proteoscope.kernels.analyses_layouts` has the ATGPU
+analysis of each problem: rounds, operations, memory blocks, words and transfers in and out, shared memory.
 """
 
 from __future__ import annotations
@@ -77,8 +76,7 @@ class Analyses:
         return self._done((values,), 0, len(values), work, 0)
 
     def rate(self, operation: str, steps: int) -> tuple[float, float]:
-        """Operations of one kind, one of `OPERATIONS`, that the device was asked for, `steps` times `TOGETHER` by each thread, and the
-        seconds from the launch to the end."""
+        """Return the operations of one kind of `OPERATIONS`, `steps` times `TOGETHER` per thread, and the seconds of the launch."""
         blocks = _BLOCKS * self._card.multiprocessors()
         room = self._card.buffer(4 * BLOCK * blocks)
         began = perf_counter()
@@ -87,7 +85,7 @@ class Analyses:
         return float(blocks * BLOCK * TOGETHER * steps), perf_counter() - began
 
     def stream(self, n: int, repeats: int) -> float:
-        """Seconds in which two vectors of n words are added so many times, with nothing moved, and waited for once."""
+        """Return the seconds of repeatedly adding two vectors of n words without transfers, with one synchronisation."""
         buffers = [self._card.buffer(4 * n) for _ in range(3)]
         for buffer in buffers[:2]:
             self._card.clear(buffer, 4 * n, self._stream)
@@ -102,7 +100,7 @@ class Analyses:
         self._card.launch(_FILE, kernel, blocks, BLOCK, arguments, self._stream, defines=defines)
 
     def _done(self, given: Sequence[NDArray], room: int, n_out: int, work: Any, place: int) -> tuple[NDArray[np.uint32], Spent]:
-        """Send, compute and fetch, each waited for; the answer is the buffer at `place`, behind those given one of `room` words if any."""
+        """Send, compute and fetch synchronously; the result is the buffer at `place`, after those given and one of `room` words."""
         card, stream = self._card, self._stream
         buffers = [card.buffer(values.nbytes) for values in given] + ([card.buffer(4 * room)] if room else [])
         found = np.empty(n_out, np.uint32)

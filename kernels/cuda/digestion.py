@@ -52,13 +52,14 @@ def count_peptides(
     rules: DigestionRules,
     counts: NDArray[np.int64],
 ) -> Generator[int, None, None]:
-    """As `proteoscope.kernels.cpu.digestion.count_peptides`, on a card.
+    """Count the peptides of a digest as `proteoscope.kernels.cpu.digestion.count_peptides`, on a GPU.
 
-    Yields how many residues have been looked through, after each round. A share may have at most 2^32 - 1 peptides in a bucket.
+    Yields the number of processed residues after each round. A share may have at most 2^32 - 1 peptides in a bucket.
 
     Raises
     ------
-    DeviceError : the card failed, or its memory does not hold proteins and counts; `counts` are as they were.
+    DeviceError
+        The GPU failed, or its memory does not hold proteins and counts; `counts` are unchanged.
     """
     first, last = int(offsets[bounds[0]]), int(offsets[bounds[-1]])
     limits = np.zeros(1, _LIMITS)

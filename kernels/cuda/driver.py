@@ -1,4 +1,4 @@
-"""The driver's part of opening a card, which needs nothing of the interpreter: it goes on while libraries are imported and files read."""
+"""The driver's part of opening a GPU, which runs without the interpreter while libraries are imported and files read."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def begin_context(number: int) -> bool:
 
 
 class CardIdentity(NamedTuple):
-    """What tells a card from all others, and its highest clock in kHz."""
+    """Unique identity of a GPU, and its maximum clock in kHz."""
 
     uuid: bytes
     clock: int
 
 
 def card_identity(number: int) -> CardIdentity | None:
-    """Of CUDA device `number`; None where the driver does not tell it."""
+    """Return the identity of CUDA device `number`, or None if the driver does not report it."""
     try:
         driver = ctypes.CDLL(_LIBRARY)
         device, uuid, clock = ctypes.c_int(), (ctypes.c_ubyte * 16)(), ctypes.c_int()
@@ -56,6 +56,6 @@ def card_identity(number: int) -> CardIdentity | None:
 
 
 def identity(number: int) -> str:
-    """UUID and clock (kHz) of CUDA device `number`; its number alone where the driver does not tell them."""
+    """Return UUID and clock (kHz) of CUDA device `number`; only its number if the driver does not report them."""
     found = card_identity(number)
     return f"device {number}" if found is None else f"{found.uuid.hex()} at {found.clock} kHz"

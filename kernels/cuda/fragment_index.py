@@ -1,11 +1,11 @@
-"""Fragment-ion index on a GPU: the counterpart of `proteoscope.kernels.cpu.fragment_index`, with the kernels of postings.cu and
-fragment_search.cu.
+"""Fragment-ion index on a GPU, with the kernels of postings.cu and fragment_search.cu.
 
-The dictionary goes to the device once. There the index is built, of all forms or of as many as fit at a time, and never leaves it. Queries
-follow with their ranges of keys; what comes back is the best candidates of each and the histogram of all scores, bit for bit those of
-the processor.
+Counterpart of `proteoscope.kernels.cpu.fragment_index`.
 
-What that takes is counted by `proteoscope.kernels.counts.index_building` and `proteoscope.kernels.counts.index_search`.
+The dictionary is copied to the device once. The index is built there, of all forms or of as many as fit, and never leaves it. Queries
+follow with their key ranges; the best candidates of each and the histogram of all scores return, bit-identical to the CPU's.
+
+Operations are counted by `proteoscope.kernels.counts.index_building` and `proteoscope.kernels.counts.index_search`.
 """
 
 from __future__ import annotations
@@ -120,23 +120,35 @@ class FragmentSearch:
 
     Parameters
     ----------
-    device : its card; 80 % of its free memory may be used, a quarter of that for queries. peptides, modifications, settings : as for
-        `proteoscope.kernels.cpu.fragment_index.FragmentSearch`.
-    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`
-        gives them.
+    device
+        Its card; 80 % of its free memory may be used, a quarter of that for queries.
+    peptides, modifications, settings
+        As for `proteoscope.kernels.cpu.fragment_index.FragmentSearch`.
+    form_mass, form_number : (f,) float64
+        Dalton, ascending, and (f,) int64, as `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms` gives them.
 
     Raises
     ------
-    DeviceMemoryError : not even the proteins and one chunk fit. DeviceError : the search is beyond the kernel's sizes, or the device
+    DeviceMemoryError
+        Not even the proteins and one chunk fit.
+    DeviceError
+        The search is beyond the kernel's sizes, or the device.
     failed.
 
     Attributes
     ----------
-    share_of_free_memory : what may be used. share_of_queries : how much of that is for queries.
-    forms_of_chunk : forms whose counters a block holds, a multiple of 128 up to 32,768; 0: what suits the card.
-    bin_shift : bits of a key below its bin, at most 16; 0: what suits the tolerance. threads : of a block,
-        a multiple of 32 from 64 to 1,024.
-    pairs_of_batch : of a query and a chunk, searched between two looks at a cancel.
+    share_of_free_memory
+        What may be used.
+    share_of_queries
+        How much of that is for queries.
+    forms_of_chunk
+        Forms whose counters a block holds, a multiple of 128 up to 32,768; 0: what suits the card.
+    bin_shift
+        Bits of a key below its bin, at most 16; 0: what suits the tolerance.
+    threads
+        Of a block, a multiple of 32 from 64 to 1,024.
+    pairs_of_batch
+        Of a query and a chunk, searched between two looks at a cancel.
     """
 
     share_of_free_memory = 0.8
@@ -197,10 +209,9 @@ class FragmentSearch:
         card.wait(self._stream)
 
     def build(self) -> Generator[int, None, None]:
-        """See `proteoscope.kernels.cpu.fragment_index.FragmentSearch.build`. Where the index does not fit as a whole, searches build its
-        parts.
+        """Build the index as `proteoscope.kernels.cpu.fragment_index.FragmentSearch.build`; if it does not fit, searches build its parts.
 
-        Yields how many forms are in the index.
+        Yields the number of indexed forms.
         """
         if self._built != (0, self._n_chunks) and int(self._bytes_of_chunk.sum()) <= self._part_room:
             with suppress(DeviceMemoryError):
@@ -282,7 +293,7 @@ class FragmentSearch:
         self._part, self._built = part, (first, last)
 
     def _index(self, part: dict[str, Any], first_form: int, n_forms: int) -> NDArray[np.void]:
-        """The struct Index of forms that are on the device."""
+        """Return the struct Index of forms on the device."""
         numbers = {"first_form": first_form, "n_forms": n_forms, "forms_of_chunk": self._forms_of_chunk, "bin_shift": self._bin_shift}
         return struct(self._card, _INDEX, part | numbers)
 
@@ -308,7 +319,8 @@ class FragmentSearch:
 
         Raises
         ------
-        DeviceError : the device failed, or the search is beyond the kernel's sizes.
+        DeviceError
+            The device failed, or the search is beyond the kernel's sizes.
         """
         for _ in self.build():
             yield first
@@ -434,7 +446,7 @@ class _Queries(NamedTuple):
 
 
 class _Group:
-    """Queries `begun:stop` on the device: their ranges of keys and windows, and the best candidates and histograms so far."""
+    """Queries `begun:stop` on the device: key ranges and windows, and current best candidates and histograms."""
 
     def __init__(self, card: Card, stream: Any, masses: Any, queries: _Queries, begun: int, stop: int) -> None:
         self._card, self._stream, self._queries, self._done = card, stream, queries, 0
@@ -467,7 +479,7 @@ class _Group:
         card.wait(stream)
 
     def last_chunk(self, forms_of_chunk: int) -> NDArray[np.int64]:
-        """The last chunk in which each query has candidates; -1 where it has none."""
+        """Return the last chunk in which each query has candidates, or -1."""
         ends = np.where(self.windows[:, :, 0] < self.windows[:, :, 1], self.windows[:, :, 1], 0).max(axis=1, initial=0).astype(np.int64)
         return np.where(np.diff(self.offsets) > 0, (ends - 1) // forms_of_chunk, -1)
 
@@ -505,7 +517,7 @@ class _Batch:
         self.end_chunk = 0
 
     def room(self, n: int) -> NDArray[np.int32]:
-        """Room for n pairs, (n, 4) int32: the struct Pair of fragment_search.cu."""
+        """Return space for n pairs, (n, 4) int32: struct Pair of fragment_search.cu."""
         if len(self._pinned) < 16 * n:
             self._pairs, self._pinned = self._card.buffer(16 * n), self._card.pinned(16 * n)
         return self._pinned[: 16 * n].view(np.int32).reshape(n, 4)
@@ -537,7 +549,7 @@ def _shared_room(card: Card) -> int:
 
 
 def _forms_that_suit(card: Card) -> int:
-    """Forms whose counters a block of the card has room for, so many that its warps have equal shares where it has room for that."""
+    """Return the number of forms whose counters fit a block, divisible by its warps if possible."""
     room = (_shared_room(card) - _OTHER_SHARED_BYTES) // 4
     step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= room)
     return min(_MAXIMUM_FORMS, room) // step * step
@@ -551,7 +563,7 @@ def _bins_that_suit(settings: ScoringSettings) -> int:
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _count_ions_of_chunks(form_code, code, length, n_series, forms_of_chunk, out):  # type: ignore[no-untyped-def]
-    """Postings of each chunk of forms, into `out` (chunks,) int64."""
+    """Write the number of postings of each chunk of forms into `out` (chunks,) int64."""
     mask = (1 << code.peptide_bits) - 1
     for i in range(len(form_code)):
         peptide = (form_code[i] >> code.arrangement_bits) & mask
@@ -560,7 +572,7 @@ def _count_ions_of_chunks(form_code, code, length, n_series, forms_of_chunk, out
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _sites_of_forms(form_code, code, peptides, modifications, room, site, modification):  # type: ignore[no-untyped-def]
-    """Where the modifications of each form sit, as in `HitArrays`: `site` and `modification` (f, s) uint8, 255 before."""
+    """Write the modification sites of each form, as in `HitArrays`: `site` and `modification` (f, s) uint8, 255 before."""
     sites, n_sites, slot_modification, slot_choice, slot_site = room
     slots, previous = 0, np.int64(-2)
     arrangements = (1 << code.arrangement_bits) - 1
@@ -585,7 +597,7 @@ def _sites_of_forms(form_code, code, peptides, modifications, room, site, modifi
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _count_pairs(offsets, windows, forms_of_chunk, first_chunk, out):  # type: ignore[no-untyped-def]
-    """Queries that have candidates in each chunk from `first_chunk` on, added to `out` (chunks,) int64."""
+    """Add the number of queries with candidates in each chunk from `first_chunk` to `out` (chunks,) int64."""
     for q in range(len(windows)):
         if offsets[q + 1] == offsets[q]:
             continue
@@ -600,7 +612,7 @@ def _count_pairs(offsets, windows, forms_of_chunk, first_chunk, out):  # type: i
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _list_pairs(offsets, windows, forms_of_chunk, first_chunk, begun, stop, out):  # type: ignore[no-untyped-def]
-    """The pairs of the chunks `begun:stop`, chunk by chunk, as the struct Pair of fragment_search.cu: (n, 4) int32."""
+    """List the pairs of the chunks `begun:stop`, chunk by chunk, as struct Pair of fragment_search.cu: (n, 4) int32."""
     n = 0
     for chunk in range(begun, stop):
         low, high = chunk * forms_of_chunk, (chunk + 1) * forms_of_chunk

@@ -1,21 +1,21 @@
 """Alignment with a bounded number of gaps on a GPU: the class of `proteoscope.kernels.cpu.gapsmis`, with the kernels of gapsmis.cu.
 
-Texts and patterns stay on the device. Pairs come in blocks; of a block, those of similar lengths stand side by side, and each launch takes
-the plan that `proteoscope.kernels.cuda.gapsmis_plan` predicts to be the fastest for it. As on the processor, alignments with short texts
-are traced in one pass, and others in a window before their end that a first pass finds.
+References and reads stay on the device. Pairs are processed in blocks; pairs of similar lengths are adjacent, and each launch has the plan
+predicted to be fastest by `proteoscope.kernels.cuda.gapsmis_plan`. As on the CPU, alignments with short references are traced in one pass,
+others in a window before their end, which a first pass finds.
 
-ATGPU analysis, for k pairs of a pattern of m letters with a text of n, at most z gaps, strips of w columns (a word has 4 bytes);
+ATGPU analysis, for k pairs of a read of m bases with a reference of n, at most z gaps, strips of w columns (a word has 4 bytes);
 `ReadSearch._work` counts it:
 
-* rounds: a launch for each block of pairs; with tracing two for as many pairs as the directions have room for, and of long texts one more;
-* words in: (n + m) / 4 of each text and pattern once, 2 for where each begins; 4 k, and k more where lengths differ; out: 2 k, and with
+* rounds: a launch for each block of pairs; with tracing two for as many pairs as directions fit, and one more for long references;
+* words in: (n + m) / 4 of each reference and read once, 2 for their starts; 4 k, and k more if lengths differ; out: 2 k, and with
   tracing 6 k + (2 z + 1) k;
 * operations: k m n (z + 1) cells, n rounded up to whole strips; two of them take 5 instructions, and 1 in the lowest layer;
 * memory blocks: n / 32 and m / 32 of each pair, (2 z + 1) / 8 in and out for each row between two strips; with tracing z m n / 2 bytes
   and one block for each step back;
-* shared memory: 128 bytes of scores, 4 KB where letters are many, with one text for a block 2 bytes for each column and letter.
+* shared memory: 128 bytes of scores, 4 KB for many symbols, with one reference per block 2 bytes for each column and symbol.
 
-Directions take at most `direction_bytes`, or half of what is free.
+Directions take at most `direction_bytes`, or half of the free memory.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ _RESULTS = np.dtype(
 
 @dataclass(frozen=True)
 class _Scale:
-    """How scores stand in the numbers of the card: multiplied, and moved so that none is negative."""
+    """Representation of scores in the GPU's numbers: scaled and shifted so that none is negative."""
 
     numbers: int
     times: int
@@ -136,9 +136,9 @@ class _Scale:
 
     @classmethod
     def of(cls, rules: GapRules, longest: int, numbers: int, *, traces: bool) -> _Scale | None:
-        """None where the numbers do not hold the scores of patterns of this length.
+        """Create the scale, or None if the numbers cannot hold the scores of reads of this length.
 
-        What is not possible begins at the cost of opening a gap and is worth less than all pairs more, as `score_bits` has it.
+        Impossible cells begin at the cost of opening a gap and stay below any sum of pairs, as in `score_bits`.
         """
         times, gain, loss = 4 if traces else 1, longest * rules.maximum_gain, int(rules.maximum_loss(longest))
         opening = times * (rules.gap_open + rules.gap_extend)
@@ -161,39 +161,48 @@ class _Launch:
 
     @property
     def n_items(self) -> int:
-        """Warps that have something to do, or room in a chunk."""
+        """Number of warps with work, or slots of a chunk."""
         if self.chunks is not None:
             return len(self.chunks) * (self.shape.threads // 32)
         return -(-(self.last - self.first) // self.shape.pairs_of_warp)
 
 
 class ReadSearch:
-    """Texts and patterns on a device, ready to be aligned in any pairs; see `proteoscope.kernels.cpu.gapsmis.ReadSearch`.
+    """References and reads on a device, ready to be aligned in any pairs; see `proteoscope.kernels.cpu.gapsmis.ReadSearch`.
 
     Parameters
     ----------
-    device : the card. texts, patterns : codes below `LETTERS`. rules : what an alignment may be, and what it scores.
+    device
+        The card.
+    texts, patterns
+        Codes below `LETTERS`.
+    rules
+        What an alignment may be, and what it scores.
 
     Raises
     ------
-    ValueError : scores of these patterns could pass 32 bits. UnsupportedSearchError : they could here, where two bits tell directions.
-    DeviceMemoryError : texts and patterns do not fit.
+    ValueError
+        Scores of these patterns could pass 32 bits.
+    UnsupportedSearchError
+        They could here, where two bits tell directions.
+    DeviceMemoryError
+        Texts and patterns do not fit.
     """
 
     shape: GapsMisShape | None = None
-    """The plan; the one that should be fastest when None."""
+    """Plan; the one predicted to be fastest by default."""
     numbers: int | None = None
     """NARROW or WIDE; NARROW where the card has instructions for it and the scores fit, when None."""
     scores: int | None = None
-    """Where scores of letters come from with plan MANY_TEXTS; by how many letters there are when None."""
+    """Source of scores with plan MANY_TEXTS; by the number of symbols by default."""
     traces_on_host: bool | None = None
-    """Whether the processor traces; as should be faster when None."""
+    """True to trace on the CPU; the faster predicted choice by default."""
     host_threads: int = 1
-    """That trace then."""
+    """Number of CPU threads for tracing."""
     direction_bytes: int = 4 << 30
-    """Of device memory for directions, at most."""
+    """Maximum device memory for directions."""
     staged_bytes: int = 1 << 22
-    """Of what is sent by each of several threads at a time; less than four times as much goes in one piece."""
+    """Bytes sent at once by each of several threads; less than four times as much is sent at once."""
 
     def __init__(self, device: Card, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
         card = self._card = device
@@ -230,11 +239,14 @@ class ReadSearch:
         *,
         traces: bool = True,
     ) -> Generator[int, None, None]:
-        """As that of the processor.
+        """Align as on the CPU.
 
         Raises
         ------
-        DeviceError : the device failed. DeviceMemoryError : not even the directions of one warp fit.
+        DeviceError
+            The device failed.
+        DeviceMemoryError
+            Not even the directions of one warp fit.
         """
         last = len(text_of) if last is None else last
         try:
@@ -248,7 +260,7 @@ class ReadSearch:
             self._card.wait(self._stream)
 
     def _work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> OperationCounts:
-        """What it takes to align these pairs, whose texts are short enough to be traced in one pass. Operations are cells."""
+        """Return the operations of aligning these pairs, with references short enough for one pass, in cells."""
         every = []
         for begin, end in self._blocks(text_of, pattern_of):
             n, block = end - begin, _Block(self, text_of[begin:end], pattern_of[begin:end])
@@ -281,7 +293,7 @@ class ReadSearch:
         return OperationCounts(1 + task.traces, cells, blocks, words_in, 0, shape.shared_bytes(task.n_letters), transfers)
 
     def _best_shape(self, task: Task) -> GapsMisShape:
-        """The plan that should be fastest."""
+        """Return the plan predicted to be fastest."""
         if self.shape is not None and (self.shape.plan == MANY_TEXTS or (task.n <= self.shape.width and task.patterns_of_text > 1)):
             return self.shape
         key = replace(task, patterns_of_text=float(round(task.patterns_of_text))), True
@@ -290,7 +302,7 @@ class ReadSearch:
         return self._best[key]
 
     def _is_traced_on_host(self, task: Task) -> bool:
-        """Whether the processor should be faster at tracing than the card."""
+        """Return True if the CPU is predicted to trace faster than the GPU."""
         if self.traces_on_host is not None:
             return self.traces_on_host
         scores = replace(task, traces=False)
@@ -298,7 +310,7 @@ class ReadSearch:
         return here < seconds(self._best_shape(task), task, self._properties)
 
     def _task(self, n_pairs: int, n: int, m: int, *, traces: bool, patterns_of_text: float = 1.0) -> Task:
-        """So many pairs, of which the longest text has `n` letters and the longest pattern `m`, behind the seed."""
+        """Return a task of pairs whose longest reference has `n` bases and longest read `m`, after the seed."""
         rules, scale = self._rules, self._scales[traces]
         return Task(
             n_pairs,
@@ -322,7 +334,7 @@ class ReadSearch:
         return found
 
     def _noted(self, name: str, n: int) -> int:
-        """A bit for each letter that occurs."""
+        """Return a bit for each occurring symbol."""
         card, found = self._card, np.zeros(1, np.uint32)
         room = card.buffer(4)
         card.clear(room, 4, self._stream)
@@ -333,7 +345,7 @@ class ReadSearch:
         return int(found[0])
 
     def _letters_of(self, which: int) -> list[int]:
-        """Of texts (0) or of patterns (1)."""
+        """Return the symbols of references (0) or of reads (1)."""
         return [letter for letter in range(LETTERS) if self._letters[which] >> letter & 1]
 
     def _score_source(self, traces: bool) -> int:
@@ -346,7 +358,7 @@ class ReadSearch:
         return FOUR if is_small and n <= 4 else EIGHT if is_small and n <= 8 else TABLE
 
     def _score_tables(self, shape: GapsMisShape, traces: bool) -> dict[str, Any]:
-        """Scores on the device as the plan takes them; see the struct Pairs."""
+        """Return the score tables of a plan on the device; see struct Pairs."""
         source, scale, rules = shape.scores, self._scales[traces], self._rules
         if (source, scale.times) not in self._tables:
             full = np.full((_CODES, _CODES), -1, np.int64)  # by the pattern's letter; what is padding is worse than nothing
@@ -390,7 +402,7 @@ class ReadSearch:
 
 
 class _Block:
-    """Some pairs that are aligned together."""
+    """Pairs that are aligned together."""
 
     def __init__(self, search: ReadSearch, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> None:
         self._of, self._card, self._rules, self._stream = search, search._card, search._rules, search._stream
@@ -483,7 +495,7 @@ class _Block:
             column[some] += begins.astype(np.int32)
 
     def _lengths(self) -> tuple[Any, Any]:
-        """Of the pairs' texts and patterns: one number each where all are the same, else (n,)."""
+        """Return the lengths of references and reads: one number if all are equal, else (n,)."""
         of = self._of
         if not of._lengths_differ:
             return of._text_lengths[:1], of._pattern_lengths[:1]
@@ -503,7 +515,7 @@ class _Block:
         return tuple(np.where(is_alive, side - rules.seed_length, 0) for side in (n, m))  # type: ignore[return-value]
 
     def launches(self, chosen: NDArray[Any] | None, traces: bool, window: tuple[NDArray[Any], NDArray[Any]] | None) -> Iterator[_Launch]:
-        """How a pass is cut and laid out: pairs of similar lengths side by side, as many as the directions have room for."""
+        """Yield the launches of a pass: pairs of similar lengths together, as many as directions fit."""
         of, order = self._of, chosen
         n, m = self.sides(chosen, window)
         count = self._n if chosen is None else len(chosen)
@@ -551,7 +563,7 @@ class _Block:
     def _pass(
         self, chosen: NDArray[Any] | None, traces: bool, window: tuple[NDArray[Any], NDArray[Any]] | None = None
     ) -> Generator[None, None, None]:
-        """Align pairs of the block, all or the chosen; in windows of their texts, if any."""
+        """Align all or selected pairs of the block, optionally in windows of their references."""
         card = self._card
         more: dict[str, Any] = {"window_begins": 0, "window_ends": 0}
         if window is not None:
@@ -639,7 +651,7 @@ class _Block:
 
 
 def _send(card: Card, buffer: Any, values: NDArray[Any], stream: Any, staged_bytes: int) -> None:
-    """Copy an array to a buffer. Much is staged in pinned memory by several threads: one alone copies slower than the card takes it."""
+    """Copy an array to a buffer, staging large ones in pinned memory by several threads, since one is slower than the GPU."""
     if values.nbytes < 4 * staged_bytes:
         card.upload(buffer, values, stream)
         return
@@ -666,5 +678,5 @@ def _differ(lengths: NDArray[Any]) -> bool:
 
 
 def _compact(lengths: NDArray[Any]) -> NDArray[Any]:
-    """In as few bytes as hold them, which sort faster."""
+    """Return lengths in the smallest integer type, which sorts faster."""
     return lengths.astype(np.uint16) if lengths.max(initial=0) < 1 << 16 else lengths

@@ -1,17 +1,18 @@
-"""How the alignment with a bounded number of gaps is laid out on a card: which plan is predicted to be the fastest, and what it costs.
+"""Plans of alignment with a bounded number of gaps on a GPU, and their predicted cost.
 
-Carroll's thesis (2018, chapter 5) compares four plans, by where the texts come from and where alignments are traced back. All are here:
+Carroll's thesis (2018, chapter 5) compares four plans, by the source of references and the place of traceback. All are implemented:
 
-* MANY_TEXTS: each unit of lanes has a text of its own. Scores of letters come from a word of bytes for the pattern's letter, from which
-  each column picks that of its letter, while the texts have at most eight letters; else from a table in shared memory.
-* ONE_TEXT: a block has one text, whose scores with each letter of the patterns it lays down in shared memory once. It wants texts that fit
-  in one strip, and several patterns for each.
-* Alignments are traced back on the card, from directions that lie in its memory; or on the host, which gets the places where alignments end
-  and aligns what lies before them again.
+* MANY_TEXTS: each group of lanes has its own reference. Scores come from a word of bytes for the read's base, from which each column
+selects
+  that of its base, for references with at most eight symbols; else from a table in shared memory.
+* ONE_TEXT: a block has one reference, whose scores with each read symbol are stored in shared memory once. It suits references that fit in
+  one strip, with several reads each.
+* Alignments are traced on the GPU, from directions in its memory; or on the host, which gets the alignment ends and realigns what lies
+  before them.
 
-A prediction is a count: instructions of the inner loop for each column and row of a lane, as they stand in gapsmis.cu, times rows, divided
-by what the multiprocessors issue; beside it the bytes of directions. Of a small task it is the time of one warp that counts. Constants that
-are not the card's properties stand here and nowhere else.
+A prediction is a count: instructions of the inner loop per column and row of a lane in gapsmis.cu, times rows, divided by the issue rate of
+the multiprocessors; and the bytes of directions. For small tasks the time of one warp counts. Constants that are not properties of the GPU
+are defined only here.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ __all__ = [
 ]
 
 CELLS_OF_LAUNCH = 1e11
-"""Of all layers, between two looks at a cancel: 20 to 50 ms on an H200."""
+"""Cells of all layers between two cancellation checks: 20 to 50 ms on an H200."""
 MANY_TEXTS, ONE_TEXT = "many texts", "one text"
 NARROW, WIDE = 1, 2
 """Two pairs in a word of 32 bits, or one."""
 TABLE, PROFILE, FOUR, EIGHT = 0, 1, 4, 8
-"""Where scores of letters come from: a table; the table of a block's text; words of bytes for texts of so many letters."""
+"""Sources of scores: a table; the table of a block's reference; words of bytes for references of as many symbols."""
 
 _MAXIMUM_OF_THREAD, _FIXED = 168, 56  # registers: with more, a multiprocessor has two blocks instead of three
 _COLUMNS = (2, 4, 6, 8, 12, 16, 20, 24, 28)
@@ -74,7 +75,7 @@ _LONG_OF_BLOCK = 0.95  # of lengths: what the longest of a block are taken for
 
 @dataclass(frozen=True)
 class Properties:
-    """Of a card."""
+    """Properties of a GPU."""
 
     multiprocessors: int
     capability: int
@@ -83,7 +84,7 @@ class Properties:
 
     @property
     def cycles_per_second(self) -> float:
-        """In each of which a multiprocessor issues `_WARPS_PER_CYCLE` instructions."""
+        """Cycles per second, in each of which a multiprocessor issues `_WARPS_PER_CYCLE` instructions."""
         if self.rates == USUAL_RATES:
             return _CYCLES_PER_SECOND
         slots = self.rates.maxima * _INSTRUCTIONS_OF_MAXIMUM[self.capability >= 90] / self.multiprocessors
@@ -91,7 +92,7 @@ class Properties:
 
     @property
     def direction_bytes_per_second(self) -> float:
-        """That it writes."""
+        """Direction bytes written per second."""
         if self.rates == USUAL_RATES and self.capability < 90:
             return _DIRECTION_BYTES_BEFORE
         return _DIRECTION_BYTES_PER_SECOND * self.rates.memory_bytes / USUAL_RATES.memory_bytes
@@ -139,12 +140,12 @@ class GapsMisShape:
 
     @property
     def pairs_of_warp(self) -> int:
-        """Of all its units."""
+        """Number of pairs of a warp."""
         return 32 // self.lanes * self.halves
 
     @property
     def pairs_of_block(self) -> int:
-        """Of all its warps."""
+        """Number of pairs of a block."""
         return self.threads // 32 * self.pairs_of_warp
 
     def items(self, task: Task) -> int:
@@ -156,7 +157,7 @@ class GapsMisShape:
         return -(-task.n_pairs // self.pairs_of_warp)
 
     def strips(self, n: int) -> int:
-        """Of a text of so many letters."""
+        """Return the number of strips of a reference length."""
         return -(-n // self.width)
 
     def shared_bytes(self, n_letters: int) -> int:
@@ -171,12 +172,12 @@ class GapsMisShape:
         return (gaps + floored) * -(-self.columns // codes)
 
     def direction_bytes(self, n: int, m: int, gaps: int, *, floored: bool) -> int:
-        """Of a warp, for texts and patterns up to this length."""
+        """Return the direction bytes of a warp, for references and reads up to these lengths."""
         return self.strips(n) * (m + self.lanes) * self.step_words(gaps, floored=floored) * 128
 
 
 def registers(columns: int, gaps: int, mode: int, *, traces: bool) -> int:
-    """Of a thread, about: G and F of all layers and the letter of each column, and what does not depend on them."""
+    """Return the approximate registers of a thread: G and F of all layers, the symbol of each column, and a constant."""
     return columns * (2 * gaps + 2 + (mode == LOCAL and not traces)) + _FIXED + 6 * gaps
 
 
@@ -187,7 +188,7 @@ def _columns(gaps: int, mode: int, traces: bool) -> tuple[int, ...]:
 
 
 def shapes(task: Task, properties: Properties) -> Iterator[GapsMisShape]:
-    """Every shape that can do it."""
+    """Yield every feasible shape."""
     for columns in _columns(task.gaps, task.mode, task.traces):
         for lanes in _LANES:
             yield GapsMisShape(MANY_TEXTS, lanes, columns, task.numbers, task.scores)
@@ -210,7 +211,7 @@ def row_slots(shape: GapsMisShape, task: Task) -> float:
 
 
 def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
-    """That a launch is predicted to take, with tracing back."""
+    """Return the predicted seconds of a launch, including traceback."""
     items, strips, steps = shape.items(task), max(1, shape.strips(task.n)), task.m + shape.lanes
     of_warp = strips * (steps * row_slots(shape, task) + 30 * shape.columns + 300)
     of_block = shape.shared_bytes(task.n_letters) / 2 / shape.threads * 12  # filling the table of its text
@@ -226,16 +227,16 @@ def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
 
 
 def host_trace_seconds(task: Task, threads: int) -> float:
-    """That a processor takes to align again what lies before the ends: at least as many letters of the text as of the pattern."""
+    """Return the predicted CPU seconds of realigning before the ends, over at least as many reference bases as read bases."""
     return task.n_pairs * (task.m + 1.0) * (min(task.n, 2 * task.m) + 1.0) * (task.gaps + 1) / (_HOST_CELLS_PER_SECOND * threads)
 
 
 def predicted_seconds(
     texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, properties: Properties, *, traces: bool
 ) -> float:
-    """That the best plan should take for pairs of these lengths of texts and patterns (n,), of four letters, each with a text of its own.
+    """Return the predicted seconds of the best plan for pairs of these lengths (n,) of four symbols, each with its own reference.
 
-    Pairs go in blocks of a launch each, as long as the longest in it; they are taken to be as long as those of the upper tenth.
+    Pairs are in blocks of a launch each, as long as the longest; they are assumed as long as those of the upper tenth.
     """
     if not len(texts):
         return 0.0

@@ -30,7 +30,7 @@ def gather_peaks(spectra, spectrum, first, last, with_height, out_offsets, out_m
 
 @njit(nogil=True, cache=True)
 def lightest_weights(offsets, weight):  # type: ignore[no-untyped-def]
-    """The smallest weight above 0 of each spectrum, (n,) float32, infinity where there is none. `weight`: CSR by `offsets` (n + 1,)."""
+    """Return the smallest positive weight of each spectrum, (n,) float32, infinity if none. `weight`: CSR by `offsets` (n + 1,)."""
     lightest = np.full(len(offsets) - 1, np.inf, np.float32)
     for s in range(len(lightest)):
         for i in range(offsets[s], offsets[s + 1]):

@@ -1,17 +1,17 @@
 """k-means on a GPU: the classes of `proteoscope.kernels.cpu.k_means`, with the kernels of k_means.cu.
 
-Points and vectors stay on the device where they fit, and rounds follow each other there: of each round the host hears how many labels
-changed and how many items each cluster has, and nothing goes back. Where they do not fit, they come in groups in each round, and the host
-adds up what groups come to (Li's thesis, Algorithm 4.7). With several devices each has the points of its part, labels and sums of all
-of them stay there, and only the sums of clusters go to the host, and centroids back.
+Points and vectors stay on the device if they fit, and rounds follow each other there: the host receives only the number of changed labels
+and cluster sizes of each round. Otherwise they are streamed in groups in each round, and the host adds up the groups (Li's thesis,
+Algorithm 4.7). With several devices each has the points of its part, with labels and sums; only cluster sums go to the host, and centroids
+back.
 
 ATGPU analysis, a word has 4 bytes; `point_analysis` and `vector_analysis` count it. For n points of d dimensions, k centroids and r rounds:
 
 * rounds: r, each of three launches (nearest, sums, centroids), the last of two;
 * words in: n d once, n labels and 2 k d of centroids; out: 2 (k + 1) in each round, at the end n + 4 k d;
 * operations: n k d in each round, of a subtraction and a fused multiply-add; 5 more for each of n k;
-* memory blocks: n d / 8 twice in each round, of centroids k d / 8 for each block of points, which the cache keeps;
-* shared memory: 32 KB of centroids; 9 KB of tiles; for sums 8 k d + 4 k, as many dimensions at a time as fit.
+* memory blocks: n d / 8 twice in each round, of centroids k d / 8 for each block of points, which are cached;
+* shared memory: 32 KB of centroids; 9 KB of tiles; for sums 8 k d + 4 k, as many dimensions together as fit.
 
 For vectors of m elements in b bins:
 
@@ -19,7 +19,7 @@ For vectors of m elements in b bins:
 * words in: 3 m of the vectors, by vector and by bin, 2 (n + b); out: 2 (k + 1) in each round;
 * operations: for each element the clusters in the list of its bin: all in the first two rounds, then those that moved, or all for a
   vector whose own centroid moved;
-* memory blocks: 12 / 32 for each of them, which the cache keeps, and 16 k / 32 of terms for each vector;
+* memory blocks: 12 / 32 for each of them, which are cached, and 16 k / 32 of terms for each vector;
 * shared memory: 32 KB of products.
 """
 
@@ -109,7 +109,7 @@ def _stride(d: int) -> int:
 
 
 def point_analysis(n: int, d: int, k: int, rounds: int, *, maximum_shared: int) -> OperationCounts:
-    """Rounds with points that stay on a card, their transfer included, without a tolerance. An operation is a dimension of a distance."""
+    """Return the operations of rounds with points staying on a GPU, including their transfer, in dimensions of a distance."""
     in_registers, columns = d <= _MAXIMUM_DIMENSIONS, _columns(k, d, maximum_shared)
     if in_registers:
         of_block = _THREADS * _points_of_thread(d)
@@ -129,9 +129,14 @@ def point_analysis(n: int, d: int, k: int, rounds: int, *, maximum_shared: int) 
 
 
 def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int, walked: int, ranges: bool) -> OperationCounts:
-    """A round with vectors that are on a card already, told to the host. An operation is an entry of a list that an element meets.
+    """Return the operations of a round with vectors already on a GPU, reported to the host; one per list entry met by an element.
 
-    `entries`: of the centroids' lists. `walked`: of them, by all elements together.
+    Parameters
+    ----------
+    entries
+        Entries of the centroids' lists.
+    walked
+        Entries met by all elements together.
     """
     tiles = -(-k // _CLUSTERS_OF_TILE)
     in_bytes = 8 * n_bins * (tiles + 1) + 12 * entries + 16 * k
@@ -141,12 +146,12 @@ def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int,
 
 
 def _columns(k: int, d: int, maximum_shared: int) -> int:
-    """Dimensions that a block adds up at a time in shared memory; 0 where not even one fits."""
+    """Return the number of dimensions that a block sums together in shared memory; 0 if not even one fits."""
     return max(0, min(d, (min(maximum_shared, _SUM_BYTES) // k - 4) // 8))
 
 
 class _Told:
-    """What a round tells the host: the members of each cluster, and how many labels changed."""
+    """Report of a round: the size of each cluster, and the number of changed labels."""
 
     def __init__(self, card: Card, stream: Any, k: int) -> None:
         self._card, self._stream, self._k = card, stream, k
@@ -158,7 +163,7 @@ class _Told:
         self._card.clear(self.buffer, 8 * (self._k + 1), self._stream)
 
     def read(self) -> tuple[NDArray[np.int64], int]:
-        """Waits for the stream."""
+        """Wait for the stream and return the report."""
         self._card.download(self._values, self.buffer, self._stream)
         self._card.wait(self._stream)
         return self._values[: self._k].copy(), int(self._values[self._k])
@@ -173,12 +178,12 @@ class _Group:
     buffers: dict[str, Any]
 
     def part(self, first: int, last: int) -> tuple[int, int]:
-        """The items `first:last` that are in it, by their places in it."""
+        """Return the indices of the items `first:last` within the group."""
         return max(first, self.first) - self.first, min(last, self.last) - self.first
 
 
 class _Centers:
-    """Centroids of points on the device: those of this round, and room for those of the next."""
+    """Point centroids on the device: those of this round, and space for the next."""
 
     def __init__(self, card: Card, stream: Any, k: int, d: int) -> None:
         self._card, self._stream, self.k, self._d, self.stride = card, stream, k, d, _stride(d)
@@ -195,7 +200,7 @@ class _Centers:
         self._make(self._exact, self._exact, is_given=True)
 
     def move(self) -> None:
-        """The next are the means of the sums."""
+        """Set the next centroids to the means of the sums."""
         self._make(self._exact, self._next, is_given=False)
 
     def movement(self) -> float:
@@ -205,7 +210,7 @@ class _Centers:
         return float(moved.sum())
 
     def advance(self) -> None:
-        """The next become those of this round."""
+        """Make the next centroids current."""
         self._exact, self._next = self._next, self._exact
 
     def centroids(self) -> NDArray[np.float64]:
@@ -214,12 +219,12 @@ class _Centers:
         return found
 
     def clear(self) -> None:
-        """No sums."""
+        """Clear the sums."""
         self._card.clear(self.sums, 8 * self.k * self._d, self._stream)
         self.told.clear()
 
     def found(self) -> tuple[PointSums, int]:
-        """The sums, and how many labels changed."""
+        """Return the sums and the number of changed labels."""
         sums = np.empty((self.k, self._d), np.int64)
         self._card.download(sums, self.sums, self._stream)
         counts, changed = self.told.read()
@@ -243,7 +248,7 @@ class _Centers:
 
 
 def _defines(d: int) -> tuple[str, ...]:
-    """One form for all that do not lie in registers, and for vectors."""
+    """Return the macros: one form for vectors and for points that do not fit in registers."""
     return (f"DIMENSIONS={d if d <= _MAXIMUM_DIMENSIONS else 8}",)
 
 
@@ -252,7 +257,10 @@ class PointMeans:
 
     Parameters
     ----------
-    device : the card. points : (n, d) int32.
+    device
+        The card.
+    points : (n, d)
+        Int32.
     """
 
     def __init__(self, device: Card, points: NDArray[np.int32]) -> None:
@@ -273,11 +281,14 @@ class PointMeans:
         last: int,
         told: int,
     ) -> Generator[Assigned, None, None]:
-        """As that of the processor.
+        """Assign as on the CPU.
 
         Raises
         ------
-        DeviceError : the device failed. DeviceMemoryError : the centroids do not fit.
+        DeviceError
+            The device failed.
+        DeviceMemoryError
+            The centroids do not fit.
         """
         try:
             centers = _Centers(self._card, self._stream, len(centroids), self._d)
@@ -305,7 +316,7 @@ class PointMeans:
     def iterate(
         self, centroids: NDArray[np.float64], labels: NDArray[np.int32], rounds: int, tolerance: float
     ) -> Generator[int, None, Rounds]:
-        """As that of the processor."""
+        """Iterate as on the CPU."""
         n = len(labels)
         group = self._whole(n)
         if group is None:
@@ -345,7 +356,7 @@ class PointMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """As that of the processor. Labels stay on the card where the points do."""
+        """Run a round as on the CPU. Labels stay on the GPU with the points."""
         if not self._bring(first, last):
             # Labels of the host may be older than those that the card had.
             yielded = tally_through_host(self, centroids, previous, labels, first, last, is_labelled=False)
@@ -373,7 +384,7 @@ class PointMeans:
             self._card.wait(self._stream)
 
     def _label(self, group: _Group, room: Any, measures: bool, centers: _Centers, first: int, last: int) -> Generator[None, None, None]:
-        """Launches that label the points `first:last` of a group; yields between two of them."""
+        """Launch the labelling of the points `first:last` of a group; yields between launches."""
         of_block = _THREADS * _points_of_thread(self._d) if self._d <= _MAXIMUM_DIMENSIONS else _SIDE
         of_run = between_looks(_OPERATIONS_OF_RUN, self._card.rates.multiply_adds, USUAL_RATES.multiply_adds)
         most = max(1, of_run // (centers.k * self._d * of_block)) * of_block
@@ -398,7 +409,7 @@ class PointMeans:
             )
 
     def _add(self, group: _Group, centers: _Centers, first: int, last: int) -> None:
-        """Launches that add up the points `first:last` of a group by their labels."""
+        """Launch the summation of the points `first:last` of a group by label."""
         points, columns = (
             self._struct(group, None, False, centers, first, last),
             _columns(centers.k, self._d, self._card.maximum_shared_bytes()),
@@ -440,7 +451,7 @@ class PointMeans:
         )
 
     def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
-        """Points on the device: those that stay there, else as many at a time as fit."""
+        """Yield points on the device: resident ones, else as many as fit."""
         if self._bring(first, last):
             yield from (group for group in self._residents if group.first < last and first < group.last)
             return
@@ -448,7 +459,7 @@ class PointMeans:
             yield self._sent(begin, min(last, begin + self._most))
 
     def _bring(self, first: int, last: int) -> bool:
-        """Bring points to the device that are not there yet, to stay; whether all of them are, which needs room for them."""
+        """Copy points to the device permanently if there is space; return True if all are there."""
         gaps, place = list[tuple[int, int]](), first
         for group in self._residents:
             if group.last <= place or group.first >= last:
@@ -473,14 +484,14 @@ class PointMeans:
         return True
 
     def _kept_centers(self, k: int) -> tuple[_Centers, Any]:
-        """Room for centroids, and none for distances, which stay for the next round: a round may take a few milliseconds."""
+        """Return space for centroids, and an empty one for distances, cached between rounds, which take only milliseconds."""
         if self._centers is None or self._centers[0].k != k:
             self._centers = None
             self._centers = _Centers(self._card, self._stream, k, self._d), self._card.buffer(0)
         return self._centers
 
     def _whole(self, n: int) -> _Group | None:
-        """All points in one group that stays; None where there is no room for them."""
+        """Return all points in one resident group, or None without space."""
         if len(self._residents) > 1:
             self._residents = []
         return self._residents[0] if self._bring(0, n) and len(self._residents) == 1 else None
@@ -491,7 +502,7 @@ class PointMeans:
 
 
 class _Lists:
-    """For each bin and tile of clusters, those that have something there: on the device, of so many entries at the most."""
+    """Clusters with a non-zero sum by bin and tile, on the device, with a maximum number of entries."""
 
     def __init__(self, card: Card, n_bins: int, tiles: int, entries: int) -> None:
         self._card, self._n_bins, self._tiles, self._entries = card, n_bins, tiles, entries
@@ -503,7 +514,7 @@ class _Lists:
 
     @classmethod
     def of(cls, card: Card, stream: Any, centroids: VectorSums, n_bins: int, tiles: int) -> _Lists:
-        """Those of centroids."""
+        """Create the lists of centroids."""
         k, made = len(centroids.counts), cls(card, n_bins, tiles, len(centroids.keys))
         ends = np.minimum(np.arange(tiles + 1) * _CLUSTERS_OF_TILE, k)
         starts = np.searchsorted(centroids.keys, np.arange(n_bins)[:, None] * k + ends)
@@ -518,12 +529,12 @@ class _Lists:
         return struct(self._card, _LISTS, self._buffers)
 
     def clear(self, stream: Any) -> None:
-        """Between the lists of two bins there may be room, which is read with them."""
+        """Clear the lists; gaps between the lists of two bins are read with them."""
         self._card.clear(self._buffers["clusters"], 4 * self._entries, stream)
         self._card.clear(self._buffers["sums"], 8 * self._entries, stream)
 
     def read(self, stream: Any, counts: NDArray[np.int64]) -> VectorSums:
-        """The sums that the lists hold."""
+        """Return the sums in the lists."""
         starts = np.empty((self._n_bins, self._tiles + 1), np.int64)
         clusters, sums = np.empty(self._entries, np.int32), np.empty(self._entries, np.int64)
         for column, name in ((starts, "starts"), (clusters, "clusters"), (sums, "sums")):
@@ -553,13 +564,13 @@ class _VectorCenters:
         self._card.wait(self._stream)
 
     def begin(self) -> None:
-        """Nothing is known of a round."""
+        """Reset the state of a round."""
         self.told.clear()
         self._card.clear(self._moves, self.k, self._stream)
         self._card.clear(self._squares, 24 * self.k, self._stream)
 
     def advance(self) -> None:
-        """What left or joined a cluster moves it."""
+        """Mark clusters as changed that lost or gained items."""
         self._is_moved, self._moves = self._moves, self._is_moved
 
     def terms(self, is_whole: bool) -> NDArray[np.void]:
@@ -574,7 +585,7 @@ class _VectorCenters:
         return struct(self._card, _TERMS, {**self._terms, **own})
 
     def make(self) -> None:
-        """The terms of the sums of this round."""
+        """Compute the terms of this round's sums."""
         arguments = self.terms(False), self.told.buffer
         self._card.launch(_FILE, "make_terms", -(-self.k // _THREADS), _THREADS, arguments, self._stream, defines=_defines(8))
 
@@ -584,7 +595,10 @@ class VectorMeans:
 
     Parameters
     ----------
-    device : the card. vectors, n_bins, low, high : as those of the processor.
+    device
+        The card.
+    vectors, n_bins, low, high
+        As those of the processor.
     """
 
     def __init__(
@@ -615,11 +629,14 @@ class VectorMeans:
         last: int,
         told: int,
     ) -> Generator[Assigned, None, None]:
-        """As that of the processor.
+        """Assign as on the CPU.
 
         Raises
         ------
-        DeviceError : the device failed. DeviceMemoryError : the centroids do not fit, or not even one vector.
+        DeviceError
+            The device failed.
+        DeviceMemoryError
+            The centroids do not fit, or not even one vector.
         """
         try:
             centers = _VectorCenters(self._card, self._stream, len(centroids.counts))
@@ -649,7 +666,7 @@ class VectorMeans:
             self._card.wait(self._stream)
 
     def iterate(self, centroids: VectorSums, labels: NDArray[np.int32], rounds: int, tolerance: float) -> Generator[int, None, Rounds]:
-        """As that of the processor. With a tolerance, which needs the centroids themselves, they go through the host."""
+        """Iterate as on the CPU. With a tolerance, which needs the centroids, these pass through the host."""
         group, n = self._resident, len(labels)
         if group is None or tolerance > 0.0:
             return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
@@ -691,13 +708,13 @@ class VectorMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """As that of the processor; labels go through the host."""
+        """Run a round as on the CPU; labels pass through the host."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))
 
     def _label(
         self, group: _Group, centers: _VectorCenters, lists: _Lists, of_moved: _Lists, first: int, last: int, *, is_whole: bool
     ) -> Generator[None, None, None]:
-        """Launches that label the vectors `first:last` of a group; yields between two of them."""
+        """Launch the labelling of the vectors `first:last` of a group; yields between launches."""
         offsets = self._vectors.offsets[group.first + first : group.first + last + 1]
         marks = np.arange(offsets[0], offsets[-1], max(1, _STEPS_OF_RUN // centers.k))[1:]
         cuts = np.unique([0, *np.searchsorted(offsets, marks), last - first])
@@ -720,7 +737,7 @@ class VectorMeans:
             )
 
     def _added(self, group: _Group, centers: _VectorCenters, first: int, last: int) -> tuple[_Lists, _Lists]:
-        """Lists of the sums of the vectors `first:last` of a group, and of those alone whose cluster moved; their squares."""
+        """Return lists of the sums of the vectors `first:last` of a group and of changed clusters only, with squares."""
         entries = int(self._vectors.offsets[group.last] - self._vectors.offsets[group.first])
         made = [_Lists(self._card, self._n_bins, centers.tiles, entries) for _ in range(2)]
         made[0].clear(self._stream)
@@ -752,7 +769,7 @@ class VectorMeans:
         return _ELEMENT_BYTES * (offsets - offsets[0]) + _VECTOR_BYTES * np.arange(len(offsets))
 
     def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
-        """Vectors on the device: all of them where they stay there, else as many at a time as fit."""
+        """Yield vectors on the device: all resident ones, else as many as fit."""
         if self._resident is not None:
             if first < last:
                 yield self._resident

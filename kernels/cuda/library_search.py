@@ -1,16 +1,17 @@
-"""The most similar reference of each spectrum on a GPU: the class of `proteoscope.kernels.cpu.library_search`, with the kernel of
-library_search.cu.
+"""Most similar reference of each spectrum on a GPU, with the kernel of library_search.cu.
 
-ATGPU analysis, a word has 4 bytes, which `search_analysis` counts. For q queries of n peaks, and p pairs of a query and a reference of m
+Counterpart of `proteoscope.kernels.cpu.library_search`.
+
+ATGPU analysis, a word has 4 bytes, counted by `search_analysis`. For q queries of n peaks, and p pairs of a query and a reference of m
 peaks:
 
 * rounds: one for each batch of queries;
 * words in: 1.5 (r m) and 3 r of r references, once; 1.5 q n and 3 q of queries, and 4 q for each range; out: 5 q;
-* operations: p m peaks of references, twice that where fragments are moved;
-* memory blocks: of each pair its 1.5 m words and what tells where they lie, which threads read each for itself;
+* operations: p m peaks of references, twice that with shifted fragments;
+* memory blocks: of each pair its 1.5 m words and their position, which each thread reads separately;
 * shared memory: the query's peaks and the best of each thread, 5 KB.
 
-References stay on the device. Where they do not fit, they are taken in parts, and of all parts the best is kept.
+References stay on the device. If they do not fit, they are processed in parts and the best of all is kept.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _ANSWER = np.dtype([(name, np.uint64) for name in ("found", "similarity", "match
 
 
 def search_analysis(*, queries: int, query_peaks: int, ranges: int, pairs: int, peaks: int, is_shifted: bool) -> OperationCounts:
-    """A round of queries against references that are on the device; `peaks` are those of the references of all pairs together."""
+    """Return the operations of queries against references on the device; `peaks` are those of the references of all pairs."""
     in_bytes = 8 * (queries + 1) + 6 * query_peaks + 4 * queries + 16 * queries * ranges
     operations = peaks * (2 if is_shifted else 1)
     return OperationCounts(1, operations, 6 * peaks // 32 + 2 * pairs, -(-in_bytes // 4), 5 * queries, _SHARED_BYTES, 6 + 3)
@@ -54,12 +55,21 @@ class LibrarySearch:
 
     Parameters
     ----------
-    device : the card. references : their peaks. mass : (n,) int32, in `proteoscope.kernels.library_layouts.UNITS`.
+    device
+        The card.
+    references
+        Their peaks.
+    mass : (n,) int32
+        In `proteoscope.kernels.library_layouts.UNITS`.
 
     Attributes
     ----------
-    share_of_free_memory : that references on the device may take. queries_of_batch : that are on the device together.
-    pairs_of_launch : of a query and a reference, between two looks at a cancel.
+    share_of_free_memory
+        That references on the device may take.
+    queries_of_batch
+        That are on the device together.
+    pairs_of_launch
+        Of a query and a reference, between two looks at a cancel.
     """
 
     share_of_free_memory = _SHARE_OF_FREE_MEMORY
@@ -85,11 +95,14 @@ class LibrarySearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """As that of the processor.
+        """Search as on the CPU.
 
         Raises
         ------
-        DeviceError : the device failed. DeviceMemoryError : not even some references fit.
+        DeviceError
+            The device failed.
+        DeviceMemoryError
+            Not even some references fit.
         """
         last = len(mass) if last is None else last
         found[first:last], similarity[first:last], matched[first:last] = -1, 0.0, 0
@@ -108,7 +121,7 @@ class LibrarySearch:
             yield last
 
     def _batches(self, pools: Pools, first: int, last: int) -> Generator[tuple[int, int], None, None]:
-        """Queries of launches."""
+        """Yield the queries of launches."""
         pairs = np.concatenate(([0], np.cumsum(np.maximum(pools.high - pools.low, 0).sum(axis=1))))
         begin = first
         while begin < last:
@@ -118,7 +131,7 @@ class LibrarySearch:
             begin = end
 
     def _parts(self) -> Generator[tuple[int, int], None, None]:
-        """References that fit together."""
+        """Yield references that fit together."""
         size = _BYTES_OF_PEAK * self._references.offsets + _BYTES_OF_REFERENCE * np.arange(len(self._references.offsets))
         room, n, first = self._card.free_bytes() * self.share_of_free_memory, len(self._mass), 0
         if self._resident is not None:
@@ -131,7 +144,7 @@ class LibrarySearch:
             first = last
 
     def _on_card(self, first: int, last: int) -> dict[str, Any]:
-        """The references `first:last` there, which stay until others come."""
+        """Return the references `first:last` on the device, resident until replaced."""
         if self._resident is None or self._resident[:2] != (first, last):
             self._card.wait(self._stream)
             self._resident = None
@@ -159,7 +172,7 @@ class LibrarySearch:
         part: tuple[int, int],
         answer: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]],
     ) -> None:
-        """Some queries against a part of the references: what is better than the answer takes its place."""
+        """Search queries in a part of the references and replace worse answers."""
         (begin, end), (low, high), card = rows, part, self._card
         if begin == end or low == high:
             return
@@ -193,5 +206,5 @@ class LibrarySearch:
 
 
 def _some(values: NDArray) -> NDArray:
-    """At least one element: a card has no buffer without."""
+    """Return at least one element, since GPU buffers cannot be empty."""
     return values if len(values) else np.zeros(1, values.dtype)

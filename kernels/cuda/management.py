@@ -1,4 +1,4 @@
-"""What a card is used for now, whoever uses it, as NVIDIA's management library tells it, which comes with every driver."""
+"""Current use of a GPU by any process, from NVIDIA's management library, which is part of every driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
 
 
 class CardUse(NamedTuple):
-    """Bytes of memory in use and altogether, and the share of the last moments in which a kernel ran, None where it is not told."""
+    """Memory in use and in total, bytes, and the recent fraction of time in which a kernel ran, or None."""
 
     used_bytes: int
     memory_bytes: int
@@ -32,9 +32,9 @@ class _Utilization(ctypes.Structure):
 
 
 def card_use(number: int) -> CardUse | None:
-    """Of CUDA device `number`, found by its UUID, since the library numbers cards otherwise; None where it is not told.
+    """Return the use of CUDA device `number`, found by its UUID, since the library numbers GPUs differently; None if not reported.
 
-    For a device that was found usable: a driver that is out of order could take the process along.
+    Call this only for devices found usable: a faulty driver could crash the process.
     """
     library, found = _library(), card_identity(number)
     if library is None or found is None:
@@ -52,7 +52,7 @@ def card_use(number: int) -> CardUse | None:
 
 @lru_cache
 def _library() -> ctypes.CDLL | None:
-    """The library, which stays open: to begin with it takes tenths of a second."""
+    """Return the library, which stays open since initialising it takes tenths of a second."""
     try:
         library = ctypes.CDLL(_LIBRARY)
         return None if library.nvmlInit_v2() else library

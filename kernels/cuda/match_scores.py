@@ -1,22 +1,22 @@
 """Match scores of spectra on a GPU: the class of `proteoscope.kernels.cpu.match_scores`, with the kernels of match_scores.cu.
 
-The thesis's form for a GPU (Carroll, Algorithm 11) reads a row of 0 and 1, one for each candidate, for each mass of a query. Where nearly
-all that it reads is 0 (a peptide has some dozens of the hundred thousand masses that occur), a row is a list of those candidates that have
-the mass: postings instead of bits. Which, is decided by how many candidates have a mass, on average (`share_for_bits`). Rows and what is
-found stay on the device; where they do not fit, the candidates are taken in groups, whose rows are made anew.
+The thesis's GPU form (Carroll, Algorithm 11) reads, for each mass of a query, a row of 0 and 1 with one element per candidate. If nearly
+all are 0 (a peptide has some dozens of the hundred thousand occurring masses), a row is a list of the candidates with that mass: postings
+instead of bits. The choice depends on the average number of candidates per mass (`share_for_bits`). Rows and results stay on the device; if
+they do not fit, candidates are processed in groups whose rows are rebuilt.
 
 ATGPU analysis, a word has 4 bytes; `building_analysis` and `search_analysis` count it. For q queries of n masses, r candidates of m masses
-in c chunks, and p candidates that have a mass, on average:
+in c chunks, and an average of p candidates per mass:
 
 * rounds: one for each chunk, and four that make the lists;
 * words in: r m and 3 r of candidates, q n and 7 q of queries; out: 2 q top;
-* operations: 4 r m to make postings, 2 r m to make bits; in a search 2 q n p postings that are counted, or 2 q n r / 32 words of bits;
-* memory blocks: 2 q n p / 16 of postings, which the cache keeps for the queries of a chunk, and 2 q n c of the places where they begin, or
+* operations: 4 r m to make postings, 2 r m to make bits; in a search 2 q n p counted postings, or 2 q n r / 32 words of bits;
+* memory blocks: 2 q n p / 16 of postings, which are cached for the queries of a chunk, and 2 q n c of their starts, or
   2 q n r / 256 of bits;
-* shared memory: the counters of a chunk, 64 KB (32 KB where there is less), and 4 KB.
+* shared memory: the counters of a chunk, 64 KB (32 KB if there is less), and 4 KB.
 
-Device memory: 4 bytes for a candidate's mass, another 4 while postings are made, and 4 for each mass that occurs, from zero on and from
-precursors down, in each chunk; bits take one for each candidate and mass that occurs.
+Device memory: 4 bytes for a candidate's mass, another 4 while postings are made, and 4 for each occurring mass, up from zero and down from
+precursors, in each chunk; bits take one for each candidate and occurring mass.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def building_analysis(*, candidates: int, masses: int, rows: int, words: int, ch
 
 
 def search_analysis(*, queries: int, masses: int, met: int, chunks: int, top: int, counter_bytes: int, by_bits: bool) -> OperationCounts:
-    """A search in rows that are on the device; `met` is of postings that are counted, or of words of bits that are added."""
+    """Return the operations of a search in rows on the device; `met` counts postings, or added words of bits."""
     in_bytes = 8 * (queries + 1) + 4 * masses + 4 * queries + 16 * queries
     blocks = met * 4 // 32 if by_bits else met * 2 // 32 + 2 * masses * chunks
     return OperationCounts(chunks, met, blocks, -(-in_bytes // 4), 2 * queries * top, counter_bytes, 4 + 1)
@@ -103,7 +103,7 @@ class _Group:
 
     @property
     def by_bits(self) -> bool:
-        """Whether they are bits."""
+        """True if rows are bits."""
         return "bits_of_rows" in self.buffers
 
 
@@ -112,19 +112,31 @@ class MatchScores:
 
     Parameters
     ----------
-    device : the card. candidates : in ascending order of precursor, less than 2^32.
+    device
+        The card.
+    candidates
+        In ascending order of precursor, less than 2^32.
 
     Raises
     ------
-    ValueError : they are not. UnsupportedSearchError : they are more.
+    ValueError
+        They are not.
+    UnsupportedSearchError
+        They are more.
 
     Attributes
     ----------
-    candidates_of_chunk, counter_bytes : a chunk has no more, and its counters take no more, which a block must have of shared memory.
-    share_for_bits : of the candidates, that must have a mass on average for rows of bits. An estimate: a posting takes a ninth of a cycle
-    of a multiprocessor, and a word of 32 bits a fifth. share_of_free_memory : that the rows of a group may take.
-    queries_of_batch : whose best are on the device together.
-    passes_of_look : pairs of a query and a chunk between two looks at a cancel.
+    candidates_of_chunk, counter_bytes
+        A chunk has no more, and its counters take no more, which a block must have of shared memory.
+    share_for_bits
+        Average fraction of the candidates with a mass from which rows are bits. An estimate: a posting takes a ninth of a
+        cycle of a multiprocessor, and a word of 32 bits a fifth.
+    share_of_free_memory
+        That the rows of a group may take.
+    queries_of_batch
+        Whose best are on the device together.
+    passes_of_look
+        Pairs of a query and a chunk between two looks at a cancel.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
@@ -160,12 +172,16 @@ class MatchScores:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """As that of the processor.
+        """Search as on the CPU.
 
         Raises
         ------
-        DeviceError : the device failed. DeviceMemoryError : not even one chunk fits. UnsupportedSearchError : `top` is more than 256, or a
-        score may be more than 65,535.
+        DeviceError
+            The device failed.
+        DeviceMemoryError
+            Not even one chunk fits.
+        UnsupportedSearchError
+            `top` is more than 256, or a score may be more than 65,535.
         """
         last = len(queries.precursors) if last is None else last
         if top > _FOUND // 2:
@@ -194,7 +210,13 @@ class MatchScores:
     def score(
         self, queries: MassLists, scores: NDArray[np.unsignedinteger], first: int = 0, last: int | None = None
     ) -> Generator[int, None, None]:
-        """As that of the processor. Raises as `search`."""
+        """Write all scores as on the CPU.
+
+        Raises
+        ------
+        DeviceError, DeviceMemoryError, UnsupportedSearchError
+            See `search`.
+        """
         last = len(queries.precursors) if last is None else last
         own = counting(queries)
         if maximum_matches(own, self._longest) > np.iinfo(scores.dtype).max:
@@ -224,7 +246,7 @@ class MatchScores:
             raise UnsupportedSearchError("cards count up to 65,535 matches, and these lists of masses are longer")
 
     def _sent(self, queries: MassLists, windows: NDArray[np.int64], first: int, last: int, top: int) -> _Batch:
-        """The queries `first:last` on the device, with nothing found."""
+        """Return the queries `first:last` on the device with empty results."""
         offsets = queries.offsets[first : last + 1]
         arrays: dict[str, NDArray] = {
             "offsets": offsets,
@@ -240,7 +262,7 @@ class MatchScores:
         return _Batch(last - first, top, planes, windows[first:last], buffers)
 
     def _passed(self, batch: _Batch, reported: int, scores: Any = 0) -> Generator[int, None, None]:
-        """Launch a batch of queries over all chunks; yields `reported` between."""
+        """Launch a batch of queries over all chunks; yields `reported` in between."""
         since = 0
         for group in self._groups():
             launched, struct_of_queries = False, struct(self._card, _QUERIES, batch.buffers | {"n": batch.n, "top": batch.top})
@@ -282,7 +304,7 @@ class MatchScores:
         return -(-self._chunk_size * self._bits // 128) * 16
 
     def _end(self, chunk: int) -> int:
-        """The first candidate of a chunk."""
+        """Return the end of a chunk."""
         return min(len(self._lists.precursors), chunk * self._chunk_size)
 
     def _launch(self, kernel: str, blocks: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
@@ -291,7 +313,7 @@ class MatchScores:
         )
 
     def _groups(self) -> Generator[_Group, None, None]:
-        """All candidates, as many at a time as fit."""
+        """Yield all candidates, as many as fit together."""
         if self._resident is not None:
             yield self._resident
             return
@@ -313,7 +335,7 @@ class MatchScores:
             group, first = None, last
 
     def _fitting(self, first: int) -> int:
-        """The last chunk of a group that begins with `first`, at least one, if every mass occurred that may."""
+        """Return the last chunk of a group that begins with `first`, assuming that every possible mass occurs."""
         ends = np.array([self._end(chunk) for chunk in range(first, self._n_chunks + 1)])
         masses = self._lists.offsets[ends] - self._lists.offsets[ends[0]]
         rows = np.minimum(2 * masses, 2 * (int(self._lists.precursors.max(initial=0)) + 1))
@@ -321,7 +343,13 @@ class MatchScores:
         return first + max(1, int(np.searchsorted(taken, self._card.free_bytes() * self.share_of_free_memory, side="right")) - 1)
 
     def _made(self, first: int, last: int) -> _Group:
-        """The lists of some chunks on the device. Raises DeviceMemoryError."""
+        """Return the lists of some chunks on the device.
+
+        Raises
+        ------
+        DeviceMemoryError
+            They do not fit.
+        """
         card, stream, size = self._card, self._stream, self._chunk_size
         begin, end = self._end(first), self._end(last)
         offsets = self._lists.offsets[begin : end + 1]
@@ -383,7 +411,7 @@ class MatchScores:
 
     @property
     def _columns(self) -> int:
-        """Words of a row of bits; the four that a thread reads at once are at a place that is a multiple of their size."""
+        """Words of a row of bits; the four that a thread reads together are aligned to their size."""
         return -(-self._chunk_size // 128) * 4
 
 

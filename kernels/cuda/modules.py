@@ -27,12 +27,15 @@ COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
 
 
 class Card(Device, Protocol):
-    """What the launchers need of a device. Streams and buffers are opaque; work on a stream runs in order.
+    """Services of a device for kernel launchers. Streams and buffers are opaque; work on a stream runs in order.
 
-    Threads may share a card as long as each has its own streams. A buffer, and what a transfer from pinned memory reads, must live until
-    its stream was waited for: freed memory is given to the next who asks, on whatever stream.
+    Threads may share a GPU if each has its own streams. A buffer, and the source of a transfer from pinned memory, must live until its
+    stream was awaited: freed memory is reused by the next request on any stream.
 
-    `rates` : how fast it is, as it was measured; the usual ones where nobody did.
+    Attributes
+    ----------
+    rates
+        Measured speeds, or the usual ones.
     """
 
     rates: CardRates
@@ -47,22 +50,22 @@ class Card(Device, Protocol):
         """Ten times the version of the instruction set: 90 for 9.0."""
 
     def multiprocessors(self) -> int:
-        """How many of them the device has."""
+        """Return the number of multiprocessors."""
 
     def buffer(self, n_bytes: int) -> Any:
         """Device memory. Raises DeviceMemoryError."""
 
     def address(self, buffer: Any) -> int:
-        """Where a buffer lies, for kernels that find their arrays in a struct."""
+        """Return the address of a buffer for kernels that find their arrays in a struct."""
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         """Host memory that transfers can use while kernels run. Raises DeviceMemoryError."""
 
     def stream(self) -> Any:
-        """A new stream."""
+        """Return a new stream."""
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
-        """Copy a contiguous array into a buffer, from byte `offset` on; from pinned memory this does not wait."""
+        """Copy a contiguous array into a buffer from byte `offset`; asynchronous from pinned memory."""
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
         """Copy bytes of a buffer, from `offset` on, into a contiguous array; into pinned memory this does not wait."""
@@ -93,7 +96,7 @@ class Card(Device, Protocol):
 
 
 def source(file: str) -> str:
-    """The text of a `.cu` or `.cuh` file of this package."""
+    """Return the text of a `.cu` or `.cuh` file of this package."""
     return (files(__package__) / file).read_text(encoding="utf-8")
 
 
@@ -110,7 +113,7 @@ def header_options() -> tuple[str, ...]:
 
 
 def struct(card: Card, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[np.void]:
-    """A struct for a kernel, in an array without dimensions. Buffers become their addresses: let them live until the kernel is done."""
+    """Return a struct for a kernel, in a zero-dimensional array. Buffers become addresses: keep them until the kernel is done."""
     made = np.zeros((), layout)
     assert set(layout.names or ()) == set(members)
     for name, value in members.items():
@@ -131,7 +134,7 @@ def sent(card: Card, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, An
 
 
 class _Faults:
-    """Turns CuPy's errors in a block into this module's; nothing but that costs time, for a short search is a hundred calls."""
+    """Converts CuPy's errors in a block to this module's, without overhead, since a short search makes hundreds of calls."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -173,7 +176,7 @@ class CudaCard:
             self._device = cupy.cuda.Device(number)
 
     def limit_memory(self, n_bytes: int) -> None:
-        """Let buffers, with what CuPy's pool holds unused, take at most so many bytes together; 0: all there are."""
+        """Limit the memory of buffers and CuPy's pool together; 0 for no limit."""
         with self._faults, self._device:
             pool = self._cupy.get_default_memory_pool()
             if n_bytes:
@@ -202,7 +205,7 @@ class CudaCard:
         return self._attribute("MultiProcessorCount")
 
     def _attribute(self, name: str) -> int:
-        """What the driver tells of the device; asked once, since launches of a few microseconds need it each time."""
+        """Return a device attribute, cached, since launches of microseconds need it each time."""
         if name not in self._attributes:
             with self._faults:
                 self._attributes[name] = int(self._device.attributes[name])
@@ -268,9 +271,12 @@ class CudaCard:
             function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
 
     def compile(self, file: str, defines: tuple[str, ...]) -> None:
-        """Compile a form of a source, unless it was before, and keep it on disk for later programs. Threads may do several at a time.
+        """Compile a form of a source unless cached, and cache it on disk. Thread-safe.
 
-        Raises DeviceError.
+        Raises
+        ------
+        DeviceError
+            Compilation failed.
         """
         with self._faults, self._device:
             self._module(file, defines).compile()
@@ -280,7 +286,7 @@ class CudaCard:
         return self._cupy.RawModule(code=source(file), options=options, backend="nvrtc")
 
     def _compiled(self, file: str, defines: tuple[str, ...], kernel: str) -> tuple[Any, int]:
-        """A kernel, and the dynamic shared memory that it may have."""
+        """Return a kernel and its maximum dynamic shared memory."""
         with self._compiling:  # another thread waits for the module instead of compiling it too
             if (file, defines) not in self._modules:
                 self._modules[file, defines] = self._module(file, defines)
@@ -296,10 +302,11 @@ class CudaCard:
 
 @lru_cache
 def card(number: int) -> CudaCard:
-    """The card of a CUDA device; its kernels are compiled once.
+    """Return the GPU of a CUDA device; its kernels are compiled once.
 
     Raises
     ------
-    DeviceError : the device cannot be opened.
+    DeviceError
+        The device cannot be opened.
     """
     return CudaCard(number)

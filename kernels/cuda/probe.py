@@ -1,10 +1,10 @@
-"""Look at the GPUs of this machine and run a tiny kernel on each. A program of its own: a driver that crashes takes only it along.
+"""Detection of GPUs by running a tiny kernel on each, in a separate program, since a faulty driver may crash it.
 
-Prints what it knows as a line of JSON whenever it knows more, so that whoever started it can tell at what it fell or hangs; the last line
-counts. `driver` is the NVIDIA driver's version, `cuda` the newest CUDA version that it runs, as 13.0, `reason` why no GPU can be used, or
-empty, and `devices` has of each GPU number, name, memory_bytes, compute_capability, usable and reason. `step` is what it is at: "driver",
-"CuPy", the number of the GPU that it tries, or "done". Its argument is the number of the first GPU to try, 0 when not given. Needs nothing
-but Python's library, and CuPy to find a GPU usable.
+Prints a line of JSON whenever it knows more, so that the caller can see where it crashed or hangs; the last line counts. `driver` is the
+NVIDIA driver's version, `cuda` the newest supported CUDA version, such as 13.0, `reason` why no GPU can be used, or '', and `devices` lists
+number, name, memory_bytes, compute_capability, usable and reason of each GPU. `step` is the current one: "driver", "CuPy", the number of
+the GPU being tried, or "done". Its argument is the number of the first GPU to try, 0 by default. Needs only Python's library, and CuPy to
+find a GPU usable.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _version(number: int) -> str:
 
 
 def look() -> dict[str, Any]:
-    """What the driver says of itself and of the GPUs, none of them tried yet. One that it cannot open has the driver's reason."""
+    """Return what the driver reports about itself and the GPUs, before trying any; one it cannot open has its reason."""
     found: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     tell(found)
     management = _library("libnvidia-ml.so.1", "nvml.dll")
@@ -65,7 +65,7 @@ def look() -> dict[str, Any]:
 
 
 def _seen(management: ctypes.CDLL, number: int) -> dict[str, Any]:
-    """A GPU as the driver's management library sees it."""
+    """Return a GPU as reported by the driver's management library."""
     device = _device(number, f"GPU {number} of the driver's list")
     handle, memory, major, minor = ctypes.c_void_p(), _Memory(), ctypes.c_int(), ctypes.c_int()
     if fault := management.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(handle)):
@@ -98,9 +98,9 @@ def _device(number: int, name: str) -> dict[str, Any]:
 
 
 def try_devices(found: dict[str, Any], first: int = 0) -> None:
-    """Run the kernel on each GPU that CuPy sees, from number `first` on; these may be fewer than the driver has, and in another order.
+    """Run the kernel on each GPU that CuPy sees, from number `first`; these may be fewer than the driver's, in another order.
 
-    Those that the driver cannot open, which CuPy does not see, are listed behind the others.
+    Those that the driver cannot open, which CuPy does not see, are listed last.
     """
     found["step"] = "CuPy"
     tell(found)
@@ -154,7 +154,7 @@ def _describe(cupy: Any, device: dict[str, Any]) -> None:
 
 
 def _is_right(cupy: Any, number: int) -> bool:
-    """Whether the kernel gives what it should on a GPU."""
+    """Return True if the kernel gives the expected result on a GPU."""
     with cupy.cuda.Device(number):
         values = cupy.zeros(32, cupy.uint32)
         cupy.RawModule(code=KERNEL, options=("-std=c++17",), backend="nvrtc").get_function("probe")((1,), (32,), (values,))

@@ -1,16 +1,17 @@
-"""Search of spectra against the peptide dictionary on a GPU: the counterpart of `proteoscope.kernels.cpu.scoring`, by query or by tiles of
-queries.
+"""Search of spectra against the peptide dictionary on a GPU, by query or by tiles of queries.
 
-The dictionary goes to the device once; the queries follow in batches through pinned buffers, the next one being packed and sent while
-one is searched. What comes back is the best candidates of each query and the histogram of all scores.
+Counterpart of `proteoscope.kernels.cpu.scoring`.
 
-What that takes is counted by `proteoscope.kernels.counts.spectrum_search`.
+The dictionary is copied to the device once; queries follow in batches through pinned buffers, packed and sent while the previous batch is
+searched. The best candidates of each query and the histogram of all scores return.
 
-Where 32 neighbours in mass (a tile) share enough of their candidates, they are searched together by the kernel for dense windows, with
-peptides, each with one combination of modifications, in the union of the windows of the tiles. For each, 32 lanes look the ions of each
-state of the modifications up, (length - 1) x series x charges x about half of the states, where one by one every arrangement would; then
-follow a few additions and a logarithm for each arrangement. A look reads two blocks of 32 bytes of a table of 64 KB for each query, which
-stays in the cache of the second level. 80 registers, so that two blocks of 12 warps are on a multiprocessor.
+Operations are counted by `proteoscope.kernels.counts.spectrum_search`.
+
+If 32 neighbours in mass (a tile) share enough candidates, they are searched together by the kernel for dense windows, with peptides, each
+with one combination of modifications, in the union of the tile's windows. For each, 32 lanes look up the ions of each modification state,
+(length - 1) x series x charges x about half of the states, instead of those of every arrangement; a few additions and a logarithm per
+arrangement follow. A look-up reads two blocks of 32 bytes of a 64 KB table per query, which stays in the L2 cache. 80 registers, so that
+two blocks of 12 warps fit on a multiprocessor.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]
 
 _MAXIMUM_NUMBERED_PEAKS = (1 << 16) - 1
 MAXIMUM_PEAKS = tuple(2048 if one.needs_correlation else _MAXIMUM_NUMBERED_PEAKS for one in SCORE_KINDS)
-"""Peaks of a spectrum that a GPU takes, by score; for XCorr, with up to 512 bins in the histograms."""
+"""Maximum number of peaks of a spectrum on a GPU, by score; for XCorr, with up to 512 bins in the histograms."""
 
 _THREADS = 256
 # Bounds of the kernels.
@@ -170,23 +171,33 @@ _OF_A_PEPTIDE = ("mass", "position", "length", "flags", "letters", "known")
 
 
 class SpectrumSearch:
-    """A dictionary on a device, ready to be searched; as much of it as fits, the rest is brought as the queries come to it.
+    """A dictionary on a device, ready to be searched; what does not fit is streamed as queries reach it.
 
     Parameters
     ----------
-    device : its card; 80 % of its free memory may be used, half of that for the dictionary. peptides, modifications, settings : as for
-        `proteoscope.kernels.cpu.scoring.SpectrumSearch`.
+    device
+        Its card; 80 % of its free memory may be used, half of that for the dictionary.
+    peptides, modifications, settings
+        As for `proteoscope.kernels.cpu.scoring.SpectrumSearch`.
 
     Raises
     ------
-    UnsupportedSearchError : the search is beyond the kernel's sizes. DeviceMemoryError : not even the proteins fit.
+    UnsupportedSearchError
+        The search is beyond the kernel's sizes.
+    DeviceMemoryError
+        Not even the proteins fit.
 
     Attributes
     ----------
-    share_of_free_memory : what may be used. candidates_of_batch, candidates_of_item : how much is searched between two looks at a cancel,
-        and by one block.
-    minimum_sharing : of the 32 queries that are searched together by the kernel for dense windows, how many at least must share a candidate
-        on average; others are searched one by one. dense_candidates_of_batch, dense_candidates_of_item : as above, for that kernel.
+    share_of_free_memory
+        What may be used.
+    candidates_of_batch, candidates_of_item
+        How much is searched between two looks at a cancel, and by one block.
+    minimum_sharing
+        Of the 32 queries that are searched together by the kernel for dense windows, how many at least must share a candidate on average;
+        others are searched one by one.
+    dense_candidates_of_batch, dense_candidates_of_item
+        As above, for that kernel.
     """
 
     share_of_free_memory = 0.8
@@ -344,8 +355,10 @@ class SpectrumSearch:
 
         Raises
         ------
-        UnsupportedSearchError : spectra or mass windows are beyond the kernel's sizes. DeviceError : the device failed; rows from the last
-        yielded end on are as they were.
+        UnsupportedSearchError
+            Spectra or mass windows are beyond the kernel's sizes.
+        DeviceError
+            The device failed; rows from the last yielded end are unchanged.
         """
         peaks = np.diff(spectra.offsets)[queries.spectrum]
         shared_bytes = self._shape(hits, int(peaks[first:last].max(initial=0)))
@@ -457,9 +470,9 @@ class SpectrumSearch:
         peaks: NDArray[np.int64],
         cost: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """For each 32 queries from `first` on, how many blocks of the kernel for dense windows search them; 0: one by one.
+        """Return the number of dense-kernel blocks for every 32 queries from `first`; 0 to search them one by one.
 
-        An estimate from the landmarks is enough for both.
+        An estimate from the landmarks suffices for both.
         """
         settings, carried = self._settings, self._modifications.combination_mass
         starts = np.arange(first, last, _TILE)
@@ -596,7 +609,7 @@ class _Batch:
         last: int,
         n_parts: NDArray[np.int64],
     ) -> None:
-        """As `begin`, with the kernel for dense windows: `n_parts` are the blocks of each tile of queries."""
+        """Begin as `begin`, with the kernel for dense windows; `n_parts` are the blocks of each tile of queries."""
         card, stream, n = self._card, self._stream, last - first
         blocks = int(n_parts.sum())
         tile = np.repeat(np.arange(len(n_parts), dtype=np.int32), n_parts)
@@ -646,7 +659,7 @@ class _Batch:
         last: int,
         items: dict[str, NDArray[np.int32]],
     ) -> tuple[Any, dict[str, Any], int]:
-        """Pack and send queries and items of work, and make room for the answer; the struct Inputs, the buffers, the most peaks."""
+        """Pack and send queries and work items, and allocate results; return the struct Inputs, the buffers, and the maximum peak count."""
         card, stream, n = self._card, self._stream, last - first
         kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         with_height = search._kind.needs_correlation
@@ -718,7 +731,7 @@ class _Batch:
 
 
 def _mass_bounds(modifications: ModificationArrays, settings: ScoringSettings) -> Callable[[NDArray[np.float64]], tuple[NDArray, NDArray]]:
-    """What gives, for masses of queries, masses below and above all peptides that are candidates of them."""
+    """Return a function from query masses to bounds of the masses of all candidate peptides."""
     shifts = settings.isotope_errors * settings.isotope_spacing
     carried = modifications.combination_mass
 
@@ -730,7 +743,7 @@ def _mass_bounds(modifications: ModificationArrays, settings: ScoringSettings) -
 
 
 def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8]:
-    """(c, 8) uint8: the modification in each slot of a combination, ascending; 255 where there is none."""
+    """Return the modification in each slot of a combination, (c, 8) uint8, ascending; 255 for none."""
     counts = modifications.combination_count
     slots = np.full((len(counts), _MAXIMUM_SLOTS), _NONE, np.uint8)
     combination, modification = np.nonzero(counts)

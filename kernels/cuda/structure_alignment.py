@@ -1,20 +1,21 @@
-"""Alignment of a query with a database of chains by their descriptors on a GPU: that of `proteoscope.kernels.cpu.structure_alignment`, with
-the kernels of structure_alignment.cu.
+"""Alignment of a query with a database of chains by descriptors on a GPU, with the kernels of structure_alignment.cu.
 
-The database stays on the device where it fits; else its chains come in batches. Phase 1 and phase 2 follow each other on the device without
-a word to the host; whoever drives the search hears between two runs of chains.
+Counterpart of `proteoscope.kernels.cpu.structure_alignment`.
 
-ATGPU analysis, for a query of m residues and s elements against n chains of r residues and t elements in all (a word has 4 bytes);
+The database stays on the device if it fits; otherwise its chains are streamed in batches. Both phases follow each other on the device
+without the host, which regains control between runs of chains.
+
+ATGPU analysis, for a query of m residues and s elements against n chains of r residues and t elements in total (a word has 4 bytes);
 `analysis` counts it:
 
-* rounds: the batches of the database, one where the memory suffices; in each, for each run of chains, one launch of phase 1 and one of
+* rounds: the batches of the database, one if memory suffices; in each, for each run of chains, one launch of phase 1 and one of
   phase 2 for each strip of the query;
-* words in: 2 r + 2 (n + 1) and 5 t / 4 + 2 (n + 1), once where the database stays; 2 m, 5 s / 4, 2 n and the tables with each query;
+* words in: 2 r + 2 (n + 1) and 5 t / 4 + 2 (n + 1), once if the database stays; 2 m, 5 s / 4, 2 n and the tables with each query;
   out: 2 n;
 * operations: s t cells of phase 1, at most m r of phase 2, of some 12 operations and 5 for each term of a reward;
 * memory blocks: two words of a residue in each strip, and four more of its border in each but the first and the last; four for each
-  cell of phase 1, which the cache keeps;
-* shared memory: the tables, 4 KB an alphabet and 40 KB where lengths and angles are compared.
+  cell of phase 1, which are cached;
+* shared memory: the tables, 4 KB an alphabet and 40 KB if lengths and angles are compared.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ _RESULTS = np.dtype([(name, np.uint64) for name in ("scores", "element_scores", 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a search costs: words and transfers each way, launches, cells of both phases, shared bytes of a block of phase 2."""
+    """Cost of a search: words and transfers each way, launches, cells of both phases, shared bytes of a phase 2 block."""
 
     words_in: int
     words_out: int
@@ -77,7 +78,7 @@ class Analysis:
 
 
 def analysis(query: StructureArrays, chains: StructureArrays, rewards: Rewards, least: int) -> Analysis:
-    """The work of a search in one batch and one run, the database's transfer included; all chains taking part in phase 2."""
+    """Return the cost of a search in one batch and run, including the database transfer, with all chains in phase 2."""
     n, m = len(chains.offsets) - 1, len(query.state)
     columns = _columns_for(m)
     residues, elements, tables = len(chains.state), len(chains.element_type), len(_table_values(rewards))
@@ -100,7 +101,7 @@ def _columns_for(m: int) -> int:
 
 
 def _table_values(rewards: Rewards) -> NDArray[np.int32]:
-    """All tables, one behind the other."""
+    """Return all tables concatenated."""
     return np.concatenate([rewards.tables.reshape(-1), rewards.of_length, rewards.of_angle]).astype(np.int32)
 
 
@@ -119,7 +120,10 @@ class StructureSearch:
 
     Parameters
     ----------
-    device : the card. chains : in order of length, shortest first; in any other order the longest may come last.
+    device
+        The card.
+    chains
+        In order of length, shortest first; in any other order the longest may come last.
     """
 
     def __init__(self, device: Card, chains: StructureArrays) -> None:
@@ -142,11 +146,14 @@ class StructureSearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """As that of the processor. Scores of chains from the last yielded end on are as they were.
+        """Score as on the CPU. Scores of chains from the last yielded end are unchanged.
 
         Raises
         ------
-        DeviceError : the device failed. DeviceMemoryError : not even one chain fits.
+        DeviceError
+            The device failed.
+        DeviceMemoryError
+            Not even one chain fits.
         """
         last = len(self._lengths) if last is None else last
         try:
@@ -184,7 +191,7 @@ class StructureSearch:
         return of_residues + of_elements + _CHAIN_BYTES * np.arange(len(chains.offsets))
 
     def _batches(self, first: int, last: int) -> Generator[_Batch, None, None]:
-        """Chains on the device: all of them where they stay there, else as many at a time as fit."""
+        """Yield chains on the device: all resident ones, else as many as fit."""
         if self._resident is not None:
             if first < last:
                 yield self._resident
@@ -254,7 +261,7 @@ class _Query:
         card.wait(stream)
 
     def align(self, chains: NDArray[np.void], room: dict[str, Any], first: int, last: int, least: int) -> None:
-        """Both phases of the chains `first:last` of a batch; phase 2 alone where `least` is 0."""
+        """Run both phases for the chains `first:last` of a batch; only phase 2 if `least` is 0."""
         card, results = self._card, struct(self._card, _RESULTS, {**self._room, **room})
         arguments = chains, self._query, results, np.int32(first), np.int32(last)
         if least > 0:

@@ -1,18 +1,17 @@
-"""Superposition of pairs of chains on a GPU: that of `proteoscope.kernels.cpu.superposition`, with the kernel of superposition.cu, bit for
-bit.
+"""Superposition of pairs of chains on a GPU, bit-identical to `proteoscope.kernels.cpu.superposition`, with the kernel of superposition.cu.
 
-The processor lays out the chains of a run of pairs and reports what was found of them (`proteoscope.kernels.cpu.chain_pairs`); all between
-is one launch, in which a block takes one pair after the other.
+The CPU lays out the chains of a run of pairs and reports results (`proteoscope.kernels.cpu.chain_pairs`); everything in between is one
+launch, in which a block processes one pair after the other.
 
-ATGPU analysis, for n pairs of chains of r residues in all, m of them in the shorter chains and k in alignments to begin with (a word has
-4 bytes); `analysis` counts it:
+ATGPU analysis, for n pairs of chains of r residues in total, m of them in the shorter chains and k in initial alignments (a word has 4
+bytes); `analysis` counts it:
 
-* rounds: a launch for each run of pairs, of which two are on their way;
+* rounds: a launch for each run of pairs, two of which are in flight;
 * words in: 6 r + r / 4 + 2 k + 22 n; out: 2 m + 33 n;
-* operations: cells of alignments, each of some 15 operations. How many a pair needs depends on how its search goes: at least those by which
-  its pieces are ranked, at most those and all that may be aligned anew;
-* memory blocks: the ways of a cell, a byte, and back again along the way that is followed;
-* shared memory: rows of an alignment, 16 bytes a residue of either chain and 20 more of the shorter one, where they fit.
+* operations: cells of alignments, each of some 15 operations. The number per pair depends on its search: at least those that rank its
+  fragments, at most those and all possible realignments;
+* memory blocks: the direction of a cell, a byte, and again along the traceback;
+* shared memory: rows of an alignment, 16 bytes a residue of either chain and 20 more of the shorter one, if they fit.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _FOUND = np.dtype(
 
 @dataclass(frozen=True)
 class Analysis:
-    """What superposing costs: words each way, launches, and the fewest and the most cells of alignments."""
+    """Cost of superposing: words each way, launches, and minimum and maximum alignment cells."""
 
     words_in: int
     words_out: int
@@ -73,7 +72,7 @@ class Analysis:
 
 
 def analysis(pairs: ChainPairs, steps: SearchSteps) -> Analysis:
-    """The work of all pairs in one run."""
+    """Return the cost of all pairs in one run."""
     shorter, longer = pairs.lengths
     n, residues = len(shorter), int((shorter + longer).sum())
     every = np.clip(shorter // _SPARSE_LENGTH, 1, _SPARSE)
@@ -92,7 +91,7 @@ def analysis(pairs: ChainPairs, steps: SearchSteps) -> Analysis:
 
 
 def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether chains of these lengths are aligned anew by their distances."""
+    """Return True for chains of lengths that are realigned by distance."""
     return (shorter + longer + 1) * (shorter + 1) <= MAXIMUM_CELLS
 
 
@@ -114,13 +113,16 @@ class ChainSuperposition:
 
     Parameters
     ----------
-    device : the card. steps : how far the search of each pair goes.
+    device
+        The card.
+    steps
+        How far the search of each pair goes.
     """
 
     threads, resident = 128, 4
-    """Threads of a block, and blocks that a multiprocessor holds at a time."""
+    """Threads of a block, and concurrent blocks of a multiprocessor."""
     cells_of_run = 40_000_000
-    """Of whole alignments of the pairs of a run, one each: some 50 ms on an H200."""
+    """Cells of whole alignments of a run, one per pair: some 50 ms on an H200."""
 
     def __init__(self, device: Card, steps: SearchSteps) -> None:
         self._card, self._steps = device, steps
@@ -129,11 +131,14 @@ class ChainSuperposition:
     def superpose(
         self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None
     ) -> Generator[int, None, None]:
-        """As that of the processor.
+        """Superpose as on the CPU.
 
         Raises
         ------
-        DeviceError : the device failed. DeviceMemoryError : not even one pair fits.
+        DeviceError
+            The device failed.
+        DeviceMemoryError
+            Not even one pair fits.
         """
         last = len(pairs.fixed) if last is None else last
         shorter, longer = pairs.lengths
@@ -210,7 +215,7 @@ class ChainSuperposition:
         return _Launched(first, last, stream, order, results, buffers, rooms)
 
     def _report(self, pairs: ChainPairs, found: FoundSuperpositions, run: _Launched) -> None:
-        """Wait for a run, and tell what was found."""
+        """Wait for a run and report its results."""
         for name, values in run.results.items():
             self._card.download(values, run.rooms[name], run.stream)
         self._card.wait(run.stream)
@@ -220,7 +225,7 @@ class ChainSuperposition:
         report_pairs(pairs, run.first, moves, scores, counts, run.results["pairs"], found)
 
     def _room(self, items: NDArray[np.void]) -> tuple[int, int, int]:
-        """Residues of the longest shorter chain; bytes of device memory of a block; shared bytes for the rows of its alignments."""
+        """Return the length of the longest shorter chain, device bytes of a block, and shared bytes of its alignment rows."""
         m, n, steps = items["m"].astype(np.int64), items["n"].astype(np.int64), self._steps
         every = np.clip(m // _SPARSE_LENGTH, 1, _SPARSE)
         some_m, some_n = -(-m // every), -(-n // every)

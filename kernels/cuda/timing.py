@@ -12,10 +12,12 @@ __all__ = ["TimedCard"]
 
 
 class TimedCard(CudaCard):
-    """A card that puts events around its kernels and transfers, as long as `is_noting`: what they take themselves counts where many are
-    launched.
+    """A GPU that times its kernels and transfers while `is_noting`; the events' overhead matters for many launches.
 
-    `events`: name, begin and end of each since they were read last; transfers are called ``transfer``.
+    Attributes
+    ----------
+    events
+        Name, begin and end of each since last read; transfers are called ``transfer``.
     """
 
     is_noting = True
@@ -79,7 +81,7 @@ class TimedCard(CudaCard):
 
 
 def _covered(spans: list[tuple[float, float]]) -> float:
-    """What spans cover together."""
+    """Return the total time covered by spans."""
     total, reached = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, reached))

@@ -20,7 +20,7 @@ _PEAKS, _WINDOWS = (np.dtype([(name, np.uint64) for name in kind._fields] + [("n
 
 
 def extract_traces(device: Card, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
-    """As `proteoscope.kernels.cpu.traces.extract_traces`, on a card."""
+    """Extract traces as `proteoscope.kernels.cpu.traces.extract_traces`, on a GPU."""
     card, stream, n = device, device.stream(), len(windows.low)
     found = cells.copy()
     device_cells = card.buffer(found.nbytes)

@@ -1,8 +1,8 @@
-"""Compile the forms of the kernels that searches usually take, ahead of the first search on a card.
+"""Compilation of commonly used kernel forms before the first search on a GPU.
 
-Sources are compiled with macros that fit a task (letters, columns of a warp, numbers), so there is no list of all forms. `usual_forms.json`
-holds those that were compiled by searches of every kind, as `benchmarks/card_forms.py` noted them: a form that is missing is compiled
-when a search first needs it, and one that nobody needs costs its compilation. CuPy keeps what is compiled, for this card and compiler.
+Sources are compiled with macros that fit a task (symbols, columns of a warp, numbers), so that there is no list of all forms.
+`usual_forms.json` has those compiled by searches of every kind, recorded by `benchmarks/card_forms.py`: a missing form is compiled when a
+search first needs it, a superfluous one costs its compilation. CuPy caches compiled forms for this GPU and compiler.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ def usual_forms() -> list[tuple[str, tuple[str, ...]]]:
 
 
 def compile_usual_forms(card: CudaCard, threads: int, advance: Callable[[int], None]) -> list[str]:
-    """Compile all usual forms for a card, so many at a time.
+    """Compile all common forms for a GPU in parallel threads.
 
     Parameters
     ----------
-    advance : told how many were done since it was told last, several times a second; what it raises ends the work.
+    advance
+        Receives the number of newly finished forms several times a second; its exceptions end the work.
 
     Returns
     -------
-    Why some could not be compiled, a sentence each.
+    list of str
+        One sentence per form that failed to compile.
     """
     failures: list[str] = []
     with ThreadPoolExecutor(threads, thread_name_prefix="proteoscope-card-compiler") as pool:

@@ -1,18 +1,18 @@
-"""Clusters of sparse vectors on a GPU: those of `proteoscope.kernels.cpu.vector_clustering`, with the kernels of vector_clustering.cu.
+"""Clustering of sparse vectors on a GPU, as `proteoscope.kernels.cpu.vector_clustering`, with the kernels of vector_clustering.cu.
 
-Islands come to the device in batches. The passes over the pairs of a batch find its connected components, or the clusters of DBSCAN. For
-complete and average linkage the host then lists the components as groups (`proteoscope.kernels.cpu.linkage_rounds`); the device fills the
-matrices of as many as fit, and merges each in a block of its own, groups of unlike sizes side by side.
+Islands are copied to the device in batches. Passes over the pairs of a batch find its connected components, or the clusters of DBSCAN. For
+complete and average linkage the host then lists the components as groups (`proteoscope.kernels.cpu.linkage_rounds`); the device fills as
+many matrices as fit and merges each in its own block, groups of different sizes concurrently.
 
-ATGPU analysis, for n vectors of m elements in all, p pairs in windows, and g groups of k members in all, with c cells and q pairs
+ATGPU analysis, for n vectors of m elements in total, p pairs in windows, and g groups of k members in total, with c cells and q pairs
 (a word has 4 bytes); `analysis` counts it:
 
 * rounds: the batches; in each a launch for the squares, one of names, one or three passes, and for linkage one of a pass and up to four
   of merging;
 * words in: 3 n + 3 m / 2 + 2 and the tiles; of the passes 2 n or more for DBSCAN; for linkage 4 k + 4 g + 1 and the tiles; out: n, and k;
-* operations: p pairs in a pass and q in that of linkage, for each of which about as many steps as the vectors have elements in common;
+* operations: p pairs in a pass and q in that of linkage, each of about as many steps as the vectors have common elements;
   for each member of a group about three searches of a row, and a merger;
-* memory blocks: the elements of a vector once for each tile of 32 whose window it is in; a row of the matrix for each search, and a
+* memory blocks: the elements of a vector once for each tile of 32 whose window contains it; a row of the matrix for each search, and a
   row and a column for each merger;
 * shared memory: the table of a tile, 64 bytes for each row of up to `rows`, and 6 for each of its slots.
 """
@@ -78,7 +78,7 @@ _MERGERS = {COMPLETE: _Merger("fill_minima", "merge_minima", 4), AVERAGE: _Merge
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a clustering costs: words each way, launches, pairs whose windows are looked at, cells of matrices, shared bytes of a block."""
+    """Cost of a clustering: words each way, launches, compared pairs, matrix cells, shared bytes of a block."""
 
     words_in: int
     words_out: int
@@ -89,11 +89,12 @@ class Analysis:
 
 
 def analysis(card: Card, vectors: VectorArrays, ends: NDArray[np.int64], linkage: Linkage, sizes: NDArray[np.int64]) -> Analysis:
-    """The work of a clustering in one batch and one run of each pass.
+    """Return the cost of a clustering in one batch and one run of each pass.
 
     Parameters
     ----------
-    sizes : members of the groups of complete or average linkage, none of which is divided, and all of which may be compared.
+    sizes
+        Members of the groups of complete or average linkage, none of which is divided, and all of which may be compared.
     """
     n, k, g = len(ends), int(sizes.sum()), len(sizes)
     table = _table_for(card, np.diff(vectors.offsets))
@@ -124,11 +125,12 @@ class _Table:
 
 
 def _table_for(card: Card, lengths: NDArray[np.int64]) -> _Table:
-    """The smallest table that holds most tiles of vectors with so many elements, and each of them alone.
+    """Return the smallest table that holds most tiles of vectors with these lengths, and each vector separately.
 
     Raises
     ------
-    UnsupportedSearchError : a vector is too long for any.
+    UnsupportedSearchError
+        A vector is too long for any.
     """
     room = card.maximum_shared_bytes() - _STATIC_BYTES
     possible = [table for table in (_Table(*one) for one in _TABLES) if table.shared_bytes <= room]
@@ -141,7 +143,7 @@ def _table_for(card: Card, lengths: NDArray[np.int64]) -> _Table:
 
 
 def _tile_starts(lengths: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """Where tiles begin, and n: 32 vectors in each; halves of that, and so on, where they have more elements than a table has rows."""
+    """Return the starts of tiles, and n: 32 vectors each, halved repeatedly if they have more elements than table rows."""
     n, before = len(lengths), np.concatenate(([0], np.cumsum(lengths)))
     starts = np.append(np.arange(0, n, _WIDTH), n)
     while True:
@@ -153,7 +155,7 @@ def _tile_starts(lengths: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
 
 
 def _classes(sizes: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Groups in falling order of size by the threads that merge them: first, last, threads."""
+    """Return groups by decreasing size as ranges with the threads that merge them: first, last, threads."""
     cuts = [0, *np.searchsorted(-sizes, -np.array(_LARGEST_OF_CLASS)).tolist(), len(sizes)]
     return [(first, last, threads) for (first, last), threads in zip(pairwise(cuts), _THREADS_OF_CLASS, strict=True) if first < last]
 
@@ -163,12 +165,19 @@ class VectorClustering:
 
     Parameters
     ----------
-    device : the card. vectors, ends : as the processor takes them.
+    device
+        The card.
+    vectors, ends
+        As the processor takes them.
 
     Attributes
     ----------
-    share_of_free_memory : that vectors and matrices may take together; vectors alone half of it. pairs_of_batch, pairs_of_run : in windows,
-        of a batch of islands and of a launch, which should take less than a tenth of a second. threads : of a block that looks at pairs.
+    share_of_free_memory
+        That vectors and matrices may take together; vectors alone half of it.
+    pairs_of_batch, pairs_of_run
+        In windows, of a batch of islands and of a launch, which should take less than a tenth of a second.
+    threads
+        Of a block that looks at pairs.
     """
 
     share_of_free_memory = 0.8
@@ -182,12 +191,16 @@ class VectorClustering:
         self._table = _table_for(device, np.diff(vectors.offsets))
 
     def cluster(self, linkage: Linkage, labels: NDArray[np.int64], first: int = 0, last: int | None = None) -> Generator[int, None, None]:
-        """As that of the processor.
+        """Cluster as on the CPU.
 
         Raises
         ------
-        DeviceError : the device failed. DeviceMemoryError : not even one island, or one matrix, fits.
-        ValueError : the linkage has a number out of its bounds.
+        DeviceError
+            The device failed.
+        DeviceMemoryError
+            Not even one island, or one matrix, fits.
+        ValueError
+            The linkage has a number out of its bounds.
         """
         linkage, last = linkage.checked(), len(self._ends) if last is None else last
         cuts = first + islands(self._ends[first:last] - first)
@@ -203,7 +216,7 @@ class VectorClustering:
             yield end
 
     def _batches(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Runs of islands, first and last vector, that fit on the device."""
+        """Yield runs of islands, as first and last vector, that fit on the device."""
         budget = self._budget() / 2
         pairs = np.concatenate(([0.0], np.cumsum(window_pairs(self._ends), dtype=np.float64)))[cuts]
         taken = _VECTOR_BYTES * cuts + _ELEMENT_BYTES * self._vectors.offsets[cuts]
@@ -284,7 +297,7 @@ class VectorClustering:
     def _room(
         self, sizes: NDArray[np.int64], before: NDArray[np.int64], budget: float, merger: _Merger
     ) -> tuple[list[tuple[int, int]], Any]:
-        """Runs of groups whose matrices are on the device together, and a buffer for those of any run."""
+        """Return runs of groups whose matrices fit on the device together, and a buffer for any run."""
         ends = [0]
         while ends[-1] < len(sizes):
             ends.append(int(np.searchsorted(before, before[ends[-1]] + budget, side="right")) - 1)
@@ -301,7 +314,7 @@ class VectorClustering:
     def _merged_at_once(
         self, vectors: _OnCard, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, cells: Any, places: NDArray[np.int64]
     ) -> Iterator[None]:
-        """That of some groups, largest first, whose matrices are on the device together."""
+        """Merge groups, largest first, whose matrices are on the device together."""
         card, stream = self._card, self._stream
         sizes = groups.sizes[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -336,7 +349,7 @@ class VectorClustering:
 
     @contextmanager
     def _ended(self) -> Iterator[None]:
-        """What is begun in the block is over when it is left, before its memory is given back."""
+        """Wait for the block's work to end before its memory is freed."""
         try:
             yield
         finally:
@@ -375,7 +388,7 @@ class _Tiling:
         card.wait(vectors.stream)
 
     def visited(self, kernel: str, reported: NDArray[np.void], threads: int, pairs_of_run: float) -> Iterator[None]:
-        """Run a kernel over the pairs of all tiles, in launches of about so many pairs."""
+        """Run a kernel over the pairs of all tiles, in launches of a number of pairs."""
         card, stream = self._vectors.card, self._vectors.stream
         for run in sorted(equal_partitions(self._pairs, 1, maximum_cost=pairs_of_run, per_worker=1), key=lambda run: run.first):
             arguments = self._vectors.vectors, self._tiles, reported, np.int32(run.first)

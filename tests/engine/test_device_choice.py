@@ -1,4 +1,4 @@
-"""Whether a GPU is worth its start, the model says by what was measured on this machine; nobody measured, or asked for one, it is taken."""
+"""Whether a GPU is worth its start is decided by the calibrations of this machine, or those that ship, unless a device is requested."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 from proteoscope import resources
 from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.estimates import estimate, worthwhile
-from proteoscope.engine.execution.cost.kept import device_key, keep_parameters
+from proteoscope.engine.estimates import estimate, faster_device_rule
+from proteoscope.engine.execution.cost.calibration_store import store_calibration
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts
 from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.device_lookup import DeviceLookup
@@ -38,8 +38,8 @@ def measure(device: Device, *, times: float = 1.0, start: float = 0.9) -> Device
         name: KindCosts.model_validate(one.model_dump() | {"kernel": tuple(times * seconds for seconds in one.kernel)})
         for name, one in shipped.kinds.items()
     }
-    found = shipped.model_copy(update={"key": device_key(device, 2), "kinds": kinds, "start": start})
-    keep_parameters(found)
+    found = shipped.model_copy(update={"kinds": kinds, "start": start})
+    store_calibration(device, 2, found)
     return found
 
 
@@ -49,7 +49,7 @@ def request(device: str = "auto") -> SearchRequest:
 
 
 def taken(device: str = "auto") -> str:
-    return DeviceLookup(device, worthwhile("identify", request(device), 2)).device(Progress()).name
+    return DeviceLookup(device, faster_device_rule("identify", request(device), 2)).device(Progress()).name
 
 
 def test_the_calibration_decides_whether_a_card_is_opened():
@@ -64,12 +64,18 @@ def test_the_calibration_decides_whether_a_card_is_opened():
     assert taken() == "cpu", "nor one that is slower than the processor"
 
 
-def test_where_something_was_not_measured_here_nothing_is_decided():
-    assert taken() == "cuda:0"
-    measure(processor())
-    assert taken() == "cuda:0", "the card was not"
-    measure(CARD)
+def test_faster_device_uses_shipped_calibrations_where_none_is_stored():
+    assert taken() == "cpu", "a small search"
+    measure(processor(), times=1e4)
+    assert taken() == "cuda:0", "by the card that ships"
+    measure(CARD, start=1e6)
     assert taken() == "cpu"
+
+
+def test_faster_device_looks_for_no_gpu_where_none_could_be_ready(monkeypatch):
+    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", lambda wish: pytest.fail("looked for a GPU"))
+    look = DeviceLookup("auto", faster_device_rule("identify", request(), 2))
+    assert (look.device(Progress()).name, look.wish) == ("cpu", "cpu")
 
 
 @pytest.mark.parametrize(("wish", "name"), [("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("all", "cuda:0+cpu"), ("cpu", "cpu")])
@@ -80,8 +86,8 @@ def test_what_the_user_asks_for_is_taken(wish, name):
 
 
 def test_a_run_and_its_estimate_say_what_was_not_taken_and_why(tmp_path):
-    measure(CARD)
-    measure(processor())
+    measure(CARD, start=1e6)
+    measure(processor(), times=1e4)
     found = estimate(search_of_kind("identify"), request())
     assert found.device == "cpu"
     assert found.alternatives["cuda:0"] > 0
@@ -97,5 +103,5 @@ def test_files_that_cannot_be_looked_at_are_left_to_the_search(tmp_path):
     measure(CARD)
     measure(processor())
     missing = SearchRequest({"spectra": [tmp_path / "no.mzML"], "database": [DATABASE]}, request().parameters)
-    assert worthwhile("identify", missing, 2) is None
-    assert worthwhile("a kind that is not there", request(), 2) is None
+    for kind, asked in (("identify", missing), ("a kind that is not there", request())):
+        assert DeviceLookup("auto", faster_device_rule(kind, asked, 2)).device(Progress()).name == "cuda:0"

@@ -12,7 +12,6 @@ from proteoscope.engine.command_line.main import main
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import STEPS, estimate
 from proteoscope.engine.formats.sizes import input_size
-from proteoscope.engine.growth import GPUS, projections
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import SEARCHES, search_of_kind
 from proteoscope.engine.views.run_prediction import PARTS, draw_stacks, run_prediction, stacked_bars
@@ -181,23 +180,9 @@ def test_a_strangers_record_draws_nothing(record):
     assert run_prediction(record) is None
 
 
-def test_growth_on_many_cards(own_cache, capsys):
-    rows = projections(price=3.0)
-    assert [row.gpus for row in rows] == [*GPUS] * 3
-    for title in {row.title for row in rows}:
-        seconds = [row.seconds for row in rows if row.title == title]
-        assert seconds[0] >= seconds[1] >= seconds[2] > 0
-    assert all(row.cost == pytest.approx(3.0 * row.gpus * row.seconds / 3600) for row in rows)
-    assert {row.cost for row in projections()} == {None}
-    assert main(["estimate", "--growth", "--price", "x"]) == 2
-    assert "is no price" in capsys.readouterr().err
-    assert main(["estimate", "--growth"]) == 0
-    assert "100,000,000 spectra" in capsys.readouterr().out
-
-
 def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
-    monkeypatch.setattr("proteoscope.engine.command_line.cost_model._SIZES", (1000, 100_000))
-    monkeypatch.setattr("proteoscope.engine.command_line.cost_model._SIDES", (16, 32))
+    monkeypatch.setattr("proteoscope.engine.command_line.devices._SIZES", (1000, 100_000))
+    monkeypatch.setattr("proteoscope.engine.command_line.devices._SIDES", (16, 32))
     path = tmp_path / "report.html"
     assert main(["cost-model", "report", "--out", str(path), "--device", "cpu", "--quiet"]) == 0
     page = path.read_text(encoding="utf-8")

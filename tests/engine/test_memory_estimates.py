@@ -9,9 +9,8 @@ import pytest
 
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation, predicted_run
-from proteoscope.engine.execution.devices import processor
+from proteoscope.engine.execution.devices import Device, processor
 from proteoscope.engine.formats.sizes import InputSize
-from proteoscope.engine.growth import projections
 from proteoscope.engine.identification.expecting import expectation
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.expecting import peptides_of
@@ -50,6 +49,9 @@ def test_spectra_beyond_some_hundred_thousand_go_through_memory_in_blocks():
     small, large = (InputSize(1, 0, n * 2500.0, n) for n in (1e5, 1e8))
     assert small.held_bytes > 2e8
     assert large.held_bytes < 1e9, "their peaks lie on the disk"
-    (row,) = (one for one in projections() if "100,000,000 spectra" in one.title and one.gpus == 1)
-    assert row.host_bytes < 2e11
-    assert row.card_bytes < 4e9, "spectra go to a card in batches"
+    proteome = InputSize(1, 13_000_000, 1.3e7, 20_500, 1.14e7)
+    parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
+    card = Device("cuda:0", "a card", 1 << 37, True, numbers=(0,))
+    found = predicted_run("", expectation(large, proteome, parameters), card, 16)
+    assert found.memory_bytes < 2e11
+    assert 0 < found.card_bytes < 4e9, "spectra go to a card in batches"

@@ -16,7 +16,7 @@ import pytest
 from proteoscope.engine import parameters
 from proteoscope.engine.chemistry import noted_peptides
 from proteoscope.engine.formats.libraries import entries, mzspeclib
-from proteoscope.engine.imported import parquet
+from proteoscope.engine.imported import table_formats
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification import separated_rows
 from proteoscope.engine.sqlite_inputs import LONGEST_VALUE
@@ -34,7 +34,7 @@ SENTENCES = (
     f"a table of samples {separated_rows._MAXIMUM_BYTES >> 20} MB and {separated_rows._MAXIMUM_ROWS:,} rows",
     f"a structure {reading.MAXIMUM_BYTES >> 20} MB",
     f"a peptide {noted_peptides._MAXIMUM_LETTERS:,} residues in results and {entries._MAXIMUM_LENGTH:,} in libraries",
-    f"a Parquet report {parquet._MAXIMUM_ROWS:,} rows",
+    f"a Parquet report {table_formats._MAXIMUM_ROWS:,} rows",
     f"the sets that one entry of mzSpecLib names {mzspeclib._MAXIMUM_OF_SETS:,} attributes",
     f"a column of BinaryCIF {binary_cif._MAXIMUM_ENCODINGS} encodings",
     f"no value is longer than {LONGEST_VALUE >> 20} MB",
@@ -53,8 +53,8 @@ def test_security_page_states_the_bounds_of_the_program(sentence):
 
 
 ADVICE = (
-    "Leave `project.sqlite` out",
-    "Keep the certificates as you keep keys",
+    "Leave out `project.sqlite`",
+    "Protect the certificates like keys",
     "gpg --verify SHA256SUMS.asc",
     "Report a hole to the developers",
 )
@@ -67,7 +67,7 @@ UNFOLDING = (
     "fuzz/test_unfolding.py::test_unfolding_refuses_what_exceeds_a_bound",
 )
 HELD: dict[str, tuple[str, ...]] = {
-    "Spectra, databases, structures, libraries, results": ("fuzz/test_readers.py::test_every_registered_format_has_a_sample",),
+    "Spectra, databases, structures, libraries, search results": ("fuzz/test_readers.py::test_every_registered_format_has_a_sample",),
     "Opening any of them may fail with a message": READERS,
     "It may not do more than the following": ("fuzz/test_projects.py::test_100_changed_projects_give_results_or_clear_errors",),
     "| any file |": (
@@ -111,7 +111,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "fuzz/test_source_runs.py::test_source_runs_with_forged_records_are_refused",
         "fuzz/test_source_runs.py::test_following_command_refuses_forged_source_run",
     ),
-    "| a structure database, a kept index |": (
+    "| a structure database, a cached index |": (
         "fuzz/test_structure_databases.py::test_a_changed_database_opens_as_something_sound_or_is_refused_in_one_sentence",
         "fuzz/test_indexes.py::test_a_spoilt_column_is_refused_or_harmless",
         "engine/project/test_index_store.py::test_a_damaged_index_is_absent_and_is_built_anew",
@@ -121,13 +121,13 @@ HELD: dict[str, tuple[str, ...]] = {
         "gui/test_settings.py::test_settings_that_are_a_pipe_are_not_waited_for",
         "gui/test_settings.py::test_a_damaged_file_is_put_aside_and_the_defaults_are_taken",
     ),
-    "| names of all kinds, in what the program reads": (
+    "| names in the input": (
         "engine/formats/test_fasta.py::test_fasta_refuses_long_names",
         "engine/formats/test_fastq.py::test_fastq_refuses_long_names",
         "engine/test_escaped_names.py::test_escape_unprintable_covers_each_control",
         "fuzz/test_names.py::test_names_are_read_or_refused",
     ),
-    "| names of all kinds, in what the program writes": (
+    "| names in the output": (
         "fuzz/test_names.py::test_planted_names_are_written_and_shown_as_text",
         "engine/command_line/test_terminal.py::test_what_a_terminal_obeys_is_shown_as_an_escape",
         "engine/results/test_separated.py::test_control_characters_of_names_become_spaces",
@@ -140,11 +140,11 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/project/test_strangers.py::test_tables_that_are_views_are_refused",
         "engine/formats/libraries/test_readers.py::test_what_a_database_of_a_stranger_holds_is_not_run",
     ),
-    "A file may unfold": UNFOLDING,
-    "What is read of it is counted": UNFOLDING,
+    "A file may expand": UNFOLDING,
+    "Everything read from a file is counted": UNFOLDING,
     "Files of up to 1 MB that try this": (*UNFOLDING, *READERS),
     "Other bounds do not depend on the size": (f"{PAGE_TEST}::test_security_page_states_the_bounds_of_the_program",),
-    "What the program writes appears whole": (
+    "Output files appear complete": (
         "engine/test_files.py::test_writers_at_the_same_time_leave_one_whole_file",
         "fuzz/test_kills_and_disks.py::test_killed_commands_leave_nothing_after_the_next_run",
     ),
@@ -152,11 +152,11 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/results/test_separated.py::test_formulas_get_an_apostrophe_where_that_is_wanted",
         "engine/results/test_separated.py::test_formulas_after_invisible_characters_get_an_apostrophe",
     ),
-    "HTML pages hold no script": (
+    "HTML pages contain no script": (
         "engine/views/test_run_report.py::test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded",
         "engine/evidence/test_strangers.py::test_names_are_text_on_pages_and_no_paths",
     ),
-    "Of all files only `project.sqlite`": ("engine/command_line/test_private_names.py::test_samples_and_exports_name_no_folder",),
+    "Only `project.sqlite` contains": ("engine/command_line/test_private_names.py::test_samples_and_exports_name_no_folder",),
     "Tables (Parquet, TSV), `run.json`": (
         "engine/test_shared_names.py::test_names_have_the_folders_that_distinguish_them",
         "engine/test_shared_names.py::test_relative_names_do_not_name_the_user",
@@ -182,7 +182,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
         "engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",
     ),
-    "A folder through which another user": (
+    "A folder in which another user": (
         "kernels/test_trusted_folders.py::test_untrusted_folder_finds_folders_that_others_may_write",
         "kernels/test_trusted_folders.py::test_untrusted_folder_finds_folders_and_links_of_others",
         "kernels/test_trusted_folders.py::test_cache_folder_ignores_a_folder_others_may_write",
@@ -193,7 +193,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "Checkpoints are neither written": ("engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",),
     "Windows is not checked": (f"{PAGE_TEST}::test_untrusted_folder_checks_nothing_on_windows",),
     "**Temporary files**": ("kernels/test_trusted_folders.py::test_scratch_folder_refuses_a_place_others_may_change",),
-    "A link of another user is not followed": (
+    "A link of another user is never followed": (
         "engine/test_shared_folders.py::test_atomic_path_writes_no_other_file_when_links_are_planted",
         "engine/test_shared_folders.py::test_atomic_path_writes_in_no_other_folder_when_it_is_swapped",
         "engine/test_shared_folders.py::test_project_deletes_and_publishes_nothing_outside_when_folders_are_swapped",

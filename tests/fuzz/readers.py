@@ -40,7 +40,7 @@ from proteoscope.engine.execution.libraries import bound_kept_memory
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
-from proteoscope.engine.quantification.reporter_ions import ms3_spectra
+from proteoscope.engine.quantification.isobaric import ms3_spectra
 from tests.engine.formats import entry_files
 from tests.engine.imported import small_results
 from tests.engine.structures import examples

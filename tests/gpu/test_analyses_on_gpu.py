@@ -27,11 +27,11 @@ def test_the_answers_are_those_of_numpy(problem, size, device):
 
 
 def test_a_card_is_measured_with_its_kinds(number):
-    found = calibrate_card(number, "key", "a card", ["structures"], Progress())
+    found = calibrate_card(number, "a card", ["structures"], Progress())
     assert set(found.rates) == set(OPERATIONS)
     assert all(1e10 < rate < 1e15 for rate in found.rates.values())
     assert 1e10 < found.memory_bandwidth < 1e14
-    assert list(found.pinned.seconds_in) == sorted(found.pinned.seconds_in)
+    assert list(found.transfers.seconds_in) == sorted(found.transfers.seconds_in)
     costs = found.kinds["structures"]
     assert len(costs.operations) >= 3
     assert costs.transfer

@@ -135,7 +135,7 @@ class Photographer:
 
     def dialogs(self) -> None:
         """Picker, questions and messages."""
-        from proteoscope.gui.dialogs import CloseQuestion, CrashDialog, LostProjectQuestion, about, report_text
+        from proteoscope.gui.dialogs import CloseDialog, CrashDialog, LostProjectDialog, about, report_text
         from proteoscope.gui.forms.modification_picker import ModificationPicker
 
         window = self.window
@@ -151,14 +151,14 @@ class Photographer:
         report = report_text(error, "12:00:00  started")
         for name, dialog in (
             ("10-crash", CrashDialog("Identify BSA1.mzML.gz failed: a wheel came off", report, window)),
-            ("11-close", CloseQuestion(2, window)),
+            ("11-close", CloseDialog(2, window)),
             ("12-about", about(window)),
-            ("12-lost-project", LostProjectQuestion(Path("/data/proteomics/2031/BSA control"), window)),
+            ("12-lost-project", LostProjectDialog(Path("/data/proteomics/2031/BSA control"), window)),
         ):
             dialog.show()
             self.take(name, dialog)
             dialog.close()
-        window.tell_error("/data/run 7.mzML, spectrum scan=4811: the peak list is cut off in the middle. Copy or convert the file again.")
+        window.show_error("/data/run 7.mzML, spectrum scan=4811: the peak list is cut off in the middle. Copy or convert the file again.")
         self.take("13-message")
         window.message_bar.clear()
         window.dock_log.show()
@@ -222,7 +222,7 @@ class Photographer:
         form.inputs["queries"].box.text.setPlainText(">my protein\nMKWVTFISLLLLFSSAYS\nRGVFRR@THKSEIAHRFKDLGE")
         form.parameters.set_values({"gap_open": -3, "maximum_e_value": 1e12})
         form.device.choose("cuda:7")
-        window.devices.look()
+        window.devices.detect()
         self.wait(lambda: window.devices.is_known and form.inputs["queries"].is_examined and form.file_lists["queries"].counts)
         self.take("31-search-form-wrong")
         form.file_lists["queries"].clear()
@@ -308,7 +308,7 @@ class Photographer:
             for width, height in sizes:
                 window.resize(width, height)
                 self.take(f"132-estimate-{preset}-{width}")
-        form.device.workers.ask()
+        form.device.workers.prompt()
         dialog = form.device.workers.dialog
         for sort in ("local", "address"):
             dialog.buttons[sort].setChecked(True)
@@ -357,7 +357,7 @@ class Photographer:
         """Superposed structures: styles, colours, picked residues, many hits, small windows, and without OpenGL."""
         from PySide6.QtCore import Qt
 
-        from proteoscope.gui.structure.pictures import PictureDialog
+        from proteoscope.gui.structure.image_export import PictureDialog
         from tests.engine.views.structure_projects import project_with_structures
 
         window = self.window
@@ -376,7 +376,7 @@ class Photographer:
         self.wait_for(results)
         panel.hit_list.item(5).setCheckState(Qt.CheckState.Unchecked)
         self.take("55-structures-3d-many")
-        panel.only_chosen()
+        panel.unpin_others()
         window.resize(1700, 1100)
         for i, scheme in enumerate(("secondary", "distance", "identity", "conservation", "rainbow")):
             panel.colour_box.setCurrentIndex(panel.colour_box.findData(scheme))
@@ -681,7 +681,7 @@ class Photographer:
 
     def help(self) -> None:
         """The tour, the help at a setting, shortcuts, a report of a fault, and how to cite."""
-        from proteoscope.gui.help.text_dialogs import CitingDialog, FaultDialog
+        from proteoscope.gui.help.text_dialogs import BugReportDialog, CitingDialog
 
         window = self.window
         window.show_page(window.start_page)
@@ -698,11 +698,11 @@ class Photographer:
             shown.tabs.setCurrentIndex(index)
             self.take(f"96-help-{name}", shown)
         shown.close()
-        window.assistance.report_fault()
-        self.take("97-fault", window.findChild(FaultDialog))
+        window.assistance.report_bug()
+        self.take("97-fault", window.findChild(BugReportDialog))
         window.assistance.show_citations()
         self.take("97-cite", window.findChild(CitingDialog))
-        for dialog in (window.findChild(FaultDialog), window.findChild(CitingDialog)):
+        for dialog in (window.findChild(BugReportDialog), window.findChild(CitingDialog)):
             dialog.close()
 
     def wait_for(self, results: Any) -> None:

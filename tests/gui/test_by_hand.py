@@ -79,8 +79,8 @@ def test_letters_are_chosen_from_the_menu_and_remembered(window: MainWindow, han
     hand.press("alt", "v")
     menu = hand.menu()
     hand.press("e")
-    hand.choose(hand.menu(before=menu), window.menus.letter_sizes[130])
-    qtbot.waitUntil(lambda: window.settings.values.letter_size == 130)
+    hand.choose(hand.menu(before=menu), window.menus.font_scales[130])
+    qtbot.waitUntil(lambda: window.settings.values.font_scale == 130)
     assert "130 %" in window.message_bar.label.text()
 
 

@@ -58,7 +58,7 @@ def test_spectra_of_a_charge_and_a_mass_are_written(dialog: ConversionDialog, wi
 @pytest.mark.parametrize(
     ("line", "text", "said"),
     [
-        ("charges", "2;3", "names no charges"),
+        ("charges", "2;3", "is not a list of charges"),
         ("masses", "900", "no range of masses"),
         ("times", "9..1", "no range of times"),
     ],
@@ -70,7 +70,11 @@ def test_what_is_no_choice_is_marked_and_told(dialog: ConversionDialog, tmp_path
 
 
 def test_the_file_must_have_an_ending_and_be_none_that_is_read(dialog: ConversionDialog, tmp_path: Path) -> None:
-    for name, said in (("some.txt", "tells no format"), ("no/some.mgf", "no folder"), ("run.mgf", "would be written over")):
+    for name, said in (
+        ("some.txt", "needs one of these extensions"),
+        ("no/some.mgf", "Folder not found"),
+        ("run.mgf", "would be written over"),
+    ):
         dialog.out.line.setText(str(tmp_path / name))
         assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
@@ -96,5 +100,5 @@ def test_a_conversion_that_is_cancelled_leaves_nothing(dialog: ConversionDialog,
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
         click(dialog.action_button)
         click(dialog.cancel_button)
-    assert dialog.stage.text() == "Cancelled; nothing was written."
+    assert dialog.stage.text() == "Cancelled; no file was written."
     assert not (tmp_path / "some.mgf").exists() and dialog.action_button.isEnabled()

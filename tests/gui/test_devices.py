@@ -13,16 +13,16 @@ from PySide6.QtGui import QGuiApplication, QStandardItemModel
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from proteoscope.engine.execution.cost.kept import known_parameters
+from proteoscope.engine.execution.cost.calibration_store import stored_calibration
 from proteoscope.engine.execution.device_use import DeviceUse
 from proteoscope.engine.execution.devices import Device, processor
-from proteoscope.engine.execution.speeds import Speeds
+from proteoscope.engine.execution.speeds import store_speeds
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.views.devices import devices_of_choice
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.device_page import DeviceButton, DevicePage
-from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.forms.device_choice import DeviceChoice
 from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
@@ -59,20 +59,20 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.fixture
-def survey(machine: Machine, theme: Theme) -> Iterator[DeviceSurvey]:
-    made = DeviceSurvey()
+def survey(machine: Machine, theme: Theme) -> Iterator[DeviceDetector]:
+    made = DeviceDetector()
     yield made
     made.close()
     made.deleteLater()
 
 
-def look(survey: DeviceSurvey, qtbot: QtBot, *, again: bool = False) -> None:
-    survey.look(again=again)
-    qtbot.waitUntil(lambda: not survey.is_looking)
+def look(survey: DeviceDetector, qtbot: QtBot, *, again: bool = False) -> None:
+    survey.detect(again=again)
+    qtbot.waitUntil(lambda: not survey.is_detecting)
 
 
 @pytest.fixture
-def page(survey: DeviceSurvey, qtbot: QtBot, own_cache: Path) -> Iterator[DevicePage]:
+def page(survey: DeviceDetector, qtbot: QtBot, own_cache: Path) -> Iterator[DevicePage]:
     bridge = JobBridge()
     made = DevicePage(survey, bridge, list)
     qtbot.addWidget(made)
@@ -87,7 +87,7 @@ def told(page: DevicePage) -> dict[str, str]:
 
 
 def test_the_processor_is_known_at_once_and_gpus_are_looked_at_in_another_thread(
-    survey: DeviceSurvey, machine: Machine, qtbot: QtBot
+    survey: DeviceDetector, machine: Machine, qtbot: QtBot
 ) -> None:
     assert survey.devices == (PROCESSOR,) and not survey.is_known and machine.threads == []
     machine.devices = [PROCESSOR, GOOD, OLD]
@@ -99,7 +99,7 @@ def test_the_processor_is_known_at_once_and_gpus_are_looked_at_in_another_thread
 
 
 def test_the_page_has_each_device_and_why_one_cannot_be_used(
-    page: DevicePage, survey: DeviceSurvey, machine: Machine, qtbot: QtBot
+    page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot
 ) -> None:
     machine.devices = [PROCESSOR, GOOD, OLD]
     page.show()
@@ -116,28 +116,28 @@ def test_the_page_has_each_device_and_why_one_cannot_be_used(
     assert "Calibrated: not yet" in copied
 
 
-def test_where_there_is_no_gpu_the_page_says_why_and_what_to_do(page: DevicePage, survey: DeviceSurvey, qtbot: QtBot) -> None:
+def test_where_there_is_no_gpu_the_page_says_why_and_what_to_do(page: DevicePage, survey: DeviceDetector, qtbot: QtBot) -> None:
     look(survey, qtbot)
     page.show()
     gap = page.cards["cuda"]
     texts = [label.text() for label in gap.findChildren(QLabel)]
-    assert gap.title.text() == "No GPU is used" and "There is no NVIDIA driver." in texts
-    assert any("find the same" in text and "install its driver" in text and "nothing is missing" in text for text in texts)
+    assert gap.title.text() == "No usable GPU" and "There is no NVIDIA driver." in texts
+    assert any("identical results" in text and "install its driver" in text for text in texts)
     assert not gap.calibrate_button.isVisible()
 
 
-def test_looking_again_finds_what_has_come(page: DevicePage, survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
+def test_looking_again_finds_what_has_come(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     page.show()
     qtbot.waitUntil(lambda: survey.is_known)
     assert "There is no NVIDIA driver." in told(page).values()
     machine.devices = [PROCESSOR, GOOD]
     page.refresh_button.click()
-    assert not page.refresh_button.isEnabled() and page.state.text() == "Looking at the GPUs…"
+    assert not page.refresh_button.isEnabled() and page.state.text() == "Detecting GPUs…"
     qtbot.waitUntil(page.refresh_button.isEnabled)
     assert list(page.cards) == ["cpu", "cuda:0"]
 
 
-def test_a_fault_in_looking_is_said(page: DevicePage, survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
+def test_a_fault_in_looking_is_said(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     machine.fault = RuntimeError("the driver crashed")
     page.show()
     qtbot.waitUntil(lambda: "the driver crashed" in page.state.text())
@@ -152,7 +152,7 @@ def test_nothing_is_looked_at_while_the_page_is_hidden(page: DevicePage, machine
     assert not page._timer.isActive()
 
 
-def test_the_status_bar_s_button_tells_what_computes(survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
+def test_the_status_bar_s_button_tells_what_computes(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     button = DeviceButton(survey)
     qtbot.addWidget(button)
     assert button.text() == "A processor, 8 threads"
@@ -173,14 +173,14 @@ def test_without_a_gpu_the_usual_choice_is_the_processor() -> None:
     assert devices_of_choice("auto", (PROCESSOR, NONE)) == ("cpu",) and devices_of_choice("cuda", (PROCESSOR, NONE)) == ()
 
 
-def test_use_and_jobs_are_told_of_each_device(page: DevicePage, survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
+def test_use_and_jobs_are_told_of_each_device(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     machine.devices = [PROCESSOR, GOOD]
     look(survey, qtbot)
     card = page.cards["cuda:0"]
     card.show_use(DeviceUse(12_300_000_000, 0.45), ["Identify BSA"])
     assert (card.use.text(), card.jobs.text()) == ("12.3 of 150.0 GB in use, 45 % busy", "Identify BSA")
     card.show_use(None, [])
-    assert (card.use.text(), card.jobs.text()) == ("not told", "none")
+    assert (card.use.text(), card.jobs.text()) == ("unknown", "none")
     page.cards["cpu"].show_use(DeviceUse(1_000_000_000, None), [])
     assert page.cards["cpu"].use.text() == "by this program: 1.0 of 32.0 GB in use"
 
@@ -190,18 +190,18 @@ def test_a_device_is_calibrated_as_a_job_and_estimates_know_it(
 ) -> None:
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
     monkeypatch.setattr("proteoscope.engine.calibration.compile_kernels", lambda groups, progress: [])
-    Speeds("structures", available_threads()).remember({"cpu": 3.4e10})
+    store_speeds("structures", {"cpu": 3.4e10}, available_threads())
     window.menus.devices.trigger()
     page = window.device_page
     qtbot.waitUntil(lambda: window.devices.is_known and not page.is_busy)
     card = page.cards["cpu"]
-    assert window.pages.currentWidget() is page and card.calibrated.text().startswith("not yet")
+    assert window.pages.currentWidget() is page and card.calibrated.text().startswith("no:")
     assert "structure search, evidence on structures: 34.0 billion a second (structures)" in card.earlier.text()
     qtbot.mouseClick(card.calibrate_button, Qt.MouseButton.LeftButton)
     assert card.cancel_button.isVisible() and not card.calibrate_button.isVisible()
     qtbot.waitUntil(lambda: window.queue.is_idle and card.calibrate_button.isVisible())
     qtbot.waitUntil(lambda: "1 kinds of work" in card.calibrated.text())
-    assert known_parameters(processor(), available_threads()) is not None
+    assert stored_calibration(processor(), available_threads()) is not None
     assert card.calibrate_button.text() == "Calibrate again" and "measured" in card.stage.text()
     assert "measured" in window.message_bar.label.text()
 
@@ -229,7 +229,7 @@ def test_a_calibration_is_cancelled_from_the_page(
     qtbot.waitUntil(lambda: card.jobs.text() == "Calibrate cpu")
     qtbot.mouseClick(card.cancel_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: window.queue.is_idle and card.calibrate_button.isVisible())
-    assert "cancelled" in card.stage.text() and known_parameters(processor(), available_threads()) is None
+    assert "cancelled" in card.stage.text() and stored_calibration(processor(), available_threads()) is None
 
 
 def test_the_status_bar_and_the_menu_show_the_page(window: MainWindow, machine: Machine, qtbot: QtBot) -> None:
@@ -248,7 +248,7 @@ def choices(choice: DeviceChoice) -> dict[str, bool]:
     return {choice.box.itemData(row): model.item(row).isEnabled() for row in range(choice.box.count())}
 
 
-def test_a_form_offers_what_there_is(survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
+def test_a_form_offers_what_there_is(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     choice = DeviceChoice(survey)
     qtbot.addWidget(choice)
     assert choice.value() == "auto" and set(choices(choice)) == {"auto", "all", "cpu"}
@@ -263,21 +263,21 @@ def test_a_form_offers_what_there_is(survey: DeviceSurvey, machine: Machine, qtb
     assert choice.value() == "cpu" and choice.note.text() == "A processor, 8 threads"
 
 
-def test_a_form_offers_workers_where_there_is_work_for_them(survey: DeviceSurvey, qtbot: QtBot) -> None:
+def test_a_form_offers_workers_where_there_is_work_for_them(survey: DeviceDetector, qtbot: QtBot) -> None:
     with_workers, without = DeviceChoice(survey), DeviceChoice(survey, takes_workers=False)
     for choice in (with_workers, without):
         qtbot.addWidget(choice)
         choice.show()
-    assert with_workers.workers.isVisible() and not without.workers.isVisible() and not without.workers.wish
+    assert with_workers.workers.isVisible() and not without.workers.isVisible() and not without.workers.requested
 
 
-def test_a_device_that_is_gone_is_said_at_the_field(survey: DeviceSurvey, machine: Machine, qtbot: QtBot) -> None:
+def test_a_device_that_is_gone_is_said_at_the_field(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     choice = DeviceChoice(survey)
     qtbot.addWidget(choice)
     choice.choose("cuda:0")
     assert choice.problem() == "", "it may be there: nobody has looked yet"
     with qtbot.waitSignal(choice.changed):
-        survey.look()
+        survey.detect()
     qtbot.waitUntil(lambda: bool(choice.problem()))
     assert choice.message.text() == "There is no cuda:0 on this machine" and not choice.message.isHidden()
     assert choice.value() == "cuda:0", "the choice is the user's"

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.evidence.tables import TABLES, file_of
 from proteoscope.engine.project import Project
-from proteoscope.gui.dialogs import StructuresQuestion
+from proteoscope.gui.dialogs import StructuresDialog
 from proteoscope.gui.window import MainWindow
 from tests.engine.evidence.evidence_projects import project_with_evidence
 from tests.engine.evidence.written_evidence import check_gff3, check_pages, check_structures, check_tables
@@ -69,7 +69,7 @@ def test_the_tour_is_gone_through_and_each_place_is_in_sight(window: MainWindow,
         seen.append(tour.title.text())
         hand.click(tour.next_button)
     qtbot.waitUntil(lambda: window.assistance.tour is None)
-    assert len(set(seen)) == steps and "From a spectrum to its fold" in seen
+    assert len(set(seen)) == steps and "From spectrum to structure" in seen
     assert window.settings.values.tour_seen
 
 
@@ -96,8 +96,8 @@ def test_all_that_is_written_of_evidence_is_written_by_hand(
         qtbot.waitUntil(lambda: target.exists() and window.queue.is_idle, timeout=30_000)
 
     def allow_recorded_folders() -> None:
-        qtbot.waitUntil(lambda: any(box.isVisible() for box in view.findChildren(StructuresQuestion)))
-        (box,) = (box for box in view.findChildren(StructuresQuestion) if box.isVisible())
+        qtbot.waitUntil(lambda: any(box.isVisible() for box in view.findChildren(StructuresDialog)))
+        (box,) = (box for box in view.findChildren(StructuresDialog) if box.isVisible())
         wait_until_still(lambda: box.read_button.mapToGlobal(QPoint()), qtbot)
         hand.click(box.read_button)
 

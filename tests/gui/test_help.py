@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.searches import SEARCHES, search_of_kind
+from proteoscope.gui.help.help_targets import help_target, manual_folder, manual_page
 from proteoscope.gui.help.help_window import HelpWindow
-from proteoscope.gui.help.places import manual_folder, manual_page, place_of
 from proteoscope.gui.help.shortcuts import shortcuts_of
-from proteoscope.gui.help.text_dialogs import CitingDialog, FaultDialog
+from proteoscope.gui.help.text_dialogs import BugReportDialog, CitingDialog
 from proteoscope.gui.prediction_dialog import PredictionDialog
 from proteoscope.gui.structure.structure_panel import StructurePanel
 from proteoscope.gui.window import MainWindow
@@ -43,7 +43,7 @@ def test_the_sample_of_a_search_fills_its_form_ready_to_run(window: MainWindow, 
         button = window.start_page.sample_buttons[search.kind]
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
         assert window.pages.currentWidget() is window.form and window.form.search is search
-        qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
+        qtbot.waitUntil(lambda: window.form.validation_error() == "")
         task = window.form.task()
         assert task is not None
         assert {name: [path.name for path in paths] for name, paths in task.request.inputs.items() if paths} == {
@@ -69,14 +69,14 @@ def test_a_sample_that_goes_on_waits_for_the_one_before(window: MainWindow, home
     if demo.after != "identify":
         # What comes between is offered first.
         assert window.form.search.kind == demo.after and "Press Run" in window.message_bar.label.text()
-        qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
+        qtbot.waitUntil(lambda: window.form.validation_error() == "")
         with project.run(demo.after, {"run": "identify-0001"}) as run:
             for name in ("psms", "peptides", "proteins"):
                 run.write_table(name, getattr(found, name))
             run.write_table("spectra", spectra_table(found))
         QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == kind
-    qtbot.waitUntil(lambda: window.form.what_is_missing() == "")
+    qtbot.waitUntil(lambda: window.form.validation_error() == "")
     task = window.form.task()
     assert task is not None and task.project_folder == home / "proteoscope_sample"
     qtbot.waitUntil(lambda: not window.results.is_busy)
@@ -94,7 +94,7 @@ def test_the_tour_is_gone_through_by_keys_and_remembered(make_window: Callable[[
         assert tour.rect().contains(tour.card.geometry())
         if step < 6:
             QTest.keyClick(tour, Qt.Key.Key_Right)
-    assert len(set(titles)) == 7 and "From a spectrum to its fold" in titles
+    assert len(set(titles)) == 7 and "From spectrum to structure" in titles
     QTest.keyClick(tour, Qt.Key.Key_Left)
     assert tour.step == 5
     QTest.keyClick(tour, Qt.Key.Key_Escape)
@@ -135,7 +135,7 @@ def test_f1_opens_what_fits_the_focused_thing(window: MainWindow, tmp_path: Path
     table.choose(0)
     settle(window.results, qtbot)
     pages = list(window.searches.values())
-    place = place_of(table, pages, "")
+    place = help_target(table, pages, "")
     assert place.page == "identification"
     title = table.model().headerData(table.currentIndex().column(), Qt.Orientation.Horizontal)
     assert place.term == title
@@ -144,14 +144,14 @@ def test_f1_opens_what_fits_the_focused_thing(window: MainWindow, tmp_path: Path
     assert help_window.tabs.currentIndex() == 1 and help_window.words.currentItem().text().startswith(title)
     window.new_search("modified")
     field = window.form.parameters.fields["mass_shift"]
-    found = place_of(field.editor, pages, "")
+    found = help_target(field.editor, pages, "")
     assert (found.page, found.term) == ("modified", field.description.title)
     help_window.show_place(found)
     assert field.description.help in help_window.meaning.toPlainText()
-    assert place_of(window.project_pane, pages, "").page == "projects"
-    assert place_of(None, pages, "structures").page == "structures"
-    assert place_of(window.start_page, pages, "").page == "window"
-    help_window.show_place(place_of(window.project_pane, pages, ""))
+    assert help_target(window.project_pane, pages, "").page == "projects"
+    assert help_target(None, pages, "structures").page == "structures"
+    assert help_target(window.start_page, pages, "").page == "window"
+    help_window.show_place(help_target(window.project_pane, pages, ""))
     assert help_window.tabs.currentIndex() == 0 and "Resume" in help_window.page.toPlainText()
     help_window.close()
 
@@ -235,10 +235,10 @@ def test_words_and_keys_are_searched(window: MainWindow) -> None:
     assert 0 < help_window.words.count() < 20
     assert "posterior" in help_window.meaning.toPlainText().casefold()
     help_window.wanted_word.setText("no such word anywhere")
-    assert help_window.words.count() == 0 and "No word" in help_window.found.text() and not help_window.meaning.toPlainText()
+    assert help_window.words.count() == 0 and "No term" in help_window.found.text() and not help_window.meaning.toPlainText()
     _triggered(window, "Keyboard shortcuts")
     listed = {help_window.keys.item(row, 0).text(): help_window.keys.item(row, 1).text() for row in range(help_window.keys.rowCount())}
-    assert listed["F1"] == "Help for this place" and listed["Ctrl+R"] == "Run"
+    assert listed["F1"] == "Context help" and listed["Ctrl+R"] == "Run"
     # Every action of the window that has keys is listed, and with its own.
     for action in window.findChildren(QAction):
         for keys in action.shortcuts():
@@ -262,8 +262,8 @@ def test_shortcuts_name_the_part_that_they_work_in(window: MainWindow) -> None:
 
 def test_a_report_has_what_is_said_and_no_folders_unless_they_are_wanted(window: MainWindow, tmp_path: Path) -> None:
     window.log.add(f"cannot read {tmp_path / 'my folder' / 'run.mzML'}", "error")
-    _triggered(window, "Report a fault")
-    dialog = window.findChild(FaultDialog)
+    _triggered(window, "Report a bug")
+    dialog = window.findChild(BugReportDialog)
     assert dialog is not None
     dialog.what.setPlainText("I pressed Run")
     text = dialog.text.toPlainText()

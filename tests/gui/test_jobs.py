@@ -47,7 +47,7 @@ class Facts:
 @pytest.fixture
 def dock(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> JobDock:
     dock = JobDock(bridge, Facts())
-    dock.cancel_asked.connect(queue.cancel)
+    dock.cancel_requested.connect(queue.cancel)
     dock.moved.connect(queue.move)
     qtbot.addWidget(dock)
     dock.resize(900, 200)
@@ -161,7 +161,7 @@ def test_the_button_cancels_running_and_waiting_jobs(dock: JobDock, bridge: JobB
     first, second = queue.add("first", work), queue.add("second", UntilCancelled())
     qtbot.waitUntil(lambda: len(dock.rows) == 2 and first.progress is not None)
     qtbot.waitUntil(lambda: dock.rows[first.id].bar.isVisible())
-    assert dock.rows[second.id].stage.toolTip() == "Waiting"
+    assert dock.rows[second.id].stage.toolTip() == "Queued"
     QTest.mouseClick(dock.rows[second.id].cancel_button, Qt.MouseButton.LeftButton)
     assert second.state == "cancelled"
     QTest.mouseClick(dock.rows[first.id].cancel_button, Qt.MouseButton.LeftButton)

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.searches import SEARCHES
-from proteoscope.gui.room import FoldingBar, PageScroll
-from proteoscope.gui.settings import LETTER_SIZES
-from proteoscope.gui.theme import scale_letters
+from proteoscope.gui.scrolling_layout import FoldingBar, PageScroll
+from proteoscope.gui.settings import FONT_SCALES
+from proteoscope.gui.theme import scale_font
 from proteoscope.gui.window import MainWindow
 from tests.gui.result_views import cut_off, settle
 
@@ -30,7 +30,7 @@ def large(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[QSize]
     """The size of the window; until the end letters are so many percent of the usual ones."""
     percent, size = request.param
     usual = qapp.font()
-    scale_letters(qapp, percent)
+    scale_font(qapp, percent)
     yield size
     qapp.setFont(usual)
 
@@ -207,7 +207,7 @@ def test_a_bar_folds_where_its_groups_have_no_room_beside_each_other(qtbot: QtBo
 
 def test_letters_may_be_twice_as_large() -> None:
     """What the Web Content Accessibility Guidelines ask for (1.4.4)."""
-    assert LETTER_SIZES[-1] == 200
+    assert FONT_SCALES[-1] == 200
 
 
 def test_the_test_sees_what_is_beyond_an_edge(qtbot: QtBot) -> None:

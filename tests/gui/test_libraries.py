@@ -15,7 +15,7 @@ from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import search_of_kind
-from proteoscope.gui.forms.file_survey import file_kind
+from proteoscope.gui.forms.file_inspection import file_kind
 from proteoscope.gui.prediction_dialog import PredictionDialog
 from proteoscope.gui.results.export import ExportDialog
 from proteoscope.gui.window import MainWindow
@@ -128,5 +128,5 @@ def test_spectra_that_do_not_say_what_they_are_of_are_no_library(files: tuple[Pa
     window.new_search("library")
     chosen = window.form.file_lists["library"]
     chosen.add([files[0]])
-    qtbot.waitUntil(lambda: "do not say what they are of (SEQ=, NAME=)" in chosen.message.text())
+    qtbot.waitUntil(lambda: "have no identities (SEQ=, NAME=)" in chosen.message.text())
     chosen.clear()

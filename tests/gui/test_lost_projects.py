@@ -42,8 +42,8 @@ class Messages:
 
     def __init__(self, window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
         self.told: list[str] = []
-        tell = window.message_bar.tell
-        monkeypatch.setattr(window.message_bar, "tell", lambda text, *rest: self.told.append(text) or tell(text, *rest))
+        tell = window.message_bar.show_message
+        monkeypatch.setattr(window.message_bar, "show_message", lambda text, *rest: self.told.append(text) or tell(text, *rest))
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_project_that_goes_away_during_a_run_is_one_message_and_a_failed_run(
     search = Stepwise(writes)
     monkeypatch.setattr(SearchTask, "run", lambda request, progress: search(request, progress))
     faults: list[str] = []
-    monkeypatch.setattr(filled, "tell_fault", lambda summary, report: faults.append(summary))
+    monkeypatch.setattr(filled, "show_unexpected_error", lambda summary, report: faults.append(summary))
     click(filled.form.run_button)
     assert search.begun.wait(10)
     qtbot.waitUntil(lambda: filled.project_pane.runs.count() == 1 and "running" in filled.project_pane.runs.item(0).toolTip())
@@ -166,7 +166,7 @@ def test_a_project_moved_while_idle_is_asked_for_and_not_made_silently(lost: Mai
     click(lost.task_projects.question.cancel_button)
     qtbot.waitUntil(lambda: lost.task_projects.question is None)
     assert not (tmp_path / "project").exists() and lost.queue.is_idle
-    assert "gone" in lost.project_pane.problem.text()
+    assert "is missing" in lost.project_pane.problem.text()
 
 
 def test_a_lost_project_is_located_and_the_search_goes_there(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
@@ -221,8 +221,8 @@ def test_a_project_of_last_week_that_is_gone_is_asked_for_too(
 
 def test_one_fault_again_and_again_is_one_dialog(window: MainWindow) -> None:
     for _ in range(6):
-        window.tell_fault("OSError: it broke", "Traceback: it broke")
-    window.tell_fault("OSError: another", "Traceback: another")
+        window.show_unexpected_error("OSError: it broke", "Traceback: it broke")
+    window.show_unexpected_error("OSError: another", "Traceback: another")
     assert len(window.findChildren(CrashDialog)) == 2
     assert window.log.plain_text().count("Traceback: it broke") == 6
     for dialog in window.findChildren(CrashDialog):

@@ -22,7 +22,7 @@ from proteoscope.engine.searches import run_search
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.views.drawings import Bar, Drawing
 from proteoscope.gui.forms.editors import ModificationsEditor, RunEditor
-from proteoscope.gui.forms.file_survey import SearchedRun
+from proteoscope.gui.forms.file_inspection import SearchedRun
 from proteoscope.gui.labels import tip_text
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.results.evidence_view import EvidenceView

@@ -15,8 +15,8 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from proteoscope.gui.drops import dropped_paths
-from proteoscope.gui.forms import file_survey
+from proteoscope.gui.drag_and_drop import dropped_paths
+from proteoscope.gui.forms import file_inspection
 from proteoscope.gui.window import MainWindow
 
 STALL_SECONDS = 0.5
@@ -198,7 +198,7 @@ def forged_settings(chance: random.Random) -> dict[str, object]:
     }
     return {
         "version": 1,
-        "letter_size": 200,
+        "font_scale": 200,
         "geometry": chance.choice((noise, huge, "é", "AAAA")),
         "layout": chance.choice((noise, huge, "é", "AAAA")),
         "comparison_layout": chance.choice((noise, huge)),
@@ -220,7 +220,7 @@ def test_survey_reports_files_that_cannot_be_looked_at(tmp_path: Path, monkeypat
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "is_file", refuse)
-    found = file_survey._survey([tmp_path / "x.mgf"])
+    found = file_inspection._survey([tmp_path / "x.mgf"])
     assert len(found.files) == 1 and "Permission denied" in found.files[0].problem
 
 
@@ -231,7 +231,7 @@ def test_window_opens_with_forged_settings(settings_path: Path, make_window: Cal
     qtbot.wait(300)
     assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # with what a first window makes once
     values = json.loads(settings_path.with_name("settings.json").read_text())
-    assert values["letter_size"] == 200
+    assert values["font_scale"] == 200
 
 
 def test_open_files_brings_files_to_a_form(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

@@ -17,7 +17,7 @@ from proteoscope.engine.formats.fastq import read_fastq
 from proteoscope.engine.formats.letters import SequenceCount, count_sequences
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
-from proteoscope.gui.forms.file_survey import file_kind
+from proteoscope.gui.forms.file_inspection import file_kind
 from proteoscope.gui.forms.search_form import SearchForm
 from proteoscope.gui.results.export import ExportDialog
 from proteoscope.gui.results.reads_view import ReadsView
@@ -99,14 +99,14 @@ def test_dropped_reads_lead_to_this_search_and_are_counted_without_a_warning(
     patterns, texts = form.file_lists["patterns"], form.file_lists["texts"]
     assert patterns.paths == [files[1]] and patterns.problem() == texts.problem() == ""
     reads = read_fastq(files[1])
-    assert patterns.note.text() == f"{len(reads)} sequences, {len(reads.letters)} letters, nucleotides"
-    assert texts.note.text() == "3 sequences, 3000 letters, nucleotides"
+    assert patterns.note.text() == f"{len(reads)} sequences, {len(reads.letters)} symbols, nucleotides"
+    assert texts.note.text() == "3 sequences, 3000 symbols, nucleotides"
     assert not patterns.warning.isVisible() and not texts.warning.isVisible()
     patterns.clear()
     box = form.inputs["patterns"].box
     assert box is not None
     box.text.setPlainText(">mine\n" + "ACGTTGCAAGCT" * 5)
-    qtbot.waitUntil(lambda: form.inputs["patterns"].note.text() == "Pasted: 1 sequence, 60 letters, nucleotides")
+    qtbot.waitUntil(lambda: form.inputs["patterns"].note.text() == "Pasted: 1 sequence, 60 symbols, nucleotides")
     assert form.inputs["patterns"].warning.text() == ""
 
 
@@ -116,7 +116,7 @@ def test_of_files_in_the_wrong_order_it_is_told_where_they_belong(window: MainWi
     form.file_lists["texts"].add([files[1]])
     form.file_lists["patterns"].add([files[0]])
     qtbot.waitUntil(lambda: bool(form.file_lists["texts"].problem()))
-    assert form.file_lists["texts"].message.text() == "reads.fastq holds reads with qualities (FASTQ), not sequences. Add it to Reads"
+    assert form.file_lists["texts"].message.text() == "reads.fastq holds reads with base qualities (FASTQ), not sequences. Add it to Reads"
     qtbot.waitUntil(lambda: not form.run_button.isEnabled() and form.reason.isVisible())
 
 
@@ -125,7 +125,7 @@ def test_reads_do_not_stand_for_proteins(window: MainWindow, files: tuple[Path, 
     queries = window.form.file_lists["queries"]
     queries.add([files[1]])
     qtbot.waitUntil(lambda: bool(queries.problem()))
-    assert queries.problem() == "reads.fastq holds reads with qualities (FASTQ), not sequences"
+    assert queries.problem() == "reads.fastq holds reads with base qualities (FASTQ), not sequences"
 
 
 def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> None:
@@ -133,7 +133,7 @@ def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> Non
     of_patterns = [f"{sequences} and FASTQ files", sequences, "FASTQ files", "All files"]
     for name, expected in (("patterns", of_patterns), ("texts", [sequences, "All files"])):
         lists = form.file_lists[name]
-        lists.ask_for_files()
+        lists.prompt_for_files()
         dialog = lists.findChild(QFileDialog)
         assert dialog is not None
         assert [nameFilter.partition(" (")[0] for nameFilter in dialog.nameFilters()] == expected
@@ -144,17 +144,17 @@ def test_a_file_that_an_option_reads_is_typed_and_checked(
     window: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     option = Option("mates", "The other reads", "the other read of each fragment", metavar="FILE")
-    form = SearchForm(replace(READ_ALIGNMENT, options=(option,)), window.survey, window.devices)
+    form = SearchForm(replace(READ_ALIGNMENT, options=(option,)), window.inspector, window.devices)
     qtbot.addWidget(form)
     form.file_lists["texts"].add([files[0]])
     form.file_lists["patterns"].add([files[1]])
     line = form.given_files["mates"]
     assert line.line.accessibleName() == "The other reads" and line.line.toolTip() == "The other read of each fragment"
     absent = tmp_path / "none.fastq"
-    for wrong, reason in ((absent, f"There is no file {absent}"), (tmp_path, f"{tmp_path.name} is a folder; choose a file")):
+    for wrong, reason in ((absent, f"File not found: {absent}"), (tmp_path, f"{tmp_path.name} is a folder; choose a file")):
         line.line.setText(str(wrong))
         qtbot.waitUntil(lambda reason=reason: form.reason.text() == reason)
-    line.ask()
+    line.prompt()
     dialog = line.findChild(QFileDialog)
     assert dialog is not None and dialog.fileMode() == QFileDialog.FileMode.ExistingFile
     dialog.fileSelected.emit(str(files[1]))
@@ -192,7 +192,7 @@ def test_a_run_ends_with_its_alignments_which_are_exported(
 
 
 def test_reads_choose_the_preset_that_maps_them_until_the_user_chooses_another(form: SearchForm, qtbot: QtBot) -> None:
-    assert [one.asked.title for one in form.inputs.values()] == ["Genome or reference", "Reads"]
+    assert [one.spec.title for one in form.inputs.values()] == ["Genome or reference", "Reads"]
     qtbot.waitUntil(lambda: form.presets.box.currentData() == "map-to-genome")
     values = form.parameters.values()
     assert (values["mode"], values["strands"], values["places"]) == ("within", "both", "seeds")

@@ -26,7 +26,7 @@ import proteoscope.gui.application as application
 shown = application.MainWindow.show
 def show(self):
     shown(self)
-    QTimer.singleShot(0, self.menus.looks["dark"].trigger)
+    QTimer.singleShot(0, self.menus.themes["dark"].trigger)
 application.MainWindow.show = show
 from proteoscope.gui.launch import main
 sys.exit(main(sys.argv[1:]))

@@ -95,7 +95,7 @@ def test_search_again_fills_the_form_with_files_and_parameters(window: MainWindo
     qtbot.mouseClick(window.run_actions.page.again_button, Qt.MouseButton.LeftButton)
     form = window.form
     assert window.pages.currentWidget() is form and form.search.kind == "align"
-    qtbot.waitUntil(lambda: not form.what_is_missing())
+    qtbot.waitUntil(lambda: not form.validation_error())
     task = form.task()
     assert task is not None and task.project_folder == project.folder
     run = project.runs()[-1]
@@ -112,7 +112,7 @@ def test_a_deleted_run_comes_back_with_undo_and_goes_with_the_window(
     _page_of_first(window, qtbot)
     last = project.runs()[-1].id
     qtbot.mouseClick(window.run_actions.page.delete_button, Qt.MouseButton.LeftButton)
-    assert [run.id for run in window.project_pane.records] == [project.runs()[0].id] and "is deleted" in window.message_bar.label.text()
+    assert [run.id for run in window.project_pane.records] == [project.runs()[0].id] and "was deleted" in window.message_bar.label.text()
     qtbot.mouseClick(window.message_bar.button, Qt.MouseButton.LeftButton)
     assert window.project_pane.selected_run.id == last and project.verify() == []
     qtbot.waitUntil(lambda: not window.results.is_busy)

@@ -185,7 +185,7 @@ def test_a_broken_matrix_file_is_said_at_once(filled: MainWindow, tmp_path: Path
     field = form.parameters.fields["matrix"]
     editor = field.editor
     assert isinstance(editor, MatrixEditor)
-    editor.ask_for_file()
+    editor.prompt_for_file()
     dialog = editor.findChild(QFileDialog)
     assert dialog is not None
     dialog.fileSelected.emit(str(mine))
@@ -276,7 +276,7 @@ def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: p
     path = tmp_path / "chromosome.fasta"
     path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
     monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", 5000)
-    monkeypatch.setattr("proteoscope.engine.formats.letters._MAXIMUM_JUDGED", 2000)
+    monkeypatch.setattr("proteoscope.engine.formats.letters._MAXIMUM_INSPECTED", 2000)
     judged: list[int] = []
     real = letters.nucleotide_counts
     monkeypatch.setattr(letters, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
@@ -349,10 +349,10 @@ def test_a_large_file_is_counted_in_part(tmp_path: Path, end: str) -> None:
     ("text", "problem"),
     [
         ("MKW\n>late name\nMKW", "Line 2: a name stands here"),
-        (">\nMKW", "Line 1: a name belongs right after the >"),
+        (">\nMKW", "Line 1: the name after > is missing"),
         (">a\nMKW\nMK€W", "Line 3: “€” is not a residue"),
         (">a\n\n", "There are no residues"),
-        ("M" * 5_000_001, "more than one can paste"),
+        ("M" * 5_000_001, "too long to paste"),
     ],
 )
 def test_pasted_text_that_is_no_sequence(text: str, problem: str) -> None:
@@ -408,7 +408,7 @@ OF_QUERIES = ("tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "
 FORMATS = (*OF_QUERIES[:7], "a3m", "phylip", "clustal-stack", *OF_QUERIES[7:])
 
 
-def ask_for_export(window: MainWindow, target: Path) -> None:
+def prompt_for_export(window: MainWindow, target: Path) -> None:
     """Choose the file in the dialog, as Save does."""
     window.menus.export.trigger()
     (dialog,) = [one for one in window.results.findChildren(ExportDialog) if one.isVisible()]
@@ -428,7 +428,7 @@ def test_all_hits_of_a_run_are_exported_in_every_format_as_the_engine_does_it(
     for format in OF_QUERIES:
         target, expected = tmp_path / f"{format}.{endings.get(format, format)}", tmp_path / f"expected {format}"
         with qtbot.waitSignal(window.bridge.finished) as finished:
-            ask_for_export(window, target)
+            prompt_for_export(window, target)
             assert window.dock_jobs.isVisible()
         job = finished.args[0]
         assert job.state == "done", job.error_report or job.error
@@ -453,7 +453,7 @@ def test_an_export_is_cancelled_and_leaves_nothing(
     window.open_project(searched_project)
     qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     with qtbot.waitSignal(window.bridge.finished) as finished:
-        ask_for_export(window, tmp_path / "hits.sam")
+        prompt_for_export(window, tmp_path / "hits.sam")
         qtbot.waitUntil(lambda: window.queue.running is not None)
         qtbot.waitUntil(lambda: len(window.jobs.rows) == 1)
         click(next(iter(window.jobs.rows.values())).cancel_button)
@@ -466,7 +466,7 @@ def test_an_export_that_the_disk_refuses_is_said(window: MainWindow, searched_pr
     qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     (tmp_path / "file").touch()
     with qtbot.waitSignal(window.bridge.finished) as finished:
-        ask_for_export(window, tmp_path / "file" / "x.tsv")
+        prompt_for_export(window, tmp_path / "file" / "x.tsv")
     assert finished.args[0].state == "failed"
     qtbot.waitUntil(window.message_bar.isVisible)
     assert str(tmp_path) in window.message_bar.label.text()
@@ -612,7 +612,7 @@ def test_a_run_of_a_kind_that_this_window_does_not_know(window: MainWindow, tmp_
         pass
     window.open_project(tmp_path / "project")
     window.project_pane.select("dock-0001")
-    assert "cannot show its kind" in window.message_bar.label.text()
+    assert "cannot show this kind of run" in window.message_bar.label.text()
 
 
 def test_each_form_is_remembered_by_itself(make_window: Callable[[], MainWindow], files: tuple[Path, Path], qtbot: QtBot) -> None:

@@ -14,9 +14,9 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.jobs import Progress
-from proteoscope.gui.database_dialog import DatabaseDialog, LeftOut
+from proteoscope.gui.database_dialog import DatabaseDialog, SkippedChains
+from proteoscope.gui.forms.file_inspection import file_kind
 from proteoscope.gui.forms.file_list import structure_text
-from proteoscope.gui.forms.file_survey import file_kind
 from proteoscope.gui.forms.search_form import SearchForm
 from proteoscope.gui.results.structure_view import StructureView
 from proteoscope.gui.window import MainWindow
@@ -65,7 +65,11 @@ def test_files_are_known_by_what_they_hold(files: tuple[Path, Path], tmp_path: P
     assert known[folder].format == "folder with 11 files of structures"
     assert known[listed].format == "list of 2 files of structures"
     assert all(known[path].sort == "structures" for path in (query, folder, packed, unnamed, listed))
-    assert "is no structure" in known[liar].problem and known[other].problem and "holds no files" in known[tmp_path / "empty"].problem
+    assert (
+        "is not a structure file" in known[liar].problem
+        and known[other].problem
+        and "contains no structure files" in known[tmp_path / "empty"].problem
+    )
 
 
 def test_drops_find_their_place_and_say_what_they_hold(
@@ -147,7 +151,7 @@ def test_a_database_is_built_told_about_and_searched(
         assert dialog.cancel_button.isEnabled() and not dialog.sources.isEnabled()
     assert dialog.stage.text().startswith("Done: 11 chains, ") and "1 left out" in dialog.stage.text()
     model = dialog.left_out.model()
-    assert isinstance(model, LeftOut) and dialog.left_out.isVisible() and model.rowCount() == 1
+    assert isinstance(model, SkippedChains) and dialog.left_out.isVisible() and model.rowCount() == 1
     assert model.index(0, 0).data() == "broken.pdb" and model.index(0, 2).data()
     dialog.left_out.selectRow(0)
     dialog.left_out.setFocus()
@@ -160,12 +164,12 @@ def test_a_database_is_built_told_about_and_searched(
 
     # A second one cannot be searched with it.
     form.file_lists["database"].add([folder])
-    qtbot.waitUntil(lambda: "is searched alone" in form.file_lists["database"].problem())
+    qtbot.waitUntil(lambda: "cannot be combined with other files" in form.file_lists["database"].problem())
     form.take_database("database", tmp_path / "database")
 
     form.parameters.set_values({"qualification_threshold": 0})
     form.set_project_folder(tmp_path / "project")
-    qtbot.waitUntil(lambda: not form.what_is_missing() and form.run_button.isEnabled())
+    qtbot.waitUntil(lambda: not form.validation_error() and form.run_button.isEnabled())
     # What the list of files has learned last is still to be shown; a person is not as fast.
     qtbot.wait(100)
     with qtbot.waitSignal(window.bridge.finished, timeout=300_000) as finished:

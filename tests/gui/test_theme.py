@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 from proteoscope.gui.buttons import PrimaryButton
 from proteoscope.gui.icons import pixmap, set_icon
 from proteoscope.gui.labels import toned_label
-from proteoscope.gui.theme import DARK, LIGHT, Colours, Theme, colours, contrast, scale_letters
+from proteoscope.gui.theme import DARK, LIGHT, Colours, Theme, colours, contrast, scale_font
 from proteoscope.gui.window import MainWindow
 
 _ICONS = Path(__file__).parents[2] / "resources" / "icons"
@@ -196,14 +196,14 @@ def test_letters_are_as_large_as_was_chosen_from_the_next_start_on(
     make_window: Callable[[], MainWindow], qapp: QApplication, qtbot: QtBot
 ) -> None:
     window = make_window()
-    window.menus.letter_sizes[130].trigger()
-    assert "130 %" in window.message_bar.label.text() and window.settings.values.letter_size == 130
+    window.menus.font_scales[130].trigger()
+    assert "130 %" in window.message_bar.label.text() and window.settings.values.font_scale == 130
     window.close()
     again = make_window()
-    assert again.settings.values.letter_size == 130 and again.menus.letter_sizes[130].isChecked()
+    assert again.settings.values.font_scale == 130 and again.menus.font_scales[130].isChecked()
     usual = qapp.font()
     try:
-        scale_letters(qapp, 130)
+        scale_font(qapp, 130)
         assert qapp.font().pointSizeF() == pytest.approx(1.3 * usual.pointSizeF())
         assert toned_label("a").font().pointSizeF() == pytest.approx(1.3 * usual.pointSizeF())
     finally:

@@ -14,9 +14,9 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
 from proteoscope.gui import icons
+from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
-from proteoscope.gui.turns import Turns
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.engine.views.result_projects import project_with_results
@@ -50,7 +50,7 @@ def count(qtbot: QtBot) -> Iterator[_Count]:
 
 
 def test_each_piece_has_a_turn_of_its_own(count: _Count, qtbot: QtBot) -> None:
-    turns = Turns(count)
+    turns = DeferredTasks(count)
     turns.add(*(lambda name=name: count.note(name) for name in "abc"))
     assert turns.is_busy and not count.notes
     qtbot.waitUntil(lambda: not turns.is_busy)
@@ -59,7 +59,7 @@ def test_each_piece_has_a_turn_of_its_own(count: _Count, qtbot: QtBot) -> None:
 
 
 def test_what_is_left_can_be_done_at_once(count: _Count) -> None:
-    turns = Turns(count)
+    turns = DeferredTasks(count)
     turns.add(*(lambda name=name: count.note(name) for name in "abc"))
     now = count.turn
     turns.finish()
@@ -68,9 +68,13 @@ def test_what_is_left_can_be_done_at_once(count: _Count) -> None:
 
 
 def test_what_is_dropped_is_never_done(count: _Count, qtbot: QtBot) -> None:
-    turns = Turns(count)
+    turns = DeferredTasks(count)
     turns.add(lambda: count.note("a"), turns.drop, lambda: count.note("c"))
-    qtbot.waitUntil(lambda: count.turn > 20)
+    qtbot.waitUntil(lambda: not turns.is_busy)
+    turn = count.turn
+    # Long enough for another task to have begun.
+    qtbot.waitUntil(lambda: count.turn > turn + 20)
+    qtbot.wait(20)
     assert [name for _, name in count.notes] == ["a"] and not turns.is_busy
 
 
@@ -99,7 +103,7 @@ def test_another_project_is_taken_a_piece_at_a_time(
     before = count.turn
     window.open_project(tmp_path / "second")
     of_opening = [name for turn, name in count.notes if turn == before]
-    qtbot.waitUntil(lambda: not window.turns.is_busy)
+    qtbot.waitUntil(lambda: not window.deferred.is_busy)
     assert of_opening == [], "nothing of that was in sight"
     assert sorted(name for _, name in count.notes) == sorted(["results", *(f"form of {kind}" for kind in window.searches)])
     assert max(Counter(turn for turn, _ in count.notes).values()) == 1
@@ -116,7 +120,7 @@ def test_what_the_user_goes_on_with_has_been_done_before(window: MainWindow, tmp
     waiting = window.searches["cluster"].form
     window.open_project(tmp_path / "second")
     window.new_search("cluster")
-    assert waiting.project_folder() == tmp_path / "second" and not window.turns.is_busy
+    assert waiting.project_folder() == tmp_path / "second" and not window.deferred.is_busy
     window.open_project(tmp_path / "first")
     window.open_project(tmp_path / "second")
     window.compare_runs(project.runs())
@@ -160,7 +164,7 @@ def test_another_look_is_taken_a_piece_at_a_time(window: MainWindow, count: _Cou
     monkeypatch.setattr(icons, "pixmap", drawn)
     monkeypatch.setattr("proteoscope.gui.theme.refresh_icons", refresh)
     window.theme.changed.connect(lambda: count.note("parts of the window"))
-    window.choose_look("dark")
+    window.set_theme("dark")
     assert count.notes == []
     qtbot.waitUntil(lambda: not window.theme.is_changing)
     in_turns = Counter(turn for turn, _ in count.notes)

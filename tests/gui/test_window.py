@@ -195,7 +195,7 @@ def test_a_folder_with_other_things_is_no_project(filled: MainWindow, sample_dat
     form = filled.form
     form.project.line.setText(str(sample_data))
     qtbot.waitUntil(lambda: form.project.frame.is_wrong)
-    assert "other things" in form.project.message.text() and not form.run_button.isEnabled()
+    assert "other files" in form.project.message.text() and not form.run_button.isEnabled()
     (tmp_path / "file").write_text("x", encoding="utf-8")
     form.project.line.setText(str(tmp_path / "file"))
     qtbot.waitUntil(lambda: "This is a file" in form.project.message.text())
@@ -245,7 +245,7 @@ def test_a_good_drop_takes_the_error_of_a_bad_one_away(window: MainWindow, spect
 
 
 def test_a_good_drop_leaves_good_news_alone(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
-    window.message_bar.tell("Identify: 12 PSMs", "good", "Show results", lambda: None)
+    window.message_bar.show_message("Identify: 12 PSMs", "good", "Show results", lambda: None)
     drop(window, spectra)
     qtbot.waitUntil(lambda: len(window.form.file_lists["spectra"].paths) == 1)
     assert window.message_bar.isVisible() and window.message_bar.button.isVisible()
@@ -307,7 +307,7 @@ def test_what_is_missing_is_said_no_longer_when_it_is_there(window: MainWindow, 
     qtbot.waitUntil(lambda: not window.message_bar.isVisible())
     window.menus.run.trigger()
     assert "Add a protein database" in window.message_bar.label.text()
-    window.tell_error("a.mzML: is cut off.")
+    window.show_error("a.mzML: is cut off.")
     window.form.parameters.set_values({"missed_cleavages": 1})
     assert window.message_bar.isVisible(), "an error is no hint: it stays"
 
@@ -467,7 +467,7 @@ def test_closing_in_the_middle_asks_once_and_keeps_running(filled: MainWindow, q
     assert not filled.close()
     assert len(filled.findChildren(QMessageBox)) == 1
     assert filled.closing.question is not None
-    click(filled.closing.question.keep_button)
+    click(filled.closing.question.continue_button)
     qtbot.waitUntil(lambda: filled.closing.question is None)
     assert filled.isVisible() and filled.queue.running is not None
 
@@ -497,12 +497,12 @@ def test_the_window_remembers(make_window: Callable[[], MainWindow], database: P
     first.form.file_lists["database"].add([database])
     first.form.presets.choose("phospho")
     first.dock_log.show()
-    first.menus.looks["dark"].trigger()
+    first.menus.themes["dark"].trigger()
     assert first.close()
     second = make_window()
     assert (second.width(), second.height()) == (1011, 777)
     assert second.settings.values.recent_projects == (str(tmp_path / "kept"),)
-    assert second.theme.is_dark and second.menus.looks["dark"].isChecked()
+    assert second.theme.is_dark and second.menus.themes["dark"].isChecked()
     assert second.dock_log.isVisibleTo(second)
     assert second.form.presets.box.currentText() == "phospho"
     assert second.form.file_lists["database"].paths == [database]
@@ -561,7 +561,7 @@ def test_the_look_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -
 
     painting = Painting()
     QApplication.instance().installEventFilter(painting)
-    filled.menus.looks["dark"].trigger()
+    filled.menus.themes["dark"].trigger()
     while filled.theme.is_changing:
         assert not painted, "nothing is drawn while some of it has the new look and some the old one"
         QApplication.processEvents()
@@ -572,11 +572,11 @@ def test_the_look_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -
 
 def test_a_look_that_is_chosen_while_another_is_taken_is_the_one_that_stays(filled: MainWindow, qtbot: QtBot) -> None:
     for look in ("dark", "light", "dark"):
-        filled.menus.looks[look].trigger()
+        filled.menus.themes[look].trigger()
         QApplication.processEvents()
     qtbot.waitUntil(lambda: not filled.theme.is_changing)
     assert filled.updatesEnabled() and colours() is DARK
-    filled.menus.looks["light"].trigger()
+    filled.menus.themes["light"].trigger()
     filled.close()
     assert not filled.theme.is_changing and colours() is LIGHT
 
@@ -621,9 +621,9 @@ def test_opening_does_not_wait_for_what_computes(
     monkeypatch.setattr("proteoscope.gui.devices.devices", looked)
     window = make_window()
     qtbot.waitExposed(window)
-    window.devices.look()
+    window.devices.detect()
     came: list[bool] = []
-    QTimer.singleShot(0, lambda: came.append(window.devices.is_looking))
+    QTimer.singleShot(0, lambda: came.append(window.devices.is_detecting))
     qtbot.waitUntil(lambda: bool(came))
     assert came == [True]
     found.set()
@@ -710,7 +710,7 @@ def test_what_is_remembered_is_on_the_disk_before_the_window_closes(
     assert kept.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
     qtbot.waitUntil(lambda: not window.results.is_busy)
     window.form.file_lists["database"].add([database])
-    window.menus.looks["dark"].trigger()
+    window.menus.themes["dark"].trigger()
     window.resize(1011, 777)
 
     def is_kept() -> bool:
@@ -739,7 +739,7 @@ def test_recent_projects_tell_kind_and_date_and_missing_ones_are_grey(
     qtbot.waitUntil(lambda: not second.menus.recent.actions()[1].isEnabled())
     assert second.menus.recent.actions()[0].isEnabled()
     away = second.start_page.recent.item(1)
-    assert "not there any more" in away.text() and away.foreground().color() == QColor(colours().faint_text)
+    assert "no longer exists" in away.text() and away.foreground().color() == QColor(colours().faint_text)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1024, 700), (1280, 800), (640, 400)])
@@ -800,7 +800,7 @@ def test_a_database_that_was_deleted_is_told_before_the_run(filled: MainWindow, 
     qtbot.waitUntil(form.run_button.isEnabled)
     own.unlink()
     click(form.run_button)
-    assert "not there any more" in form.file_lists["database"].message.text()
+    assert "no longer exists" in form.file_lists["database"].message.text()
     assert filled.queue.is_idle and not filled.jobs.rows
     own.write_bytes(database.read_bytes())
     filled.show_page(filled.start_page)

@@ -1,4 +1,4 @@
-"""The manual says all that the program says of itself, and none of its links leads nowhere."""
+"""Tests of the manual: complete contents, descriptions from the program, and no broken link."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The text of each page by its name."""
+    """Text of each page by name."""
     folder = tmp_path_factory.mktemp("manual") / "pages"
     return {name: (folder / f"{name}.md").read_text() for name in write_pages(folder)}
 
 
-def test_every_page_of_docs_is_in_the_contents(pages: dict[str, str]) -> None:
+def test_contents_list_every_page_of_docs(pages: dict[str, str]) -> None:
     assert {page.stem for page in DOCS.glob("*.md")} <= set(pages)
     assert {f"developers/{page.stem}" for page in (DOCS / "developers").glob("*.md")} <= set(pages)
     contents = pages["index"].splitlines()
@@ -30,17 +30,17 @@ def test_every_page_of_docs_is_in_the_contents(pages: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
-def test_every_parameter_and_column_is_told_with_what_it_means(pages: dict[str, str], search) -> None:
+def test_reference_describes_every_parameter_and_column(pages: dict[str, str], search) -> None:
     parameters = pages[f"reference/parameters_{search.kind}"]
-    for one in search.model.describe():
-        assert f"\n### {one.title}\n\n`{one.name}` · " in parameters and one.help.rstrip(".") in parameters
+    for parameter in search.model.describe():
+        assert f"\n### {parameter.title}\n\n`{parameter.name}` · " in parameters and parameter.help.rstrip(".") in parameters
     columns = pages[f"reference/columns_{search.kind}"]
     for table in search.all_tables:
         assert f"\n## {table.name}\n" in columns
         assert all(f"| `{name}` | " in columns for name in table.by_name)
 
 
-def test_every_command_is_told(pages: dict[str, str]) -> None:
+def test_reference_has_every_command(pages: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "proteoscope.engine.command_line", "--help"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
@@ -49,7 +49,7 @@ def test_every_command_is_told(pages: dict[str, str]) -> None:
     assert [name for name in names if name != "COMMAND" and f"\n## {name}\n" not in pages["reference/commands"]] == []
 
 
-def test_figures_are_used_and_of_modest_size() -> None:
+def test_figures_are_used_and_small() -> None:
     texts = "".join(page.read_text(encoding="utf-8") for page in [*DOCS.glob("*.md"), REPOSITORY / "README.md"])
     figures = list((DOCS / "figures").iterdir())
     assert len(figures) >= 8
@@ -57,14 +57,14 @@ def test_figures_are_used_and_of_modest_size() -> None:
     assert sum(figure.stat().st_size for figure in figures) < 1_500_000
 
 
-def test_links_of_the_readme_lead_somewhere() -> None:
+def test_links_of_readme_exist() -> None:
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
     assert len(links) > 5 and [link for link in links if not (REPOSITORY / link).exists()] == []
 
 
-def test_sphinx_finds_no_fault(tmp_path: Path) -> None:
-    pytest.importorskip("sphinx", reason="what builds the manual is not installed")
+def test_sphinx_builds_manual_without_warnings(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="Sphinx is not installed")
     command = [sys.executable, "-m", "installer.manual", "--out", str(tmp_path / "html")]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -75,11 +75,11 @@ def test_sphinx_finds_no_fault(tmp_path: Path) -> None:
     assert len(shown) > 5 and all((tmp_path / "html" / name).is_file() for name in shown)
 
 
-def test_a_link_that_leads_nowhere_ends_the_build(tmp_path: Path) -> None:
-    pytest.importorskip("sphinx", reason="what builds the manual is not installed")
+def test_build_fails_when_a_link_is_broken(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="Sphinx is not installed")
     (tmp_path / "docs" / "figures").mkdir(parents=True)
     (tmp_path / "docs" / "developers").mkdir()
-    (tmp_path / "docs" / "files.md").write_text("# Files\n\n[nowhere](nothing.md)\n")
+    (tmp_path / "docs" / "files.md").write_text("# Spectrum files\n\n[nowhere](nothing.md)\n")
     script = (
         "import sys; from pathlib import Path; from installer import manual; "
         "manual.DOCS, manual.SEARCHES, manual.command_parsers = Path(sys.argv[1]) / 'docs', manual.SEARCHES[:1], dict; "

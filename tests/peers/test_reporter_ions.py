@@ -14,8 +14,8 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from proteoscope.engine.formats.surveys import read_surveys
 from proteoscope.engine.quantification.impurities import corrected, read_impurities
+from proteoscope.engine.quantification.isobaric import interference, reporter_peaks
 from proteoscope.engine.quantification.labels import Label, label
-from proteoscope.engine.quantification.reporter_ions import interference, reporter_peaks
 from tests.peers.test_openms import python_of
 
 ITRAQ = [("0", "1", "5.9", "0.2"), ("0", "2", "5.6", "0.1"), ("0", "3", "4.5", "0.1"), ("0.1", "4", "3.5", "0.1")]

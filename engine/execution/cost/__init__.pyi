@@ -1,3 +1,3 @@
 from . import analyses as analyses
 from . import calibration as calibration
-from . import kept as kept
+from . import calibration_store as calibration_store

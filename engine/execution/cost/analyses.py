@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proteoscope.engine.execution.cost.atgpu import Cost, serial_cost
-from proteoscope.engine.execution.cost.pace import times_slower
 from proteoscope.engine.execution.cost.parameters import DeviceParameters
 from proteoscope.kernels.analyses_layouts import PROBLEMS, Round, Spent
 from proteoscope.kernels.device import Device, twin
@@ -33,8 +32,8 @@ def rounds_of(problem: str, n: int) -> tuple[Round, ...]:
     return PROBLEMS[problem][1](n)
 
 
-def predicted_problem(parameters: DeviceParameters, problem: str, n: int, pace: float = 0.0) -> Cost:
-    """By expression 4.2, on a host at this pace (`host_pace`), which moves the words of a card and waits for it.
+def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cost:
+    """Return the cost of a problem by expression 4.2.
 
     What holds up the matrix product are looks into shared memory: a step reads a word of one tile, and of the other the four words of the
     next steps at once.
@@ -43,9 +42,7 @@ def predicted_problem(parameters: DeviceParameters, problem: str, n: int, pace: 
     rounds = rounds_of(problem, n)
     if problem == "matrix multiplication":
         rounds = tuple(one._replace(operations=_LOOKS_OF_STEP * one.operations) for one in rounds)
-    cost = serial_cost(parameters.machine(name), rounds, None if parameters.is_processor else parameters.pageable.seconds)
-    slower = times_slower(pace, parameters.pace)
-    return Cost(slower * cost.transfer_in, cost.kernel, slower * cost.transfer_out, slower * cost.synchronisation)
+    return serial_cost(parameters.machine(name), rounds, None if parameters.is_processor else parameters.transfers.seconds)
 
 
 def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -> Spent:

@@ -5,11 +5,10 @@ fetches words, and is synchronised. With t operations of a block, q memory block
 operations in a second, lambda operations for a memory block, alpha seconds for a transfer, beta for a word and sigma for a
 synchronisation::
 
-    (4.1)   sum over rounds of   I^ alpha + I beta + (t + lambda q) / gamma + O^ alpha + O beta + sigma
-    (4.2)   the same with        (ceil(k / (k' l)) t + lambda q) / gamma,     l = min(floor(M / m), H)
+    (4.2)   sum over rounds of   I^ alpha + I beta + (ceil(k / (k' l)) t + lambda q) / gamma + O^ alpha + O beta + sigma
+            with                 l = min(floor(M / m), H)
 
-Some things are said otherwise here than there. Sending, computing and fetching may go on side by side (`overlapped_cost`): then the longest
-of the three decides each round but the first, T_in + T_out + (R - 1) max(T_in, K, T_out) + K + R sigma. Lambda is what a memory block costs
+Some things differ from the thesis. Lambda is what a memory block costs
 where the memory delivers as fast as it can, the whole device's q together, as the thesis sums q over all multiprocessors; a single access
 that nobody waits beside costs more. Blocks that were read before come out of the device's cache, which the thesis does not know of and
 which is faster: they cost a lambda of their own. A round that moves nothing is not waited for by the host: it costs a launch instead of
@@ -24,7 +23,7 @@ from typing import NamedTuple
 
 from proteoscope.kernels.analyses_layouts import Round
 
-__all__ = ["Cost", "Machine", "occupancy", "overlapped_cost", "perfect_cost", "serial_cost"]
+__all__ = ["Cost", "Machine", "occupancy", "serial_cost"]
 
 
 TransferSeconds = Callable[[float, bool], float]
@@ -90,11 +89,6 @@ def occupancy(machine: Machine, shared_words: int) -> int:
     return min(machine.shared_words // shared_words if shared_words else machine.resident_blocks, machine.resident_blocks)
 
 
-def perfect_cost(machine: Machine, rounds: Sequence[Round]) -> Cost:
-    """Expression 4.1: every block runs at once."""
-    return _summed(machine, rounds, [1] * len(rounds))
-
-
 def serial_cost(machine: Machine, rounds: Sequence[Round], transfer: TransferSeconds | None = None) -> Cost:
     """Expression 4.2: blocks take turns, as many at a time as the machine holds. `transfer`: as it was measured by size.
 
@@ -106,19 +100,7 @@ def serial_cost(machine: Machine, rounds: Sequence[Round], transfer: TransferSec
     if largest > machine.global_words:
         raise ValueError(f"a round needs {largest:,} words of global memory; the machine has {machine.global_words:,}")
     turns = [-(-one.blocks // (machine.multiprocessors * occupancy(machine, one.shared_words))) for one in rounds]
-    return _summed(machine, rounds, turns, transfer)
 
-
-def overlapped_cost(machine: Machine, rounds: Sequence[Round]) -> float:
-    """Seconds where a round's transfers go on beside the kernels of others, all rounds alike on average."""
-    if not rounds:
-        return 0.0
-    cost, n = serial_cost(machine, rounds), len(rounds)
-    into, kernel, out = cost.transfer_in / n, cost.kernel / n, cost.transfer_out / n
-    return into + out + (n - 1) * max(into, kernel, out) + kernel + cost.synchronisation
-
-
-def _summed(machine: Machine, rounds: Sequence[Round], turns: Sequence[int], transfer: TransferSeconds | None = None) -> Cost:
     def moved(transfers: int, words: int, is_inward: bool) -> float:
         if transfer is not None:
             return transfers * transfer(4.0 * words / transfers, is_inward) if transfers else 0.0

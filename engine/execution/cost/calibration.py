@@ -9,14 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import cycle
-from statistics import median
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.execution.cost.kind_samples import SECONDS_OF_KIND, KindSamples
-from proteoscope.engine.execution.cost.pace import calm_pace, host_pace, times_slower
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, TransferCosts
 from proteoscope.engine.execution.devices import processor
 from proteoscope.engine.execution.work import CardShape
@@ -38,14 +36,12 @@ _ADDITIONS = 16  # of them
 _FEWEST_TURNS, _MOST_TURNS = 2, 5  # of the samples
 _SECONDS = 4.4  # after which no other turn is begun that would end later
 _CORES = 128
-_LARGEST_PINNED = 24 << 20
 _PIECES = 4  # that are sent in turn
-_PACES = 9
 _SMALL, _REPEATS_OF_SMALL = 2 << 20, 9  # bytes of transfers that take less than what disturbs them
 _LEAST_START = 0.3  # seconds
 
 
-def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
+def calibrate_card(number: int, description: str, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
     """Measure CUDA device `number` and these kinds of work on it. Kinds that it cannot do are left out.
 
     Raises
@@ -60,29 +56,16 @@ def calibrate_card(number: int, key: str, description: str, kinds: Sequence[str]
     shape = CardShape(card.multiprocessors(), card.maximum_shared_bytes(), card.compute_capability())
     progress.stage(f"Measuring transfers and memory of {card.name}")
     card.is_noting = False
-    pace, moved = _usual_pace(), np.ones(2 * _SIZES_OF_TRANSFERS[-1], np.uint8)
-    transfers = {name: _transfers(card, moved, pace, is_pinned=name == "pinned") for name in ("pinned", "pageable")}
-    measured = _measured(card, key, description, shape, card.free_bytes(), 0, pace, progress.check).model_copy(update={"start": start})
+    moved = np.ones(2 * _SIZES_OF_TRANSFERS[-1], np.uint8)
+    transfers = _transfers(card, moved)
+    measured = _measured(card, description, shape, card.free_bytes(), 0, progress.check).model_copy(update={"start": start})
     measured = _with_kinds(measured, card, shape, kinds, began, progress)
     # Once more, after some seconds: what disturbs a machine lasts for a while, and only lengthens.
     card.is_noting = False
-    again = {name: _of_both(one, _transfers(card, moved, pace, is_pinned=name == "pinned")) for name, one in transfers.items()}
-    return measured.model_copy(update=again)
+    return measured.model_copy(update={"transfers": _of_both(transfers, _transfers(card, moved))})
 
 
-def _usual_pace() -> float:
-    """That of the host as calibration begins: all of it is told as if it were so from the beginning to the end."""
-    return median(calm_pace() for _ in range(_PACES))
-
-
-def _at_pace(pace: float, seconds: Callable[[], float]) -> float:
-    """Seconds that are measured, as a host at this pace would have taken."""
-    before = calm_pace()
-    found = seconds()
-    return found * times_slower(pace, min(before, host_pace()))
-
-
-def calibrate_processor(threads: int, key: str, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
+def calibrate_processor(threads: int, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
     """Measure the processor with so many threads, and these kinds of work on it.
 
     Raises
@@ -93,7 +76,7 @@ def calibrate_processor(threads: int, key: str, kinds: Sequence[str], progress: 
     device = Processor(threads)
     progress.stage("Measuring memory and rates of the processor")
     shape = CardShape(threads, 0, 0)
-    measured = _measured(device, key, own.description, shape, own.memory_bytes, threads, _usual_pace(), progress.check)
+    measured = _measured(device, own.description, shape, own.memory_bytes, threads, progress.check)
     return _with_kinds(measured, device, None, kinds, began, progress)
 
 
@@ -121,13 +104,13 @@ def _with_kinds(
             if turn < _FEWEST_TURNS:
                 progress.advance(1)
         turn, last = turn + 1, time.perf_counter() - turn_began
-    return measured.model_copy(update={"kinds": {name: one.costs(measured.pace) for name, one in found.items()}})
+    return measured.model_copy(update={"kinds": {name: one.costs() for name, one in found.items()}})
 
 
 def _measured(
-    device: Any, key: str, description: str, shape: CardShape, memory_bytes: int, threads: int, pace: float, check: Callable[[], None]
+    device: Any, description: str, shape: CardShape, memory_bytes: int, threads: int, check: Callable[[], None]
 ) -> DeviceParameters:
-    """Launches, memory and rates, of a host at this pace; `check` is called between them."""
+    """Measure launches, memory and rates; `check` is called between them."""
     analyses = twin(device, "analyses").Analyses(device)
     rates = {}
     for name in OPERATIONS:
@@ -136,7 +119,6 @@ def _measured(
     tiny = np.ones(BLOCK, np.uint32)
     repeats, words = 2 if threads else _ADDITIONS, _WORDS[bool(threads)]
     return DeviceParameters(
-        key=key,
         description=description,
         threads=threads,
         multiprocessors=shape.multiprocessors,
@@ -144,13 +126,11 @@ def _measured(
         shared_bytes=shape.shared_bytes,
         memory_bytes=memory_bytes,
         capability=shape.capability,
-        pinned=TransferCosts(),
-        pageable=TransferCosts(),
-        sigma=_at_pace(pace, lambda: _least(lambda: analyses.add(tiny, tiny)[1].kernel, _REPEATS_OF_SMALL)),
-        launch=_at_pace(pace, lambda: _more(lambda n: analyses.stream(BLOCK, n), _ADDITIONS)),
+        transfers=TransferCosts(),
+        sigma=_least(lambda: analyses.add(tiny, tiny)[1].kernel, _REPEATS_OF_SMALL),
+        launch=_more(lambda n: analyses.stream(BLOCK, n), _ADDITIONS),
         memory_bandwidth=12.0 * words / _more(lambda n: analyses.stream(words, n), repeats),
         rates=rates,
-        pace=pace,
     )
 
 
@@ -172,36 +152,34 @@ def _seconds_of_rate(analyses: Any, name: str, steps: int) -> float:
     return float(analyses.rate(name, steps)[1])
 
 
-def _transfers(card: Any, every: NDArray[np.uint8], pace: float, *, is_pinned: bool) -> TransferCosts:
+def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
     """Each transfer takes another of a few pieces of a large array: as in a search, the processor's caches hold small ones alone.
 
-    `every`: bytes, twice as many as the largest transfer. `pace`: of the host whose seconds these are.
+    `every`: bytes, twice as many as the largest transfer.
     """
-    sizes = [size for size in _SIZES_OF_TRANSFERS if not is_pinned or size <= _LARGEST_PINNED]
-    stream, buffer = card.stream(), card.buffer(sizes[-1])
-    found: list[list[float]] = []
-    for send in (card.upload, card.download):
-        took = list[float]()
-        for n_bytes in sizes:
-            pinned = card.pinned(n_bytes)[:n_bytes] if is_pinned else None
-            places = cycle(range(0, len(every) - n_bytes + 1, n_bytes)[:_PIECES])
+    stream, buffer = card.stream(), card.buffer(_SIZES_OF_TRANSFERS[-1])
 
-            def move(send: Any = send, pinned: Any = pinned, n_bytes: int = n_bytes, places: Iterator[int] = places) -> None:
-                # Results come into memory that nobody has touched, which takes the system as long as the transfer.
-                if pinned is not None:
-                    values = pinned
-                elif send == card.upload:
-                    first = next(places)
-                    values = every[first : first + n_bytes]
-                else:
-                    values = np.empty(n_bytes, np.uint8)
-                send(*((buffer, values) if send == card.upload else (values, buffer)), stream)
+    def upload(n_bytes: int, first: int) -> None:
+        card.upload(buffer, every[first : first + n_bytes], stream)
+
+    def download(n_bytes: int, first: int) -> None:
+        # Results come into new memory, which takes the system as long as the transfer.
+        card.download(np.empty(n_bytes, np.uint8), buffer, stream)
+
+    found: list[tuple[float, ...]] = []
+    for send in (upload, download):
+        took = list[float]()
+        for n_bytes in _SIZES_OF_TRANSFERS:
+            firsts = cycle(range(0, len(every) - n_bytes + 1, n_bytes)[:_PIECES])
+
+            def move(send: Any = send, n_bytes: int = n_bytes, firsts: Iterator[int] = firsts) -> None:
+                send(n_bytes, next(firsts))
                 card.wait(stream)
 
             repeats = 1 if n_bytes > _NEW_PAGES else 2 if n_bytes > _SMALL else _REPEATS_OF_SMALL
-            took.append(max(_at_pace(pace, partial(_least_wall, move, repeats)), took[-1] if took else 1e-9))
-        found.append(took)
-    return TransferCosts(sizes=tuple(sizes), seconds_in=tuple(found[0]), seconds_out=tuple(found[1]))
+            took.append(max(_least_wall(move, repeats), took[-1] if took else 1e-9))
+        found.append(tuple(took))
+    return TransferCosts(sizes=_SIZES_OF_TRANSFERS, seconds_in=found[0], seconds_out=found[1])
 
 
 def _of_both(one: TransferCosts, other: TransferCosts) -> TransferCosts:

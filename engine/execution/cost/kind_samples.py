@@ -10,13 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from proteoscope.engine.execution.cost.pace import LAUNCH_BOUND, calm_pace, host_pace, times_slower
-from proteoscope.engine.execution.cost.parameters import KindCosts, WorkSize, fitted
+from proteoscope.engine.execution.cost.parameters import KindCosts, WorkSize
 from proteoscope.engine.execution.kinds import kind_of
 from proteoscope.engine.execution.work import CardShape, PredictableKind, Sample, Work
 from proteoscope.kernels.device import Device
@@ -39,14 +38,13 @@ _SEED = 20181
 class Run:
     """What a sample took: all seconds, those in kernels, and those of transfers beside which no kernel ran.
 
-    `is_noted`: whether kernels and transfers were told apart; where not, they are 0. `pace`: of the host beside it (`host_pace`).
+    `is_noted`: whether kernels and transfers were told apart; where not, they are 0.
     """
 
     seconds: float
     kernel: float
     transfer: float
     is_noted: bool = True
-    pace: float = 0.0
 
     @property
     def host(self) -> float:
@@ -114,39 +112,26 @@ def awaken(sample: Sample, device: Device, seconds: float = 0.0) -> None:
         seconds += run_sample(sample, device, is_noted=False).seconds
 
 
-def _timed_run(sample: Sample, device: Device, *, is_noted: bool) -> Run:
-    """A run of a sample that was run before, and how fast the host was beside it. Beside a card a core begins it that is left alone."""
-    before = host_pace() if device.is_processor else calm_pace()
-    run = run_sample(sample, device, is_noted=is_noted)
-    return replace(run, pace=min(before, host_pace()))
-
-
 def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
     """A run with notes, and one without where they would tell: a long one is not done again, when its memory would be at hand."""
-    runs = [_timed_run(sample, device, is_noted=True)]
+    runs = [run_sample(sample, device)]
     if not device.is_processor and runs[0].seconds <= _UNDISTURBED:
-        runs.append(_timed_run(sample, device, is_noted=False))
+        runs.append(run_sample(sample, device, is_noted=False))
     return runs
 
 
-def least_run(runs: Sequence[Run], pace: float, *, is_processor: bool) -> Run:
-    """Of several runs of a sample the least of each part, each as a host at this pace would have taken it (as they were where it is 0).
+def least_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
+    """Return the least seconds of each part of several runs of a sample: other programs only make runs slower.
 
-    All seconds are those of runs without notes, or that took so long that notes are nothing. On the processor, and where they are
-    `LAUNCH_BOUND`, kernels keep the pace of the host too.
+    All seconds are those of runs without notes, or of runs so long that notes make no difference.
     """
     noted = [run for run in runs if run.is_noted]
     plain = [run for run in runs if is_processor or not run.is_noted or run.seconds > _UNDISTURBED] or noted
+    seconds = min(run.seconds for run in plain)
     if is_processor:
-        seconds = min(run.seconds * times_slower(pace, run.pace) for run in plain)
-        return Run(seconds, seconds, 0.0, pace=pace)
-    kernel = min(run.kernel * (times_slower(pace, run.pace) if run.kernel < LAUNCH_BOUND else 1.0) for run in noted)
-    steady = kernel if kernel >= LAUNCH_BOUND else 0.0
-    seconds = min(steady + max(0.0, run.seconds - steady) * times_slower(pace, run.pace) for run in plain)
-    kernel = min(kernel, seconds)
-    # Not the least of what each would have taken: that picks the one beside which the host was faster than the loop that told its pace.
-    transfer = min(run.transfer for run in noted) * times_slower(pace, min(run.pace for run in noted))
-    return Run(seconds, kernel, min(transfer, seconds - kernel), pace=pace)
+        return Run(seconds, seconds, 0.0)
+    kernel = min(seconds, *(run.kernel for run in noted))
+    return Run(seconds, kernel, min(seconds - kernel, *(run.transfer for run in noted)))
 
 
 class KindSamples:
@@ -189,7 +174,7 @@ class KindSamples:
         sample, runs = self._kind.samples(size, _SEED + len(self._runs)), list[Run]()
         self._samples.append(sample)
         self._runs.append(runs)
-        first = _timed_run(sample, self._device, is_noted=True)
+        first = run_sample(sample, self._device)
         awaken(sample, self._device, first.seconds)
         if last and first.seconds < _COMPILED * last:
             runs.append(first)
@@ -209,11 +194,11 @@ class KindSamples:
                 awaken(sample, self._device)
             self._runs[number] += runs_in_turn(sample, self._device)
 
-    def costs(self, pace: float) -> KindCosts:
-        """What the samples tell of a device whose host is at this pace."""
+    def costs(self) -> KindCosts:
+        """Return the costs of this kind of work, by the least that each sample took."""
         is_processor = self._card is None
         sizes = [size_of(one.work, one.states, self._card) for one in self._samples]
-        runs = [least_run(one, pace, is_processor=is_processor) for one in self._runs]
+        runs = [least_run(one, is_processor=is_processor) for one in self._runs]
         operations, kernel = _curve([one.operations for one in sizes], [run.kernel for run in runs])
         if is_processor:
             return KindCosts(operations=operations, kernel=kernel)
@@ -234,6 +219,18 @@ class KindSamples:
             host_byte=host[2],
             host_over_line=_curve(moved, over)[1],
         )
+
+
+def fitted(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
+    """Return the coefficients, none negative, that give `values` from `rows` with the least sum of squared relative errors."""
+    from scipy.optimize import nnls  # slow to import: only a calibration needs it
+
+    weights = 1.0 / np.maximum(values, 1e-12)
+    weighted = np.asarray(rows) * weights[:, None]
+    scale = np.abs(weighted).max(axis=0)
+    scale[scale == 0.0] = 1.0
+    found, _ = nnls(weighted / scale, np.ones(len(values)))
+    return [float(one) for one in found / scale]
 
 
 def _curve(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:

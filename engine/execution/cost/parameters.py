@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validato
 from proteoscope.engine.execution.cost.atgpu import Machine
 from proteoscope.engine.execution.work import CardShape
 
-__all__ = ["USUAL_START_SECONDS", "DeviceParameters", "KindCosts", "TransferCosts", "WorkSize", "fitted"]
+__all__ = ["USUAL_START_SECONDS", "DeviceParameters", "KindCosts", "TransferCosts", "WorkSize"]
 
 USUAL_START_SECONDS = 0.9
 """That a card takes to be opened, where nobody has measured it: CuPy is imported, and the driver makes a context."""
@@ -139,16 +139,15 @@ class DeviceParameters(_Measured):
 
     Attributes
     ----------
-    key : what it is told by: UUID, driver and clock of a card; model and threads of the processor. description : for people.
+    description : name of the device.
     threads : of the processor, 0 of a card. multiprocessors, cores, shared_bytes, memory_bytes, capability : of a card; the processor's
     threads count as multiprocessors.
-    pinned, pageable : transfers from memory that the card reads by itself, and from any.
+    transfers : from ordinary (pageable) memory and back, as searches do them.
     sigma, launch : seconds of a launch that is waited for, and of one that is not. memory_bandwidth : bytes in a second, read and written
     by a kernel. rates : inner operations in a second, by name. start : seconds that a card takes to be opened, the processor none.
-    kinds : of kinds of work. pace : of the host, at which they were measured (`host_pace`); 0 where nobody knows.
+    kinds : of kinds of work.
     """
 
-    key: str = Field(max_length=400)
     description: str = Field(max_length=400)
     threads: int = Field(ge=0)
     multiprocessors: int = Field(ge=1)
@@ -156,15 +155,13 @@ class DeviceParameters(_Measured):
     shared_bytes: int = Field(ge=0)
     memory_bytes: int = Field(ge=0)
     capability: int = Field(ge=0)
-    pinned: TransferCosts
-    pageable: TransferCosts
+    transfers: TransferCosts
     sigma: float = Field(ge=0)
     launch: float = Field(ge=0)
     memory_bandwidth: PositiveFloat
     rates: dict[str, PositiveFloat] = Field(max_length=64)
     start: float = Field(default=USUAL_START_SECONDS, ge=0)
     kinds: dict[str, KindCosts] = Field(default_factory=dict, max_length=64)
-    pace: float = Field(default=0.0, ge=0)
 
     @property
     def is_processor(self) -> bool:
@@ -192,33 +189,13 @@ class DeviceParameters(_Measured):
             self.shared_bytes // _WORD or 1 << 30,
             max(1, self.memory_bytes // _WORD),
             resident,
-            self.pageable.alpha(True),
-            self.pageable.beta(True) * _WORD,
-            self.pageable.alpha(False),
-            self.pageable.beta(False) * _WORD,
+            self.transfers.alpha(True),
+            self.transfers.beta(True) * _WORD,
+            self.transfers.alpha(False),
+            self.transfers.beta(False) * _WORD,
             self.sigma,
             self.launch,
             gamma,
             block_bytes / self.memory_bandwidth * gamma,
             None if "cached" not in self.rates else block_bytes / (_WORD * self.rates["cached"]) * gamma,
         )
-
-
-def fitted(rows: Sequence[Sequence[float]], values: Sequence[float], rounds: int = 400) -> list[float]:
-    """Coefficients, none negative, that give `values` from `rows` with the least sum of squared relative errors.
-
-    Coordinate descent on the normal equations: the problem has a handful of rows.
-    """
-    weighted = [[x / max(value, 1e-12) for x in row] for row, value in zip(rows, values, strict=True)]
-    n = len(rows[0]) if rows else 0
-    scale = [max((abs(row[j]) for row in weighted), default=0.0) or 1.0 for j in range(n)]
-    scaled = [[row[j] / scale[j] for j in range(n)] for row in weighted]
-    normal = [[sum(row[i] * row[j] for row in scaled) for j in range(n)] for i in range(n)]
-    target = [sum(row[i] for row in scaled) for i in range(n)]
-    found = [0.0] * n
-    for _ in range(rounds):
-        for i in range(n):
-            if normal[i][i] > 0:
-                rest = target[i] - sum(normal[i][j] * found[j] for j in range(n) if j != i)
-                found[i] = max(0.0, rest / normal[i][i])
-    return [one / of for one, of in zip(found, scale, strict=True)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from proteoscope.engine.execution.cost.pace import LAUNCH_BOUND, times_slower
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, WorkSize
 
 __all__ = ["Bound", "Prediction", "bound_of", "predicted_work"]
@@ -28,36 +27,23 @@ class Prediction(NamedTuple):
         """All together."""
         return self.transfer + self.kernel + self.synchronisation + self.host
 
-    @property
-    def bound(self) -> Bound:
-        """What takes the most."""
-        return bound_of(self)
 
-    def shares(self) -> dict[str, float]:
-        """Of the whole, by name."""
-        whole = self.seconds or 1.0
-        return {name: getattr(self, name) / whole for name in ("transfer", "kernel", "synchronisation", "host")}
-
-
-def predicted_work(parameters: DeviceParameters, kind: str, size: WorkSize, pace: float = 0.0) -> Prediction:
-    """Seconds of a work of this size. `pace`: of the host at the moment (`host_pace`), which may be slower than when it was measured.
+def predicted_work(parameters: DeviceParameters, kind: str, size: WorkSize) -> Prediction:
+    """Return the seconds of a work of this size on a device.
 
     Raises
     ------
     KeyError : this kind was not measured on the device.
     """
-    costs, moved, slower = parameters.kinds[kind], size.bytes_in + size.bytes_out, times_slower(pace, parameters.pace)
+    costs, moved = parameters.kinds[kind], size.bytes_in + size.bytes_out
     kernel = costs.kernel_seconds(size.operations)
     if parameters.is_processor:
-        return Prediction(0.0, slower * kernel, 0.0, 0.0, moved / parameters.memory_bandwidth)
-    if kernel < LAUNCH_BOUND:
-        kernel *= slower
+        return Prediction(0.0, kernel, 0.0, 0.0, moved / parameters.memory_bandwidth)
     # Of the host's time, the part in which it waits for rounds to end.
     host = costs.host_seconds(size.items, moved)
     synchronisation = min(size.rounds * parameters.sigma, host)
-    host -= synchronisation
-    transfer = costs.transfer_seconds(moved)
-    return Prediction(slower * transfer, kernel, slower * synchronisation, slower * host, min(kernel, moved / parameters.memory_bandwidth))
+    memory = min(kernel, moved / parameters.memory_bandwidth)
+    return Prediction(costs.transfer_seconds(moved), kernel, synchronisation, host - synchronisation, memory)
 
 
 def bound_of(prediction: Prediction) -> Bound:

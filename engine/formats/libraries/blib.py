@@ -1,6 +1,6 @@
-"""BiblioSpec's libraries (blib), as Skyline keeps them: an SQLite database of a stranger, read and never written.
+"""Read BiblioSpec's libraries (blib), as Skyline stores them: an SQLite database, possibly from untrusted sources.
 
-Peaks are doubles and floats, packed by zlib where that is shorter (Frewen and MacCoss 2007, Curr. Protoc. Bioinformatics 13.7).
+Peaks are doubles and floats, compressed with zlib where that is shorter (Frewen and MacCoss 2007, Curr. Protoc. Bioinformatics 13.7).
 """
 
 from __future__ import annotations
@@ -45,24 +45,32 @@ _NEEDED = ("id", "precursorCharge", "precursorMZ", "numPeaks")
 _ROWS = 500
 _LONGEST_PROTEINS = 1 << 14  # characters of the accessions of an entry
 _MAXIMUM_MODIFICATIONS, _PROTEINS_OF_SPECTRUM, _FREE_ROWS = 200, 100, 1 << 17
-"""Of one spectrum, and rows beyond that in any case."""
+"""Maximum numbers of a spectrum, and additional rows that each table may have."""
 _PEAKS_AT_ONCE = 1 << 20
 
 
 def read_blib(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
     """Add the entries of a blib to a library.
 
+    Parameters
+    ----------
+    source : ByteSource
+    library : LibraryCollector
+    progress : Progress
+        Receives progress and messages; polled for cancellation.
+
     Raises
     ------
-    InputError : it is packed, or none of BiblioSpec's, or damaged.
+    InputError
+        The file is gzipped, damaged, or not a library of BiblioSpec.
     """
     path = source.path
     if source.is_gzip:
         raise InputError(path, "is a packed database", remedy="Unpack it first")
-    beside = path.with_name(f"{path.name}-wal")
-    if beside.is_file() and beside.stat().st_size:
+    log = path.with_name(f"{path.name}-wal")
+    if log.is_file() and log.stat().st_size:
         progress.message(
-            f"{path}: what was last written to it stands in {beside.name}, which is not read: close it in the program that writes it",
+            f"{path}: its last changes are in {log.name}, which is not read; close the library in the program that writes it",
             "warning",
         )
     try:
@@ -77,14 +85,14 @@ def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCo
     if name := computed_table(connection, _TABLES):
         raise InputError(
             source.path,
-            f"the database has no table {name}, or one that is computed: it is no library of BiblioSpec",
+            f"the database has no table {name}, or a computed one: it is not a library of BiblioSpec",
             remedy="Give another library",
         )
     present = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(RefSpectra)")}
     missing = next((name for name in _NEEDED if name.lower() not in present), "")
     if missing:
         raise InputError(source.path, f"its table RefSpectra has no column {missing}", remedy="Write it again with BiblioSpec or Skyline")
-    # The names are ours; what the file calls anything else is never asked for.
+    # Only names defined here are queried, never names from the file.
     columns = ", ".join(f"r.{name}" if name.lower() in present else "NULL" for name in _COLUMNS)
     query = (
         f"SELECT r.id, {columns}, p.peakMZ, p.peakIntensity FROM RefSpectra AS r"
@@ -94,20 +102,20 @@ def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCo
     proteins = _proteins(connection)
     n_spectra = max(1, _count(connection, "RefSpectra"))
     batch = _Batch()
-    # Row by row: what a join repeats and what unpacks may be far larger than the file.
+    # Row by row: joined and unpacked data may be far larger than the file.
     for row in connection.execute(query):
         batch.add(_entry(library.n_read + len(batch.entries) + 1, row, modifications, proteins))
         if len(batch.entries) == _ROWS or batch.n_peaks > _PEAKS_AT_ONCE:
             source.unfolding.add(ENTRIES, len(batch.entries))
-            batch.give(library)
+            batch.move_to(library)
             progress.check()
             progress.advance(source.size * len(batch.entries) // n_spectra)
             batch = _Batch()
-    batch.give(library)
+    batch.move_to(library)
 
 
 class _Batch:
-    """Entries with their peaks, until they are given to the library."""
+    """Entries with their peaks, until they are added to the library."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -115,16 +123,16 @@ class _Batch:
         self.n_peaks = 0
 
     def add(self, part: tuple[Entry, NDArray[np.float64], NDArray[np.float64]]) -> None:
-        """One more."""
+        """Add an entry with m/z and intensities of its peaks."""
         self.entries.append(part[0])
         self._peaks.append(part[1:])
         self.n_peaks += len(part[1])
 
-    def give(self, library: LibraryCollector) -> None:
-        """Add them to a library."""
+    def move_to(self, library: LibraryCollector) -> None:
+        """Add all entries to a library."""
         if self.entries:
             offsets = offsets_of(np.array([len(mz) for mz, _ in self._peaks], np.int64))
-            mz, height = (np.concatenate(some) for some in zip(*self._peaks, strict=True))
+            mz, height = (np.concatenate(parts) for parts in zip(*self._peaks, strict=True))
             library.add(self.entries, offsets, mz, height)
 
 
@@ -138,13 +146,13 @@ def _count(connection: sqlite3.Connection, table: str) -> int:
 
 
 def _check_number(connection: sqlite3.Connection, table: str, of_spectrum: int) -> None:
-    """Refuse tables that go beyond what any library has, since they are held in memory."""
+    """Raise an error for tables with more rows than any library needs, since they are held in memory."""
     if _count(connection, table) > _FREE_ROWS + of_spectrum * _count(connection, "RefSpectra"):
         raise sqlite3.DataError(f"its table {table} has far more rows than its spectra can need")
 
 
 class _Modifications:
-    """What BiblioSpec notes of modifications besides the text of the peptide: their masses in full."""
+    """Full masses of modifications, which BiblioSpec stores in addition to the text of the peptide."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._by_spectrum: dict[int, list[NotedModification]] = {}
@@ -158,13 +166,13 @@ class _Modifications:
                     if len(noted) < _MAXIMUM_MODIFICATIONS:
                         noted.append(NotedModification(position, "", float(mass)))
 
-    def of(self, spectrum: int) -> list[NotedModification]:
-        """The modifications of a spectrum's peptide, by position."""
+    def at_spectrum(self, spectrum: int) -> list[NotedModification]:
+        """Return the modifications of a spectrum's peptide, by position."""
         return sorted(self._by_spectrum.get(spectrum, ()))
 
 
 def _proteins(connection: sqlite3.Connection) -> dict[int, list[str]]:
-    """Accessions by spectrum, where the library has them."""
+    """Return accessions by spectrum, if the library has them."""
     if computed_table(connection, ("Proteins", "RefSpectraProteins")):
         return {}
     _check_number(connection, "Proteins", _PROTEINS_OF_SPECTRUM)
@@ -172,26 +180,26 @@ def _proteins(connection: sqlite3.Connection) -> dict[int, list[str]]:
     accessions = {
         number: str(accession)[:_LONGEST_PROTEINS] for number, accession in connection.execute("SELECT id, accession FROM Proteins")
     }
-    found: dict[int, list[str]] = {}
+    by_spectrum: dict[int, list[str]] = {}
     lengths: dict[int, int] = {}
     for batch in _batches(connection.execute("SELECT RefSpectraId, ProteinId FROM RefSpectraProteins")):
         for spectrum, protein in batch:
             if isinstance(spectrum, int) and protein in accessions and lengths.get(spectrum, 0) < _LONGEST_PROTEINS:
-                found.setdefault(spectrum, []).append(accessions[protein])
+                by_spectrum.setdefault(spectrum, []).append(accessions[protein])
                 lengths[spectrum] = lengths.get(spectrum, 0) + len(accessions[protein]) + 1
-    return found
+    return by_spectrum
 
 
 def _entry(
     line: int, row: Any, modifications: _Modifications, proteins: dict[int, list[str]]
 ) -> tuple[Entry, NDArray[np.float64], NDArray[np.float64]]:
-    """An entry of a row of the query, and its peaks."""
+    """Return the entry in a row of the query, and its peaks."""
     number, sequence, noted, charge, mz, minutes, n_peaks, copies, molecule, formula, inchikey, adduct, packed_mz, packed_intensity = row
     entry = Entry(line, str(noted or sequence or molecule or ""), proteins=proteins.get(number, []) if isinstance(number, int) else [])
     entry.formula, entry.inchikey, entry.adduct = (str(text or "") for text in (formula, inchikey, adduct))
     nothing = np.empty(0)
     if not (isinstance(charge, int) and isinstance(mz, float | int) and isinstance(n_peaks, int) and 0 <= n_peaks <= MAXIMUM_PEAKS):
-        entry.fault = "a number of it is missing or of another kind"
+        entry.issue = "a number of it is missing or of another kind"
         return entry, nothing, nothing
     entry.charge = charge if charge > -1000 and charge < 1000 else 1000
     if entry.charge > 0 and adduct_charge(entry.adduct) < 0:
@@ -201,13 +209,13 @@ def _entry(
         entry.retention_time = 60.0 * minutes
     entry.n_members = copies if isinstance(copies, int) and 1 <= copies < 1e9 else 1
     if isinstance(sequence, str) and sequence:
-        entry.fault = _take_peptide(entry, sequence, str(noted or ""), modifications.of(number) if isinstance(number, int) else [])
+        entry.issue = _take_peptide(entry, sequence, str(noted or ""), modifications.at_spectrum(number) if isinstance(number, int) else [])
     elif molecule:
         entry.name = str(molecule)
     entry.n_announced = n_peaks
     peaks = _unpacked(packed_mz, n_peaks, np.float64), _unpacked(packed_intensity, n_peaks, np.float32)
     if peaks[0] is None or peaks[1] is None:
-        entry.fault = entry.fault or "its peaks are missing or cannot be unpacked"
+        entry.issue = entry.issue or "its peaks are missing or cannot be unpacked"
         return entry, nothing, nothing
     return entry, peaks[0], peaks[1].astype(np.float64)
 
@@ -218,14 +226,14 @@ def _take_peptide(entry: Entry, sequence: str, noted: str, modifications: list[N
     except ValueError:
         return "its peptide cannot be read"
     if modifications and peptide.modifications:
-        # The text has them rounded to a tenth; termini stand at the residues beside them in both.
+        # The text has rounded masses; both give modifications of termini at the adjacent residues.
         peptide = NotedPeptide(peptide.sequence, tuple(modifications))
     entry.peptide = peptide
     return ""
 
 
 def _unpacked(packed: object, n: int, dtype: type) -> NDArray | None:
-    """`n` numbers of a blob, None where it does not hold them."""
+    """Return the `n` numbers in a blob, or None."""
     if not isinstance(packed, bytes):
         return None
     size = n * np.dtype(dtype).itemsize

@@ -1,5 +1,7 @@
-"""Write libraries as BiblioSpec's blib, version 1.10 of its schema, which Skyline reads (Frewen and MacCoss 2007, Curr. Protoc.
-Bioinformatics 13.7). Ions of peaks have no place in it."""
+"""Write libraries as BiblioSpec's blib, version 1.10 of its schema, which Skyline reads.
+
+The format (Frewen and MacCoss 2007, Curr. Protoc. Bioinformatics 13.7) does not store the ions of peaks.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,10 @@ from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
 __all__ = ["write_blib"]
 
 _VERSION = (1, 10)
-_Q_VALUE, _NOT_KNOWN = 19, 0
-"""Kinds of scores by their numbers: GENERIC Q-VALUE, UNKNOWN."""
+_Q_VALUE, _UNKNOWN = 19, 0
+"""Numbers of score types: GENERIC Q-VALUE, UNKNOWN."""
 _PREDICTED = "predicted by Proteoscope"
-"""Source file of entries that are of no spectrum."""
+"""Source file of entries without a spectrum."""
 _SCHEMA = """
 CREATE TABLE LibInfo(libLSID TEXT, createTime TEXT, numSpecs INTEGER, majorVersion INTEGER, minorVersion INTEGER);
 CREATE TABLE RefSpectra (id INTEGER primary key autoincrement not null, peptideSeq VARCHAR(150), precursorMZ REAL, precursorCharge INTEGER,
@@ -54,75 +56,85 @@ _SPECTRUM = (
 )
 
 
-def write_blib(out: Path, pieces: Iterable[LibraryEntries], progress: Progress) -> None:
-    """Write a library to the file `out`, which appears whole or not at all.
+def write_blib(out: Path, batches: Iterable[LibraryEntries], progress: Progress) -> None:
+    """Write a library to the file `out` atomically.
+
+    Parameters
+    ----------
+    out : Path
+    pieces : iterable of LibraryEntries
+    progress : Progress
+        Receives the number of entries written; polled for cancellation.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        The disk is full or not writable.
+    Cancelled
+        The user cancelled.
     """
     with atomic_path(out) as path, storage_errors(out):
         try:
             with closing(sqlite3.connect(path)) as connection:
-                # The file has a temporary name until it is whole, so that nothing is kept to go back to.
+                # The file has a temporary name until it is complete: no journal is needed.
                 connection.execute("PRAGMA journal_mode = OFF")
                 connection.execute("PRAGMA synchronous = OFF")
                 connection.executescript(_SCHEMA)
-                n = _insert(connection, pieces, progress)
+                n = _insert(connection, batches, progress)
                 connection.executescript(_INDEXES)
-                made = time.strftime("%a %b %d %H:%M:%S %Y")
+                created = time.strftime("%a %b %d %H:%M:%S %Y")
                 identifier = f"urn:lsid:proteoscope:spectral_library:bibliospec:nr:{uuid.uuid4().hex}"
-                connection.execute("INSERT INTO LibInfo VALUES (?, ?, ?, ?, ?)", (identifier, made, n, *_VERSION))
+                connection.execute("INSERT INTO LibInfo VALUES (?, ?, ?, ?, ?)", (identifier, created, n, *_VERSION))
                 connection.commit()
         except sqlite3.Error as error:
             raise OSError(str(error)) from error
 
 
-def _insert(connection: sqlite3.Connection, pieces: Iterable[LibraryEntries], progress: Progress) -> int:
-    """Insert all entries; how many there are."""
+def _insert(connection: sqlite3.Connection, batches: Iterable[LibraryEntries], progress: Progress) -> int:
+    """Insert all entries, and return their number."""
     scores = (
-        (_NOT_KNOWN, "UNKNOWN", "NOT_A_PROBABILITY_VALUE"),
+        (_UNKNOWN, "UNKNOWN", "NOT_A_PROBABILITY_VALUE"),
         (_Q_VALUE, "GENERIC Q-VALUE", "PROBABILITY_THAT_IDENTIFICATION_IS_INCORRECT"),
     )
     connection.executemany("INSERT INTO ScoreTypes VALUES (?, ?, ?)", scores)
     connection.execute("INSERT INTO IonMobilityTypes VALUES (0, 'none')")
     n, proteins = 0, dict[str, int]()
     files: tuple[str, ...] = (_PREDICTED,)
-    for entries in pieces:
+    for entries in batches:
         progress.check()
         files = entries.files or files
         rows = list(_rows(entries, n))
         connection.executemany(_SPECTRUM, [row[0] for row in rows])
         connection.executemany("INSERT INTO RefSpectraPeaks VALUES (?, ?, ?)", [row[1] for row in rows])
-        modifications = [one for row in rows for one in row[2]]
+        modifications = [modification for row in rows for modification in row[2]]
         connection.executemany("INSERT INTO Modifications (RefSpectraID, position, mass) VALUES (?, ?, ?)", modifications)
         links = [
-            (n + i, proteins.setdefault(one, len(proteins) + 1))
+            (n + i, proteins.setdefault(accession, len(proteins) + 1))
             for i, text in enumerate(entries.proteins.to_pylist(), 1)
-            for one in dict.fromkeys((text or "").split(PROTEIN_SEPARATOR))
-            if one
+            for accession in dict.fromkeys((text or "").split(PROTEIN_SEPARATOR))
+            if accession
         ]
         connection.executemany("INSERT INTO RefSpectraProteins VALUES (?, ?)", links)
         n += len(entries)
         progress.advance(len(entries))
     source_files = [(number, file) for number, file in enumerate(files, 1)]
     connection.executemany("INSERT INTO SpectrumSourceFiles VALUES (?, ?, '', NULL, 0)", source_files)
-    connection.executemany("INSERT INTO Proteins VALUES (?, ?)", [(number, one) for one, number in proteins.items()])
+    connection.executemany("INSERT INTO Proteins VALUES (?, ?)", [(number, accession) for accession, number in proteins.items()])
     return n
 
 
 def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...], tuple[int, bytes, bytes], list[tuple[int, int, float]]]]:
-    """Of each entry its rows of spectra, peaks and modifications."""
-    of, precursor_mz, score = entries.modifications, entries.precursor_mz.tolist(), entries.q_value
+    """Yield the rows of each entry for the tables of spectra, peaks and modifications."""
+    placed, precursor_mz, score = entries.modifications, entries.precursor_mz.tolist(), entries.q_value
     minutes = np.where(np.isnan(entries.retention_time), 0.0, entries.retention_time / 60.0).tolist()
     file = (entries.file + 1).tolist() if len(entries.file) else [1] * len(entries)
     mz, intensity = entries.mz.astype("<f8"), entries.intensity.astype("<f4")
     for i, sequence in enumerate(entries.sequence.to_pylist()):
-        number, placed = before + i + 1, slice(of.offsets[i], of.offsets[i + 1])
-        own = slice(entries.offsets[i], entries.offsets[i + 1])
-        # BiblioSpec has no termini: what they carry stands at the residues beside them.
-        at = np.clip(of.position[placed], 1, len(sequence)).tolist()
-        noted = [(number, place, of.masses[kind]) for place, kind in zip(at, of.kind[placed].tolist(), strict=True)]
+        number, sites = before + i + 1, slice(placed.offsets[i], placed.offsets[i + 1])
+        peaks = slice(entries.offsets[i], entries.offsets[i + 1])
+        # BiblioSpec has no termini: their modifications are assigned to the adjacent residues.
+        at = np.clip(placed.position[sites], 1, len(sequence)).tolist()
+        noted = [(number, place, placed.masses[kind]) for place, kind in zip(at, placed.kind[sites].tolist(), strict=True)]
         is_known = not np.isnan(score[i])
         spectrum = (
             number,
@@ -131,28 +143,28 @@ def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...
             int(entries.charge[i]),
             _modified(sequence, noted),
             int(entries.n_members[i]),
-            int(own.stop - own.start),
+            int(peaks.stop - peaks.start),
             minutes[i],
-            float(intensity[own].sum()),
+            float(intensity[peaks].sum()),
             file[i],
             str(number),
             float(score[i]) if is_known else 0.0,
-            _Q_VALUE if is_known else _NOT_KNOWN,
+            _Q_VALUE if is_known else _UNKNOWN,
         )
-        yield spectrum, (number, _packed(mz[own].tobytes()), _packed(intensity[own].tobytes())), noted
+        yield spectrum, (number, _packed(mz[peaks].tobytes()), _packed(intensity[peaks].tobytes())), noted
 
 
 def _modified(sequence: str, noted: list[tuple[int, int, float]]) -> str:
-    """The peptide with what its residues carry, to a tenth, as ``C[+57.0]``."""
+    """Return the peptide with the masses of its modifications to a tenth, as ``C[+57.0]``."""
     if not noted:
         return sequence
     masses: dict[int, float] = {}
     for _, place, mass in noted:
         masses[place] = masses.get(place, 0.0) + mass
-    return "".join(f"{letter}[{masses[at]:+.1f}]" if at in masses else letter for at, letter in enumerate(sequence, 1))
+    return "".join(f"{residue}[{masses[at]:+.1f}]" if at in masses else residue for at, residue in enumerate(sequence, 1))
 
 
 def _packed(content: bytes) -> bytes:
-    """Numbers packed where that is shorter, as BiblioSpec does: what is as long as its numbers is read as it stands."""
+    """Compress numbers where that is shorter, as BiblioSpec does: readers detect uncompressed data by their size."""
     packed = zlib.compress(content, 6)
     return packed if len(packed) < len(content) else content

@@ -1,4 +1,4 @@
-"""Entries of libraries as columns of text, which what writes MSP and mzSpecLib joins: no line of Python for an entry or a peak."""
+"""Text columns of library entries, which the writers of MSP and mzSpecLib join, without a Python loop over entries or peaks."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _CHARGES, _NUMBERS = 64, 256
 
 
 def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
-    """Numbers as texts with as many digits as it takes to read the same number back, null where they are none."""
+    """Return numbers as texts with as many digits as needed to read the same number back; null for NaN."""
     if decimals is not None:
         values = np.round(values, decimals)
     is_none = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)
     return pa.compute.cast(pa.array(values, mask=is_none), pa.string())
 
 
-def present(before: str, values: pa.Array, behind: str) -> pa.Array:
-    """Texts with something before and behind them; empty where there is none."""
-    return pa.compute.fill_null(pa.compute.binary_join_element_wise(before, values, behind, ""), "")
+def present(before: str, values: pa.Array, after: str) -> pa.Array:
+    """Return texts between two others, '' for null."""
+    return pa.compute.fill_null(pa.compute.binary_join_element_wise(before, values, after, ""), "")
 
 
 def joined(parts: Sequence[Any]) -> bytes:
-    """Columns of texts, or texts that are the same in each row, row by row."""
+    """Join columns of texts, or constant texts, row by row."""
     return letters_of(pa.compute.binary_join_element_wise(*parts, ""))
 
 
 def peptide_ions(entries: LibraryEntries, texts: pa.Array) -> pa.Array:
-    """Texts of peptides with their charges, ``PEPTIDE/2``."""
+    """Return the texts of peptides with their charges, ``PEPTIDE/2``."""
     return pa.compute.binary_join_element_wise(texts, number_texts(entries.charge), "/")
 
 
 def peak_lines(entries: LibraryEntries, quote: str) -> pa.Array:
-    """The peaks of each entry, a line each: m/z, intensity and ion between tabs, the ion between quotes."""
+    """Return the peaks of each entry, a line each: m/z, intensity and ion, separated by tabs; the ion is in quotes."""
     ions = _ion_names(entries.ions)
     texts = ions if not quote else pa.compute.binary_join_element_wise(quote, ions, quote, "")
     lines = pa.compute.binary_join_element_wise(number_texts(entries.mz), number_texts(entries.intensity), texts, "\t")
@@ -53,9 +53,9 @@ def peak_lines(entries: LibraryEntries, quote: str) -> pa.Array:
 
 
 def _ion_names(ions: PeakIons) -> pa.Array:
-    """``y3/0.0012``, ``b7^2/-0.003``, ``?``, in the notation that mzPAF and NIST have in common."""
+    """Return ``y3/0.0012``, ``b7^2/-0.003`` or ``?``, in the notation that mzPAF and NIST have in common."""
     code = (ions.series.astype(np.int64) * _CHARGES + ions.charge) * _NUMBERS + ions.number
-    kinds, of = np.unique(code, return_inverse=True)
+    kinds, kind_number = np.unique(code, return_inverse=True)
     names = []
     for kind in kinds.tolist():
         rest, number = divmod(kind, _NUMBERS)
@@ -63,25 +63,25 @@ def _ion_names(ions: PeakIons) -> pa.Array:
         names.append(f"{chr(series)}{number}{f'^{charge}' if charge > 1 else ''}/" if series else "?")
     error = np.where(ions.series > 0, np.round(ions.error.astype(np.float64), _ERROR_DECIMALS) + 0.0, np.nan)
     return pa.compute.binary_join_element_wise(
-        pa.array(names, pa.string()).take(pa.array(of)), pa.compute.fill_null(number_texts(error), ""), ""
+        pa.array(names, pa.string()).take(pa.array(kind_number)), pa.compute.fill_null(number_texts(error), ""), ""
     )
 
 
-def msp_modifications(sequence: pa.StringArray, of: EntryModifications) -> pa.Array:
-    """Modifications as ``Mods=`` of MSP notes them: how many, and each as place (from 0; -1 and -2 the ends), residue and name."""
-    count = np.diff(of.offsets)
-    if not len(of.position):
+def msp_modifications(sequence: pa.StringArray, placed: EntryModifications) -> pa.Array:
+    """Return modifications as in ``Mods=`` of MSP: their number, and position (from 0; -1 and -2 the ends), residue and name of each."""
+    count = np.diff(placed.offsets)
+    if not len(placed.position):
         return pa.array(["0"]).take(pa.array(np.zeros(len(count), np.int64)))
     lengths = pa.compute.utf8_length(sequence).to_numpy(zero_copy_only=False).astype(np.int64)
     owner = np.repeat(np.arange(len(count)), count)
-    is_first, is_last = of.position == 0, of.position == lengths[owner] + 1
-    place = np.where(is_first, -1, np.where(is_last, -2, of.position - 1))
+    is_first, is_last = placed.position == 0, placed.position == lengths[owner] + 1
+    place = np.where(is_first, -1, np.where(is_last, -2, placed.position - 1))
     starts = np.cumsum(lengths) - lengths
-    residues = np.frombuffer(letters_of(sequence), np.uint8)[starts[owner] + np.clip(of.position, 1, lengths[owner]) - 1]
-    letters = pa.array([chr(one) for one in range(128)]).take(pa.array(residues.astype(np.int64)))
-    names = [tag(name, mass).replace("/", "|").replace('"', "'") for name, mass in zip(of.names, of.masses, strict=True)]
-    parts = [number_texts(place), letters, pa.array(names, pa.string()).take(pa.array(of.kind))]
+    residues = np.frombuffer(letters_of(sequence), np.uint8)[starts[owner] + np.clip(placed.position, 1, lengths[owner]) - 1]
+    symbols = pa.array([chr(code) for code in range(128)]).take(pa.array(residues.astype(np.int64)))
+    names = [tag(name, mass).replace("/", "|").replace('"', "'") for name, mass in zip(placed.names, placed.masses, strict=True)]
+    parts = [number_texts(place), symbols, pa.array(names, pa.string()).take(pa.array(placed.kind))]
     noted = pa.compute.binary_join_element_wise("/", pa.compute.binary_join_element_wise(*parts, ","), "")
     return pa.compute.binary_join_element_wise(
-        number_texts(count), pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(of.offsets, pa.int32()), noted), ""), ""
+        number_texts(count), pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(placed.offsets, pa.int32()), noted), ""), ""
     )

@@ -1,4 +1,4 @@
-"""MGF files whose spectra say what they are of: peptides (``SEQ=``), or compounds, as those of GNPS and MassBank do."""
+"""Read MGF files whose spectra name their peptides (``SEQ=``) or compounds, as those of GNPS and MassBank do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector, take_precursor, take_time
 from proteoscope.engine.formats.libraries.msp import take_charge, take_polarity
-from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of, rows_with
+from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, find_last_line, rows_with
 from proteoscope.engine.formats.numbers import MISSING
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
@@ -25,15 +25,15 @@ _LINES = re.compile(rb"[^\r\n]+")
 _KEYS_OF_COMPOUNDS = ("NAME", "COMPOUND_NAME", "SMILES", "INCHI", "INCHIKEY", "INCHIAUX", "FORMULA")
 _NUMBERS = re.compile(rb"(?:(?:PEPMASS|PRECURSOR_MZ)[ \t]*=[ \t]*)?([-+]?[0-9.,].*)", re.IGNORECASE)
 
-_SAID = re.compile(
+_NAMED = re.compile(
     rb"^[ \t]*(?:SEQ|NAME|COMPOUND_NAME|SPECTRUMID|FORMULA|MOLECULAR_FORMULA|INCHI|INCHIKEY|INCHIAUX|SMILES|ADDUCT)[ \t]*=[ \t]*[^\s]",
     re.MULTILINE | re.IGNORECASE,
 )
 
 
 def names_its_spectra(beginning: bytes) -> bool:
-    """Whether an MGF file that begins so says what its spectra are of, as a library does: not those that an instrument measured."""
-    return _SAID.search(beginning) is not None
+    """Return True if the beginning of an MGF file names the molecules of its spectra, as a library does."""
+    return _NAMED.search(beginning) is not None
 
 
 def read_mgf(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
@@ -45,8 +45,8 @@ class MgfLibrary(TextLibrary):
     """Reader of MGF as a library."""
 
     def cut(self, text: bytes) -> int:
-        """Before the last ``BEGIN IONS``."""
-        return last_of(text, (b"BEGIN IONS",))
+        """Return the position of the last ``BEGIN IONS``, or 0."""
+        return find_last_line(text, (b"BEGIN IONS",))
 
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of a table of lines that are ``BEGIN IONS``."""
@@ -55,49 +55,49 @@ class MgfLibrary(TextLibrary):
     def numbers(self, text: bytes) -> Iterator[bytes]:
         """Yield precursors and peaks."""
         for line in _LINES.finditer(text):
-            if found := _NUMBERS.fullmatch(line[0].strip()):
-                yield from found[1].split()[:2]
+            if match := _NUMBERS.fullmatch(line[0].strip()):
+                yield from match[1].split()[:2]
 
     def entry(self, lines: list[Line]) -> Entry:
-        """An entry from its lines."""
-        found: dict[str, str] = {}
-        fault = ""
+        """Return the entry in its lines."""
+        fields: dict[str, str] = {}
+        issue = ""
         for _, text in lines:
             key, sign, value = text.partition("=")
             if sign:
-                found.setdefault(key.strip().upper(), value.strip())
+                fields.setdefault(key.strip().upper(), value.strip())
             elif text[:1] not in "#;!/" and text not in ("BEGIN IONS", "END IONS"):
-                fault = "a line of it is neither a peak nor a known entry"
-        entry = Entry(lines[0][0], next((found[key] for key in _KEYS_OF_NAMES if found.get(key)), ""), fault=fault)
+                issue = "a line of it is neither a peak nor a known entry"
+        entry = Entry(lines[0][0], next((fields[key] for key in _KEYS_OF_NAMES if fields.get(key)), ""), issue=issue)
         if not any(text == "END IONS" for _, text in lines):
-            entry.fault = "it has no END IONS: it is cut off"
-        if found.get("MSLEVEL", "").strip() == "1":
-            entry.fault = "it is a spectrum of MSLEVEL=1, not one of fragments"
-        entry.formula = found.get("FORMULA", "") or found.get("MOLECULAR_FORMULA", "")
-        entry.inchikey = found.get("INCHIKEY", "") or found.get("INCHIAUX", "")
-        entry.adduct = found.get("ADDUCT", "") or found.get("PRECURSOR_TYPE", "")
-        take_time(entry, found.get("RTINSECONDS", ""), 1.0, self._decimal)
-        words = (found.get("PEPMASS", "") or found.get("PRECURSOR_MZ", "")).split(maxsplit=2)
+            entry.issue = "it has no END IONS: it is cut off"
+        if fields.get("MSLEVEL", "").strip() == "1":
+            entry.issue = "it is a spectrum of MSLEVEL=1, not one of fragments"
+        entry.formula = fields.get("FORMULA", "") or fields.get("MOLECULAR_FORMULA", "")
+        entry.inchikey = fields.get("INCHIKEY", "") or fields.get("INCHIAUX", "")
+        entry.adduct = fields.get("ADDUCT", "") or fields.get("PRECURSOR_TYPE", "")
+        take_time(entry, fields.get("RTINSECONDS", ""), 1.0, self._decimal)
+        words = (fields.get("PEPMASS", "") or fields.get("PRECURSOR_MZ", "")).split(maxsplit=2)
         take_precursor(entry, words[0] if words else "", self._decimal)
-        take_charge(entry, words[2] if len(words) > 2 else found.get("CHARGE", ""))
-        take_polarity(entry, found.get("IONMODE", "") or found.get("ION_MODE", "") or found.get("POLARITY", ""))
-        _take_peptide(entry, found.get("SEQ", ""), is_compound=any(found.get(key) for key in _KEYS_OF_COMPOUNDS))
+        take_charge(entry, words[2] if len(words) > 2 else fields.get("CHARGE", ""))
+        take_polarity(entry, fields.get("IONMODE", "") or fields.get("ION_MODE", "") or fields.get("POLARITY", ""))
+        _take_peptide(entry, fields.get("SEQ", ""), is_compound=any(fields.get(key) for key in _KEYS_OF_COMPOUNDS))
         return entry
 
 
 def _take_peptide(entry: Entry, text: str, *, is_compound: bool) -> None:
-    """Take a peptide from ``SEQ``; libraries of compounds have placeholders there, as ``*..*``."""
+    """Set the peptide from ``SEQ``; libraries of compounds have placeholders there, as ``*..*``."""
     if not text.strip("*.-_ ") or text.lower() in MISSING:
         return
     try:
         entry.peptide = parse_peptide(text)
     except ValueError:
         try:
-            found = parse(text)
+            peptidoform = parse(text)
         except ParameterError:
             if is_compound:
-                entry.remark = entry.remark or "no peptide can be read from its SEQ, and it is taken as a compound"
+                entry.remark = entry.remark or "no peptide can be read from its SEQ, and it is read as a compound"
             else:
-                entry.fault = entry.fault or "its peptide cannot be read"
+                entry.issue = entry.issue or "its peptide cannot be read"
             return
-        entry.peptide = Peptidoform(found.sequence, found.modifications, None, found.unlocalised, found.labile)
+        entry.peptide = Peptidoform(peptidoform.sequence, peptidoform.modifications, None, peptidoform.unlocalised, peptidoform.labile)

@@ -1,6 +1,6 @@
-"""MSP, the text of NIST, and what others made of it: SpectraST (sptxt), MS-DIAL, MassBank, Prosit and MS2PIP.
+"""Read MSP, the text format of NIST, and its variants: SpectraST (sptxt), MS-DIAL, MassBank, Prosit and MS2PIP.
 
-An entry is lines ``KEY: VALUE``, one of which is its ``Name:`` and one a comment of ``KEY=VALUE`` pairs, and then the peaks, which end it.
+An entry consists of lines ``KEY: VALUE``, among them its ``Name:`` and a comment of ``KEY=VALUE`` pairs, and ends with its peaks.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from proteoscope import kernels
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, noted_modification, parse_peptide
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector, read_charge, take_precursor, take_time
-from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of
+from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, find_last_line
 from proteoscope.engine.formats.numbers import whole_or
 from proteoscope.engine.formats.sources import ByteSource
-from proteoscope.engine.formats.spectrum_blocks import polarity_of
+from proteoscope.engine.formats.spectrum_blocks import parse_polarity
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["MspLibrary", "adduct_charge", "read_msp", "take_charge", "take_polarity", "without_description"]
 
-_COMMENT_LETTERS = 1 << 16
+_COMMENT_CHARACTERS = 1 << 16
 _PAIR = re.compile(r'(?<!\w)(\w{1,40})=("[^"]*"|[^\s"]*)')
 _PEPTIDE_NAME = re.compile(r"((?:[A-Za-z]|\[[^\]]{1,200}\]|\([^)]{1,200}\)|[-.+])+)/(-?\d{1,3})(?:[_\s].*)?")
 _MODIFICATION = re.compile(r"/(-?\d{1,5}),([A-Za-z.\[\]-]{1,10}),([^/]{1,200}?)(?=/-?\d|$)")
@@ -42,7 +42,7 @@ _SHORT_NAMES = {
     "iTRAQ": "iTRAQ4plex",
     "TMT": "TMT6plex",
 }
-"""What NIST and SpectraST call modifications that Unimod calls otherwise."""
+"""Names of modifications by NIST and SpectraST that differ from Unimod's."""
 _LINES = re.compile(rb"[^\r\n]+")
 _PAIR_KEYS = frozenset(
     (
@@ -63,11 +63,11 @@ _PAIR_KEYS = frozenset(
 )
 """Keys of comments that describe an entry."""
 _SINGLE = ("precursormz", "charge", "numpeaks", "ionmode")
-"""Keys of which an entry has one value."""
+"""Keys with one value in an entry."""
 _ANCHORS = (b"name:", b"compound_name:", b"compoundname:", b"compound name:", b"num peaks", b"num_peaks", b"numpeaks")
 _TAIL = 1 << 16
-"""Bytes in which most last entries begin."""
-_PEAK_LETTERS = b"0123456789.+-("
+"""Number of bytes in which most last entries begin."""
+_PEAK_CHARACTERS = b"0123456789.+-("
 
 
 def read_msp(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
@@ -79,66 +79,67 @@ class MspLibrary(TextLibrary):
     """Reader of MSP and of SpectraST's text."""
 
     def cut(self, text: bytes) -> int:
-        """Before the keys of the last entry: after the peaks or the blank line before its name or number of peaks."""
+        """Return the beginning of the last entry, or 0: after the peaks or the blank line before its name or number of peaks."""
         start = max(0, len(text) - _TAIL)
-        at = start + found if (found := last_of(text[start:].lower(), _ANCHORS)) or not start else last_of(text.lower(), _ANCHORS)
+        last = find_last_line(text[start:].lower(), _ANCHORS)
+        at = start + last if last or not start else find_last_line(text.lower(), _ANCHORS)
         while at > 0:
             end = at - 2 if text[at - 2 : at] == b"\r\n" else at - 1
             start = max(text.rfind(b"\n", 0, end), text.rfind(b"\r", 0, end)) + 1
             line = text[start:end].strip()
-            if line and (line[:1] in _PEAK_LETTERS or _key_of(line) == b"numpeaks"):
+            if line and (line[:1] in _PEAK_CHARACTERS or _line_key(line) == b"numpeaks"):
                 return at
             at = start
         return 0
 
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of a table of lines that entries begin with: an entry ends with its peaks, or where a second name begins."""
+        """Return the rows of a table of lines that begin entries; an entry ends with its peaks, or where a second name begins."""
         rows = np.empty(len(table), np.int64)
         return rows[: kernels.cpu.library_text.msp_entry_rows(np.frombuffer(data, np.uint8), table, rows)]
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
         """Yield precursors and peaks."""
         for line in _LINES.finditer(text):
-            if found := _NUMBERS.fullmatch(line[0].strip()):
-                for word in found[1].split()[:2]:
+            if match := _NUMBERS.fullmatch(line[0].strip()):
+                for word in match[1].split()[:2]:
                     yield word.strip(b";()")
 
     def entry(self, lines: list[Line]) -> Entry:
-        """An entry from its lines."""
-        found: dict[str, str] = {}
+        """Return the entry in its lines."""
+        fields: dict[str, str] = {}
         pairs: dict[str, str] = {}
-        fault, has_words = "", False
+        issue, has_words = "", False
         for _, text in lines:
             key, colon, value = text.partition(":")
             if not colon:
-                # Of peaks that are announced the number is compared.
+                # Entries that declare a number of peaks are checked by that.
                 has_words = has_words or not text.startswith("#")
                 continue
             key, value = _plain(key), value.strip()
             if key in ("comment", "comments"):
-                for name, pair in _PAIR.findall(value[:_COMMENT_LETTERS]):
+                for name, pair in _PAIR.findall(value[:_COMMENT_CHARACTERS]):
                     if (name := name.lower()) in _PAIR_KEYS:
                         pairs.setdefault(name, pair.strip('"'))
                 continue
-            before = found.setdefault(key, value)
+            before = fields.setdefault(key, value)
             if before != value:
                 if not before:
-                    found[key] = value
+                    fields[key] = value
                 elif value and key in _SINGLE:
-                    fault = f"it has two different values of {text.partition(':')[0].strip()}"
-        entry = Entry(lines[0][0], found.get("name", "") or found.get("compoundname", ""), fault=fault)
-        _take_molecule(entry, found, pairs)
-        if not (found.get("inchikey") or found.get("smiles") or found.get("formula") or found.get("inchi")):
-            _take_peptide(entry, found, pairs)
-        _take_numbers(entry, found, pairs, self._decimal)
+                    issue = f"it has two different values of {text.partition(':')[0].strip()}"
+        entry = Entry(lines[0][0], fields.get("name", "") or fields.get("compoundname", ""), issue=issue)
+        _take_molecule(entry, fields, pairs)
+        if not (fields.get("inchikey") or fields.get("smiles") or fields.get("formula") or fields.get("inchi")):
+            _take_peptide(entry, fields, pairs)
+        _take_numbers(entry, fields, pairs, self._decimal)
         _take_proteins(entry, pairs)
         if has_words and entry.n_announced < 0:
-            entry.fault = entry.fault or "a line of it is neither a peak nor a key and its value"
+            entry.issue = entry.issue or "a line of it is neither a peak nor a key and its value"
         return entry
 
 
-def _key_of(line: bytes) -> bytes:
-    """Return the key of a line, as keys are compared."""
+def _line_key(line: bytes) -> bytes:
+    """Return the key of a line, normalised for comparison."""
     return _plain_bytes(line.partition(b":")[0])
 
 
@@ -150,17 +151,17 @@ def _plain_bytes(key: bytes) -> bytes:
 
 @lru_cache(1 << 10)
 def _plain(key: str) -> str:
-    """Return a key without blanks and underscores, in small letters: programs write the same one differently."""
+    """Return a key without blanks and underscores, in lower case: programs write the same key differently."""
     return "".join(key.split()).replace("_", "").lower()
 
 
-def _take_molecule(entry: Entry, found: dict[str, str], pairs: dict[str, str]) -> None:
-    entry.formula = found.get("formula", "")
-    entry.inchikey = found.get("inchikey", "") or pairs.get("inchikey", "")
-    entry.adduct = found.get("precursortype", "") or found.get("adduct", "") or pairs.get("precursor_type", "")
+def _take_molecule(entry: Entry, fields: dict[str, str], pairs: dict[str, str]) -> None:
+    entry.formula = fields.get("formula", "")
+    entry.inchikey = fields.get("inchikey", "") or pairs.get("inchikey", "")
+    entry.adduct = fields.get("precursortype", "") or fields.get("adduct", "") or pairs.get("precursor_type", "")
 
 
-def _take_peptide(entry: Entry, found: dict[str, str], pairs: dict[str, str]) -> None:
+def _take_peptide(entry: Entry, fields: dict[str, str], pairs: dict[str, str]) -> None:
     named = _PEPTIDE_NAME.fullmatch(entry.name) if len(entry.name) < 2000 else None
     if named is None:
         return
@@ -173,34 +174,34 @@ def _take_peptide(entry: Entry, found: dict[str, str], pairs: dict[str, str]) ->
     if not noted or noted[0] == "0":
         entry.peptide = peptide
         return
-    # The name may abbreviate what the comment says in full: M(O), C[160].
+    # The name may have abbreviations of modifications that are complete in the comment: M(O), C[160].
     placed = _MODIFICATION_IN_BRACKETS.findall(noted) if "(" in noted.partition("/")[0] else _MODIFICATION.findall(noted)
     digits = re.match(r"\d{1,5}", noted)
     if digits is None or int(digits[0]) != len(placed):
-        entry.fault = "the modifications of its peptide cannot be read"
+        entry.issue = "the modifications of its peptide cannot be read"
         return
     length = len(peptide.sequence)
     entry.peptide = NotedPeptide(peptide.sequence, tuple(sorted(_placed(int(at), name, length) for at, _, name in placed)))
 
 
 def _placed(at: int, name: str, length: int) -> NotedModification:
-    """A modification of ``Mods=``, whose residues are counted from 0; -1 is the N-terminus, -2 the C-terminus."""
+    """Return a modification of ``Mods=``, where residues are counted from 0; -1 is the N-terminus, -2 the C-terminus."""
     position = {-1: 0, -2: length + 1}.get(at, at + 1)
     name = name.strip()
     return noted_modification(position, name) if name[0] in "+-" else NotedModification(position, _SHORT_NAMES.get(name, name))
 
 
-def _take_numbers(entry: Entry, found: dict[str, str], pairs: dict[str, str], decimal: int) -> None:
+def _take_numbers(entry: Entry, fields: dict[str, str], pairs: dict[str, str], decimal: int) -> None:
     if not entry.charge:
-        take_charge(entry, found.get("charge", "") or pairs.get("charge", ""))
+        take_charge(entry, fields.get("charge", "") or pairs.get("charge", ""))
         if not entry.charge and (species := _SPECIES_AND_CHARGE.search(entry.name[-200:])):
             entry.charge = int(species[1])
-    take_polarity(entry, found.get("ionmode", "") or found.get("polarity", "") or pairs.get("ms_mode", ""))
-    for text in (found.get("precursormz", ""), pairs.get("mz_exact", ""), pairs.get("parent", "")):
+    take_polarity(entry, fields.get("ionmode", "") or fields.get("polarity", "") or pairs.get("ms_mode", ""))
+    for text in (fields.get("precursormz", ""), pairs.get("mz_exact", ""), pairs.get("parent", "")):
         if take_precursor(entry, text, decimal):
             break
-    if found.get("retentiontime") or found.get("rt"):
-        take_time(entry, found.get("retentiontime") or found.get("rt", ""), 60.0, decimal)
+    if fields.get("retentiontime") or fields.get("rt"):
+        take_time(entry, fields.get("retentiontime") or fields.get("rt", ""), 60.0, decimal)
     elif "retentiontime" in pairs:
         # SpectraST: median, highest and lowest, in seconds
         take_time(entry, pairs["retentiontime"].partition(",")[0], 1.0, decimal)
@@ -208,26 +209,26 @@ def _take_numbers(entry: Entry, found: dict[str, str], pairs: dict[str, str], de
         take_time(entry, pairs["rt"], 60.0, decimal)  # NIST, minutes
     members = whole_or(pairs.get("nreps", "").partition("/")[0], 1)
     entry.n_members = members if 1 <= members < 1e9 else 1
-    announced = found.get("numpeaks", "")
+    announced = fields.get("numpeaks", "")
     entry.n_announced = whole_or(announced, -1)
     if announced and entry.n_announced < 0:
-        entry.fault = entry.fault or "its number of peaks is not a whole number"
+        entry.issue = entry.issue or "its number of peaks is not a whole number"
     entry.is_decoy = pairs.get("remark", "").startswith("DECOY") or pairs.get("spec", "").lower() == "decoy"
 
 
 def take_charge(entry: Entry, text: str) -> None:
-    """Take the charge from a text, or from the adduct where the text names none; a charge that cannot be read is a fault."""
+    """Set the charge from a text, or from the adduct if the text has none, or an issue if it cannot be read."""
     try:
         entry.charge = read_charge(text) or adduct_charge(entry.adduct)
     except ValueError:
-        entry.fault = entry.fault or "its charge is not a whole number"
+        entry.issue = entry.issue or "its charge is not a whole number"
 
 
 def take_polarity(entry: Entry, text: str) -> None:
-    """Take the polarity of the ions from a text; negative ions have a negative charge."""
+    """Set the polarity of the ions from a text; negative ions have a negative charge."""
     if not text:
         return
-    entry.polarity = polarity_of(text.encode())
+    entry.polarity = parse_polarity(text.encode())
     if entry.charge > 0 and entry.polarity < 0:
         entry.charge = -entry.charge
 
@@ -235,7 +236,7 @@ def take_polarity(entry: Entry, text: str) -> None:
 def _take_proteins(entry: Entry, pairs: dict[str, str]) -> None:
     text = pairs.get("protein", "")
     count, slash, names = text.partition("/")
-    # SpectraST counts them first: 2/P1,P2; NIST writes the line of the FASTA file.
+    # SpectraST begins with the number: 2/P1,P2; NIST writes the header of the FASTA file.
     if slash and count.isdigit():
         entry.proteins = [name for name in names.split(",") if name]
     else:
@@ -244,18 +245,18 @@ def _take_proteins(entry: Entry, pairs: dict[str, str]) -> None:
 
 
 def without_description(text: str) -> str:
-    """The accession of a protein: the first word of its line in the FASTA file."""
+    """Return the accession of a protein: the first word of its FASTA header."""
     words = text.split(maxsplit=1)
     return words[0].rstrip(";,") if words else ""
 
 
 def adduct_charge(adduct: str) -> int:
-    """The charge that an adduct has, 0 where it names none.
+    """Return the charge of an adduct, 0 if unknown.
 
     >>> adduct_charge("[M+2H]2+"), adduct_charge("[M-H]-"), adduct_charge("M")
     (2, -1, 0)
     """
-    found = _ADDUCT_CHARGE.search(adduct[:200])
-    if found is None:
+    match = _ADDUCT_CHARGE.search(adduct[:200])
+    if match is None:
         return 0
-    return int(found[1] or 1) * (1 if found[2] == "+" else -1)
+    return int(match[1] or 1) * (1 if match[2] == "+" else -1)

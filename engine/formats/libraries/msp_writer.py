@@ -1,4 +1,4 @@
-"""Write libraries as MSP, as NIST has it: modifications, members, time, q-value and proteins in the comment, ions beside peaks."""
+"""Write libraries as NIST's MSP: modifications, members, time, q-value and proteins in the comment, ions after the peaks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class MspWriter:
 
     Attributes
     ----------
-    n_escaped : entries with a protein whose accession holds a comma or a quote, which MSP has around and between accessions.
+    n_escaped : int
+        Number of entries with a comma or a quote in an accession; MSP puts these around and between accessions.
     """
 
     def __init__(self) -> None:
@@ -30,25 +31,25 @@ class MspWriter:
         self._lock = threading.Lock()
 
     def begin(self, name: str) -> bytes:
-        """MSP begins with its first entry."""
+        """Return no header."""
         return b""
 
     def text(self, entries: LibraryEntries) -> bytes:
-        """Some entries."""
+        """Return some entries."""
         modifications = msp_modifications(entries.sequence, entries.modifications)
         mz = entries.precursor_mz
-        # NIST's MW is that of the ion.
         proteins = self._proteins(entries.proteins)
         held = pa.compute.cast(pa.compute.add(pa.compute.count_substring(proteins, ","), 1), "string")
         return joined(
             [
+                # NIST's MW is that of the ion.
                 *(
                     "Name: ",
                     peptide_ions(entries, entries.sequence),
                     "\nMW: ",
                     number_texts(mz * entries.charge, _MASS_DECIMALS),
                 ),
-                # Readers that do not parse NIST's comment find the precursor in lines of its own, as MoNA has them.
+                # MoNA's lines of the precursor, for readers that do not parse NIST's comment.
                 *("\nPrecursorMZ: ", number_texts(mz, _MASS_DECIMALS), "\nCharge: ", number_texts(entries.charge)),
                 *(f"\nComment: Spec={_ORIGINS[entries.origin]} Mods=", _quoted(modifications)),
                 *(" Parent=", number_texts(mz, _MASS_DECIMALS)),
@@ -61,7 +62,7 @@ class MspWriter:
         )
 
     def _proteins(self, accessions: pa.StringArray) -> pa.StringArray:
-        """Return accessions with commas between them."""
+        """Return accessions separated by commas."""
         if n := pa.compute.sum(pa.compute.match_substring_regex(accessions, '[",]')).as_py():
             with self._lock:
                 self.n_escaped += n
@@ -69,10 +70,10 @@ class MspWriter:
         return pa.compute.replace_substring(accessions, PROTEIN_SEPARATOR, ",")
 
     def end(self) -> bytes:
-        """MSP ends with its last entry."""
+        """Return no footer."""
         return b""
 
 
 def _quoted(texts: object) -> object:
-    """Texts with quotes around those that hold a blank."""
+    """Put quotes around texts that contain a blank."""
     return pa.compute.if_else(pa.compute.match_substring(texts, " "), pa.compute.binary_join_element_wise('"', texts, '"', ""), texts)

@@ -1,4 +1,4 @@
-"""mzSpecLib 1.0 (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491): what its attributes say, in its text and its JSON alike."""
+"""mzSpecLib 1.0 (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491): interpret attributes of its text and its JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_peptide
+from proteoscope.engine.chemistry.noted_peptides import parse_peptide
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.libraries.entries import Entry, first_charge
@@ -18,7 +18,7 @@ __all__ = ["USED_TERMS", "Attribute", "AttributeSets", "described"]
 
 _SPECTRUM_NAME, _CHARGE, _SET_NAME = "MS:1003061", "MS:1000041", "MS:1003212"
 _MZ = ("MS:1003208", "MS:1000744", "MS:1003053")
-"""Measured monoisotopic m/z of the precursor, the m/z that was selected, and the theoretical one."""
+"""Measured monoisotopic m/z of the precursor, selected m/z, and theoretical m/z."""
 _RETENTION_TIME, _UNIT = "MS:1000894", "UO:0000000"
 _SECONDS = {"UO:0000010": 1.0, "UO:0000031": 60.0}
 _PROFORMA_ION, _PROFORMA, _STRIPPED = "MS:1003270", "MS:1003169", "MS:1000888"
@@ -49,11 +49,11 @@ USED_TERMS = frozenset(
 )
 """Terms of the attributes that describe an entry."""
 _MAXIMUM_OF_SETS = 1_000
-"""Attributes that an entry may take from sets; each entry that names them takes the time of all."""
+"""Maximum number of attributes that an entry may take from sets: each entry that names a set needs the time of the whole set."""
 
 
 class Attribute(NamedTuple):
-    """An attribute: accession of its term, its value as text, accession of the value where it is a term too, and its group or empty."""
+    """An attribute: accession of its term, its value as text, accession of the value if that is a term, and its group or ''."""
 
     term: str
     value: str
@@ -63,7 +63,7 @@ class Attribute(NamedTuple):
 
 @dataclass
 class AttributeSets:
-    """Attributes that a library gives many entries, by the name of the set; those of ``all`` belong to every entry."""
+    """Attributes that a library assigns to many entries, by the name of the set; ``all`` applies to every entry."""
 
     unfolding: Unfolding
     spectrum: dict[str, list[Attribute]] = field(default_factory=dict)
@@ -71,29 +71,39 @@ class AttributeSets:
 
 
 def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribute]], sets: AttributeSets) -> Entry:
-    """The entry that attributes describe, of its spectrum and of each of its analytes."""
+    """Return the entry described by the attributes of its spectrum and of its analytes.
+
+    Parameters
+    ----------
+    line : int
+        Line of the entry, from 1.
+    spectrum : list of Attribute
+    analytes : list of list of Attribute
+    sets : AttributeSets
+        Sets that the attributes may name.
+    """
     entry = Entry(line)
     if len(analytes) > 1:
-        entry.fault = "it is of several analytes together"
+        entry.issue = "it is of several analytes together"
         return entry
     attributes: list[Attribute] = []
-    for own, named in ((spectrum, sets.spectrum), (analytes[0] if analytes else [], sets.analyte)):
-        used = _used_sets(own, named)
+    for direct, named in ((spectrum, sets.spectrum), (analytes[0] if analytes else [], sets.analyte)):
+        used = _used_sets(direct, named)
         n_of_sets = sum(map(len, used))
         sets.unfolding.add(ATTRIBUTES, min(n_of_sets, _MAXIMUM_OF_SETS))
         if n_of_sets > _MAXIMUM_OF_SETS:
-            entry.fault = f"its attribute sets hold more than {_MAXIMUM_OF_SETS:,} attributes"
+            entry.issue = f"its attribute sets hold more than {_MAXIMUM_OF_SETS:,} attributes"
             return entry
-        attributes += [*own, *chain.from_iterable(used)]
+        attributes += [*direct, *chain.from_iterable(used)]
     by_term: dict[str, Attribute] = {}
-    for one in attributes:
-        by_term.setdefault(one.term, one)
+    for attribute in attributes:
+        by_term.setdefault(attribute.term, attribute)
 
     def text(term: str) -> str:
         return by_term[term].value if term in by_term else ""
 
     entry.name = text(_SPECTRUM_NAME)
-    entry.proteins = list(dict.fromkeys(one.value for one in attributes if one.term == _PROTEIN))
+    entry.proteins = list(dict.fromkeys(attribute.value for attribute in attributes if attribute.term == _PROTEIN))
     entry.formula, entry.inchikey, entry.adduct = text(_FORMULA), text(_INCHIKEY), text(_ADDUCT)
     entry.charge = first_charge(text(_CHARGE))
     entry.precursor_mz = next((number for term in _MZ if (number := number_or_nan(text(term))) > 0), math.nan)
@@ -109,28 +119,28 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
     return entry
 
 
-def _used_sets(own: list[Attribute], sets: dict[str, list[Attribute]]) -> list[list[Attribute]]:
-    """The sets that attributes name, each once, and that of all: the first attribute of a term counts."""
-    names = dict.fromkeys([*(one.value for one in own if one.term == _SET_NAME), "all"])
+def _used_sets(attributes: list[Attribute], sets: dict[str, list[Attribute]]) -> list[list[Attribute]]:
+    """Return the distinct sets named in attributes, and the set ``all`` last: the first attribute of a term is used."""
+    names = dict.fromkeys([*(attribute.value for attribute in attributes if attribute.term == _SET_NAME), "all"])
     return [sets[name] for name in names if name in sets]
 
 
 def _take_peptide(entry: Entry, proforma: str, stripped: str) -> None:
-    found: Peptidoform | NotedPeptide
     try:
         if proforma:
-            found = parse(proforma)
-            entry.charge = entry.charge or found.charge or 0
-            entry.peptide = Peptidoform(found.sequence, found.modifications, None, found.unlocalised, found.labile)
+            parsed = parse(proforma)
+            entry.charge = entry.charge or parsed.charge or 0
+            entry.peptide = Peptidoform(parsed.sequence, parsed.modifications, None, parsed.unlocalised, parsed.labile)
         elif stripped:
             entry.peptide = parse_peptide(stripped)
     except (ParameterError, ValueError):
-        entry.fault = "its peptide cannot be read"
+        entry.issue = "its peptide cannot be read"
 
 
 def _take_time(entry: Entry, time: Attribute, attributes: list[Attribute]) -> None:
-    """Take a retention time, by the unit in its group; without one it could be minutes or seconds."""
-    unit = next((one.value_term for one in attributes if time.group and one.group == time.group and one.term == _UNIT), "")
+    """Set the retention time by the unit in its group; without a unit it is unknown."""
+    units = (attribute for attribute in attributes if time.group and attribute.group == time.group and attribute.term == _UNIT)
+    unit = next((attribute.value_term for attribute in units), "")
     seconds = number_or_nan(time.value) * _SECONDS.get(unit, math.nan)
     if math.isnan(seconds):
         entry.remark = entry.remark or "its retention time has no unit of time or is not a number, and is unknown"

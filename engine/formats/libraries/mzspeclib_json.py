@@ -1,4 +1,4 @@
-"""mzSpecLib as JSON: the same attributes as its text, spectrum by spectrum, so that the whole never stands in memory as objects."""
+"""Read mzSpecLib as JSON, spectrum by spectrum, so that the whole file is never in memory as objects."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from proteoscope.engine.unfolding import ENTRIES
 __all__ = ["read_mzspeclib_json"]
 
 _MAXIMUM_BYTES = 1 << 30
-_PIECE = 1 << 22
-_USUAL_LETTERS, _MAXIMUM_LETTERS = 1 << 18, 1 << 24
-"""Of a value, as one spectrum is; 16 MB are half a million peaks."""
+_CHUNK_BYTES = 1 << 22
+_USUAL_CHARACTERS, _MAXIMUM_CHARACTERS = 1 << 18, 1 << 24
+"""Usual and maximum size of a value, such as a spectrum; 16 MB are half a million peaks."""
 _BATCH = 500
 _MAXIMUM_ANALYTES = 100
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -31,20 +31,20 @@ _DECODER = json.JSONDecoder()
 
 
 class _Text:
-    """The text of a file, and how far it was read."""
+    """Text of a file, and the reading position."""
 
     def __init__(self, source: ByteSource, progress: Progress) -> None:
-        pieces, size, taken = [], 0, 0
-        while piece := source.read(_PIECE):
+        chunks, size, consumed = [], 0, 0
+        while chunk := source.read(_CHUNK_BYTES):
             progress.check()
-            progress.advance(source.consumed - taken)
-            taken = source.consumed
-            pieces.append(piece)
-            size += len(piece)
+            progress.advance(source.consumed - consumed)
+            consumed = source.consumed
+            chunks.append(chunk)
+            size += len(chunk)
             if size > _MAXIMUM_BYTES:
                 raise InputError(source.path, f"is JSON of more than {_MAXIMUM_BYTES >> 20} MB", remedy="Convert it to mzSpecLib text")
-        whole = b"".join(pieces).removeprefix(b"\xef\xbb\xbf")
-        pieces.clear()
+        whole = b"".join(chunks).removeprefix(b"\xef\xbb\xbf")
+        chunks.clear()
         self.path, self.at = source.path, 0
         try:
             self.text = whole.decode()
@@ -53,52 +53,52 @@ class _Text:
             raise InputError(source.path, "the text is not UTF-8", place=f"line {line}", remedy="Save it as UTF-8") from None
 
     def broken(self, reason: str = "the JSON is broken or cut off") -> InputError:
-        """The error of this place."""
+        """Return an error at the reading position."""
         return InputError(self.path, reason, place=f"line {self.line}", remedy="Download or write it again")
 
     @property
     def line(self) -> int:
-        """The line of this place, from 1."""
+        """Line of the reading position, from 1."""
         return self.text.count("\n", 0, self.at) + 1
 
-    def skip(self, letters: str) -> str:
-        """Pass over blanks and one of some letters, which must stand there; which it was."""
+    def skip(self, characters: str) -> str:
+        """Skip blanks and one of some characters, and return it; raise an error for others."""
         self.pass_blanks()
-        found = self.text[self.at : self.at + 1]
-        if not found or found not in letters:
+        character = self.text[self.at : self.at + 1]
+        if not character or character not in characters:
             raise self.broken()
         self.at += 1
-        return found
+        return character
 
     def pass_blanks(self) -> None:
-        """Pass over blanks."""
+        """Skip blanks."""
         blanks = _BLANKS.match(self.text, self.at)
         assert blanks is not None
         self.at = blanks.end()
 
     def value(self) -> Any:
-        """The value that begins here."""
+        """Read the value that begins here."""
         self.pass_blanks()
-        room = _USUAL_LETTERS
+        size = _USUAL_CHARACTERS
         while True:
-            # As an object a value takes some twenty times its text, so that what is decoded at once is bounded.
-            piece = self.text[self.at : self.at + room]
-            is_whole = self.at + room >= len(self.text)
+            # An object takes some twenty times the memory of its text: the text decoded at once is limited.
+            chunk = self.text[self.at : self.at + size]
+            is_whole = self.at + size >= len(self.text)
             try:
-                found, end = _DECODER.raw_decode(piece)
+                value, end = _DECODER.raw_decode(chunk)
             except (ValueError, RecursionError) as error:
                 if is_whole or isinstance(error, RecursionError):
                     raise self.broken() from None
             else:
-                if end < len(piece) or is_whole:
+                if end < len(chunk) or is_whole:
                     self.at += end
-                    return found
-            if room >= _MAXIMUM_LETTERS:
-                raise self.broken(f"a value is broken, or longer than {_MAXIMUM_LETTERS >> 20} MB")
-            room = min(8 * room, _MAXIMUM_LETTERS)
+                    return value
+            if size >= _MAXIMUM_CHARACTERS:
+                raise self.broken(f"a value is broken, or longer than {_MAXIMUM_CHARACTERS >> 20} MB")
+            size = min(8 * size, _MAXIMUM_CHARACTERS)
 
     def members(self) -> Iterator[str]:
-        """The names of the object that begins here; the caller reads each value."""
+        """Yield the names in the object that begins here; the caller reads each value."""
         self.skip("{")
         self.pass_blanks()
         if self.text.startswith("}", self.at):
@@ -113,7 +113,7 @@ class _Text:
                 return
 
     def items(self) -> Iterator[tuple[int, Any]]:
-        """Place and value of each item of the array that begins here."""
+        """Yield position and value of each item of the array that begins here."""
         self.skip("[")
         self.pass_blanks()
         if self.text.startswith("]", self.at):
@@ -130,14 +130,22 @@ class _Text:
 def read_mzspeclib_json(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
     """Add the entries of an mzSpecLib JSON file to a library.
 
+    Parameters
+    ----------
+    source : ByteSource
+    library : LibraryCollector
+    progress : Progress
+        Receives the file bytes read; polled for cancellation.
+
     Raises
     ------
-    InputError : the JSON is broken, or has no list of spectra.
+    InputError
+        The JSON is broken, or has no list of spectra.
     """
     text = _Text(source, progress)
     sets = AttributeSets(source.unfolding)
     begin = -1
-    # Sets of attributes may stand behind the spectra that refer to them.
+    # Sets of attributes may follow the spectra that refer to them.
     for name in text.members():
         text.pass_blanks()
         if name == "spectra":
@@ -148,7 +156,7 @@ def read_mzspeclib_json(source: ByteSource, library: LibraryCollector, progress:
         value = text.value()
         if name in ("spectrum_attribute_sets", "analyte_attribute_sets") and isinstance(value, dict):
             chosen = sets.spectrum if name.startswith("spectrum") else sets.analyte
-            chosen.update({str(key): _attributes(some) for key, some in value.items()})
+            chosen.update({str(key): _attributes(attributes) for key, attributes in value.items()})
     if begin < 0:
         raise InputError(source.path, "has no list of spectra", remedy="Give an mzSpecLib library")
     text.at = begin
@@ -178,29 +186,32 @@ def _add(library: LibraryCollector, entries: list[Entry], peaks: list[tuple[NDAr
 def _entry(line: int, value: Any, sets: AttributeSets) -> tuple[Entry, NDArray[np.float64], NDArray[np.float64]]:
     nothing = np.empty(0)
     if not isinstance(value, dict):
-        return Entry(line, fault="it is no object"), nothing, nothing
+        return Entry(line, issue="it is not a JSON object"), nothing, nothing
     analytes = value.get("analytes")
     listed = list(analytes.values())[:_MAXIMUM_ANALYTES] if isinstance(analytes, dict) else []
     entry = described(
-        line, _attributes(value.get("attributes")), [_attributes(one.get("attributes")) for one in listed if isinstance(one, dict)], sets
+        line,
+        _attributes(value.get("attributes")),
+        [_attributes(analyte.get("attributes")) for analyte in listed if isinstance(analyte, dict)],
+        sets,
     )
     try:
         mz, intensity = (np.array(value.get(name, []), np.float64).reshape(-1) for name in ("mzs", "intensities"))
     except (ValueError, TypeError, OverflowError):
-        entry.fault = "a peak of it is no number"
+        entry.issue = "one of its peaks is not a number"
         return entry, nothing, nothing
     if len(mz) != len(intensity):
-        entry.fault = "it has not as many intensities as m/z"
+        entry.issue = "its numbers of intensities and m/z differ"
         return entry, nothing, nothing
     return entry, mz, intensity
 
 
 def _attributes(value: Any) -> list[Attribute]:
-    """The attributes of a list that describe an entry."""
-    found = []
-    for one in value if isinstance(value, list) else ():
-        if isinstance(one, dict):
-            term, content, group = str(one.get("accession")), one.get("value"), one.get("cv_param_group", "")
+    """Return the attributes in a list that describe an entry."""
+    attributes = []
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, dict):
+            term, content, group = str(item.get("accession")), item.get("value"), item.get("cv_param_group", "")
             if term in USED_TERMS:
-                found.append(Attribute(term, str(content)[: 1 << 16], str(one.get("value_accession", "")), str(group)))
-    return found
+                attributes.append(Attribute(term, str(content)[: 1 << 16], str(item.get("value_accession", "")), str(group)))
+    return attributes

@@ -1,4 +1,4 @@
-"""mzSpecLib as text: sections in angle brackets, attributes line by line, and the peaks."""
+"""Read mzSpecLib as text: sections in angle brackets, attributes line by line, and the peaks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
 from proteoscope.engine.formats.libraries.mzspeclib import USED_TERMS, Attribute, AttributeSets, described
-from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, last_of, rows_with
+from proteoscope.engine.formats.libraries.text_entries import Line, TextLibrary, find_last_line, rows_with
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 
@@ -33,26 +33,26 @@ class MzSpecLibText(TextLibrary):
         self._sets = AttributeSets(source.unfolding)
 
     def cut(self, text: bytes) -> int:
-        """Before the last ``<Spectrum=``."""
-        return last_of(text, (b"<Spectrum=",))
+        """Return the position of the last ``<Spectrum=``, or 0."""
+        return find_last_line(text, (b"<Spectrum=",))
 
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the rows of a table of lines that begin with ``<Spectrum=``."""
         return rows_with(data, table, b"<Spectrum=", is_whole=False)
 
     def header(self, lines: list[Line]) -> None:
-        """Take the sets of attributes."""
+        """Read the sets of attributes."""
         chosen: list[Attribute] | None = None
         for _, text in lines:
             if text.startswith("<"):
-                found = _SET.match(text)
-                sets = {"Spectrum": self._sets.spectrum, "Analyte": self._sets.analyte}.get(found[1]) if found else None
-                chosen = sets.setdefault(found[2], []) if found and sets is not None else None
+                match = _SET.match(text)
+                sets = {"Spectrum": self._sets.spectrum, "Analyte": self._sets.analyte}.get(match[1]) if match else None
+                chosen = sets.setdefault(match[2], []) if match and sets is not None else None
             elif chosen is not None and (attribute := _attribute(text)) is not None:
                 chosen.append(attribute)
 
     def entry(self, lines: list[Line]) -> Entry:
-        """An entry from its lines."""
+        """Return the entry in its lines."""
         spectrum: list[Attribute] = []
         analytes: list[list[Attribute]] = []
         section: list[Attribute] | None = spectrum
@@ -68,10 +68,10 @@ class MzSpecLibText(TextLibrary):
 
 
 def _attribute(text: str) -> Attribute | None:
-    """An attribute of those that describe an entry, None of any other."""
-    found = _ATTRIBUTE.match(text)
-    if found is None or found[2] not in USED_TERMS:
+    """Return an attribute that describes an entry; None for any other."""
+    match = _ATTRIBUTE.match(text)
+    if match is None or match[2] not in USED_TERMS:
         return None
-    group, term, value = found.groups("")
+    group, term, value = match.groups("")
     value_term = _TERM.match(value)
     return Attribute(term, value, value_term[1] if value_term else "", group)

@@ -23,18 +23,18 @@ _MASS_DECIMALS = 5
 
 
 class MzSpecLibWriter:
-    """Writer of mzSpecLib text, whose entries are numbered from 1."""
+    """Writer of mzSpecLib text; entries are numbered from 1."""
 
     def __init__(self) -> None:
         self._n = 0
 
     def begin(self, name: str) -> bytes:
-        """The header, with the name of the library."""
+        """Return the header, with the name of the library."""
         lines = (
             "<mzSpecLib>",
             "MS:1003186|library format version=1.0",
             f"MS:1003188|library name={' '.join(name.split())}",
-            # The software is a term of the vocabulary, which has none for this program.
+            # Software is given as a term of the vocabulary, which has none for this program.
             f"MS:1003189|library description=Made by Proteoscope {VERSION}",
             "<AttributeSet Spectrum=all>",
             "<AttributeSet Analyte=all>",
@@ -44,7 +44,7 @@ class MzSpecLibWriter:
         return "\n".join(lines).encode()
 
     def text(self, entries: LibraryEntries) -> list[Any]:
-        """Some entries, each behind where its number belongs."""
+        """Return some entries, without their numbers."""
         peptide = peptide_ions(entries, entries.peptidoforms())
         origin, aggregation = _ORIGINS[entries.origin]
         mz = number_texts(entries.precursor_mz, _MASS_DECIMALS)
@@ -66,17 +66,17 @@ class MzSpecLibWriter:
         return [len(entries), *whole.to_pylist()]
 
     def written(self, text: list[Any]) -> bytes:
-        """What stands in the file for a text: the entries with their numbers."""
+        """Return the bytes of entries with their numbers."""
         first, self._n = self._n, self._n + text[0]
-        return "".join(f"<Spectrum={first + i}>{one}" for i, one in enumerate(text[1:], 1)).encode()
+        return "".join(f"<Spectrum={first + i}>{entry}" for i, entry in enumerate(text[1:], 1)).encode()
 
     def end(self) -> bytes:
-        """It ends with its last entry."""
+        """Return no footer."""
         return b""
 
 
 def _proteins(accessions: object) -> object:
-    """A group of attributes for each protein of an entry, ``[2]MS:1000885|...``."""
+    """Return a group of attributes for each protein of an entry, ``[2]MS:1000885|...``."""
     listed = pa.compute.split_pattern(accessions, PROTEIN_SEPARATOR)
     counts = pa.compute.fill_null(pa.compute.list_value_length(listed), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate(([0], np.cumsum(counts)))

@@ -1,4 +1,4 @@
-"""Read spectral libraries: recognised by what they begin with, each by the reader of its format."""
+"""Read spectral libraries with the readers of their formats, recognised by content."""
 
 from __future__ import annotations
 
@@ -19,14 +19,23 @@ __all__ = ["read_libraries"]
 
 
 def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None) -> SpectralLibrary:
-    """The entries of spectral libraries, of whichever formats, in their order.
+    """Return the entries of spectral libraries in any format, in their order.
 
-    Entries that are broken, or whose peptide cannot be known, are left out and counted (`SpectralLibrary.skipped`), and the user is told.
+    Entries that are broken, or with an unknown peptide, are left out and counted (`SpectralLibrary.skipped`); a warning reports them.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path
+        At least one file.
+    progress : Progress, optional
+        Receives progress and messages; polled for cancellation.
 
     Raises
     ------
-    InputError : a file is missing, or no library, or broken as a whole, or has no entry that can be taken; where, and what to do.
-    Cancelled : the user asked to stop.
+    InputError
+        A file is missing, damaged or not a library, or has no usable entry.
+    Cancelled
+        The user cancelled.
     """
     progress = progress or Progress()
     files = [Path(path) for path in paths]
@@ -43,13 +52,13 @@ def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None
             progress.stage(f"Reading {path.name}", source.size)
             library.begin(source.unfolding)
             reader()(source, library, progress)
-        line, reason = library.first_fault()
+        line, reason = library.first_issue()
         if not library.n_taken:
             if not library.n_read:
                 raise InputError(path, "holds no spectrum", remedy="Give another library")
             raise InputError(
                 path,
-                f"holds no entry that can be taken; the first: {reason}",
+                f"has no usable entry; the first: {reason}",
                 place=f"line {line}" if line else "",
                 remedy="Download or write it again",
             )

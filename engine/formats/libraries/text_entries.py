@@ -1,4 +1,4 @@
-"""Libraries of spectra in text, entry by entry: blocks of lines become entries, in several threads."""
+"""Text formats of spectral libraries: blocks of lines become entries, in several threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from proteoscope.engine.formats.sources import Block, ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.unfolding import ENTRIES
 
-__all__ = ["Line", "TextLibrary", "decoded", "last_of", "rows_with"]
+__all__ = ["Line", "TextLibrary", "decoded", "find_last_line", "rows_with"]
 
 _MAXIMUM_LINE_BYTES = 1 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -32,7 +32,7 @@ _LINES_AT_FIRST = 1 << 14
 _DECIMAL_COMMA = re.compile(rb"[0-9],[0-9]")
 
 Line = tuple[int, str]
-"""Number of a line in its block, from 1, and what it says."""
+"""Number of a line in its block, from 1, and its text."""
 _Peaks = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -62,7 +62,7 @@ class _Scan(NamedTuple):
 
 
 class TextLibrary(ABC):
-    """A format of libraries in text: where its entries begin, and what their lines say."""
+    """Base of the readers of text formats, which find and interpret the lines of entries."""
 
     def __init__(self, source: ByteSource) -> None:
         self._source = source
@@ -70,29 +70,30 @@ class TextLibrary(ABC):
 
     @abstractmethod
     def cut(self, text: bytes) -> int:
-        """Behind which byte an entry ends for the last time; 0: nowhere."""
+        """Return the end of the last complete entry of a text, in bytes, or 0."""
 
     @abstractmethod
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of a table of lines that entries begin with."""
+        """Return the rows of a table of lines that begin entries."""
 
     @abstractmethod
     def entry(self, lines: list[Line]) -> Entry:
-        """An entry from its lines without the peaks, the first of them that it begins with. Runs in several threads."""
+        """Return the entry in its lines, without peaks, the first line included. Runs in several threads."""
 
-    def header(self, lines: list[Line]) -> None:  # noqa: B027 - most formats have nothing there that counts
-        """Take what stands before the first entry of the file."""
+    def header(self, lines: list[Line]) -> None:  # noqa: B027 - most formats have no header
+        """Read the lines before the first entry of the file."""
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
-        """Yield the words of a text that may be numbers with decimals, peaks among them; none where the format has no decimal commas."""
+        """Yield the words of a text that may be numbers with decimals, including peaks; none in formats without decimal commas."""
         return iter(())
 
     def read(self, library: LibraryCollector, progress: Progress) -> None:
-        """Add all entries.
+        """Add all entries to a library.
 
         Raises
         ------
-        InputError : the file as a whole is none of this format.
+        InputError
+            The file as a whole is not in this format.
         """
         n_threads, n_lines = min(4, n_processors()), 0
         pool = ThreadPoolExecutor(n_threads, thread_name_prefix="library-reader")
@@ -119,18 +120,18 @@ class TextLibrary(ABC):
         self.header(header)
 
     def _find_decimal_sign(self, data: bytes) -> None:
-        """Take a comma as the decimal sign where no number has a point, and more entries can be read so."""
+        """Use a comma as the decimal sign if no number has a point, and more entries can be read with it."""
         if b"," not in data or decimal_sign(self.numbers(data)) != COMMA:
             return
-        n_sound = {}
+        n_valid = {}
         for sign in (POINT, COMMA):
             self._decimal = sign
             parsed = self._parsed(data)
             counts = np.diff(parsed.offsets)
-            n_sound[sign] = sum(
-                not entry.fault and entry.n_announced in (-1, n) for entry, n in zip(parsed.entries, counts.tolist(), strict=True)
+            n_valid[sign] = sum(
+                not entry.issue and entry.n_announced in (-1, n) for entry, n in zip(parsed.entries, counts.tolist(), strict=True)
             )
-        self._decimal = COMMA if n_sound[COMMA] > n_sound[POINT] else POINT
+        self._decimal = COMMA if n_valid[COMMA] > n_valid[POINT] else POINT
 
     def _parse(self, block: Block) -> _ParsedBlock:
         return self._parsed(_without_mark(block), is_counted=True)
@@ -142,24 +143,24 @@ class TextLibrary(ABC):
             self._source.unfolding.add(ENTRIES, len(rows))
         starts = [*scan.table[rows, 3].tolist(), len(scan.mz)]
         ends = [*scan.table[rows, 0].tolist(), len(data)]
-        broken, too_long = self._faults(scan, rows)
+        broken, too_long = self._issues(scan, rows)
         entries: list[Entry] = []
         packed: dict[int, _Peaks] = {}
         for i, lines in enumerate(_lines_of_entries(scan, rows)):
             entry = self.entry(lines)
             if i in too_long:
-                entry.fault = entry.fault or f"a line of it is longer than {_MAXIMUM_LINE_BYTES >> 20} MB"
-            fault, n_peaks = broken.get(i, ""), starts[i + 1] - starts[i]
-            if entry.n_announced != n_peaks and (entry.n_announced != -1 or fault or scan.n_ambiguous):
+                entry.issue = entry.issue or f"a line of it is longer than {_MAXIMUM_LINE_BYTES >> 20} MB"
+            issue, n_peaks = broken.get(i, ""), starts[i + 1] - starts[i]
+            if entry.n_announced != n_peaks and (entry.n_announced != -1 or issue or scan.n_ambiguous):
                 peaks = self._packed_peaks(entry, n_peaks, data[ends[i] : ends[i + 1]])
                 if peaks is not None:
-                    packed[i], fault = peaks, ""
-            entry.fault = entry.fault or fault
+                    packed[i], issue = peaks, ""
+            entry.issue = entry.issue or issue
             entries.append(entry)
         return _ParsedBlock(entries, *_peaks_of_entries(scan, starts, packed), scan.n_lines)
 
-    def _faults(self, scan: _Scan, rows: NDArray[np.int64]) -> tuple[dict[int, str], set[int]]:
-        """Return what is wrong with peaks of entries, by their numbers, and which entries have a line that is too long."""
+    def _issues(self, scan: _Scan, rows: NDArray[np.int64]) -> tuple[dict[int, str], set[int]]:
+        """Return the issues of peaks by entry, and the entries with a line that is too long."""
         broken: dict[int, str] = {}
         lengths = scan.table[:, 1] - scan.table[:, 0]
         too_long = set((np.searchsorted(rows, np.flatnonzero(lengths > _MAXIMUM_LINE_BYTES), "right") - 1).tolist())
@@ -172,31 +173,31 @@ class TextLibrary(ABC):
         return broken, too_long
 
     def _packed_peaks(self, entry: Entry, n_peaks: int, text: bytes) -> _Peaks | None:
-        """Return the peaks of an entry whose lines hold several each, or None if they do not: the number that it announces decides."""
+        """Return the peaks of an entry with several peaks per line; None if their number differs from the declared one."""
         scan = self._scanned(text, is_packed=True)
         if scan.is_broken or len(scan.mz) == n_peaks:
             return None
         if entry.n_announced < 0:
-            entry.fault = entry.fault or "it does not say how many peaks it has, and its lines can be read as one peak or as several"
+            entry.issue = entry.issue or "it does not declare its number of peaks, and its lines can be read as one peak or as several"
         return (scan.mz, scan.intensity) if len(scan.mz) == entry.n_announced else None
 
     def _scanned(self, data: bytes, *, is_packed: bool = False) -> _Scan:
         """Scan the lines of a text."""
         text = np.frombuffer(data, np.uint8)
-        n_most = len(data) // 2 if is_packed else kernels.cpu.library_text.count_peak_ends(text)
-        mz, intensity = np.empty(n_most + 1), np.empty(n_most + 1)
+        maximum_peaks = len(data) // 2 if is_packed else kernels.cpu.library_text.count_peak_ends(text)
+        mz, intensity = np.empty(maximum_peaks + 1), np.empty(maximum_peaks + 1)
         state = np.zeros(kernels.cpu.library_text.N_LIBRARY_STATES, np.int64)
         parts: list[NDArray[np.int64]] = []
-        room, n = _LINES_AT_FIRST if not is_packed else 1 << 6, 0
+        n_rows, n = _LINES_AT_FIRST if not is_packed else 1 << 6, 0
         while not parts or state[0] < len(text):
-            table = np.empty((room, kernels.cpu.library_text.LINE_COLUMNS), np.int64)
+            table = np.empty((n_rows, kernels.cpu.library_text.LINE_COLUMNS), np.int64)
             parts.append(table[: kernels.cpu.library_text.scan_library_lines(text, is_packed, self._decimal, state, mz, intensity, table)])
-            room, n = 2 * room, n + len(parts[-1])
+            n_rows, n = 2 * n_rows, n + len(parts[-1])
             if n > MAXIMUM_LINES:
                 raise InputError(
                     self._source.path,
-                    f"more than {MAXIMUM_LINES:,} lines that are no peaks belong to one part of the file",
-                    remedy="Is it a library of spectra?",
+                    f"more than {MAXIMUM_LINES:,} lines between two spectra are not peaks",
+                    remedy="Check that it is a library of spectra",
                 )
         return _Scan(data, np.concatenate(parts), mz[: state[2]], intensity[: state[2]], int(state[1]), int(state[3]))
 
@@ -206,11 +207,11 @@ def _without_mark(block: Block) -> bytes:
 
 
 def _lines_of_entries(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[Line]]:
-    """Yield the lines of each entry that hold no peaks."""
+    """Yield the lines of each entry without peaks."""
     is_words = scan.table[:, 4] == kernels.cpu.library_text.LINE_WORDS
     starts, stops, numbers = scan.table[is_words, :3].T
     spans = zip(starts.tolist(), np.minimum(stops, starts + _MAXIMUM_LINE_BYTES).tolist(), strict=True)
-    # Cut from one text with a character for each byte, lines cost a third of what decoding each of them does.
+    # Slicing one text with a character per byte takes a third of the time of decoding each line.
     text = scan.data.decode("latin-1")
     texts = [text[start:stop] for start, stop in spans]
     if not text.isascii():
@@ -223,7 +224,7 @@ def _lines_of_entries(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[Lin
 def _peaks_of_entries(
     scan: _Scan, starts: list[int], packed: dict[int, _Peaks]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return offsets, m/z and intensities of the peaks of entries, those of packed lines in place of what the scan found."""
+    """Return offsets, m/z and intensities of the peaks of entries; packed peaks replace those of the scan."""
     if not packed:
         return offsets_of(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]
     peaks = [packed.get(i) or (scan.mz[start:stop], scan.intensity[start:stop]) for i, (start, stop) in enumerate(pairwise(starts))]
@@ -232,23 +233,23 @@ def _peaks_of_entries(
 
 
 def rows_with(data: bytes, table: NDArray[np.int64], word: bytes, *, is_whole: bool) -> NDArray[np.int64]:
-    """Return the rows of a table of lines that begin with a word, or that are the word."""
+    """Return the rows of a table of lines that begin with a word, or, with `is_whole`, equal it."""
     text, lengths = np.frombuffer(data, np.uint8), table[:, 1] - table[:, 0]
     is_long = lengths == len(word) if is_whole else lengths >= len(word)
     rows = np.flatnonzero(is_long & (table[:, 4] == kernels.cpu.library_text.LINE_WORDS))
-    for at, letter in enumerate(word):
-        rows = rows[text[table[rows, 0] + at] == letter]
+    for at, character in enumerate(word):
+        rows = rows[text[table[rows, 0] + at] == character]
     return rows
 
 
 def decoded(content: bytes) -> str:
-    """A text of the file: UTF-8, or Latin-1 where it is not."""
+    """Decode a text as UTF-8, or as Latin-1 if it is not UTF-8."""
     try:
         return content.decode()
     except UnicodeDecodeError:
         return content.decode("latin-1")
 
 
-def last_of(text: bytes, words: tuple[bytes, ...]) -> int:
-    """Where the last line of a text begins that begins with one of some words; 0 where none does behind the first."""
+def find_last_line(text: bytes, words: tuple[bytes, ...]) -> int:
+    """Return the beginning of the last line, after the first, that starts with one of some words, or 0."""
     return max(max(text.rfind(b"\n" + word), text.rfind(b"\r" + word)) for word in words) + 1

@@ -1,4 +1,4 @@
-"""Libraries as tables of transitions, a line for each fragment: DIA-NN's and Spectronaut's (and OpenSWATH's, whose names DIA-NN has)."""
+"""Read libraries as tables of transitions, a row for each fragment: DIA-NN, Spectronaut, and OpenSWATH (with DIA-NN's column names)."""
 
 from __future__ import annotations
 
@@ -27,20 +27,28 @@ _BATCH = 10_000
 
 
 def read_transitions(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
-    """Add the entries of a table of transitions to a library: one for each modified peptide and charge, wherever its lines stand.
+    """Add the entries of a table of transitions to a library: one for each modified peptide and charge, in any order of rows.
 
-    Normalised retention times (``iRT``, ``Tr_recalibrated``) are no times, and are not read.
+    Normalised retention times (``iRT``, ``Tr_recalibrated``) are not times, and are not read.
+
+    Parameters
+    ----------
+    source : ByteSource
+    library : LibraryCollector
+    progress : Progress
+        Receives progress; polled for cancellation.
 
     Raises
     ------
-    InputError : the table is broken, or has not the columns of such a library.
+    InputError
+        The table is broken, or lacks the columns of such a library.
     """
     names = (*_PEPTIDE, *_SEQUENCE, *_CHARGE, *_PRECURSOR_MZ, *_MZ, *_INTENSITY, *_PROTEINS, *_DECOY)
     cells = read_cells(source, progress, columns=names)
     text = cells.required(*_PEPTIDE, *_SEQUENCE)
     cells.required(*_CHARGE)
     charge = cells.whole(*_CHARGE, missing=0)
-    precursor_mz, mz, intensity = (cells.numbers(*some) for some in (_PRECURSOR_MZ, _MZ, _INTENSITY))
+    precursor_mz, mz, intensity = (cells.numbers(*names) for names in (_PRECURSOR_MZ, _MZ, _INTENSITY))
     is_decoy = _truths(cells.text(*_DECOY))
     proteins = cells.text(*_PROTEINS)
     if not len(cells):
@@ -49,7 +57,7 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
     peptide = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     key = (peptide * 4096 + np.clip(charge, -1000, 1000) + 1000) * 2 + is_decoy
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    # In the order in which they first stand in the file.
+    # Ordered by their first rows in the file.
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     owner = rank[group]
@@ -60,35 +68,35 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
     noted = _peptides(coded.dictionary.to_pylist())
     for begin in range(0, len(rows), _BATCH):
         progress.check()
-        some = rows[begin : begin + _BATCH]
+        batch = rows[begin : begin + _BATCH]
         entries = []
-        taken = proteins.take(pa.array(some)).to_pylist()
-        for row, accessions, broken in zip(some.tolist(), taken, is_broken[begin : begin + _BATCH].tolist(), strict=True):
-            name, found = noted[peptide[row]]
-            entry = Entry(int(cells.line[row]), f"{name}/{charge[row]}", found, _split(accessions))
+        batch_proteins = proteins.take(pa.array(batch)).to_pylist()
+        for row, accessions, broken in zip(batch.tolist(), batch_proteins, is_broken[begin : begin + _BATCH].tolist(), strict=True):
+            name, parsed = noted[peptide[row]]
+            entry = Entry(int(cells.line[row]), f"{name}/{charge[row]}", parsed, _split(accessions))
             entry.charge, entry.precursor_mz, entry.is_decoy = int(charge[row]), float(precursor_mz[row]), bool(is_decoy[row])
-            entry.fault = "its peptide cannot be read" if found is None else "a number or a row of it cannot be read" if broken else ""
+            entry.issue = "its peptide cannot be read" if parsed is None else "a number or a row of it cannot be read" if broken else ""
             entries.append(entry)
         places = bounds[begin : begin + _BATCH + 1]
-        its = order[places[0] : places[-1]]
+        fragments = order[places[0] : places[-1]]
         source.unfolding.add(ENTRIES, len(entries))
-        library.add(entries, places - places[0], mz[its], intensity[its])
+        library.add(entries, places - places[0], mz[fragments], intensity[fragments])
 
 
 def _peptides(texts: list[str]) -> list[tuple[str, NotedPeptide | None]]:
-    """Name of each peptide as the file has it, and the peptide; None where its text is none."""
-    found: list[tuple[str, NotedPeptide | None]] = []
+    """Return the name of each peptide as in the file, and the peptide, or None if its text cannot be read."""
+    peptides: list[tuple[str, NotedPeptide | None]] = []
     for text in texts:
         try:
-            found.append((text.strip("_"), parse_peptide(text)))
+            peptides.append((text.strip("_"), parse_peptide(text)))
         except ValueError:
-            found.append((text, None))
-    return found
+            peptides.append((text, None))
+    return peptides
 
 
 @lru_cache(1 << 12)
 def _split(accessions: str) -> tuple[str, ...]:
-    """Return the accessions of a cell."""
+    """Return the accessions in a cell."""
     return tuple(filter(None, re.split("[;,]", accessions)))
 
 

@@ -16,76 +16,89 @@ from proteoscope.engine.spectra.library_entries import LibraryEntries
 __all__ = ["LIBRARY_FORMATS", "LibraryTextWriter", "library_format", "library_suffixes", "write_library"]
 
 LIBRARY_FORMATS = {"msp": "MSP", "mzspeclib": "mzSpecLib text", "blib": "BiblioSpec blib"}
-"""The formats that libraries are written in, as ``--format`` calls them, and their names in the registry."""
+"""Formats for writing libraries, by their names in ``--format``, with their names in the registry."""
 
 
 class LibraryTextWriter(Protocol):
-    """A format in text: what stands before the entries, for some of them (in several threads), and behind them."""
+    """Writer of a text format; `text` runs in several threads."""
 
     def begin(self, name: str) -> bytes:
-        """What stands before the first entry of the library of this name."""
+        """Return the text before the first entry; `name` is that of the library."""
 
     def text(self, entries: LibraryEntries) -> Any:
-        """Some entries, which follow one another."""
+        """Format some consecutive entries."""
 
     def end(self) -> bytes:
-        """What stands behind the last entry."""
+        """Return the text after the last entry."""
 
 
 def library_format(name: str) -> str:
-    """The format that a library is written in, by its name or by the suffix of a file.
+    """Return the format for writing a library with a name, or with the suffix of a file name.
 
     Raises
     ------
-    ParameterError : there is none of this name.
+    ParameterError
+        No format has this name or suffix.
 
     Examples
     --------
     >>> library_format("mine.mzlib.txt"), library_format("BLIB")
     ('mzspeclib', 'blib')
     """
-    wish = name.lower()
-    for one in LIBRARY_FORMATS:
-        if wish == one or wish.endswith(_format(one).suffixes):
-            return one
-    *others, last = (_format(one).suffixes[0] for one in LIBRARY_FORMATS)
+    lowered = name.lower()
+    for format_name in LIBRARY_FORMATS:
+        if lowered == format_name or lowered.endswith(_format(format_name).suffixes):
+            return format_name
+    *others, last = (_format(format_name).suffixes[0] for format_name in LIBRARY_FORMATS)
     raise ParameterError(
-        f"'{name:.200}' names no format that libraries are written in; expected a name that ends with {', '.join(others)} or {last}"
+        f"'{name:.200}' is not a format for writing libraries; expected a name that ends with {', '.join(others)} or {last}"
     )
 
 
 def library_suffixes() -> tuple[str, ...]:
-    """The suffixes of the files that libraries are written in, the usual one of each format first."""
-    return tuple(suffix for one in LIBRARY_FORMATS for suffix in _format(one).suffixes)
+    """Return the suffixes of files that libraries are written to, the usual one of each format first."""
+    return tuple(suffix for format_name in LIBRARY_FORMATS for suffix in _format(format_name).suffixes)
 
 
 def _format(name: str) -> FileFormat:
-    return next(one for one in formats_of("libraries") if one.name == LIBRARY_FORMATS[name])
+    return next(file_format for file_format in formats_of("libraries") if file_format.name == LIBRARY_FORMATS[name])
 
 
 def write_library(
-    out: Path, pieces: Iterable[LibraryEntries], format: str, progress: Progress, *, total: int = 0, threads: int = 1
+    out: Path, batches: Iterable[LibraryEntries], format: str, progress: Progress, *, total: int = 0, threads: int = 1
 ) -> None:
-    """Write entries, which may come as they are made, to the file `out`, which appears whole or not at all.
+    """Write entries to the file `out` atomically; they may be an iterator.
 
     Parameters
     ----------
-    format : one of `LIBRARY_FORMATS`. total : how many entries there will be, 0 where that is not known. threads : that make text.
+    out : Path
+    pieces : iterable of LibraryEntries
+    format : str
+        One of `LIBRARY_FORMATS`.
+    progress : Progress
+        Receives the number of entries written; polled for cancellation.
+    total : int
+        Number of entries, 0 if unknown.
+    threads : int
+        Number of threads that format entries.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        The disk is full or not writable.
+    Cancelled
+        The user cancelled.
     """
     chosen = _format(format)
     progress.stage(f"Writing {chosen.name}", total)
     assert chosen.writer is not None
-    made = chosen.writer()
-    if format == "blib":  # which is a database
-        made(out, pieces, progress)
+    create = chosen.writer()
+    if format == "blib":  # a database, not text
+        create(out, batches, progress)
         return
-    writer = made()
+    writer = create()
     write_lines(
-        out, writer.begin(out.name), pieces, writer.text, progress, threads=threads, then=getattr(writer, "written", bytes), end=writer.end
+        out, writer.begin(out.name), batches, writer.text, progress, threads=threads, then=getattr(writer, "written", bytes), end=writer.end
     )
     if n := getattr(writer, "n_escaped", 0):
         entries = "1 entry names" if n == 1 else f"{n:,} entries name"

@@ -175,7 +175,7 @@ def collect_matches(
 def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModification], enzyme: Enzyme) -> NamedPeptides:
     """Name the modifications of peptides, and weigh them. `fixed` : what residues carry though it is not noted."""
     namer = Namer(fixed)
-    placed = [namer.of_peptide(peptide) for peptide in noted]
+    placed = [namer.place_modifications(peptide) for peptide in noted]
     is_known = np.array([one is not None for one in placed], np.bool_)
     sequences = tuple(peptide.sequence for peptide in noted)
     offsets = offsets_of(np.array([len(one or ()) for one in placed], np.int64))

@@ -13,7 +13,7 @@ from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.listed.identifications import Identifications
-from proteoscope.engine.peptides.occurrences import occurrences_of
+from proteoscope.engine.peptides.occurrences import find_occurrences
 from proteoscope.engine.row_numbers import ProteinRow, row_range
 
 __all__ = ["PlacedPeptides", "cut_off_proteins", "place_peptides"]
@@ -132,7 +132,7 @@ def _found_anywhere(
     peptides: list[bytes], residues: bytes, bounds: NDArray[np.int64], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """All first places of peptides in each protein: number of the peptide, row of the protein, start in it."""
-    peptide, protein, start = occurrences_of(peptides, residues, bounds, progress)
+    peptide, protein, start = find_occurrences(peptides, residues, bounds, progress)
     is_first = np.append(True, (np.diff(peptide) != 0) | (np.diff(protein) != 0))[: len(peptide)]
     return peptide[is_first], protein[is_first], start[is_first]
 

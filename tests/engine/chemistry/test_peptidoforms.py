@@ -109,11 +109,11 @@ def test_read_and_written_again(text: str, written: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "capital letters"),
-        ("peptide", "capital letters"),
+        ("", "capitals"),
+        ("peptide", "capitals"),
         ("PEP[", "has no"),
         ("PE]P", "character 3"),
-        ("P[]E", "names no modification"),
+        ("P[]E", "does not name a modification"),
         ("PE(PTI)[+1]DE", "range"),
         ("M[Oxidation#g1]M[#g1]K", "group"),
         ("<13C>PEP", "isotope"),

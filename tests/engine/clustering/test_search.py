@@ -187,7 +187,7 @@ def test_a_cancel_at_any_look_leaves_no_run(spectra, tmp_path):
 
     stages = (
         "Reading spectra",
-        "Making vectors of spectra",
+        "Computing vectors of spectra",
         "Comparing spectra",
         "Comparing spectra with their clusters",
         "Writing clusters",

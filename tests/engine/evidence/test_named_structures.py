@@ -18,7 +18,7 @@ import pytest
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.evidence import exporting
-from proteoscope.engine.evidence.named_structures import NamedStructures, recorded_folders
+from proteoscope.engine.evidence.exporting import NamedStructures, recorded_folders
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.row_numbers import ProteinRow

@@ -10,7 +10,7 @@ import pytest
 
 from proteoscope.engine.execution import cards
 from proteoscope.engine.execution.cards import open_cards
-from proteoscope.engine.execution.cost.kept import device_key, keep_parameters
+from proteoscope.engine.execution.cost.calibration_store import store_calibration
 from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
@@ -51,7 +51,7 @@ def test_a_card_is_as_fast_as_it_was_measured_here(tmp_path: Path, monkeypatch: 
     assert open_cards(device, Progress())[0].rates == USUAL_RATES
     measured = reference_parameters(device, 0)
     rates = {**measured.rates, "integer": 7e12}
-    keep_parameters(measured.model_copy(update={"key": device_key(device, 0), "rates": rates, "launch": 3e-5}))
+    store_calibration(device, 0, measured.model_copy(update={"rates": rates, "launch": 3e-5}))
     found = open_cards(device, Progress())[0].rates
     assert (found.maxima, found.launch) == (7e12, 3e-5)
     assert found.lookups == pytest.approx(USUAL_RATES.lookups, rel=0.01), "the usual rates are those of the card that ships"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from proteoscope.engine.execution import device_store
 from proteoscope.engine.execution import remembered_gpus as module
 from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.devices import Device
@@ -26,7 +26,7 @@ def found(**changes: Any) -> dict[str, Any]:
 def state(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A machine that tells what the answer depends on."""
     now = {"driver": "580.1", "start": "today"}
-    monkeypatch.setattr(module, "_state", lambda: dict(now))
+    monkeypatch.setattr(module, "_state", lambda: json.dumps(now))
     return now
 
 
@@ -46,17 +46,17 @@ def test_a_change_makes_it_look_again(state: dict[str, Any], name: str) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-60.0, 3601.0])
-def test_what_is_old_is_not_believed_nor_what_is_of_the_future(state: dict[str, Any], own_cache: Path, seconds: float) -> None:
+def test_remembered_gpus_ignores_old_and_future_tests(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(device_store.time, "time", lambda: 1e9)
     remember_gpus(found())
-    path = own_cache / "gpus.json"
-    os.utime(path, (0, path.stat().st_mtime - seconds))
+    monkeypatch.setattr(device_store.time, "time", lambda: 1e9 + seconds)
     assert remembered_gpus() is None
 
 
 @pytest.mark.parametrize("changes", [{"usable": False}, {"reason": "a test kernel does not run"}, {"number": 1}])
 def test_what_was_not_well_is_not_kept(state: dict[str, Any], own_cache: Path, changes: dict[str, Any]) -> None:
     remember_gpus(found(**changes))
-    assert not (own_cache / "gpus.json").exists()
+    assert not (own_cache / "devices.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,11 @@ def test_what_was_not_well_is_not_kept(state: dict[str, Any], own_cache: Path, c
     [[], {}, "GPU", [1], [{}], [{"number": 0}], [found()["devices"][0] | {"memory_bytes": "9"}], [found()["devices"][0] | {"x": 1}]],
 )
 def test_a_damaged_file_is_as_good_as_none(state: dict[str, Any], own_cache: Path, devices: Any) -> None:
-    content = {"state": state, "found": found() | {"devices": devices}}
-    (own_cache / "gpus.json").write_text(json.dumps(content))
-    assert remembered_gpus() is None
-    (own_cache / "gpus.json").write_text("[" * 100_000)
+    remember_gpus(found())
+    path = own_cache / "devices.json"
+    content = json.loads(path.read_text())
+    content["gpus"][json.dumps(state)][1]["devices"] = devices
+    path.write_text(json.dumps(content))
     assert remembered_gpus() is None
 
 
@@ -75,7 +76,7 @@ def test_where_the_system_does_not_tell_nothing_is_kept(own_cache: Path, monkeyp
     monkeypatch.setattr(module, "_DRIVER", (own_cache / "no driver",))
     remember_gpus(found())
     assert remembered_gpus() is None
-    assert not (own_cache / "gpus.json").exists()
+    assert not (own_cache / "devices.json").exists()
 
 
 def test_a_card_that_cannot_be_opened_after_all_is_tried_anew(state: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,42 +1,32 @@
-"""Speeds of earlier searches, in the user's cache."""
+"""Speeds of devices in earlier searches."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-import pytest
-
-from proteoscope.engine.execution.speeds import Speeds
+from proteoscope.engine.execution.speeds import measured_speed, speeds_by_kind, store_speeds
 
 
-def test_speeds_are_kept_for_the_next_search_beside_others(own_cache: Path) -> None:
-    path = own_cache / "speeds.json"
-    Speeds("sequences", 3).remember({"cpu": 2.5e9, "a card": 1e12})
-    (key, speed), *_ = json.loads(path.read_text()).items()
-    assert key.startswith("sequences: ")
-    assert key.endswith("3 used")
-    assert speed == 2.5e9
-    Speeds("spectra", 3).remember({"cpu": 7.0})
-    again = Speeds("sequences", 3)
-    assert (again.of("cpu"), again.of("a card"), again.of("another")) == (2.5e9, 1e12, None)
-    assert again.are_of_several
-    assert (Speeds("spectra", 3).of("cpu"), Speeds("spectra", 4).of("cpu")) == (7.0, None)
-    assert not Speeds("spectra", 3).are_of_several
+def test_store_speeds_separates_kinds_devices_and_threads(own_cache: Path) -> None:
+    store_speeds("sequences", {"cpu": 2.5e9, "a card": 1e12}, 3)
+    store_speeds("spectra", {"cpu": 7.0}, 3)
+    assert [measured_speed("sequences", name, 3) for name in ("cpu", "a card", "another")] == [2.5e9, 1e12, None]
+    assert (measured_speed("spectra", "cpu", 3), measured_speed("spectra", "cpu", 4)) == (7.0, None)
+    assert speeds_by_kind("cpu", 3) == {"sequences": 2.5e9, "spectra": 7.0}
+    assert speeds_by_kind("a card", 1) == {"sequences": 1e12}
 
 
-def test_nothing_to_remember_writes_nothing(own_cache: Path) -> None:
-    Speeds("sequences", 1).remember({})
-    assert not (own_cache / "speeds.json").exists()
+def test_store_speeds_writes_nothing_without_speeds(own_cache: Path) -> None:
+    store_speeds("sequences", {}, 1)
+    assert list(own_cache.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{}", '{"a": "fast"}', "\x00", '{"a": -1}', "[" * 100_000])
-def test_a_damaged_file_is_as_good_as_none(own_cache: Path, text: str) -> None:
-    (own_cache / "speeds.json").write_text(text)
-    assert Speeds("sequences", 1).of("cpu") is None
-
-
-def test_a_folder_that_cannot_be_written_is_no_obstacle(own_cache: Path) -> None:
-    (own_cache / "speeds.json").mkdir()
-    Speeds("sequences", 1).remember({"cpu": 1.0})
-    assert Speeds("sequences", 1).of("cpu") is None
+def test_measured_speed_ignores_what_is_no_speed(own_cache: Path) -> None:
+    store_speeds("sequences", {"x": 1.0}, 1)
+    path = own_cache / "devices.json"
+    for speed in (-1.0, 0.0, float("inf"), float("nan"), "fast", None):
+        content = json.loads(path.read_text())
+        content["speeds"]["sequences: x"][1] = speed
+        path.write_text(json.dumps(content) + " " * len(str(speed)))
+        assert measured_speed("sequences", "x", 1) is None

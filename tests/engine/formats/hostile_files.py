@@ -224,7 +224,7 @@ CASES: dict[str, Hostile] = {
     ),
     "records of nothing": Hostile(lambda: gzipped(b">A\n", 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ records", "proteins"),
     "long title": Hostile(lambda: gzipped(b"x", 90 * MILLION, b"BEGIN IONS\nTITLE=", size=MILLION), "no record ends within 64 MB"),
-    "long entry": Hostile(lambda: gzipped(b"A=\n", 50 * MILLION, b"BEGIN IONS\n", size=MILLION), "lines that are no peaks belong to one"),
+    "long entry": Hostile(lambda: gzipped(b"A=\n", 50 * MILLION, b"BEGIN IONS\n", size=MILLION), "lines between two spectra are not peaks"),
     "tiny spectra": Hostile(lambda: gzipped(MGF, 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ spectra"),
     "tiny DTA": Hostile(lambda: gzipped(b"500 1\n\n", 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ spectra"),
     "peaks without an end": Hostile(
@@ -266,7 +266,7 @@ CASES: dict[str, Hostile] = {
     ),
     "MS3 that names twenty thousand sources": Hostile(many_sources, "read 1", "third level"),
     "a large profile": Hostile(large_profile, "read 1"),
-    "terms of a group, again and again": Hostile(many_references, "XML tags belong to one part"),
+    "terms of a group, again and again": Hostile(many_references, "XML tags belong to one spectrum"),
     # One absurd spectrum among others.
     "precursor of 1e308": Hostile(lambda: spectrum_of("PEPMASS=1e308"), "the precursor m/z is larger than 100,000", skipped="read 1"),
     "precursor of 1e308 in mzML": Hostile(
@@ -300,7 +300,7 @@ CASES: dict[str, Hostile] = {
     "encoding that refuses everything": Hostile(
         lambda: mzml(mzml_spectrum(0), declaration='<?xml version="1.0" encoding="undefined"?>').encode(), "read 1"
     ),
-    "name of a file within": Hostile(lambda: MGF, "is no name of a file", "a name that is none"),
+    "name of a file within": Hostile(lambda: MGF, "is not a valid file name", "a name that is none"),
 }
 
 

@@ -133,6 +133,16 @@ def test_formats_are_told_by_their_content(written: Callable[..., Path]) -> None
         assert (count_sequences(path) is None) == (name != "FASTA")
 
 
+def test_count_sequences_of_unreadable_file_is_none(tmp_path: Path) -> None:
+    path, packed = tmp_path / "a.fasta.gz", bytearray(gzip.compress(b">a\nMKK\n" * 5000))
+    path.write_bytes(packed)
+    assert count_sequences(path) is not None
+    packed[20:22] = b"\xff\xff"
+    path.write_bytes(packed)
+    assert count_sequences(path) is None
+    assert count_sequences(tmp_path / "absent.fasta") is None
+
+
 def test_each_kind_of_feature_is_of_a_group_and_each_name_of_one_kind() -> None:
     assert {kind.group for kind in FEATURE_KINDS} == set(FEATURE_GROUPS)
     names = [name for kind in FEATURE_KINDS for name in {kind.name, *kind.names}]
@@ -152,10 +162,15 @@ BROKEN = {
     "XML cut off in an entry": (XML[: XML.index("<proteinExistence")], r"line 3: .*cut off"),
     "XML that is not nested": (XML.replace("</gene>", "", 1), r"line \d+: the XML is broken"),
     "an entity": (XML.replace("Protein one", "&bomb;", 1), r"line 6: the XML is broken \(undefined entity"),
-    "XML without sequence": (XML.replace('length="58"', 'length="57"'), r"the sequence has 58 residues, and its element says 57"),
+    "XML without sequence": (XML.replace('length="58"', 'length="57"'), r"the sequence has 58 residues, and its element declares 57"),
     "a record cut off": (GENBANK[:-4], r"line 1: the last record is cut off"),
     "two records in one": (GENBANK.replace("//\n", "") + GENBANK, r"line 1: the record is cut off: another begins in it"),
-    "a record too short": (GENBANK.replace("mkwvtfisll", "mkwv"), r"line 1: the sequence has 59 letters, and the record says 65"),
+    "a record too short": (GENBANK.replace("mkwvtfisll", "mkwv"), r"line 1: the sequence has 59 residues, and the record declares 65"),
+    "a record with a place for its sequence": (
+        GENBANK[: GENBANK.index("ORIGIN")] + "CONTIG      join(AB1.1:1..65)\n//\n",
+        r"line 1: the record has no sequence, only where it is to be found",
+    ),
+    "features without an end": (GENBANK[: GENBANK.index("ORIGIN")] + "//\n", r"line 1: the record is broken \(Premature end of features"),
     "another before the record": ("//\n" + GENBANK, "no known format|begin with LOCUS"),
     "PIR without sequence": (entry_files.PIR + ">P1;THREE\n", r"line 10: the record"),
     "PIR without an end": (entry_files.PIR.replace("*\nC;Species: nobody\n", ""), r"line 6: the record is broken"),

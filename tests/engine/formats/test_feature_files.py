@@ -28,7 +28,7 @@ def content(features: Features) -> list[tuple[int, int, int, int, str]]:
 
 
 def test_features_are_taken_joined_and_opened_as_they_are(tmp_path: Path) -> None:
-    features = Features.of(ROWS)
+    features = Features.from_rows(ROWS)
     expected = [(0, 0, 1, 10, "é"), (0, 29, 3, 3, "A -> T"), (2, 6, 2, 5, "x" * 300)]
     assert content(features) == expected
     write_features(tmp_path, features)
@@ -52,7 +52,7 @@ SPOILT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @pytest.mark.parametrize("name", SPOILT)
 def test_spoilt_columns_are_refused(tmp_path: Path, name: str) -> None:
-    write_features(tmp_path, Features.of(ROWS))
+    write_features(tmp_path, Features.from_rows(ROWS))
     path = tmp_path / f"feature_{name}.npy"
     np.save(path, SPOILT[name](np.load(path)))
     with pytest.raises(UnsoundIndexError):
@@ -60,7 +60,7 @@ def test_spoilt_columns_are_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_features_of_another_versions_kinds_are_refused(tmp_path: Path) -> None:
-    write_features(tmp_path, Features.of(ROWS))
+    write_features(tmp_path, Features.from_rows(ROWS))
     path = tmp_path / "feature_kinds.json"
     path.write_text(json.dumps({"kinds": "something else"}))
     with pytest.raises(UnsoundIndexError, match="other kinds"):
@@ -76,7 +76,7 @@ def test_features_follow_their_proteins_into_the_index(tmp_path: Path, written: 
     index = open_protein_index(tmp_path)
     assert index.features is not None and len(index.features.offsets) == index.n_targets + 1
     assert [row[1:] for row in content(index.features)] == [row[1:] for row in content(proteins.features.take(np.array([0])))]  # type: ignore[union-attr]
-    assert isinstance(index.features.texts, Texts) and index.kept is None
+    assert isinstance(index.features.texts, Texts) and index.peptide_bounds is None
 
 
 def test_an_index_of_a_database_without_features_has_none(tmp_path: Path, written: Callable[..., Path]) -> None:

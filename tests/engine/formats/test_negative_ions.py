@@ -1,4 +1,4 @@
-"""Negative ions: a fault for those who search peptides, a bit of the charge for those who group any spectra."""
+"""Negative ions: a issue for those who search peptides, a bit of the charge for those who group any spectra."""
 
 from __future__ import annotations
 

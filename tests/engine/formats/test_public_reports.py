@@ -128,7 +128,7 @@ def test_bed_lines_that_cannot_be_read_are_counted(written: Written) -> None:
     )
     assert [(one.first, one.last) for one in track.features["chr"]] == [(146751, 147000)]
     assert "2 lines are left out" in track.warning and "line 4: 'chr\\tx\\t9'" in track.warning
-    with pytest.raises(InputError, match="line 2: is no line of BED or GFF3"):
+    with pytest.raises(InputError, match="line 2: is not BED or GFF3"):
         read_track(written("browser foo\nchr\tx\t9\n", "b.bed"))
 
 

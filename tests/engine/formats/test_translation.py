@@ -100,7 +100,7 @@ def test_the_file_of_proteins_beside_a_genome_is_the_one_that_is_named(written: 
 
 
 def test_proteins_are_not_translated_and_codes_that_are_none_are_refused(written: Callable[..., Path]) -> None:
-    with pytest.raises(InputError, match=r"the sequences are proteins, and nucleotides were to be translated.*translation=none"):
+    with pytest.raises(InputError, match=r"the sequences are proteins, and cannot be translated.*translation=none"):
         Translation("six-frame", 1, 30).read([written(entry_files.FASTA_OF_UNIPROT, "p.fasta")], Progress())
     with pytest.raises(InputError, match="no reading frame has 1,000 residues"):
         Translation("six-frame", 1, 1000).read([written(">c\nACGTACGT\n", "c.fasta")], Progress())

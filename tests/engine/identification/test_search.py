@@ -206,7 +206,7 @@ def test_incomplete_decoys_are_counted_and_weigh_as_those_that_are_missing(plain
     record = Project.open(tmp_path / "half").record(summary.run_id)
     ratio = record["decoy_ratio"]
     assert ratio == pytest.approx(0.5, abs=0.1)
-    assert any("scaled by the decoys that the database brings" in message for message in summary.messages)
+    assert any("scaled by the number of decoys in the database" in message for message in summary.messages)
     assert any("no second pass" in message for message in summary.messages), "the proteins found have no decoys to be judged by"
     ranked = sorted((row for row in rows if row["rank"] == "1"), key=lambda row: -float(row["score"]))
     is_decoy = np.array([row["is_decoy"] == "true" for row in ranked])
@@ -221,7 +221,9 @@ def test_a_tenth_of_the_decoys_is_refused_in_a_sentence(plain, proteins, databas
     few = tmp_path / "few.fasta"
     decoys = "".join(f">REV_{name}\n{proteins[name][::-1]}\n" for name in sorted(proteins)[::10])
     few.write_text(decoys + database.read_text())
-    with pytest.raises(InputError, match=r"few\.fasta: [\d,]+ decoy peptides stand beside [\d,]+ of targets, too few for error rates"):
+    with pytest.raises(
+        InputError, match=r"few\.fasta: there are [\d,]+ decoy peptides and [\d,]+ target peptides, too few decoys for error rates"
+    ):
         search(path, few, tmp_path / "few", "high-resolution", decoys="existing", decoy_prefix="REV_")
 
 

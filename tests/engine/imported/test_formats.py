@@ -386,7 +386,7 @@ def test_a_table_that_is_cut_off_before_its_last_column_is_told(name, tmp_path):
         path.write_text("\n".join([*lines[:-1], cut]))
         progress = RecordingProgress(Progress())
         read_identifications([path], progress)
-        assert any(f"line {len(lines)}, the last, has nothing in column" in one for one in progress.messages)
+        assert any(f"the last line, {len(lines)}, is the only one without a value in column" in one for one in progress.messages)
     # Where other rows lack it too, and where the line has its end, nothing is.
     path.write_text("\n".join([*lines[:-2], last, last]))
     progress = RecordingProgress(Progress())

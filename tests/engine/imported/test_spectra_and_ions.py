@@ -180,7 +180,7 @@ def test_ions_are_counted_by_the_activation_of_each_spectrum(tmp_path):
 )
 def test_notations_of_modifications_mean_what_their_engines_mean(text, expected):
     namer, peptide = Namer(), parse_peptide(text)
-    placed = namer.of_peptide(peptide)
+    placed = namer.place_modifications(peptide)
     assert [(position, namer.modifications[number].name) for position, number in placed] == expected
 
 

@@ -25,7 +25,7 @@ from proteoscope.engine.matches.fragment_intensities import (
     load_network,
     why_not_predicted,
 )
-from proteoscope.engine.spectra.ion_series import series_of_spectrum
+from proteoscope.engine.spectra.ion_series import spectrum_ion_series
 from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, network_shapes, predict_bonds
 from proteoscope.resources import path
 
@@ -246,7 +246,7 @@ def test_matches_taken_and_joined_keep_their_bonds() -> None:
 )
 def test_searches_without_predictions_say_why(changes: dict[str, str], modifications: tuple[str, ...], reason: str) -> None:
     parameters = IdentificationParameters.checked(changes)
-    series = series_of_spectrum(parameters.ion_series, Activation.UNKNOWN)
+    series = spectrum_ion_series(parameters.ion_series, Activation.UNKNOWN)
     why = why_not_predicted(parameters, [series], [parse_modification(modification) for modification in modifications])
     assert bool(why) == bool(reason)
     assert reason in why

@@ -334,7 +334,7 @@ def test_what_has_no_mass_is_counted(tmp_path: Path) -> None:
     known = built(tmp_path / "index", path, parameters()).proteins.known
     assert known is not None and (known.n_sites, known.n_others, known.n_glycans) == (1, 4, 1)
     assert known.message() == (
-        "1 known modifications are searched at their residues besides; 4 others have no mass that is told (1 of them glycans)"
+        "1 known modifications are searched at their residues in addition; 4 others have no known mass (1 of them glycans)"
     )
 
 
@@ -359,7 +359,7 @@ def test_keys_tell_what_decides_the_forms(tmp_path: Path) -> None:
 
 def test_a_database_with_decoys_of_its_own_has_none(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}, {"Q00001": {2: ["N-acetylalanine"]}, "D00001": {}})
-    with pytest.raises(ParameterError, match="known_modifications: a database with decoys of its own"):
+    with pytest.raises(ParameterError, match="known_modifications: a database with its own decoys"):
         built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))
 
 

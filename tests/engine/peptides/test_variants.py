@@ -140,7 +140,7 @@ def test_each_place_in_an_entry_is_one_that_its_variant_changes(known, tmp_path:
     database, sequences, _ = known
     indexes = built(tmp_path / "index", database, parameters())
     proteins, peptides = indexes.proteins, indexes.peptides
-    assert proteins.kept is not None
+    assert proteins.peptide_bounds is not None
     owner = np.repeat(np.arange(len(peptides)), np.diff(peptides.pointer))
     for start, length in zip(peptides.occurrence.tolist(), peptides.length[owner].tolist(), strict=True):
         protein = int(proteins.protein_of(np.array([start]))[0])
@@ -181,7 +181,7 @@ def test_without_the_parameter_keys_and_columns_are_as_they_were(known, tmp_path
 def test_a_database_with_decoys_of_its_own_has_no_variants(tmp_path: Path) -> None:
     sequences = {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}
     path = written_database(tmp_path, sequences, {"Q00001": [(9, "L", "V")], "D00001": []})
-    with pytest.raises(ParameterError, match="known_variants: a database with decoys of its own"):
+    with pytest.raises(ParameterError, match="known_variants: a database with its own decoys"):
         built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))
 
 

@@ -15,12 +15,13 @@ from proteoscope.engine.quantification.amounts import (
     Amounts,
     Grouping,
     State,
+    group_medians,
     level_amounts,
     normalisation_factors,
+    pairwise_amounts,
     protein_amounts,
     ratio_amounts,
 )
-from proteoscope.engine.quantification.pairwise_ratios import group_medians, pairwise_amounts
 from proteoscope.engine.quantification.spectral_counts import abundance_factors
 from tests.engine.quantification.made_runs import averaged_pattern, random_peptides
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.engine.quantification.centre import unchanged_centre
+from proteoscope.engine.quantification.normalised import unchanged_centre
 
 
 def mixture(seed: int, share: float, error: float, n: int = 1000) -> tuple[np.ndarray, np.ndarray]:

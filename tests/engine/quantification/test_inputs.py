@@ -76,7 +76,7 @@ class WithoutSurveys(MadeRun):
 
 def test_a_run_without_ms1_is_refused_by_traces_and_quantified_by_reporter_ions_which_is_told(tmp_path):
     project = project_of(tmp_path / "p", WithoutSurveys)
-    with pytest.raises(InputError, match=r"has no survey spectra \(MS1\)") as caught:
+    with pytest.raises(InputError, match=r"has no MS1 spectra") as caught:
         quantify(project)
     assert "\n" not in str(caught.value)
     summary = quantify(project, preset="tmt", label="tmt-6")

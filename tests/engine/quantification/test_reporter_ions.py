@@ -16,8 +16,8 @@ from proteoscope.engine.formats.surveys import Surveys
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.quantification.identified import Forms, warn_of_identified
 from proteoscope.engine.quantification.impurities import corrected, read_impurities
+from proteoscope.engine.quantification.isobaric import interference, reporter_peaks
 from proteoscope.engine.quantification.labels import label
-from proteoscope.engine.quantification.reporter_ions import interference, reporter_peaks
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.statistics.nonnegative import nonnegative_least_squares
 from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, spectrum_text, table_of, write_project

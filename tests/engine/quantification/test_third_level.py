@@ -189,5 +189,5 @@ def test_other_methods_do_not_read_ms3_whatever_level_is_asked_for(tmp_path):
     project = made(tmp_path, ScansByThree)
     summary = run_search("quantify", {"project": [project]}, method="counts", device="cpu", reporter_level="ms3")
     assert summary.n_peptides == len(PEPTIDES) and not table_of(project, "reporter_ions")
-    with pytest.raises(InputError, match=r"has no survey spectra \(MS1\)"):
+    with pytest.raises(InputError, match=r"has no MS1 spectra"):
         run_search("quantify", {"project": [project]}, method="label-free", device="cpu", reporter_level="ms3")

@@ -23,7 +23,7 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from proteoscope.engine.project import Project
-from proteoscope.engine.sequence_search import computing, scoring
+from proteoscope.engine.sequence_search import scoring
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.scoring import score_all, score_queries, work_of
 from proteoscope.engine.sequences.hits import FORMATS, OF_ONE_QUERY
@@ -237,12 +237,13 @@ class TestFromFilesToFiles:
 
         monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", chosen)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
-        monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
+        assert wishes == []
+        monkeypatch.setattr("proteoscope.engine.estimates.USUAL_START_SECONDS", 0.0)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
-        assert wishes == ["cpu", "auto"]
+        assert wishes == ["auto"]
 
     def test_a_gpu_that_auto_cannot_use_is_told(self, files, monkeypatch):
-        monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
+        monkeypatch.setattr("proteoscope.engine.estimates.USUAL_START_SECONDS", 0.0)
         monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", lambda wish: Device("cpu", "a processor", 1, True))
         unusable = Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,))
         monkeypatch.setattr("proteoscope.engine.search_run.gpus", lambda: (unusable,))

@@ -49,5 +49,5 @@ def test_a_range_may_be_open(text: str, expected: tuple[float, float]) -> None:
 
 @pytest.mark.parametrize("text", ["", "..", "5", "9..5", "a..b", "nan..5", "1..2..3"])
 def test_another_text_is_no_range(text: str) -> None:
-    with pytest.raises(ParameterError, match="is no range of masses; expected"):
+    with pytest.raises(ParameterError, match="is not a range of masses; expected"):
         number_range(text, "masses")

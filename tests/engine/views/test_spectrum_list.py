@@ -187,7 +187,7 @@ def test_the_outline_of_many_points_keeps_their_extremes(surveys: Surveys) -> No
 
 def test_files_without_survey_spectra_and_cut_ones_say_so(tmp_path: Path, run_file: Path) -> None:
     (tmp_path / "x.mgf").write_text("BEGIN IONS\nPEPMASS=500\n100 1\n200 2\nEND IONS\n")
-    with pytest.raises(InputError, match="without survey spectra"):
+    with pytest.raises(InputError, match="without MS1 spectra"):
         read_surveys(tmp_path / "x.mgf")
     (tmp_path / "cut.mzML").write_bytes(run_file.read_bytes()[:900_000])
     with pytest.raises(InputError, match="cut off"):

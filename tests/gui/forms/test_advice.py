@@ -16,8 +16,8 @@ from proteoscope import resources
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.searches import search_of_kind
-from proteoscope.gui.devices import DeviceSurvey
-from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.devices import DeviceDetector
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.search_form import SearchForm
 from proteoscope.gui.theme import Theme
 
@@ -25,7 +25,7 @@ from proteoscope.gui.theme import Theme
 @pytest.fixture
 def form(qtbot: QtBot, theme: Theme) -> Iterator[SearchForm]:
     compile_kernels(["identify"], Progress())
-    survey, devices = FileSurvey(), DeviceSurvey()
+    survey, devices = FileInspector(), DeviceDetector()
     made = SearchForm(search_of_kind("identify"), survey, devices)
     qtbot.addWidget(made)
     made.resize(1280, 800)

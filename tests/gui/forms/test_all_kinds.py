@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.entry import FileSort
 from proteoscope.engine.searches import SEARCHES
-from proteoscope.gui.forms.file_survey import SORTS, file_kind
+from proteoscope.gui.forms.file_inspection import SORTS, file_kind
 from proteoscope.gui.window import MainWindow
 
 _FILES = {
@@ -58,4 +58,4 @@ def test_the_form_of_a_search_comes_up_and_says_of_each_wrong_file_why(
             fault = one._fault(known)
             assert (fault == "") == fits, (path.name, fault)
             assert fits or path.name in fault
-    assert form.what_is_missing() != ""
+    assert form.validation_error() != ""

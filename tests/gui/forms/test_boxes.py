@@ -259,8 +259,8 @@ def test_going_back_does_not_change_the_gap_costs(window: MainWindow) -> None:
 
 def test_what_a_run_used_needs_no_undoing(form: SearchForm, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
-    form.run_asked.disconnect()
-    form.run_asked.connect(asked.append)
+    form.run_requested.disconnect()
+    form.run_requested.connect(asked.append)
     form.parameters.set_values({"missed_cleavages": 4})
     form.presets.choose("phospho")
     monkeypatch.setattr(form, "task", lambda: object())

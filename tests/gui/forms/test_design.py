@@ -117,7 +117,7 @@ def test_a_table_is_loaded_and_saved_and_another_one_told(design: DesignEditor, 
     design.model.undo()
     design.model.undo()
     assert design.model.table == before
-    design.ask_to_load()
+    design.prompt_to_load()
     dialog = design.findChild(QFileDialog)
     assert dialog is not None
     dialog.close()
@@ -157,16 +157,16 @@ def test_search_again_brings_runs_and_design_back(
 def test_block_columns_are_added_filled_undone_and_removed(design: DesignEditor, window: MainWindow, qtbot: QtBot) -> None:
     model, button = design.model, design.blocks_button
     before = model.table
-    assert button.accessibleName() == "Blocks of the comparison" and button.focusPolicy() & Qt.FocusPolicy.TabFocus
+    assert button.accessibleName() == "Block columns of the comparison" and button.focusPolicy() & Qt.FocusPolicy.TabFocus
     window.form.scroll_area.ensureWidgetVisible(button)
     button.setFocus()
     QTimer.singleShot(0, lambda: QTest.keyClick(QApplication.activePopupWidget(), Qt.Key.Key_S))
     qtbot.keyClick(button, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: model.table.columns[-1] == "subject")
     assert design.block_actions["subject"].isChecked() and not design.block_actions["plex"].isChecked()
-    assert model.headerData(4, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole).startswith("The individual")
+    assert model.headerData(4, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole).startswith("Individual from which")
     model.set_cells(((row, 4), text) for row, text in enumerate(["a", "b", "a", "b"]))
-    assert design.problem() == "" and "Blocks of the comparison: subject." in design.message.text()
+    assert design.problem() == "" and "Block columns of the comparison: subject." in design.message.text()
     assert design.text().splitlines()[1].split("\t")[4] == "a"
     model.undo()
     model.undo()

@@ -11,9 +11,9 @@ from proteoscope.engine.formats import registry
 from proteoscope.engine.formats.vendor import THERMO_MAGIC
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.structures.building import structure_files
+from proteoscope.gui.forms.file_inspection import SORTS, FileInspector, file_kind
+from proteoscope.gui.forms.file_inspection import _survey as survey
 from proteoscope.gui.forms.file_list import FileList
-from proteoscope.gui.forms.file_survey import SORTS, FileSurvey, file_kind
-from proteoscope.gui.forms.file_survey import _survey as survey
 from proteoscope.gui.theme import Theme
 from tests.toy_format import TOY, write_toy
 
@@ -32,14 +32,14 @@ def test_a_folder_counts_the_structures_that_a_search_takes_of_it_and_stands_for
     for place in ("a.pdb", "b.ent.gz", "deep/er/c.mmcif", ".hidden.pdb", "notes.txt"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("x")
-    assert file_kind(tmp_path).format == f"folder with {len(structure_files([tmp_path]))} files of structures"
+    assert file_kind(tmp_path).format == f"folder with {len(structure_files([tmp_path]))} structure files"
     assert [file.path for file in survey([tmp_path]).files] == [tmp_path]
 
 
 def test_file_list_names_formats_of_its_slot_when_file_is_unknown(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     (tmp_path / "letter.txt").write_text("Dear reader,\n")
     (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.7\n")
-    survey_of_files = FileSurvey(None)
+    survey_of_files = FileInspector(None)
     asked = next(one for one in search_of_kind("identify").inputs if one.name == "spectra")
     files = FileList(asked, survey_of_files)
     qtbot.addWidget(files)

@@ -23,8 +23,8 @@ from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.parameters import SearchParameters, parameter, preset_names, read_preset
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.gui.forms.editors import ModificationsEditor
+from proteoscope.gui.forms.file_inspection import FileInspector, file_kind
 from proteoscope.gui.forms.file_list import FileList
-from proteoscope.gui.forms.file_survey import FileSurvey, file_kind
 from proteoscope.gui.forms.modification_picker import ModificationPicker
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox, number_text
 from proteoscope.gui.forms.parameter_form import ParameterForm
@@ -315,7 +315,7 @@ def test_lists_take_what_the_model_takes(form: ParameterForm) -> None:
     type_over(line, "0, 1; 2")
     assert form.parameters is not None and form.parameters.isotope_errors == (0, 1, 2)  # type: ignore[attr-defined]
     type_over(line, "0, x")
-    assert form.problems["isotope_errors"] == "Expected whole numbers, as 0, 1, 2"
+    assert form.problems["isotope_errors"] == "Expected whole numbers such as 0, 1, 2"
     type_over(line, "9")
     assert "from -3 to 5" in form.problems["isotope_errors"]
 
@@ -330,7 +330,7 @@ def test_ion_series_are_ticked(form: ParameterForm) -> None:
     assert form.parameters is not None and form.parameters.ion_series == "cy"  # type: ignore[attr-defined]
     boxes["c"].click()
     boxes["y"].click()
-    assert form.problems["ion_series"] == "Expected at least one series"
+    assert form.problems["ion_series"] == "Select at least one ion series"
 
 
 def test_a_modification_can_be_typed_over_and_removed(form: ParameterForm, qtbot: QtBot) -> None:
@@ -442,7 +442,7 @@ def test_folders_are_searched_for_what_a_search_needs(tmp_path: Path, qtbot: QtB
     (tmp_path / "deep" / "er" / "a.MGF").write_text("BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n", encoding="utf-8")
     (tmp_path / "deep" / "b.fasta").write_text(">P\nPEPTIDE\n", encoding="utf-8")
     (tmp_path / "deep" / "notes.txt").write_text("nothing", encoding="utf-8")
-    survey, answers = FileSurvey(), []
+    survey, answers = FileInspector(), []
     survey.all_within([tmp_path], answers.append)
     qtbot.waitUntil(lambda: bool(answers))
     survey.close()
@@ -458,11 +458,11 @@ def test_a_folder_of_files_without_endings_is_added_by_content_and_the_rest_is_t
         (folder / name).write_text("BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n", encoding="utf-8")
     (folder / "proteins").write_text(">P\nPEPTIDE\n", encoding="utf-8")
     (folder / "log").write_text("nothing", encoding="utf-8")
-    survey = FileSurvey()
+    survey = FileInspector()
     files = FileList(IDENTIFICATION.inputs[0], survey)
     qtbot.addWidget(files)
     files.show()
-    files.ask_for_folder()
+    files.prompt_for_folder()
     dialog = files.findChild(QFileDialog)
     dialog.filesSelected.emit([str(folder)])
     dialog.close()
@@ -477,12 +477,12 @@ def test_a_database_of_names_without_sequences_is_told_before_the_run(tmp_path: 
     empty, full = tmp_path / "empty.fasta", tmp_path / "full.fasta"
     empty.write_text(">a\n>b\n\n", encoding="utf-8")
     full.write_text(">a\nPEPTIDE\n", encoding="utf-8")
-    survey = FileSurvey()
+    survey = FileInspector()
     files = FileList(IDENTIFICATION.inputs[1], survey)
     qtbot.addWidget(files)
     files.add([empty])
     qtbot.waitUntil(lambda: bool(files.problem()))
-    assert files.problem() == "empty.fasta holds names without sequences; give a file with sequences"
+    assert files.problem() == "empty.fasta contains names without sequences; choose a file with sequences"
     qtbot.waitUntil(lambda: files.message.text() == files.problem())
     files.add([full])
     qtbot.waitUntil(lambda: full in files.counts and files.problem() == "")

@@ -11,9 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import search_of_kind
-from proteoscope.gui.devices import DeviceSurvey
+from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.forms.editors import RunEditor
-from proteoscope.gui.forms.file_survey import FileSurvey
+from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.forms.search_form import SearchForm
 from proteoscope.gui.theme import Theme
@@ -24,7 +24,7 @@ from tests.gui.test_window import click, drop
 
 @pytest.fixture
 def form(qtbot: QtBot, theme: Theme) -> Iterator[SearchForm]:
-    survey, devices = FileSurvey(), DeviceSurvey()
+    survey, devices = FileInspector(), DeviceDetector()
     widget = SearchForm(search_of_kind("explain"), survey, devices)
     qtbot.addWidget(widget)
     widget.resize(1000, 800)
@@ -48,7 +48,7 @@ def choices(form: SearchForm) -> list[str]:
 
 
 def test_it_asks_for_a_project_and_for_no_other_folder(form: SearchForm) -> None:
-    assert form.what_is_missing() == "Add a project with an identification"
+    assert form.validation_error() == "Add a project with an identification"
     assert not form.project.line.isVisible() and not form.file_lists["project"].add_button.isVisible()
     assert (
         form.file_lists["project"].folder_button.text() == "Choose project…" and not form.file_lists["project"].project_button.isEnabled()
@@ -78,7 +78,7 @@ def test_what_is_no_project_is_said_where_it_stands(form: SearchForm, tmp_path: 
     files.give_project(tmp_path / "folder")
     qtbot.waitUntil(lambda: bool(files.problem()))
     qtbot.waitUntil(files.message.isVisible)
-    assert files.message.text() == f"{tmp_path / 'folder'} is no project; choose the folder of one"
+    assert files.message.text() == f"{tmp_path / 'folder'} is not a project; choose a project folder"
     qtbot.waitUntil(lambda: form.reason.text() == "A project cannot be used")
 
 
@@ -161,9 +161,9 @@ def test_a_saved_preset_does_not_name_a_run_of_one_project(form: SearchForm, pro
 
 def test_what_an_identification_left_is_searched_for_modified_peptides(window: MainWindow, project: Project, qtbot: QtBot) -> None:
     form = window.searches["modified"].form
-    assert form.what_is_missing() == "Add spectra"
+    assert form.validation_error() == "Add spectra"
     window.open_project(project.folder)
-    window.searches["identify"].results.searchAsked.emit("modified", "identify-0001", FormPrefill())
+    window.searches["identify"].results.searchRequested.emit("modified", "identify-0001", FormPrefill())
     assert window.form is form and form.project_folder() == project.folder
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
@@ -171,4 +171,4 @@ def test_what_an_identification_left_is_searched_for_modified_peptides(window: M
     assert task.request.options["from_project"] == project.folder and task.request.options["run"] == "identify-0001"
     assert not task.request.inputs["spectra"] and not task.request.inputs["database"]
     form.projects["from_project"].line.setText(str(project.folder.parent))
-    assert form.what_is_missing() == "There is no project in this folder" or not form.run_button.isEnabled()
+    assert form.validation_error() == "This folder is not a project" or not form.run_button.isEnabled()

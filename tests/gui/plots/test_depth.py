@@ -95,12 +95,12 @@ def test_it_is_zoomed_by_a_box_by_keys_and_by_steps(shown: DepthPlot, qtbot: QtB
 
 def test_the_chosen_alignment_is_brought_into_sight_and_another_text_begins_anew(shown: DepthPlot) -> None:
     shown.show_range(((10.5, 60.5),))
-    shown.mark_letters((400, 430))
+    shown.mark_positions((400, 430))
     low, high = shown.ranges[0]
     assert low < 400 < 430 < high and high - low == pytest.approx(50)
     where = QPointF(x_of(shown, 415), shown.inner().top() + 3)
     assert shown.grab().toImage().pixelColor(where.toPoint()) != plot_colours(shown.palette()).background
-    shown.show_depth(Depth.of_ranges("genome", LENGTH, *ranges(10)), keeps_range=True)
+    shown.show_depth(Depth.of_ranges("genome", LENGTH, *ranges(10)), retains_range=True)
     assert shown.ranges[0] == (low, high) and shown.marked == (400, 430)
     shown.show_depth(Depth.of_ranges("other", 80, *ranges(10, 80)))
     assert shown.ranges == ((0.5, 80.5),) and shown.marked is None

@@ -152,7 +152,7 @@ def test_a_text_takes_the_place_of_a_figure(view: FigureView, tmp_path: Path, qt
     assert view.text == "Nothing yet." == view.accessibleDescription() and view.drawing() is None and view.text_at(QPointF(300, 150)) == ""
     with qtbot.waitSignal(view.message) as report:
         view.export_action.trigger()
-    assert report.args == ["There is no figure to export now."]
+    assert report.args == ["There is no figure to export."]
     view.zoom(1)
     show(view, FREE)
     assert view.text == "" and view.accessibleDescription() == "Three peaks"

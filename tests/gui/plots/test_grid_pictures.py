@@ -57,7 +57,7 @@ def hits() -> HitBars:
 
 def pile() -> PileupPlot:
     view, shown = PileupPlot(), grid_examples.pile()
-    view.look_at(shown.text, 1, 60)
+    view.scroll_to(shown.text, 1, 60)
     view.show_pile(shown)
     view.show_features(grid_examples.features())
     view._later.stop()

@@ -99,7 +99,7 @@ def test_that_there_is_nothing_to_export_is_told(shown: RunMap, qtbot: QtBot) ->
     shown.show_points(None, "Nothing yet.")
     with qtbot.waitSignal(shown.message) as told:
         shown.export_action.trigger()
-    assert told.args == ["There is no figure to export now."]
+    assert told.args == ["There is no figure to export."]
 
 
 def test_it_takes_the_colours_of_the_look(shown: RunMap, theme: Theme, qtbot: QtBot) -> None:

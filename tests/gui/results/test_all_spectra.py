@@ -97,7 +97,7 @@ def test_the_list_is_filtered_and_sorted(view: IdentificationView, qtbot: QtBot)
     panel.text.setText("no such peptide")
     panel.text.returnPressed.emit()
     settle(view, qtbot)
-    assert len(panel.table.model.rows) == 0 and view.pane.mirror.spectra is None and "Choose a spectrum" in view.spectrum.text
+    assert len(panel.table.model.rows) == 0 and view.pane.mirror.spectra is None and "Select a spectrum" in view.spectrum.text
 
 
 def test_chromatograms_and_map_mark_the_chosen_spectrum_and_choose_another(

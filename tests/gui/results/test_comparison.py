@@ -320,5 +320,5 @@ def test_what_has_no_matches_is_not_offered_to_be_compared(tmp_path: Path, make_
     window.project_pane.runs.selectAll()
     action = window.project_pane.compare_action
     assert window.project_pane.compare_button.isVisible() and not action.isEnabled()
-    assert action.toolTip() == "align-0002 has no table of PSMs, peptides and protein groups, which are what is compared"
+    assert action.toolTip() == "align-0002 has no tables of PSMs, peptides and protein groups to compare"
     qtbot.waitUntil(lambda: not window.results.is_busy)

@@ -18,7 +18,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search, search_of_kind
 from proteoscope.engine.structures.colouring import quantity_colours
 from proteoscope.engine.structures.reading import read_structure
-from proteoscope.gui.dialogs import StructuresQuestion
+from proteoscope.gui.dialogs import StructuresDialog
 from proteoscope.gui.results.evidence_view import EvidenceView
 from proteoscope.gui.results.export import ExportDialog
 from proteoscope.gui.results.identification_view import IdentificationView
@@ -226,7 +226,7 @@ def test_a_psm_asks_for_the_run_that_shows_it_on_a_structure(project: Project, q
     click_row(view.psms, 2, qtbot)
     settle(view, qtbot)
     action = next(one for one in view.psms.view.actions() if "ucture" in one.text())
-    with qtbot.waitSignal(view.peptideAsked) as asked:
+    with qtbot.waitSignal(view.peptideRequested) as asked:
         action.trigger()
     assert view.psms.view.chosen is not None
     row = view.psms.model.position_of(view.psms.view.chosen)
@@ -327,17 +327,17 @@ def test_peptides_and_fold_are_coloured_by_the_quantities_of_the_same_identifica
 
 def test_export_of_structures_asks_before_it_reads_them(view: EvidenceView, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     asked = list[ExportTask]()
-    view.exportAsked.connect(asked.append)
+    view.exportRequested.connect(asked.append)
 
-    def question() -> StructuresQuestion:
-        view.ask_for_export()
+    def question() -> StructuresDialog:
+        view.prompt_for_export()
         (dialog,) = [one for one in view.findChildren(ExportDialog) if one.isVisible()]
         (structures,) = [one for one in dialog.nameFilters() if one.startswith("Structures with their coverage")]
         dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
         dialog.selectNameFilter(structures)
         dialog.fileSelected.emit(str(tmp_path / "out"))
         dialog.close()
-        (box,) = [one for one in view.findChildren(StructuresQuestion) if one.isVisible()]
+        (box,) = [one for one in view.findChildren(StructuresDialog) if one.isVisible()]
         assert str(project.folder.parent) in box.informativeText()
         return box
 
@@ -352,4 +352,4 @@ def test_export_of_structures_asks_before_it_reads_them(view: EvidenceView, proj
     folders.fileSelected.emit(str(tmp_path))
     folders.close()
     assert asked[-1].request.structures == (tmp_path,)
-    view.exportAsked.disconnect(asked.append)
+    view.exportRequested.disconnect(asked.append)

@@ -135,7 +135,7 @@ def test_where_no_explanation_is_in_sight_nobody_is_asked_to_choose_one(view: Ex
     view.filters.text.setText("no such peptide")
     view.filters.text.returnPressed.emit()
     settle(view, qtbot)
-    assert view.mirror.spectra is None and view.mirror.text.startswith("There is no match in sight")
+    assert view.mirror.spectra is None and view.mirror.text.startswith("No match is shown")
     assert view.spectra.map.marked is None, "the map marks what is shown"
     view.tables.setCurrentWidget(view.spectra.panel)
     settle(view, qtbot)

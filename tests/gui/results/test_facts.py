@@ -24,7 +24,7 @@ def test_a_run_that_went_on_from_another_names_it_and_knows_its_files(tmp_path: 
     tables = [(f"project_{name}", folder / f"{name}.parquet") for name in ("spectra", "psms", "proteins")]
     try:
         following = replace(found, inputs=(*tables, ("contaminants", contaminants)))
-        assert files_facts(following) == (f"what {source} left unidentified", "contaminants: dust.fasta")
+        assert files_facts(following) == (f"unidentified spectra of {source}", "contaminants: dust.fasta")
         assert inputs_of_source(following) == (("spectra", spectra), ("database", database))
         assert inputs_of_source(replace(found, inputs=(("spectra", spectra),))) == ()
         gone = [("project_spectra", tmp_path / "away" / "results" / source / "spectra.parquet")]

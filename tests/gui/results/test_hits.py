@@ -555,10 +555,10 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(shared_hits: Opener
         *("Filter by text", "Maximum E-value", "Minimum identity", "Minimum coverage of the query", "Rese&t"),
         *("Queries", "Hits", "Hits along the query"),
         *("Smaller (Ctrl+-)", "100 %", "Larger (Ctrl++)"),
-        "Copy the alignment as text, as BLAST prints it",
+        "Copy the alignment as text, in BLAST's layout",
         "Copy the two aligned sequences with their gaps, as FASTA",
         "Save the whole alignment as SVG, PDF or PNG",
-        "Alignment of the chosen hit",
+        "Alignment of the selected hit",
     )
     places = [reached.index(name) for name in names]
     assert places == sorted(places), list(zip(names, places, strict=True))

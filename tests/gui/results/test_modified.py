@@ -73,7 +73,7 @@ def choose_match(view: ModifiedView, row: dict[str, Any], qtbot: QtBot) -> None:
 
 def test_it_tells_what_was_found_by_kind_of_shift(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
     kinds = Counter(row["shift_kind"] for row in accepted)
-    shifted = f"{kinds['named']} with a usual shift, {kinds['end']} with another end, {kinds['unnamed']} with another"
+    shifted = f"{kinds['named']} with a known shift, {kinds['end']} with another peptide end, {kinds['unnamed']} with another"
     assert f"{kinds['none']} PSMs without a shift, {shifted}" in view.header.facts
     assert "mass shifts from -150 to 500 Da" in view.header.facts and "precursors within 10 ppm" in view.header.facts
     assert view.header.text.startswith(f"{len(accepted)} PSMs")
@@ -245,15 +245,15 @@ def test_a_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str
 def test_chosen_modifications_are_searched_again(own_view: ModifiedView, shared_data: Path, qtbot: QtBot) -> None:
     view, asked = own_view, list[tuple[str, str, FormPrefill]]()
     said: list[str] = []
-    view.searchAsked.connect(lambda *given: asked.append(given))
+    view.searchRequested.connect(lambda *given: asked.append(given))
     view.message.connect(said.append)
-    view._ask_for_search("identify")
-    assert not asked and said[-1].startswith("Choose modifications with a name of Unimod")
+    view._request_search("identify")
+    assert not asked and said[-1].startswith("Select modifications with a Unimod name")
     choose_modification(view, "Oxidation", qtbot)
     assert view._run is not None
     before = ("Deamidated (N)", "Phospho (S)")
     view._run.parameters["variable_modifications"] = before
-    view._ask_for_search("identify")
+    view._request_search("identify")
     kind, run_id, given = asked[0]
     assert (kind, run_id) == ("identify", "modified-0001")
     assert any(text.startswith("Oxidation (") and "M" in text for text in given.parameters["variable_modifications"])

@@ -48,11 +48,11 @@ def test_the_pile_is_that_around_the_chosen_row(view: ReadsView, qtbot: QtBot, t
     row = view.alignments.view.chosen
     assert pile is not None and row in pile.row.tolist()
     at = pile.row.tolist().index(row)
-    first, last = page.plot.letters
+    first, last = page.plot.positions
     assert first <= pile.start[at] and pile.end[at] <= last
     page.plot.zoom(4)
     waited(view, qtbot)
-    narrow = page.plot.letters
+    narrow = page.plot.positions
     assert narrow[1] - narrow[0] < last - first and (page.plot.pile.first, page.plot.pile.last) == narrow  # type: ignore[union-attr]
 
     pile = page.plot.pile

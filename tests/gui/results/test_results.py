@@ -92,7 +92,7 @@ def test_the_summary_counts_what_is_accepted(open_results: Opener) -> None:
     assert n_decoys > 0
     decoys, share, few = parts[4].split("; ")
     assert decoys == f"{n_decoys} decoys" and share.endswith(" % false")
-    assert few == f"few: {sum(row['q_value'] <= 0.05 and not row['is_decoy'] for row in found.peptides.to_pylist())} at 5 %"
+    assert few == f"{sum(row['q_value'] <= 0.05 and not row['is_decoy'] for row in found.peptides.to_pylist())} at 5 % FDR"
     told = [float(number) for number in share.removesuffix(" % false").split("–")]
     assert told == pytest.approx([100 * low, 100 * high], abs=0.5)
     sequences = {row["sequence"] for row in peptides}
@@ -104,7 +104,7 @@ def test_an_interval_is_told_with_the_digits_that_mean_something() -> None:
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
     assert certainty_text(Certainty(2, 0.00085, 0.02577), english) == "2 decoys; 0.1–2.6 % false"
     assert certainty_text(Certainty(0, 0.0, 0.00004), english) == "0 decoys; 0–0.004 % false"
-    assert certainty_text(Certainty(0, 0.0, 0.147, 41), english) == "0 decoys; 0–15 % false; few: 41 at 5 %"
+    assert certainty_text(Certainty(0, 0.0, 0.147, 41), english) == "0 decoys; 0–15 % false; 41 at 5 % FDR"
     assert certainty_text(Certainty(0, 0.0, 1.0, 103, 0.01), english) == "0 at 1 % FDR; 103 at 5 % FDR"
     assert certainty_text(Certainty(1, 0.0004, 1.0), english) == "1 decoy; 0.04–100 % false"
     german = QLocale(QLocale.Language.German, QLocale.Country.Germany)
@@ -274,7 +274,7 @@ def test_tables_that_are_empty_say_why(shared_results: Opener, open_results: Ope
     qtbot.wait(200)
     settle(view, qtbot)
     n = len(found.psms)
-    assert view._why_empty(view.psms) == f"No PSMs of {n} pass the filter. Allow larger q-values, or reset the filter."
+    assert view._why_empty(view.psms) == f"No PSMs of {n} pass the filter. Increase the maximum q-value or reset the filter."
     nothing, _ = open_results(found=identification(n_spectra=0), with_spectra=False)
     assert nothing._why_empty(nothing.proteins) == "The search found no proteins."
     assert nothing.header.text.startswith("0 PSMs, 0 peptides, 0 protein groups")
@@ -410,9 +410,9 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(shared_results: Ope
         "Peptides",
         "PSMs",
         "Annotated spectrum",
-        "Ions that are looked for",
+        "Annotation of ions",
         "Charge",
-        "Largest q-value",
+        "Maximum q-value",
     ):
         assert name in reached
     assert "QTableView" not in reached
@@ -569,7 +569,7 @@ def test_a_spectrum_is_mirrored_with_a_prediction_another_or_a_kept_one(open_res
     assert mirrored.lower.name == "predicted b and y ions" and name in mirrored.upper.name
     pane.mirror.export_action.write(tmp_path / "mirror.svg")
     assert "predicted b and y ions" in (tmp_path / "mirror.svg").read_text()
-    pane.keep()
+    pane.set_reference()
     settle(view, qtbot)
     assert pane.spectrum.isVisible(), "with itself there is nothing to compare"
     view.psms.view.choose(1)
@@ -587,7 +587,7 @@ def test_a_spectrum_is_mirrored_with_a_prediction_another_or_a_kept_one(open_res
     settle(view, qtbot)
     assert pane.spectrum.isVisible() and view.spectrum.spectrum is not None
     view.clear()
-    assert pane.kept is None and not pane.below_actions["kept"].isEnabled()
+    assert pane.reference is None and not pane.below_actions["reference"].isEnabled()
 
 
 def test_a_table_that_cannot_be_saved_is_told_where_nobody_overlooks_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

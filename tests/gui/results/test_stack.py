@@ -160,9 +160,9 @@ def test_the_whole_subject_is_shown_and_becomes_the_next_query(
     settle(view, qtbot)
     subject = view.subject.subject
     assert subject is not None and subject.name == shown(view.hits, "subject")[2]
-    told = "".join(letter for letter in view.subject.letters.toPlainText() if letter.isalpha())
+    told = "".join(letter for letter in view.subject.sequence_text.toPlainText() if letter.isalpha())
     assert told == subject.sequence
-    marked = "".join(selection.cursor.selectedText() for selection in view.subject.letters.extraSelections())  # type: ignore[attr-defined]
+    marked = "".join(selection.cursor.selectedText() for selection in view.subject.sequence_text.extraSelections())  # type: ignore[attr-defined]
     aligned = "".join(letter for letter in marked if letter.isalpha())
     assert aligned == subject.sequence[subject.start - 1 : subject.end]
     view.subject.copy_button.click()

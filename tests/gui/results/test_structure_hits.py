@@ -156,7 +156,7 @@ def test_an_empty_box_bounds_nothing_and_its_arrows_begin_somewhere_sensible(vie
     QTest.keyClick(box, Qt.Key.Key_Return)
     assert box.number is None and view.filters.chosen.bounds == {}
     box.lineEdit().setText("0,,5")
-    assert box.problem() and view.filters.counts["tm_score_query"].text() == "no number"
+    assert box.problem() and view.filters.counts["tm_score_query"].text() == "not a number"
 
 
 def test_the_wheel_changes_no_box_that_is_not_used(view: StructureView) -> None:
@@ -196,7 +196,7 @@ def test_counts_follow_the_chosen_query_and_all_of_them(view: StructureView, pro
 def test_a_hit_is_saved_superposed(view: StructureView, tmp_path: Path, qtbot: QtBot) -> None:
     view.superpose_action.trigger()
     dialog = view.findChild(QFileDialog)
-    with qtbot.waitSignal(view.exportAsked) as asked:
+    with qtbot.waitSignal(view.exportRequested) as asked:
         dialog.fileSelected.emit(str(tmp_path / "superposed"))
     dialog.close()
     task = asked.args[0]

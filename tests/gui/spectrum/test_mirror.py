@@ -1,4 +1,4 @@
-"""Two spectra compared: which peaks they share, against brute force, and what is drawn, told and exported."""
+"""Mirrored spectra: which peaks they share, against brute force, and what is drawn, told and exported."""
 
 from __future__ import annotations
 

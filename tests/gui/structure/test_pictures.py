@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.jobs import Cancelled, Progress
 from proteoscope.gui.structure.canvas import StructureCanvas
+from proteoscope.gui.structure.image_export import PictureDialog, PictureTask, SceneSnapshot, TurntableTask
 from proteoscope.gui.structure.opengl_renderer import NO_OPENGL
-from proteoscope.gui.structure.pictures import Photograph, PictureDialog, PictureTask, TurntableTask
 from proteoscope.gui.structure.structure_panel import StructurePanel
 from tests.engine.views.trace_examples import query_and_hits
 from tests.gui.structure.examples import scene_of
@@ -54,7 +54,7 @@ def test_a_picture_has_the_size_that_was_asked_for(canvas: StructureCanvas, size
 
 
 def test_a_picture_is_of_the_moment_when_it_was_asked_for(canvas: StructureCanvas, tmp_path: Path) -> None:
-    tasks = [PictureTask(Photograph.of(canvas, has_letters=True), QSize(320, 240), tmp_path / f"{i}.png") for i in range(2)]
+    tasks = [PictureTask(SceneSnapshot.of(canvas, has_text=True), QSize(320, 240), tmp_path / f"{i}.png") for i in range(2)]
     tasks[0].run(Progress())
     canvas.scene.hits[0].is_shown = False
     canvas.overlay.legend = False
@@ -62,7 +62,7 @@ def test_a_picture_is_of_the_moment_when_it_was_asked_for(canvas: StructureCanva
     canvas._smooth_soon.stop()
     tasks[1].run(Progress())
     assert (pixels(tmp_path / "0.png") == pixels(tmp_path / "1.png")).all()
-    PictureTask(Photograph.of(canvas, has_letters=False), QSize(320, 240), tmp_path / "2.png").run(Progress())
+    PictureTask(SceneSnapshot.of(canvas, has_text=False), QSize(320, 240), tmp_path / "2.png").run(Progress())
     assert (pixels(tmp_path / "0.png") != pixels(tmp_path / "2.png")).any()
 
 
@@ -73,7 +73,7 @@ def test_a_picture_with_too_many_pixels_is_not_offered(canvas: StructureCanvas, 
     dialog.height_box.setValue(16_000)
     assert not dialog.save_button.isEnabled() and "million pixels" in dialog.problem.text()
     with pytest.raises(StorageError, match="million pixels"):
-        PictureTask(Photograph.of(canvas, has_letters=True), QSize(16_000, 16_000), tmp_path / "large.png").run(Progress())
+        PictureTask(SceneSnapshot.of(canvas, has_text=True), QSize(16_000, 16_000), tmp_path / "large.png").run(Progress())
     assert not list(tmp_path.iterdir())
 
 
@@ -100,14 +100,14 @@ def test_a_turntable_is_one_turn_that_begins_anew(canvas: StructureCanvas, tmp_p
 
 
 def pixels_of_photograph(task: TurntableTask) -> np.ndarray:
-    image = task.photograph.image(task.size)
+    image = task.snapshot.image(task.size)
     raw = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.width(), 4)
     return raw[:, :, 2::-1].astype(int)
 
 
 def test_a_cancelled_turntable_leaves_nothing(canvas: StructureCanvas, tmp_path: Path) -> None:
     progress = Progress(lambda event: progress.cancel() if event.stage == "Drawing" else None)
-    task = TurntableTask(Photograph.of(canvas, has_letters=True), QSize(60, 40), 5.0, tmp_path / "turn.gif")
+    task = TurntableTask(SceneSnapshot.of(canvas, has_text=True), QSize(60, 40), 5.0, tmp_path / "turn.gif")
     with pytest.raises(Cancelled):
         task.run(progress)
     assert not list(tmp_path.iterdir())

@@ -14,9 +14,9 @@ from proteoscope.engine.structure_search.hit_chains import FoundChain
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.structures.superposition import superpose_many
 from proteoscope.engine.views.traces import Trace, trace_of_hit, trace_of_query
-from proteoscope.gui.structure.files import SceneFilesTask
-from proteoscope.gui.structure.reading import chains_beside, side_chain
+from proteoscope.gui.structure.reading import other_chains, side_chain
 from proteoscope.gui.structure.scene import Scene
+from proteoscope.gui.structure.scene_export import SceneFilesTask
 from tests.engine.views.trace_examples import hit_row
 from tests.gui.structure.examples import scene_of
 
@@ -61,12 +61,12 @@ def test_other_chains_of_a_file_move_with_their_hit(tmp_path: Path, globins: tup
     structure.write_pdb(str(path))
     found = chain_of(path)
     trace = Trace("two", hit.position, found, hit.pairs, hit.rotation, hit.translation, hit.hit)
-    (beside,) = chains_beside(trace)
+    (beside,) = other_chains(trace)
     assert beside.name == "two:Z" and len(beside) == len(trace)
     assert beside.position - trace.position == pytest.approx(np.tile(50 * hit.rotation[:, 0], (len(trace), 1)), abs=1e-3)
     path.write_bytes(globins[0].path.read_bytes())
-    with pytest.raises(InputError, match="no longer holds"):
-        chains_beside(trace)
+    with pytest.raises(InputError, match="no longer contains"):
+        other_chains(trace)
 
 
 def test_a_file_that_is_gone_is_told(globins: tuple[Trace, Trace]) -> None:
@@ -75,7 +75,7 @@ def test_a_file_that_is_gone_is_told(globins: tuple[Trace, Trace]) -> None:
         with pytest.raises(InputError):
             side_chain(trace, 0)
         with pytest.raises(InputError):
-            chains_beside(trace)
+            other_chains(trace)
 
 
 def test_what_is_shown_is_written_superposed_with_its_colours(globins: tuple[Trace, Trace], tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from proteoscope.gui.structure.camera import Camera
 from proteoscope.gui.structure.canvas import make_renderer
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer, finest
 from proteoscope.gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
-from proteoscope.gui.structure.rendering import Body, Look, Renderer, RenderingError
+from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer, RenderingError
 from proteoscope.gui.structure.scene import STYLES, Scene
 from tests.conftest import REPOSITORY
 from tests.gui.structure.examples import scene_of
@@ -47,7 +47,7 @@ def drawn(
 ) -> NDArray[np.int64]:
     camera = camera or Camera().facing(scene.points()).fitted(scene.points(), 4 / 3)
     bodies = scene.bodies(100_000) if bodies is None else bodies
-    return pixels(renderer.picture(bodies, camera, scene.sphere(), Look(QColor(background), fog), SIZE, is_smooth=is_smooth))
+    return pixels(renderer.picture(bodies, camera, scene.sphere(), Backdrop(QColor(background), fog), SIZE, is_smooth=is_smooth))
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -168,13 +168,15 @@ def test_what_is_too_large_is_refused(opengl: OpenGLRenderer) -> None:
     scene = scene_of(0)
     for renderer in (opengl, DrawnRenderer()):
         with pytest.raises(RenderingError):
-            renderer.picture(scene.bodies(1000), Camera(), scene.sphere(), Look(QColor("white")), QSize(30_000, 9_000), is_smooth=True)
+            renderer.picture(scene.bodies(1000), Camera(), scene.sphere(), Backdrop(QColor("white")), QSize(30_000, 9_000), is_smooth=True)
     assert finest(QSize(8000, 6000)) == 1 and finest(QSize(640, 480)) == 4
 
 
 def test_a_large_picture_is_drawn_coarser_while_it_is_turned() -> None:
     scene = scene_of(0)
-    image = DrawnRenderer().picture(scene.bodies(1000), Camera(), scene.sphere(), Look(QColor("white")), QSize(2000, 1500), is_smooth=False)
+    image = DrawnRenderer().picture(
+        scene.bodies(1000), Camera(), scene.sphere(), Backdrop(QColor("white")), QSize(2000, 1500), is_smooth=False
+    )
     assert image.size() == QSize(2000, 1500)
 
 

@@ -23,7 +23,7 @@ def test_the_chosen_hit_gives_way_to_the_next_and_a_kept_one_stays() -> None:
     scene.show(query, hits[0])
     scene.show(query, hits[1])
     assert [hit.trace for hit in scene.hits] == [hits[1]] and scene.chosen is scene.hits[0]
-    scene.hits[0].is_kept = True
+    scene.hits[0].is_pinned = True
     scene.show(query, hits[2])
     assert [(hit.trace, hit.number) for hit in scene.hits] == [(hits[1], 1), (hits[2], 2)]
     # The same hit again is the one that is there, with its colour.
@@ -32,7 +32,7 @@ def test_the_chosen_hit_gives_way_to_the_next_and_a_kept_one_stays() -> None:
     # The same query read again is no other one.
     scene.show(trace_of_query(query.found), hits[3])
     assert scene.query is query and len(scene.hits) == 2
-    scene.only_chosen()
+    scene.unpin_others()
     assert [hit.trace for hit in scene.hits] == [hits[3]]
     other = trace_of_query(chain("another", fold(30)))
     scene.show(other, None)

@@ -23,7 +23,7 @@ from proteoscope.gui.structure.camera import Camera, Sphere
 from proteoscope.gui.structure.canvas import BACKGROUNDS
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
 from proteoscope.gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
-from proteoscope.gui.structure.rendering import Body, Look, Renderer
+from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer
 from proteoscope.gui.structure.scene import EXTENTS, STYLES, Pick
 from proteoscope.gui.structure.structure_panel import StructurePanel
 from proteoscope.gui.theme import Theme
@@ -148,7 +148,7 @@ def test_what_draws_is_made_and_compiled_before_the_first_smooth_picture(
         return make()
 
     def drawing(
-        self: OpenGLRenderer, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool
+        self: OpenGLRenderer, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Backdrop, size: QSize, *, is_smooth: bool
     ) -> QImage:
         triangles = sum(len(body.mesh.triangles) for body in bodies)
         done.append((turn, f"{'smooth' if is_smooth else 'plain'} {'sample' if triangles == 1 else 'scene'}"))
@@ -248,11 +248,11 @@ def test_a_hit_chosen_in_the_table_is_superposed_at_once_and_the_view_stays(view
     assert panel.scene.chosen is not None and panel.scene.chosen.trace.name == pair_of(view).subject_name
     assert panel.canvas.camera is camera and len(panel.scene.hits) == 1
     # A kept one stays beside the next.
-    panel.keep_action.trigger()
+    panel.pin_action.trigger()
     click_row(view.hits, 2, qtbot)
     settle(view, qtbot)
     assert len(panel.scene.hits) == 2 and panel.hit_list.count() == 3
-    panel.only_action.trigger()
+    panel.unpin_action.trigger()
     assert len(panel.scene.hits) == 1
     # Another query brings another scene.
     view.queries.view.choose(1)
@@ -426,7 +426,7 @@ def test_where_there_is_little_room_it_stands_below_the_alignment_or_takes_its_p
     view.resize(740, 400)
     qtbot.waitUntil(lambda: not view.alignment.isVisible() and not cut_off(view))
     assert panel_of(view).isVisible()
-    panel_of(view).closeAsked.emit()
+    panel_of(view).closeRequested.emit()
     assert view.alignment.isVisible() and not panel_of(view).isVisible()
     view.structures_action.trigger()
     view.resize(1400, 900)

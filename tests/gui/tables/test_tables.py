@@ -371,4 +371,6 @@ def test_row_is_announced_when_the_order_changes_before_its_page(view: TableView
     assert announced == []
     model.show(order=[("scan", True)])
     settle(view, qtbot)
+    # The row is selected again in a later turn of the event loop.
+    qtbot.waitUntil(lambda: bool(announced))
     assert [found for found, _ in announced] == [row] and view.selected == [row]

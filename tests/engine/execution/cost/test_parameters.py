@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
 
-from proteoscope.engine.execution.cost.kept import device_key, keep_parameters, kept_parameters
-from proteoscope.engine.execution.cost.pace import times_slower
-from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts, TransferCosts, WorkSize, fitted
+from proteoscope.engine.execution.cost.calibration_store import store_calibration, stored_calibration
+from proteoscope.engine.execution.cost.kind_samples import fitted
+from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts, TransferCosts, WorkSize
 from proteoscope.engine.execution.cost.prediction import bound_of, predicted_work
 from proteoscope.engine.execution.cost.reference import reference_parameters
-from proteoscope.engine.execution.cost.remembered import StepMemory
 from proteoscope.engine.execution.devices import Device, processor
 
 
@@ -26,7 +26,6 @@ def card(**changes) -> DeviceParameters:
     return DeviceParameters(
         **(
             {
-                "key": "uuid at 1980000 kHz, a card, driver 1",
                 "description": "a card",
                 "threads": 0,
                 "multiprocessors": 100,
@@ -34,10 +33,9 @@ def card(**changes) -> DeviceParameters:
                 "shared_bytes": 1 << 17,
                 "memory_bytes": 1 << 36,
                 "capability": 90,
-                "pinned": TransferCosts(),
                 "sigma": 1e-5,
                 "launch": 5e-6,
-                "pageable": TransferCosts(sizes=(1e3, 1e6, 1e8), seconds_in=(1e-5, 1e-4, 1e-2), seconds_out=(1e-5, 2e-4, 4e-2)),
+                "transfers": TransferCosts(sizes=(1e3, 1e6, 1e8), seconds_in=(1e-5, 1e-4, 1e-2), seconds_out=(1e-5, 2e-4, 4e-2)),
                 "memory_bandwidth": 1e12,
                 "rates": {"integer": 1e13, "lookup": 5e12},
                 "kinds": {
@@ -64,8 +62,8 @@ def test_between_samples_and_beyond_them():
     assert costs.kernel_seconds(1e1) <= 1e-3
     assert costs.kernel_seconds(1e7) == pytest.approx(1.1e-2 + 9e6 * (9e-3 / 9e5)), "at the rate of the last two"
     assert costs.kernel_seconds(0) == 0.0
-    assert card().pageable.seconds(1e8, False) == pytest.approx(4e-2)
-    assert card().pageable.seconds(4, True) == card().pageable.alpha(True) == 1e-5, "a transfer of a word still has to begin"
+    assert card().transfers.seconds(1e8, False) == pytest.approx(4e-2)
+    assert card().transfers.seconds(4, True) == card().transfers.alpha(True) == 1e-5, "a transfer of a word still has to begin"
 
 
 def test_the_host_takes_what_it_took_of_samples_and_beyond_them_as_of_the_last():
@@ -84,39 +82,16 @@ def test_a_work_takes_the_sum_of_its_parts():
     assert found.transfer == pytest.approx(1e-3)
     assert found.synchronisation + found.host == pytest.approx(1e-3 + 1e-3 + 1e-4)
     assert found.seconds == pytest.approx(1.41e-2)
-    assert sum(found.shares().values()) == pytest.approx(1.0)
-    assert found.bound == "compute"
+    assert bound_of(found) == "compute"
     assert bound_of(found._replace(transfer=1.0)) == "transfer"
     assert bound_of(found._replace(host=1.0)) == "host"
     assert bound_of(found._replace(memory=1e-2)) == "memory"
 
 
-def test_a_slow_host_takes_longer_for_all_but_the_kernels():
-    measured, size = card().model_copy(update={"pace": 1e-4}), WorkSize(1e6, 1000, 5e5, 5e5, 2)
-    found, slow = predicted_work(measured, "sequences", size, 1e-4), predicted_work(measured, "sequences", size, 1.5e-4)
-    times = times_slower(1.5e-4, 1e-4)
-    assert found == predicted_work(measured, "sequences", size)
-    assert slow.kernel == found.kernel
-    assert [slow.transfer, slow.host] == pytest.approx([times * found.transfer, times * found.host])
-    assert predicted_work(card(), "sequences", size, 1.0) == found, "nobody knows its pace"
-
-
 def test_coefficients_come_back_and_none_is_negative():
     rows = [(1.0, n, m) for n, m in ((10.0, 5.0), (100.0, 7.0), (1000.0, 900.0), (5.0, 4000.0))]
-    assert fitted(rows, [2.0 + 0.3 * n + 0.01 * m for _, n, m in rows], rounds=20_000) == pytest.approx([2.0, 0.3, 0.01], rel=1e-3)
+    assert fitted(rows, [2.0 + 0.3 * n + 0.01 * m for _, n, m in rows]) == pytest.approx([2.0, 0.3, 0.01], rel=1e-6)
     assert min(fitted([(1.0, 1.0), (1.0, 2.0)], [2.0, 1.0])) >= 0.0
-
-
-def test_what_is_kept_comes_back_for_the_same_device_alone():
-    keep_parameters(card())
-    assert kept_parameters(card().key) == card()
-    for other in (
-        "another uuid at 1980000 kHz, a card, driver 1",
-        "uuid at 1500000 kHz, a card, driver 1",
-        "uuid at 1980000 kHz, a card, driver 2",
-    ):
-        assert kept_parameters(other) is None
-    assert device_key(processor(), 2) != device_key(processor(), 3)
 
 
 def damaged(**changes) -> bytes:
@@ -126,28 +101,38 @@ def damaged(**changes) -> bytes:
 @pytest.mark.parametrize(
     "spoilt",
     [
-        b"",
-        b"{",
         b"null",
         b"[1]",
         b'{"key": 1}',
-        b"\xff" * 100,
-        b"[" * 100_000,
         damaged(launch=-1),
         damaged(memory_bandwidth=float("nan")),
-        damaged(key="another"),
         damaged(more=1),
         damaged(kinds={"sequences": {"operations": [1, 2], "kernel": [1]}}),
-        b" " * (1 << 20) + card().model_dump_json().encode(),
     ],
 )
-def test_a_damaged_or_foreign_file_is_as_good_as_none(own_cache, spoilt):
-    keep_parameters(card())
-    (path,) = (own_cache / "devices").iterdir()
-    path.write_bytes(damaged())
-    assert kept_parameters(card().key) == card()
-    path.write_bytes(spoilt)
-    assert kept_parameters(card().key) is None
+def test_stored_calibration_ignores_a_damaged_one(own_cache, spoilt):
+    store_calibration(processor(), 2, card())
+    assert stored_calibration(processor(), 2) == card()
+    assert stored_calibration(processor(), 3) is None
+    path = own_cache / "devices.json"
+    content = json.loads(path.read_text())
+    (entry,) = content["calibrations"].values()
+    entry[1] = json.loads(spoilt)
+    path.write_text(json.dumps(content))
+    assert stored_calibration(processor(), 2) is None
+
+
+@pytest.mark.parametrize("change", ["identity", "description"])
+def test_stored_calibration_is_that_of_the_same_card(monkeypatch, change):
+    device = Device("cuda:0", "a card, driver 1", 1, True, numbers=(0,))
+    monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: "uuid at 1980000 kHz")
+    store_calibration(device, 2, card())
+    assert stored_calibration(device, 8) == card(), "threads make no difference"
+    if change == "identity":
+        monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: "uuid at 1500000 kHz")
+    else:
+        device = replace(device, description="a card, driver 2")
+    assert stored_calibration(device, 2) is None
 
 
 def test_a_curve_that_falls_back_is_refused():
@@ -163,26 +148,3 @@ def test_devices_that_were_not_measured_are_those_that_ship():
     one, eight = reference_parameters(processor(), 1), reference_parameters(processor(), 8)
     assert set(shipped.kinds) == set(one.kinds)
     assert one.kinds["structures"].kernel_seconds(1e9) == pytest.approx(8 * eight.kinds["structures"].kernel_seconds(1e9), rel=0.01)
-
-
-def test_runs_correct_what_is_predicted():
-    memory = StepMemory("align", "cpu", 2)
-    assert memory.corrected("read", 1.0, 1.0) is None
-    memory.remember({"read": 1.0}, {"read": 3.0})
-    assert StepMemory("align", "cpu", 2).corrected("read", 2.0, 2.0) == pytest.approx(4.0), "of one size nothing tells how it grows"
-    memory.remember({"read": 11.0}, {"read": 23.0})
-    known = StepMemory("align", "cpu", 2)
-    assert known.corrected("read", 5.0, 5.0) == pytest.approx(1.0 + 2 * 5.0, rel=1e-3)
-    assert known.n == 2
-    assert StepMemory("align", "cpu", 4).corrected("read", 5.0, 5.0) is None
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"align: cpu, 2 threads": [1, {"predicted": {"read": "x"}}]}', '{"align: cpu, 2 threads": 7}', "[" * 9999]
-)
-def test_spoilt_memories_are_forgotten(own_cache, text):
-    (own_cache / "steps.json").write_text(text)
-    memory = StepMemory("align", "cpu", 2)
-    assert memory.corrected("read", 1.0, 1.0) is None
-    memory.remember({"read": 1.0}, {"read": 2.0})
-    assert len(json.loads((own_cache / "steps.json").read_text())["align: cpu, 2 threads"]) == 1

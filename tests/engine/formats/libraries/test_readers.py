@@ -17,6 +17,7 @@ from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.formats.recognition import recognise
 from proteoscope.engine.formats.registry import formats_of
 from proteoscope.engine.formats.sources import ByteSource
+from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR, SpectralLibrary
 
 MSP = """Name: ACDM(O)K/2
@@ -201,6 +202,51 @@ def test_mzspeclib_says_the_same_as_json(tmp_path: Path) -> None:
         np.testing.assert_array_equal(getattr(found, column), getattr(text, column))
 
 
+_TRANSITIONS = (
+    "PrecursorMz\tProductMz\tLibraryIntensity\tModifiedPeptideSequence\tPeptideSequence\tPrecursorCharge\n"
+    "400.2\t300.1\t100\t_PEPK_\tPEPK\t2\n400.2\t300.1\t100\t{}\tACDK\t2\n"
+)
+_JSON = json.dumps(
+    {
+        "attributes": [{"accession": "MS:1003186", "name": "x", "value": "1.0"}],
+        "spectra": [
+            {"attributes": [{"accession": "MS:1003061", "name": "x", "value": name}], "analytes": {}, "mzs": [1], "intensities": [1]}
+            for name in ("first", "second")
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.mzSpecLib.txt", SPECLIB.replace("-AC[UNIMOD:4]K", "-AC[UNIMOD:4K"), "line 8, its peptide cannot be read"),
+        ("a.mzSpecLib.txt", SPECLIB.replace("1003169", "1000888").replace("PEK", "P#K"), "line 20, its peptide cannot be read"),
+        ("a.mzSpecLib.json", _JSON.replace("[1]", '["x"]', 1), "line 1, a peak of it is no number"),
+        ("a.mzSpecLib.json", _JSON.replace("[1]", "[[1], 2]", 1), "line 1, a peak of it is no number"),
+        ("a.tsv", _TRANSITIONS.format("_AC(UniMod:4DK_"), "line 3, its peptide cannot be read"),
+        ("a.tsv", _TRANSITIONS.format("_AC[Unheard of]DK_"), "line 3, a modification of its peptide is not known and has no mass"),
+    ],
+)
+def test_unreadable_library_entry_is_named(tmp_path: Path, name: str, content: str, reason: str) -> None:
+    progress = RecordingProgress(Progress())
+    n_read = len(read_libraries([_written(tmp_path, name, content)], progress))
+    (message,) = progress.messages
+    assert message.endswith(f"1 of {n_read + 1} entries left out; the first: {reason}")
+
+
+def test_msp_name_without_readable_peptide_is_a_compound(tmp_path: Path) -> None:
+    library = _read(tmp_path, "a.msp", MSP.replace("ACDM(O)K/2", "A..K/2"))
+    assert library.name.to_pylist() == ["A..K/2", "Caffeine"]
+    assert library.charge[0] == 2
+    assert library.peptidoform.to_pylist() == [None, None]
+
+
+def test_mzspeclib_json_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="line 3: the text is not UTF-8"):
+        _read(tmp_path, "a.mzSpecLib.json", _JSON.encode().replace(b'"x"', b'\n\n"B\xe4r"'))
+
+
 @pytest.mark.parametrize("encoding", ["UTF-16le", "UTF-16be"])
 def test_blib_is_recognised_in_every_encoding_of_sqlite(tmp_path: Path, encoding: str) -> None:
     plain = read_libraries([_blib(tmp_path / "a.blib", *PACKED)])
@@ -243,16 +289,16 @@ def test_several_libraries_follow_one_another(tmp_path: Path) -> None:
 
 
 BROKEN = {
-    "cut off": (MSP[: MSP.index("110.0713")], 1, "as many peaks as it says"),
+    "cut off": (MSP[: MSP.index("110.0713")], 1, "its number of peaks is not the declared"),
     "a number": (MSP.replace("100.25\t20", "100.25\tmany"), 1, "number of a peak cannot be read"),
-    "not a number": (MSP.replace("100.25\t20", "100.25\tnan"), 1, "no number or beyond"),
-    "beyond": (MSP.replace("100.25\t20", "1e300\t20"), 1, "beyond all bounds"),
-    "negative m/z": (MSP.replace("100.25\t20", "-100.25\t20"), 1, "beyond all bounds"),
-    "announced": (MSP.replace("Num peaks: 3", "Num peaks: 1000000000"), 1, "as many peaks as it says"),
+    "not a number": (MSP.replace("100.25\t20", "100.25\tnan"), 1, "not a number or out of"),
+    "beyond": (MSP.replace("100.25\t20", "1e300\t20"), 1, "out of bounds"),
+    "negative m/z": (MSP.replace("100.25\t20", "-100.25\t20"), 1, "out of bounds"),
+    "announced": (MSP.replace("Num peaks: 3", "Num peaks: 1000000000"), 1, "its number of peaks is not the declared"),
     "charge": (MSP.replace("K/2", "K/99"), 1, "its charge is beyond"),
     "modification": (MSP.replace("CAM", "Nobody's"), 1, "modification of its peptide is not known"),
     "modifications": (MSP.replace("Mods=3/", "Mods=7/"), 1, "modifications of its peptide cannot be read"),
-    "outside": (MSP.replace("/3,M,", "/30,M,"), 1, "stands outside its peptide"),
+    "outside": (MSP.replace("/3,M,", "/30,M,"), 1, "lies outside its peptide"),
     "no peak": (re.sub(r"Num peaks: 3\n(.*\n){3}", "Num peaks: 0\n", MSP), 1, "has no peak"),
     "mass": (MSP.replace("195.0877", "-5"), 2, ""),
     "a long line": (MSP.replace("some words", "w" * 3_000_000), 1, "a line of it is longer"),
@@ -269,8 +315,8 @@ def test_broken_entries_are_left_out_and_told(tmp_path: Path, name: str) -> None
 
 
 HOSTILE: dict[str, tuple[str | bytes, str]] = {
-    "only broken": (MSP[: MSP.index("NAME")].replace("Num peaks: 3", "Num peaks: 9"), "line 1.*no entry that can be taken"),
-    "no entries": ("Name: \n", "no entry that can be taken"),
+    "only broken": (MSP[: MSP.index("NAME")].replace("Num peaks: 3", "Num peaks: 9"), "line 1.*has no usable entry"),
+    "no entries": ("Name: \n", "has no usable entry"),
     "nul": (b"Name: a\0b\nNum peaks: 1\n1 1\n", "binary data"),
     "deep JSON": (b'{"MS:1003186": 1, "x": "MS:1003186", "attributes": "MS:1003186", "y": ' + b"[" * 100_000, "JSON is broken"),
     "JSON cut off": (b'{"format_version": "MS:1003186", "a": "MS:1003186", "spectra": [{"mzs": [1', "JSON is broken"),

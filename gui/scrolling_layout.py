@@ -1,4 +1,4 @@
-"""Pages and bars that have less room than they need, as in a small window with large letters."""
+"""Layouts that scroll or fold when space is short, as in a small window with a large font."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -7,21 +7,21 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QDialog, QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
-__all__ = ["FoldingBar", "PageScroll", "bar_of", "fill_page", "fit_dialog", "pixels_with_letters"]
+__all__ = ["FoldingBar", "PageScroll", "bar_of", "fill_page", "fit_dialog", "scaled_pixels"]
 
 _FRAME = QSize(8, 36)
-"""What a title and borders take of a screen."""
+"""Space for the title bar and borders of a window."""
 _USUAL_HEIGHT = 15
-"""Pixels of a line in letters of the usual size."""
+"""Line height of the default font, in pixels."""
 
 
-def pixels_with_letters(widget: QWidget, pixels: int) -> int:
-    """How many pixels a figure needs for what it needs `pixels` for with letters of the usual size; `widget`: whose letters it has."""
+def scaled_pixels(widget: QWidget, pixels: int) -> int:
+    """Scale pixels designed for the default font to the font of a widget."""
     return max(pixels, round(pixels * widget.fontMetrics().height() / _USUAL_HEIGHT))
 
 
 def fill_page(page: QWidget, *items: QWidget | QLayout, filling: QWidget) -> None:
-    """Lay items out below each other, without margins; `filling`: the one that takes the free space."""
+    """Stack widgets and layouts vertically without margins; `filling` takes the free space."""
     layout = QVBoxLayout(page)
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(0)
@@ -33,7 +33,7 @@ def fill_page(page: QWidget, *items: QWidget | QLayout, filling: QWidget) -> Non
 
 
 def bar_of(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
-    """A bar above a figure or a table, whose first widget takes the free space."""
+    """Return a bar above a figure or a table, whose first widget takes the free space."""
     bar = QHBoxLayout()
     bar.setContentsMargins(8, 3, 6, 3)
     bar.setSpacing(spacing)
@@ -43,10 +43,10 @@ def bar_of(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
 
 
 class PageScroll(QScrollArea):
-    """Shows a page as large as there is room, and scrolls where its layout needs more at least.
+    """Shows a page at the available size, and scrolls if its layout needs more.
 
-    Qt's own resizable area gives a page whose texts wrap the height that it would like, not the one that it needs, so that it scrolls
-    with room enough.
+    Qt's own resizable area gives a page with wrapped texts its preferred height instead of its minimum height, so that it scrolls
+    without need.
     """
 
     def __init__(self, page: QWidget, parent: QWidget | None = None) -> None:
@@ -62,7 +62,7 @@ class PageScroll(QScrollArea):
         return self._page.layout()
 
     def minimumSizeHint(self) -> QSize:
-        """Any room does."""
+        """Return a minimal size: the area scrolls at any size."""
         return QSize(1, 1)
 
     def sizeHint(self) -> QSize:
@@ -77,7 +77,7 @@ class PageScroll(QScrollArea):
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt has it look at its page."""
+        """Refit the page when its layout changes."""
         if event.type() == QEvent.Type.LayoutRequest and watched is self._page:
             self._fit()
         return super().eventFilter(watched, event)
@@ -87,27 +87,30 @@ class PageScroll(QScrollArea):
         if layout is None:
             return
         bar = self.verticalScrollBar().sizeHint().width()
-        room, least = self.maximumViewportSize(), layout.totalMinimumSize().width()
+        space, least = self.maximumViewportSize(), layout.totalMinimumSize().width()
 
         def height(width: int) -> int:
             return layout.totalMinimumHeightForWidth(width) if layout.hasHeightForWidth() else layout.totalMinimumSize().height()
 
-        if least <= room.width() and height(room.width()) <= room.height():
-            fitting = room
+        if least <= space.width() and height(space.width()) <= space.height():
+            fitting = space
         else:
-            high = room.height() - (bar if least > room.width() else 0)
-            is_long = height(max(room.width(), least)) > high
-            width = max(room.width() - (bar if is_long else 0), least)
-            fitting = QSize(width, max(height(width), room.height() - (bar if width > room.width() - (bar if is_long else 0) else 0)))
+            high = space.height() - (bar if least > space.width() else 0)
+            is_long = height(max(space.width(), least)) > high
+            width = max(space.width() - (bar if is_long else 0), least)
+            fitting = QSize(width, max(height(width), space.height() - (bar if width > space.width() - (bar if is_long else 0) else 0)))
         self._page.resize(fitting)
 
 
 class FoldingBar(QWidget):
-    """Two groups of widgets in a line; where that has no room for them, the second group stands below the first.
+    """Two groups of widgets in a line; the second group moves below the first if space is short.
 
     Parameters
     ----------
-    margins : left, above, right and below, in pixels. spacing : between widgets, in pixels.
+    margins : tuple of int
+        Left, top, right and bottom margin, in pixels.
+    spacing : int
+        Spacing between widgets, in pixels.
     """
 
     def __init__(self, margins: tuple[int, int, int, int], spacing: int) -> None:
@@ -125,22 +128,22 @@ class FoldingBar(QWidget):
 
     @property
     def is_folded(self) -> bool:
-        """Whether the second group stands below the first."""
+        """True if the second group is below the first."""
         return self._lines.direction() == QBoxLayout.Direction.TopToBottom
 
     @property
     def width_in_line(self) -> int:
-        """Pixels that both groups need beside each other at least."""
+        """Minimum width of both groups in one line, in pixels."""
         margins = self._lines.contentsMargins()
         widths = self.first.minimumSize().width(), self._lines.spacing(), self.second.minimumSize().width()
         return sum(widths) + margins.left() + margins.right()
 
     def want(self, width: int) -> None:
-        """Give the first group so many pixels at least before the second one may stand beside it."""
+        """Set the width that the first group needs before the second group may be placed next to it."""
         self._wanted = width
 
     def minimumSizeHint(self) -> QSize:
-        """Room for the wider group: the other one may stand below it."""
+        """Return the size needed by the wider group, since the other may be placed below it."""
         margins = self._lines.contentsMargins()
         width = max(one.minimumSize().width() for one in (self.first, self.second))
         return QSize(width + margins.left() + margins.right(), self._lines.totalMinimumSize().height())
@@ -151,17 +154,20 @@ class FoldingBar(QWidget):
         direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
         if direction != self._lines.direction():
             self._lines.setDirection(direction)
-            # Who lays this out is at it now, and looks at another height only when it is told later.
+            # The parent layout is active now and only notices a changed height later.
             self._later.start()
 
 
 def fit_dialog(dialog: QDialog, area: PageScroll) -> None:
-    """Make a dialog large enough for the page that it has in an area, but no larger than the screen."""
-    page, own = area.page_layout, dialog.layout()
-    if page is None or own is None:
+    """Enlarge a dialog to fit its page, up to the size of the screen."""
+    page, dialog_layout = area.page_layout, dialog.layout()
+    if page is None or dialog_layout is None:
         return
-    room, margins = dialog.screen().availableGeometry().size() - _FRAME, own.contentsMargins()
-    beside, below = margins.left() + margins.right(), own.totalMinimumSize().height() - area.minimumSizeHint().height()
-    width = min(max(dialog.width(), page.totalMinimumSize().width() + beside), room.width())
-    height = page.totalMinimumHeightForWidth(width - beside) if page.hasHeightForWidth() else page.totalMinimumSize().height()
-    dialog.resize(width, min(max(dialog.height(), height + below), room.height()))
+    space, margins = dialog.screen().availableGeometry().size() - _FRAME, dialog_layout.contentsMargins()
+    extra_width, extra_height = (
+        margins.left() + margins.right(),
+        dialog_layout.totalMinimumSize().height() - area.minimumSizeHint().height(),
+    )
+    width = min(max(dialog.width(), page.totalMinimumSize().width() + extra_width), space.width())
+    height = page.totalMinimumHeightForWidth(width - extra_width) if page.hasHeightForWidth() else page.totalMinimumSize().height()
+    dialog.resize(width, min(max(dialog.height(), height + extra_height), space.height()))

@@ -1,4 +1,4 @@
-"""What is dropped on the window: files for a form, presets and projects, each brought to where it belongs."""
+"""Handling of dropped files, presets and projects."""
 
 from __future__ import annotations
 
@@ -11,79 +11,98 @@ from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import FileSort
-from proteoscope.gui.forms.file_survey import FileSurvey, Survey
+from proteoscope.gui.forms.file_inspection import FileInspection, FileInspector
 from proteoscope.gui.message_bar import MessageBar
 from proteoscope.gui.searches import SearchPages
 
-__all__ = ["Drops", "dropped_paths", "has_paths"]
+__all__ = ["DropHandler", "dropped_paths", "has_paths"]
 
-_NOTHING = "Nothing of what was dropped is a project or a file that a search reads."
+_NOTHING = "None of the dropped items is a project or a file that a search reads."
 
 
 _THIS_MACHINE = ("", "localhost")
 
 
 def has_paths(content: QMimeData) -> bool:
-    """Return True if a file or folder of this machine is among what is dropped."""
+    """Return True if a local file or folder is among the dropped items."""
     return any(_path_of(url) is not None for url in content.urls())
 
 
 def dropped_paths(content: QMimeData) -> tuple[list[Path], int]:
-    """Return the paths of what is dropped, and how many addresses lead elsewhere: to the network, to another machine, or to no place."""
+    """Return the paths of the dropped items, and the number of addresses that are not local files."""
     urls = content.urls()
     paths = [path for path in map(_path_of, urls) if path is not None]
     return paths, len(urls) - len(paths)
 
 
 def _path_of(url: QUrl) -> Path | None:
-    """Return the absolute path of an address of this machine; None of any other."""
+    """Return the absolute path of a local address, or None."""
     name = url.toLocalFile()
-    # Windows names shares by their machine, and reads them as files.
+    # Windows names network shares by their machine and reads them as files.
     if not name or (os.name != "nt" and url.host() not in _THIS_MACHINE):
         return None
     path = Path(name.removeprefix("//localhost"))
     return path if path.is_absolute() else None
 
 
-class Drops(QObject):
-    """Gives what was found in a drop to forms, and tells what cannot be used.
+class DropHandler(QObject):
+    """Passes dropped files to forms and reports files that cannot be used.
 
     Parameters
     ----------
-    searches : gives all searches, the one that the user is at first. survey : looks at files. bar : tells that there is nothing to use.
+    searches : callable
+        Returns all searches, starting with the current one.
+    inspector : FileSurvey
+        Inspects files.
+    bar : MessageBar
+        Reports that nothing can be used.
+    parent : QObject
+        Owner of this object.
 
     Signals
     -------
-    message : a line for the status bar. project_dropped : the folder of a project to open. page_asked : the page to show.
-    failed : the text of an error.
+    message
+        Text for the status bar.
+    project_dropped
+        Folder of a project to open.
+    page_requested
+        Page to show.
+    failed
+        Error text.
     """
 
     message = Signal(str)
     project_dropped = Signal(object)
-    page_asked = Signal(object)
+    page_requested = Signal(object)
     failed = Signal(str)
 
-    def __init__(self, searches: Callable[[], list[SearchPages]], survey: FileSurvey, bar: MessageBar, parent: QObject) -> None:
+    def __init__(self, searches: Callable[[], list[SearchPages]], inspector: FileInspector, bar: MessageBar, parent: QObject) -> None:
         super().__init__(parent)
-        self._searches, self._survey, self._bar = searches, survey, bar
+        self._searches, self._inspector, self._bar = searches, inspector, bar
 
     def take(self, paths: Sequence[Path], n_others: int, target: QWidget | None) -> None:
-        """Look at files and folders, and take what is among them.
+        """Inspect files and folders and use those that a form, a preset or a project can take.
 
         Parameters
         ----------
-        n_others : addresses that lead elsewhere. target : what they were dropped on, if on anything.
+        paths : sequence of Path
+            Dropped files and folders.
+        n_others : int
+            Number of addresses that are not local files.
+        target : QWidget or None
+            Widget on which they were dropped.
         """
-        self.message.emit("Looking at the files")
-        self._survey.all_within(paths, partial(self._take, n_others, target))
+        self.message.emit("Inspecting files")
+        self._inspector.all_within(paths, partial(self._take, n_others, target))
 
-    def _take(self, n_others: int, target: QWidget | None, found: Survey) -> None:
+    def _take(self, n_others: int, target: QWidget | None, found: FileInspection) -> None:
         self.message.emit("")
         self._bar.clear_complaint()
         problems = [file.problem for file in found.files if file.problem]
         if n_others:
             problems.append(
-                f"{n_others:,} of what was dropped {'is no file' if n_others == 1 else 'are no files'} of this machine. Copy to it first."
+                f"{n_others:,} of the dropped items {'is' if n_others == 1 else 'are'} not on this machine. "
+                f"Copy {'it' if n_others == 1 else 'them'} here first."
             )
         searches = self._searches()
         form = searches[0].made_form
@@ -94,22 +113,22 @@ class Drops(QObject):
         for preset in found.presets[:1]:
             search = next((one for one in searches if one.knows_preset(preset)), searches[0])
             search.form.presets.load_file(preset)
-            self.page_asked.emit(search.form)
+            self.page_requested.emit(search.form)
         takers = _takers(self._searches(), found.sorts)
         if takers:
             for taker in takers:
                 taker.form.take(found, target)
-            self.page_asked.emit(takers[0].form)
+            self.page_requested.emit(takers[0].form)
         elif found.presets:
-            self.page_asked.emit(self._searches()[0].form)
+            self.page_requested.emit(self._searches()[0].form)
         if problems:
             more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
-            self.failed.emit(" ".join(problems[0].split()) + more)  # a name may hold an end of a line
+            self.failed.emit(" ".join(problems[0].split()) + more)  # file names may contain line breaks
         elif not (takers or found.presets or found.projects):
-            self._bar.tell(_NOTHING, "attention")
+            self._bar.show_message(_NOTHING, "attention")
 
 
 def _takers(searches: list[SearchPages], sorts: set[FileSort]) -> list[SearchPages]:
-    """Searches that files of these sorts are for: the first that takes all of them, else each that takes some."""
+    """Return the first search that takes all of these file types, otherwise all searches that take some of them."""
     some = [one for one in searches if sorts & one.search.sorts]
     return [one for one in some if sorts <= one.search.sorts][:1] or some

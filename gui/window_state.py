@@ -1,4 +1,4 @@
-"""What the window finds again at its next start: its size and place, its docks, and what its forms and views keep."""
+"""Saving and restoring the window state: size, position, docks, forms and views."""
 
 from __future__ import annotations
 
@@ -12,67 +12,74 @@ from proteoscope.gui.searches import SearchPages
 from proteoscope.gui.settings import SearchSettings, SettingsFile
 from proteoscope.gui.task_queue import TaskQueue
 
-__all__ = ["WindowMemory"]
+__all__ = ["WindowState"]
 
 _LAYOUT_VERSION = 1
 _FRAME = QSize(8, 36)
-"""What a title and borders take of a screen."""
+"""Space for the title bar and borders of a window."""
 _USUAL_SIZE, _SMALLEST_SIZE = QSize(1280, 860), QSize(830, 520)
 _MS_TO_SAVE = 700
-"""After the last change of what is remembered, as while a window is drawn larger."""
+"""Delay after the last change, for example while the window is being resized."""
 
 
-class WindowMemory(QTimer):
-    """Writes the settings a moment after they have changed.
+class WindowState(QTimer):
+    """Writes the settings shortly after a change.
 
     Parameters
     ----------
-    window : is remembered. settings : where. searches : whose forms and views are asked what they keep. tasks : knows how long stages took.
+    window : QMainWindow
+        Window whose state is saved.
+    settings : SettingsFile
+        Stores the state.
+    searches : mapping of str to SearchPages
+        Searches whose forms and views are saved.
+    tasks : TaskQueue
+        Provides the durations of stages.
     """
 
     def __init__(self, window: QMainWindow, settings: SettingsFile, searches: Mapping[str, SearchPages], tasks: TaskQueue) -> None:
         super().__init__(window)
         self._window, self._settings, self._searches, self._tasks = window, settings, searches, tasks
         self._is_begun = False
-        """Whether what changes is remembered: not what the window itself restores or takes away."""
+        """True if changes are saved; False while the window restores or closes."""
         self.setSingleShot(True)
         self.setInterval(_MS_TO_SAVE)
         self.timeout.connect(self._save)
 
     def restore(self) -> None:
-        """Give the window the size, the place and the docks that it had."""
+        """Restore the size, position and docks of the window."""
         values = self._settings.values
         self._window.resize(_USUAL_SIZE)
         if values.geometry:
             self._window.restoreGeometry(_bytes(values.geometry))
-        self._tasks.stage_seconds = {kind: dict(own.stage_seconds) for kind, own in values.searches.items() if own.stage_seconds}
+        self._tasks.stage_seconds = {kind: dict(one.stage_seconds) for kind, one in values.searches.items() if one.stage_seconds}
         self._fit_screen()
         if values.layout:
             self._window.restoreState(_bytes(values.layout), _LAYOUT_VERSION)
 
     def begin(self) -> None:
-        """From now on, remember what changes."""
+        """Start saving changes."""
         self._is_begun = True
 
     def end(self) -> None:
-        """Remember what there is, and nothing any more; it is on the disk then."""
+        """Save the state to disk and stop saving changes."""
         self._is_begun = False
         self.stop()
         self._save()
         self._settings.flush()
 
     def save_soon(self) -> None:
-        """Remember what has changed, in a moment."""
+        """Save changes shortly."""
         if self._is_begun:
             self.start()
 
     def save_settings(self) -> None:
-        """Have the settings written as they are, without waiting for the disk."""
+        """Write the current settings without waiting for the disk."""
         if self._is_begun:
             self._settings.save()
 
     def of_search(self, search: SearchPages) -> SearchSettings:
-        """What is remembered of a kind of search."""
+        """Return the stored settings of a search."""
         return self._settings.values.searches.get(search.kind, SearchSettings())
 
     def _save(self) -> None:
@@ -80,24 +87,24 @@ class WindowMemory(QTimer):
         values.geometry = _text(self._window.saveGeometry())
         values.layout = _text(self._window.saveState(_LAYOUT_VERSION))
         for search in self._searches.values():
-            own = self.of_search(search)
-            own.stage_seconds = self._tasks.stage_seconds.get(search.kind, {})
+            search_settings = self.of_search(search)
+            search_settings.stage_seconds = self._tasks.stage_seconds.get(search.kind, {})
             if search.made_results is not None:
-                own.results_layout = search.made_results.state()
+                search_settings.results_layout = search.made_results.state()
             if search.made_form is not None:
-                search.made_form.remember(own)
-            values.searches[search.kind] = own
+                search.made_form.remember(search_settings)
+            values.searches[search.kind] = search_settings
         self._settings.save()
 
     def _fit_screen(self) -> None:
-        """Let the window be no larger than the screen, whose edges the button Run and the status bar would be behind."""
+        """Limit the window to the size of the screen, so that the Run button and the status bar are visible."""
         window = self._window
-        room = window.screen().availableGeometry()
-        window.setMinimumSize(_SMALLEST_SIZE.boundedTo(room.size() - _FRAME))
-        fitting = window.size().boundedTo(room.size() - _FRAME)
+        space = window.screen().availableGeometry()
+        window.setMinimumSize(_SMALLEST_SIZE.boundedTo(space.size() - _FRAME))
+        fitting = window.size().boundedTo(space.size() - _FRAME)
         if fitting != window.size():
             window.resize(fitting)
-            window.move(room.topLeft())
+            window.move(space.topLeft())
 
 
 def _text(content: QByteArray) -> str:

@@ -1,4 +1,4 @@
-"""What is shown in three dimensions, written for other programs: superposed coordinates, and scripts that show them alike."""
+"""Export of a scene for other programs: superposed coordinates, and scripts that show them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,14 @@ __all__ = ["SceneFilesTask"]
 
 @dataclass(frozen=True)
 class SceneFilesTask(WritingTask):
-    """A query and hits that are to be written superposed, with scripts for PyMOL and ChimeraX.
+    """Export of a query and superposed hits, with scripts for PyMOL and ChimeraX.
 
-    `colours`, `shown`: of their residues, the query's first. `folder`: made where it is missing.
+    Attributes
+    ----------
+    colours, shown : tuple of ndarray
+        Colours and masks of the residues, the query's first.
+    folder : Path
+        Target folder, created if missing.
     """
 
     query: Trace
@@ -38,7 +43,7 @@ class SceneFilesTask(WritingTask):
 
     @classmethod
     def of(cls, scene: Scene, background: QColor, folder: Path) -> SceneFilesTask | None:
-        """What a scene shows now; None where that is nothing. Other chains of the files are not written."""
+        """Return the export of a scene, or None if it is empty. Other chains of the files are not exported."""
         if scene.query is None:
             return None
         query, *hits = scene.traces
@@ -49,24 +54,24 @@ class SceneFilesTask(WritingTask):
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Save {self.query.name} with {len(self.hits)} superposed hit{'' if len(self.hits) == 1 else 's'}"
 
     def run(self, progress: Progress) -> Path:
-        """Write it; the folder."""
+        """Write the files and return the folder."""
         progress.stage("Writing")
         hits = [(hit.found, _row(hit)) for hit in self.hits]
-        _, told = write_hits(self.folder, self.query.found, hits, self.colours, self.style, self.background, self.shown)
-        for text in told:
+        _, warnings = write_hits(self.folder, self.query.found, hits, self.colours, self.style, self.background, self.shown)
+        for text in warnings:
             progress.message(text, "warning")
         return self.folder
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Where it was written, and how it is looked at."""
+        """Return the folder and the programs that read its files."""
         return f"coordinates and scripts for PyMOL and ChimeraX written into {written}"
 
 
 def _row(hit: Trace) -> dict[str, Any]:
-    """The row of the table with the transformation that was used, which a damaged one lacks."""
+    """Return the row of the table with the transformation, which damaged rows lack."""
     return {**hit.hit, "rotation": hit.rotation.ravel().tolist(), "translation": ",".join(repr(float(one)) for one in hit.translation)}

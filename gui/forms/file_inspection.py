@@ -1,4 +1,4 @@
-"""What files are, found out in the background: a disk may be slow, and the window never waits for it."""
+"""Inspection of files in the background, so that a slow disk does not block the window."""
 
 from __future__ import annotations
 
@@ -34,16 +34,15 @@ if TYPE_CHECKING:
     from proteoscope.engine.formats.spectra_content import SpectraContent
     from proteoscope.engine.structures.counting import StructureCount
 
-__all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
+__all__ = ["SORTS", "FileCategory", "FileInspection", "FileInspector", "FileKind", "SearchedRun", "file_kind"]
 
 _MAXIMUM_FILES = 3000
-_MAXIMUM_LOOKED_INTO = 200
-"""Files of structures of a folder or a list that are looked into before a search reads them all."""
+_MAXIMUM_INSPECTED = 200
+"""Maximum number of structure files of a folder or a list that are inspected before a search reads all of them."""
 
 
-class SortOfFiles(NamedTuple):
-    """What a dialog calls files of some sorts, what they hold, as it stands inside a sentence, what else may be dropped for them, and their
-    icon."""
+class FileCategory(NamedTuple):
+    """Names of some file types in dialogs: title, content, hint of what may be dropped, and icon."""
 
     title: str
     sorts: tuple[FileSort, ...]
@@ -53,42 +52,54 @@ class SortOfFiles(NamedTuple):
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The endings of their names, without ``.gz``; folders have none."""
+        """File name extensions without ``.gz``; empty for folders."""
         annotated = library_suffixes() if "libraries" in self.sorts else ()
         return tuple(dict.fromkeys([*(suffix for sort in self.sorts for suffix in suffixes_of(sort)), *annotated]))
 
     @property
     def name_filter(self) -> str:
-        """Their names, plain and gzipped, as a file dialog takes them."""
-        # Qt matches them whatever their case.
+        """Filter of plain and gzipped names for a file dialog."""
+        # Qt matches names case-insensitively.
         return f"{self.title} ({' '.join(f'*{suffix} *{suffix}.gz' for suffix in self.suffixes)})"
 
 
-def _of_sort(sort: FileSort, title: str, held: str, hint: str, icon: str) -> SortOfFiles:
-    return SortOfFiles(title, (sort,), held, hint, icon)
+def _category(sort: FileSort, title: str, held: str, hint: str, icon: str) -> FileCategory:
+    return FileCategory(title, (sort,), held, hint, icon)
 
 
-SORTS: dict[FileSort, SortOfFiles] = {
-    "spectra": _of_sort("spectra", "Spectra", "spectra", f"{names_of('spectra')} files or a folder", "spectrum"),
-    "proteins": _of_sort("proteins", f"{names_of('proteins')} files", "sequences", f"{names_of('proteins')} files", "database"),
-    "reads": _of_sort("reads", f"{names_of('reads')} files", "reads with qualities", f"{names_of('reads')} files", "reads"),
-    "identifications": _of_sort(
+SORTS: dict[FileSort, FileCategory] = {
+    "spectra": _category("spectra", "Spectra", "spectra", f"{names_of('spectra')} files or a folder", "spectrum"),
+    "proteins": _category("proteins", f"{names_of('proteins')} files", "sequences", f"{names_of('proteins')} files", "database"),
+    "reads": _category("reads", f"{names_of('reads')} files", "reads with base qualities", f"{names_of('reads')} files", "reads"),
+    "identifications": _category(
         "identifications", "Results of search engines", "results of another search engine", "results of another search engine", "results"
     ),
-    "libraries": _of_sort("libraries", "Spectral libraries", "spectral libraries", f"{names_of('libraries')} files", "spectrum"),
-    "structures": _of_sort("structures", "Structures", "structures", f"{names_of('structures')} files or a folder", "structure"),
-    "structure database": _of_sort("structure database", "Structure databases", "structures", "a structure database", "database"),
-    "project": _of_sort("project", "Projects", "a project", "the folder of a project", "folder"),
+    "libraries": _category("libraries", "Spectral libraries", "spectral libraries", f"{names_of('libraries')} files", "spectrum"),
+    "structures": _category("structures", "Structures", "structures", f"{names_of('structures')} files or a folder", "structure"),
+    "structure database": _category("structure database", "Structure databases", "structures", "a structure database", "database"),
+    "project": _category("project", "Projects", "a project", "a project folder", "folder"),
 }
-"""The sorts of files that searches read."""
+"""File types that searches read."""
 
 
 @dataclass(frozen=True)
 class FileKind:
-    """A file and what it is: of which sort, None with the `problem` that it has. `format` as its name, `size` in bytes.
+    """A file and its type.
 
-    `is_annotated`: its spectra say what they are of, so that it can be a spectral library too. `unknown`: what a file in no known format
-    seems to be.
+    Attributes
+    ----------
+    path : Path
+        The file or folder.
+    sort : FileSort or None
+        Its type, or None if it has a `problem`.
+    format : str
+        Name of its format.
+    size : int
+        Size in bytes.
+    is_annotated : bool
+        True if its spectra have identities, so that it can also be used as a spectral library.
+    unknown : str
+        Apparent content of a file in an unknown format.
     """
 
     path: Path
@@ -101,13 +112,13 @@ class FileKind:
 
     @property
     def sorts(self) -> frozenset[FileSort]:
-        """All that it can be taken for."""
+        """All types as which the file can be used."""
         return frozenset(([] if self.sort is None else [self.sort]) + (["libraries"] if self.is_annotated else []))
 
 
 @dataclass
-class Survey:
-    """Results among files and folders."""
+class FileInspection:
+    """Usable items among files and folders."""
 
     files: list[FileKind] = field(default_factory=list)
     projects: list[Path] = field(default_factory=list)
@@ -117,16 +128,16 @@ class Survey:
 
     @property
     def sorts(self) -> set[FileSort]:
-        """Sorts of the files."""
+        """Types of the files."""
         return {file.sort for file in self.files if file.sort is not None}
 
-    def of_sort(self, sort: FileSort) -> list[FileKind]:
-        """The files of one sort."""
+    def of_type(self, sort: FileSort) -> list[FileKind]:
+        """Return the files of a type."""
         return [file for file in self.files if file.sort == sort]
 
 
 class SearchedRun(NamedTuple):
-    """A finished run of a project that another search can go on from: its id, when it began, and the names of the files that it read."""
+    """A finished run whose results another search can use: id, start, and names of its input files."""
 
     id: str
     started: datetime
@@ -134,8 +145,10 @@ class SearchedRun(NamedTuple):
 
 
 def file_kind(path: Path) -> FileKind:
-    """What a file is, from its first bytes; a folder may be a structure database, or hold structures or a run of an instrument, and a list
-    may name some structures."""
+    """Return the type of a file or folder, determined from its content.
+
+    A folder may be a structure database, a project, an instrument run, or contain structures; a list may name structures.
+    """
     try:
         if (makers := vendor_format(path)) is not None:
             if (installed := converter_of(makers)) is None:
@@ -146,7 +159,7 @@ def file_kind(path: Path) -> FileKind:
         with ByteSource(path) as source:
             if has_suffix_of(path.name, "structures"):
                 return _structure_kind(path, source.size)
-            # Paths that begin with a slash would be taken for comments of an MGF file.
+            # MGF comments may start with a slash, as paths do.
             if path.suffix.lower() in LISTS and (found := _list_kind(path, source.size)):
                 return found
             if is_fastq(source):
@@ -173,29 +186,29 @@ def _folder_kind(folder: Path) -> FileKind:
         return FileKind(folder, "project", "project")
     n = len(structures_in(folder).files)
     if not n:
-        return FileKind(folder, None, problem=f"{folder}: holds no files of structures. Choose another folder.")
-    return FileKind(folder, "structures", f"folder with {counted(n, 'file')} of structures")
+        return FileKind(folder, None, problem=f"{folder}: contains no structure files. Choose another folder.")
+    return FileKind(folder, "structures", f"folder with {counted(n, 'structure file')}")
 
 
 def _structure_kind(path: Path, size: int) -> FileKind:
     if not structures_package.reading.is_structure(path):
-        return FileKind(path, None, problem=f"{path}: is no structure, whatever its name says. Give {names_of('structures')}.")
+        return FileKind(path, None, problem=f"{path}: is not a structure file despite its name. Choose {names_of('structures')} files.")
     return FileKind(path, "structures", "structure", size)
 
 
 def _list_kind(path: Path, size: int) -> FileKind | None:
-    """A list of structures, of which the first is there; None for all else."""
+    """Return a list of structures if its first entry exists, otherwise None."""
     try:
         listed = structure_search.structures.sources_of([path])
         is_list = listed[0].path.is_file() and listed[0].path != path and file_kind(listed[0].path).sort == "structures"
     except (ProteoscopeError, OSError, ValueError):
         return None
     many = "" if len(listed) == 1 else "s"
-    return FileKind(path, "structures", f"list of {len(listed)} file{many} of structures", size) if is_list else None
+    return FileKind(path, "structures", f"list of {len(listed)} structure file{many}", size) if is_list else None
 
 
-class FileSurvey(QObject):
-    """Looks at files in a background thread and calls back in the window's thread, in the order asked. Another counts sequences."""
+class FileInspector(QObject):
+    """Inspects files in a background thread and calls back in the window's thread, in order. A second thread counts sequences."""
 
     _found = Signal(object, object)
 
@@ -203,62 +216,61 @@ class FileSurvey(QObject):
         super().__init__(parent)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="file-survey")
         self._counter = ThreadPoolExecutor(1, thread_name_prefix="file-counter")
-        self._is_open, self._telling = True, Lock()
-        self._found.connect(self._tell)
+        self._is_open, self._delivery_lock = True, Lock()
+        self._found.connect(self._deliver)
 
-    def files(self, paths: Iterable[Path], tell: Callable[[FileKind], None]) -> None:
-        """Find out what each file is; `tell` gets one after the other."""
+    def files(self, paths: Iterable[Path], deliver: Callable[[FileKind], None]) -> None:
+        """Inspect files and call `deliver` for each."""
         for path in paths:
-            self._submit(lambda path=path: file_kind(path), tell)  # type: ignore[misc]
+            self._submit(lambda path=path: file_kind(path), deliver)  # type: ignore[misc]
 
-    def all_within(self, paths: Sequence[Path], tell: Callable[[Survey], None]) -> None:
-        """Find out what files are and what folders hold: projects, and below other folders files of our sorts by their content."""
-        self._submit(lambda: _survey(paths), tell)
+    def all_within(self, paths: Sequence[Path], deliver: Callable[[FileInspection], None]) -> None:
+        """Inspect files and folders: projects, presets, and input files of any type below other folders."""
+        self._submit(lambda: _inspect(paths), deliver)
 
-    def runs(self, folder: Path, kinds: Mapping[str, frozenset[str]], tell: Callable[[list[SearchedRun] | None], None]) -> None:
-        """Find the finished runs of some kinds that have all tables that those of the kind must have, the newest first; None where there
-        is no project to read."""
-        self._submit(lambda: _runs_of(folder, kinds), tell)
+    def runs(self, folder: Path, kinds: Mapping[str, frozenset[str]], deliver: Callable[[list[SearchedRun] | None], None]) -> None:
+        """Find the finished runs of some kinds that have all required tables, newest first; None without a readable project."""
+        self._submit(lambda: _runs_of(folder, kinds), deliver)
 
-    def missing_projects(self, folders: Sequence[str], tell: Callable[[frozenset[str]], None]) -> None:
-        """Find out which projects are not there."""
-        self._submit(lambda: frozenset(folder for folder in folders if not _is_there(Path(folder))), tell)
+    def missing_projects(self, folders: Sequence[str], deliver: Callable[[frozenset[str]], None]) -> None:
+        """Find the projects that do not exist."""
+        self._submit(lambda: frozenset(folder for folder in folders if not _is_there(Path(folder))), deliver)
 
-    def count(self, path: Path, tell: Callable[[SequenceCount | None], None]) -> None:
-        """Count what a FASTA or FASTQ file holds."""
+    def count(self, path: Path, deliver: Callable[[SequenceCount | None], None]) -> None:
+        """Count the sequences of a FASTA or FASTQ file."""
         if self._is_open:
-            self._counter.submit(lambda: self._emit(tell, count_sequences(path, is_wanted=lambda: self._is_open)))
+            self._counter.submit(lambda: self._emit(deliver, count_sequences(path, is_wanted=lambda: self._is_open)))
 
-    def count_structures(self, found: FileKind, tell: Callable[[StructureCount | None], None]) -> None:
-        """Look into structures, the first of many. None is told where what reads them must be compiled first: the search will do that."""
+    def count_structures(self, found: FileKind, deliver: Callable[[StructureCount | None], None]) -> None:
+        """Inspect structures, up to a maximum. The result is None if their reader must be compiled first, which a search will do."""
         if self._is_open:
-            self._counter.submit(lambda: self._emit(tell, _structure_count(found, lambda: self._is_open)))
+            self._counter.submit(lambda: self._emit(deliver, _structure_count(found, lambda: self._is_open)))
 
-    def look_into_spectra(self, path: Path, tell: Callable[[SpectraContent | None], None]) -> None:
-        """Find out what a file of spectra is of. None is told where what reads it must be compiled first: the search will do that."""
+    def inspect_spectra(self, path: Path, deliver: Callable[[SpectraContent | None], None]) -> None:
+        """Inspect a spectrum file. The result is None if its reader must be compiled first, which a search will do."""
         if self._is_open:
-            self._counter.submit(lambda: self._emit(tell, _spectra_content(path)))
+            self._counter.submit(lambda: self._emit(deliver, _spectra_content(path)))
 
     def close(self) -> None:
-        """Look at nothing more, and tell nobody."""
-        with self._telling:
+        """Stop inspecting files and calling back."""
+        with self._delivery_lock:
             self._is_open = False
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._counter.shutdown(wait=False, cancel_futures=True)
 
-    def _submit(self, work: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+    def _submit(self, work: Callable[[], Any], deliver: Callable[[Any], None]) -> None:
         if self._is_open:
-            self._pool.submit(lambda: self._emit(tell, work()))
+            self._pool.submit(lambda: self._emit(deliver, work()))
 
-    def _emit(self, tell: Callable[[Any], None], found: Any) -> None:
-        # Not while this is closed, behind which it may be gone.
-        with self._telling:
+    def _emit(self, deliver: Callable[[Any], None], found: Any) -> None:
+        # Not after closing, when the receiver may no longer exist.
+        with self._delivery_lock:
             if self._is_open:
-                self._found.emit(tell, found)
+                self._found.emit(deliver, found)
 
-    def _tell(self, tell: Callable[[Any], None], found: Any) -> None:
+    def _deliver(self, deliver: Callable[[Any], None], found: Any) -> None:
         if self._is_open:
-            tell(found)
+            deliver(found)
 
 
 def _is_there(folder: Path) -> bool:
@@ -271,13 +283,13 @@ def _is_there(folder: Path) -> bool:
 def _runs_of(folder: Path, kinds: Mapping[str, frozenset[str]]) -> list[SearchedRun] | None:
     try:
         project = Project.open(folder)
-        kept: dict[str, set[str]] = {}
+        tables: dict[str, set[str]] = {}
         for result in project.results():
-            kept.setdefault(result.run, set()).add(result.name)
+            tables.setdefault(result.run, set()).add(result.name)
         done = [
             run
             for run in reversed(project.runs())
-            if run.kind in kinds and run.status == "done" and kinds[run.kind] <= kept.get(run.id, set())
+            if run.kind in kinds and run.status == "done" and kinds[run.kind] <= tables.get(run.id, set())
         ]
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
@@ -298,58 +310,61 @@ def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> Structur
         files = [(one.path, one.chain) for one in structure_search.structures.sources_of([found.path])]
     except InputError:
         return None
-    return structures_package.counting.count_structures(files, most=_MAXIMUM_LOOKED_INTO, is_wanted=is_wanted)
+    return structures_package.counting.count_structures(files, most=_MAXIMUM_INSPECTED, is_wanted=is_wanted)
 
 
-def _survey(paths: Sequence[Path]) -> Survey:
-    survey = Survey()
+def _inspect(paths: Sequence[Path]) -> FileInspection:
+    inspection = FileInspection()
     for path in paths[:_MAXIMUM_FILES]:
         try:
-            _add(survey, path)
+            _add(inspection, path)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            survey.files.append(
-                FileKind(path, None, problem=f"{path}: cannot be read ({reason}). Check its name, and whether you may read it.")
+            inspection.files.append(
+                FileKind(path, None, problem=f"{path}: cannot be read ({reason}). Check its name and your permission to read it.")
             )
     if len(paths) > _MAXIMUM_FILES:
-        survey.files.append(_left_over(paths[_MAXIMUM_FILES], f"{len(paths):,} files and folders were dropped"))
-    return survey
+        inspection.files.append(_left_over(paths[_MAXIMUM_FILES], f"{len(paths):,} files and folders were dropped"))
+    return inspection
 
 
 def _left_over(path: Path, what: str) -> FileKind:
-    """Return what is shown of files beyond those that are taken from a drop, the first of which is `path`."""
-    return FileKind(path, None, problem=f"{what}; only the first {_MAXIMUM_FILES:,} files are taken. Drop the others after them.")
+    """Return the error of exceeding the maximum number of dropped files; `path` is the first excess file."""
+    return FileKind(path, None, problem=f"{what}; only the first {_MAXIMUM_FILES:,} files were added. Drop the others separately.")
 
 
-def _add(survey: Survey, path: Path) -> None:
-    """Add to a survey what a file is, or what a folder holds."""
+def _add(inspection: FileInspection, path: Path) -> None:
+    """Add a file, or the content of a folder, to a survey."""
     endings = tuple(suffix for sort in SORTS for suffix in suffixes_of(sort))
     if (path / "project.sqlite").is_file():
-        survey.projects.append(path)
+        inspection.projects.append(path)
     elif path.name == "project.sqlite" and path.is_file():
-        survey.projects.append(path.parent)
+        inspection.projects.append(path.parent)
     elif path.suffix.lower() == ".toml":
-        survey.presets.append(path)
+        inspection.presets.append(path)
     elif path.name == DATABASE_FILE and path.is_file():
-        survey.files.append(file_kind(path.parent))
+        inspection.files.append(file_kind(path.parent))
     elif (path / DATABASE_FILE).is_file():
-        survey.files.append(file_kind(path))
+        inspection.files.append(file_kind(path))
     elif path.is_dir() and path.suffix.lower() not in DATA_FOLDERS and vendor_format(path) is None:
         files = _files_below(path)
         if len(files) > _MAXIMUM_FILES:
-            survey.files.append(_left_over(files[_MAXIMUM_FILES], f"{path} holds more than {_MAXIMUM_FILES:,} files"))
+            inspection.files.append(_left_over(files[_MAXIMUM_FILES], f"{path} contains more than {_MAXIMUM_FILES:,} files"))
         for file in files[:_MAXIMUM_FILES]:
             kind = file_kind(file)
-            # What a file is named like, it was meant to be: its fault is told.
+            # A file with an input file's extension is meant to be read, so its error is shown.
             is_named = bare_name(file.name).endswith(endings)
             is_read = kind.sort is not None or file.is_dir() or is_named or vendor_format(file) is not None
-            (survey.files if is_read else survey.left_out).append(kind)
+            (inspection.files if is_read else inspection.left_out).append(kind)
     else:
-        survey.files.append(file_kind(path))
+        inspection.files.append(file_kind(path))
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Files, but hidden ones, and runs of instruments; structures by the folders that hold them, since there may be a hundred thousand."""
+    """Return the visible files below a folder.
+
+    Instrument runs and folders with structures are returned as a whole, since there may be a hundred thousand structures.
+    """
     found: list[Path] = []
     structures = suffixes_of("structures")
     covered: Path | None = None
@@ -358,7 +373,7 @@ def _files_below(folder: Path) -> list[Path]:
         if is_project(here):
             folders.clear()
             continue
-        # A run that an instrument writes as a folder is one file.
+        # A folder written by an instrument is one run.
         found += [here / name for name in sorted(folders) if Path(name).suffix.lower() in DATA_FOLDERS]
         folders[:] = sorted(name for name in folders if Path(name).suffix.lower() not in DATA_FOLDERS)
         if DATABASE_FILE in names:
@@ -366,15 +381,15 @@ def _files_below(folder: Path) -> list[Path]:
             folders.clear()
             continue
         if vendor_format(here) is not None:
-            # One measurement, whose parts may be called as files of our sorts are.
+            # Files of a measurement may have the extensions of other input files.
             found.append(here)
             folders.clear()
             continue
         bare = [(name, bare_name(name)) for name in sorted(names)]
         if any(name.endswith(structures) for _, name in bare) and not (covered and here.is_relative_to(covered)):
-            # It stands for the structures in the folders below it too.
+            # This also covers the structures in the folders below.
             found.append(covered := here)
-        # Lists name structures, which their folder stands for.
+        # Lists name structures, which their folder already covers.
         stood_for = (*structures, *LISTS) if covered and here.is_relative_to(covered) else structures
         found += [here / name for name, ending in bare if not ending.endswith(stood_for) and not name.startswith(".")]
         if len(found) > _MAXIMUM_FILES:

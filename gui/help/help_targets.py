@@ -1,4 +1,4 @@
-"""Which place of the help fits what has the keyboard."""
+"""The place of the help that matches the focused widget."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from proteoscope import resources
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.searches import SearchPages
 
-__all__ = ["BEGINNING", "Place", "manual_folder", "manual_page", "place_of"]
+__all__ = ["BEGINNING", "HelpTarget", "help_target", "manual_folder", "manual_page"]
 
 BEGINNING = "window"
-"""The page that the manual opens at where none fits better."""
+"""Page at which the manual opens by default."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """A page of the manual, and a word of the glossary where one has the keyboard; with its meaning, where several have this title."""
+class HelpTarget:
+    """A page of the manual, and the glossary term of the focused setting or column; the meaning distinguishes equal titles."""
 
     page: str
     term: str = ""
@@ -29,24 +29,29 @@ class Place:
 
 
 def manual_folder() -> Path:
-    """Where the manual lies: beside what else ships."""
+    """Return the folder of the manual."""
     return resources.path().parent / "docs"
 
 
 def manual_page(name: str) -> str:
-    """A page of the manual, in Markdown; a line that says so where it is not there."""
+    """Return a page of the manual in Markdown, or a note that it is missing."""
     try:
         return (manual_folder() / f"{name}.md").read_text(encoding="utf-8")
     except OSError:
-        return f"# The manual is not there\n\nThis copy of the program came without the page `{name}`."
+        return f"# Page not found\n\nThis installation does not contain the page `{name}`."
 
 
-def place_of(widget: QWidget | None, searches: Iterable[SearchPages], here: str) -> Place:
-    """The place that fits a widget: a setting's or a column's word, and the page of the search or the view that it belongs to.
+def help_target(widget: QWidget | None, searches: Iterable[SearchPages], here: str) -> HelpTarget:
+    """Return the place for a widget: the term of its setting or column, and the page of its search or view.
 
     Parameters
     ----------
-    here : the page of what is shown, where nothing around the widget says one (``MANUAL`` of its class).
+    widget : QWidget or None
+        The focused widget.
+    searches : iterable of SearchPages
+        Searches of the window.
+    here : str
+        Page of the shown view, used if no class around the widget has a ``MANUAL``.
     """
     page, term, meaning = "", "", ""
     pages = {id(shown): one.search.manual for one in searches for shown in (one.made_form, one.made_results) if shown is not None}
@@ -58,11 +63,11 @@ def place_of(widget: QWidget | None, searches: Iterable[SearchPages], here: str)
             term, meaning = around.description.title, around.description.help
         page = getattr(type(around), "MANUAL", "") or pages.get(id(around), "")
         around = around.parentWidget()
-    return Place(page or here or BEGINNING, term, meaning)
+    return HelpTarget(page or here or BEGINNING, term, meaning)
 
 
 def _column(table: QTableView) -> str:
-    """The title of the column that has the keyboard."""
+    """Return the title of the focused column."""
     model, index = table.model(), table.currentIndex()
     if model is None or not index.isValid():
         return ""

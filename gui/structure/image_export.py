@@ -1,4 +1,4 @@
-"""Pictures of a scene as files: a PNG of any size, and a turntable as an animated GIF. The engine draws them, in the background."""
+"""Picture files of a scene: a PNG of any size, or a turntable as an animated GIF, drawn by the engine in the background."""
 
 from __future__ import annotations
 
@@ -24,90 +24,96 @@ from proteoscope.gui.labels import toned_label
 from proteoscope.gui.structure.camera import Camera, Sphere
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer, finest
 from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
-from proteoscope.gui.structure.rendering import Body, Look, RenderingError
+from proteoscope.gui.structure.rendering import Backdrop, Body, RenderingError
 from proteoscope.gui.structure.scene import Scene
 from proteoscope.gui.tasks import WritingTask
 
 if TYPE_CHECKING:
     from proteoscope.gui.structure.canvas import StructureCanvas
 
-__all__ = ["Photograph", "PictureDialog", "PictureTask", "TurntableTask", "ask_for_picture"]
+__all__ = ["PictureDialog", "PictureTask", "SceneSnapshot", "TurntableTask", "prompt_for_picture"]
 
 _LEAST, _MOST = 16, 16_384
 _MAXIMUM_IN_GIF = 2_048
 _FRAMES_A_SECOND = 20
 _PALETTE_VIEWS = 4
-_MAXIMUM_NAME_LETTERS = 60
+_MAXIMUM_NAME_CHARACTERS = 60
 
 
 @dataclass(frozen=True)
-class Photograph:
-    """A scene as it was seen at a moment; what the user does then changes nothing in it. `letters`: height of the view on the screen, which
-    letters are in proportion to; None where nothing is written."""
+class SceneSnapshot:
+    """A scene at a moment, unaffected by later changes.
+
+    Attributes
+    ----------
+    text_height : int or None
+        Height of the view on the screen, which scales the text, or None without text.
+    """
 
     scene: Scene
     bodies: tuple[Body, ...]
     camera: Camera
     sphere: Sphere
-    look: Look
+    backdrop: Backdrop
     overlay: OverlayChoice
     font: QFont
-    letters: int | None
+    text_height: int | None
 
     @classmethod
-    def of(cls, canvas: StructureCanvas, *, has_letters: bool) -> Photograph:
-        """What a canvas shows now."""
+    def of(cls, canvas: StructureCanvas, *, has_text: bool) -> SceneSnapshot:
+        """Return a snapshot of a canvas."""
         scene = canvas.scene.copied()
         return cls(
             scene,
             tuple(scene.bodies(MAXIMUM_TRIANGLES)),
             canvas.camera,
             scene.sphere(),
-            canvas.look,
+            canvas.backdrop,
             copy.copy(canvas.overlay),
             canvas.font(),
-            canvas.height() if has_letters else None,
+            canvas.height() if has_text else None,
         )
 
     def image(self, size: QSize, camera: Camera | None = None) -> QImage:
-        """A picture of so many pixels, from elsewhere if one likes; for any thread.
+        """Return a picture of the given size in pixels, optionally from another camera; usable in any thread.
 
         Raises
         ------
-        RenderingError : it is too large.
+        RenderingError
+            The picture is too large.
         """
         finest(size)
         camera = camera or self.camera
-        image = DrawnRenderer().picture(self.bodies, camera, self.sphere, self.look, size, is_smooth=True)
-        if self.letters:
+        image = DrawnRenderer().picture(self.bodies, camera, self.sphere, self.backdrop, size, is_smooth=True)
+        if self.text_height:
             painter = QPainter(image)
-            scale = size.height() / self.letters
+            scale = size.height() / self.text_height
             painter.scale(scale, scale)
             painter.setFont(self.font)
             width, height = size.width() / scale, size.height() / scale
-            paint_overlay(painter, self.scene, self.scene.coloured().legend, camera, self.overlay, self.look.background, width, height)
+            paint_overlay(painter, self.scene, self.scene.coloured().legend, camera, self.overlay, self.backdrop.background, width, height)
             painter.end()
         return image
 
 
 @dataclass(frozen=True)
 class PictureTask(WritingTask):
-    """A picture that is to be written as PNG."""
+    """Writes a picture as PNG."""
 
-    photograph: Photograph
+    snapshot: SceneSnapshot
     size: QSize
     path: Path
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Draw {self.path.name}"
 
     def run(self, progress: Progress) -> Path:
-        """Write it; the file."""
+        """Write the picture and return its path."""
         compile_kernels(["drawing"], progress)
         progress.stage("Drawing")
-        image = _drawn(self.photograph, self.size, None, self.path)
+        image = _drawn(self.snapshot, self.size, None, self.path)
         progress.stage("Writing")
         content = QBuffer()
         content.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -118,26 +124,26 @@ class PictureTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Which file was written."""
+        """Return the name of the written file."""
         return f"{written.name} written"
 
 
 @dataclass(frozen=True)
 class TurntableTask(WritingTask):
-    """One turn of a scene that is to be written as an animated GIF, which begins anew when it ends. `seconds`: that a turn takes."""
+    """Writes one turn of a scene as an endless animated GIF. `seconds` is the duration of the turn."""
 
-    photograph: Photograph
+    snapshot: SceneSnapshot
     size: QSize
     seconds: float
     path: Path
 
     @property
     def title(self) -> str:
-        """Of the job."""
+        """Title of the job."""
         return f"Draw {self.path.name}"
 
     def run(self, progress: Progress) -> Path:
-        """Write it; the file."""
+        """Write the animation and return its path."""
         compile_kernels(["drawing"], progress)
         n_frames = max(2, round(self.seconds * _FRAMES_A_SECOND))
         progress.stage("Choosing colours", _PALETTE_VIEWS)
@@ -151,11 +157,11 @@ class TurntableTask(WritingTask):
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """Which file was written."""
+        """Return the name of the written file."""
         return f"{written.name} written"
 
     def _palette(self, progress: Progress) -> Image.Image:
-        """256 colours that do for all sides of the scene: a palette for each frame would flicker."""
+        """Return 256 colours for all sides of the scene: a palette for each frame would flicker."""
         width, height = self.size.width(), self.size.height()
         views = Image.new("RGB", (width, _PALETTE_VIEWS * height))
         for i in range(_PALETTE_VIEWS):
@@ -169,14 +175,14 @@ class TurntableTask(WritingTask):
             progress.advance()
 
     def _frame(self, degrees: float) -> Image.Image:
-        image = _drawn(self.photograph, self.size, self.photograph.camera.turned(degrees, 0.0), self.path)
+        image = _drawn(self.snapshot, self.size, self.snapshot.camera.turned(degrees, 0.0), self.path)
         image = image.convertToFormat(QImage.Format.Format_RGB888)
         raw = bytes(image.constBits())
         return Image.frombuffer("RGB", (image.width(), image.height()), raw, "raw", "RGB", image.bytesPerLine(), 1)
 
 
 class PictureDialog(QDialog):
-    """Asks how large a picture is to be, and for a turntable how long a turn takes."""
+    """Asks for the size of a picture, and for the duration of a turntable."""
 
     def __init__(self, size: QSize, parent: QWidget, *, is_turntable: bool) -> None:
         super().__init__(parent)
@@ -189,15 +195,15 @@ class PictureDialog(QDialog):
         self.seconds_box.setRange(1.0, 60.0)
         self.seconds_box.setDecimals(1)
         self.seconds_box.setValue(6.0)
-        self.letters = QCheckBox("&Names, distances and legend")
-        self.letters.setChecked(True)
+        self.text_height = QCheckBox("&Names, distances and legend")
+        self.text_height.setChecked(True)
         self.problem = toned_label("", "wrong")
         form = QFormLayout()
         form.addRow("&Width in pixels", self.width_box)
         form.addRow("&Height in pixels", self.height_box)
         if is_turntable:
-            form.addRow("&Seconds of a turn", self.seconds_box)
-        form.addRow("", self.letters)
+            form.addRow("Turn in &seconds", self.seconds_box)
+        form.addRow("", self.text_height)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
         without_icons(buttons.buttons())
         self.save_button = buttons.button(QDialogButtonBox.StandardButton.Save)
@@ -213,16 +219,16 @@ class PictureDialog(QDialog):
         self._check()
 
     @property
-    def size_asked(self) -> QSize:
-        """Pixels of the picture."""
+    def picture_size(self) -> QSize:
+        """Size of the picture in pixels."""
         return QSize(self.width_box.value(), self.height_box.value())
 
     def task(self, canvas: StructureCanvas, path: Path) -> PictureTask | TurntableTask:
-        """What writes the picture of a canvas as it is now."""
-        photograph = Photograph.of(canvas, has_letters=self.letters.isChecked())
+        """Return the task that writes a picture of a canvas as it is now."""
+        snapshot = SceneSnapshot.of(canvas, has_text=self.text_height.isChecked())
         if self.is_turntable:
-            return TurntableTask(photograph, self.size_asked, self.seconds_box.value(), path)
-        return PictureTask(photograph, self.size_asked, path)
+            return TurntableTask(snapshot, self.picture_size, self.seconds_box.value(), path)
+        return PictureTask(snapshot, self.picture_size, path)
 
     def _size_box(self, value: int, most: int) -> IntegerBox:
         box = IntegerBox()
@@ -232,29 +238,31 @@ class PictureDialog(QDialog):
 
     def _check(self) -> None:
         try:
-            finest(self.size_asked)
+            finest(self.picture_size)
             self.problem.clear()
         except RenderingError as error:
-            self.problem.setText(f"Choose fewer: {error}.")
+            self.problem.setText(f"Reduce the size: {error}.")
         self.problem.setVisible(bool(self.problem.text()))
         self.save_button.setEnabled(not self.problem.text())
 
 
-def ask_for_picture(parent: QWidget, dialog: PictureDialog, name: str, ask: Callable[[Path], None]) -> None:
-    """Ask for the file that a picture is written to."""
+def prompt_for_picture(parent: QWidget, dialog: PictureDialog, name: str, on_selected: Callable[[Path], None]) -> None:
+    """Ask for the file of a picture."""
     ending, title = (".gif", "Animated GIF (*.gif)") if dialog.is_turntable else (".png", "Portable Network Graphics (*.png)")
     files = QFileDialog(parent, dialog.windowTitle())
     files.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     files.setNameFilter(title)
     files.setDefaultSuffix(ending)
-    files.selectFile("".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name[:_MAXIMUM_NAME_LETTERS]) + ending)
-    files.fileSelected.connect(lambda chosen: ask(Path(chosen)))
+    files.selectFile(
+        "".join(character if character.isalnum() or character in "-." else "_" for character in name[:_MAXIMUM_NAME_CHARACTERS]) + ending
+    )
+    files.fileSelected.connect(lambda chosen: on_selected(Path(chosen)))
     files.finished.connect(lambda _: files.deleteLater())
     files.open()
 
 
-def _drawn(photograph: Photograph, size: QSize, camera: Camera | None, path: Path) -> QImage:
+def _drawn(snapshot: SceneSnapshot, size: QSize, camera: Camera | None, path: Path) -> QImage:
     try:
-        return photograph.image(size, camera)
+        return snapshot.image(size, camera)
     except RenderingError as error:
-        raise StorageError(f"{path}: {error}. Choose fewer.") from error
+        raise StorageError(f"{path}: {error}. Choose a smaller size.") from error

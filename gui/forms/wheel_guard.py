@@ -1,4 +1,4 @@
-"""Boxes that leave the mouse wheel to the form that scrolls, unless the user is at them."""
+"""Boxes that ignore the mouse wheel, so that the form scrolls, unless the user has focused them."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _BY_THE_USER = frozenset(
     }
 )
 _BACK_BY_ITSELF = frozenset({Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason, Qt.FocusReason.MenuBarFocusReason})
-"""After another window, the box's own list or a menu."""
+"""Focus returning from another window, the box's own list or a menu."""
 
 
 class WheelAfterFocus(_Widget):
-    """A box whose value the wheel changes only while it has the focus by a click or a key; else the wheel scrolls what the box stands in.
+    """Box whose value the wheel changes only after it was focused by a click or a key; otherwise the wheel scrolls the form.
 
-    A page that opens gives its first box the focus: that is not the user's doing.
+    A page that opens focuses its first box without an action of the user.
     """
 
     _is_meant = False
@@ -58,9 +58,9 @@ class WheelAfterFocus(_Widget):
 
 
 class ChoiceBox(WheelAfterFocus, QComboBox):
-    """One of several choices."""
+    """A box with several choices."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        # Qt's own would take the focus from the wheel.
+        # Qt's default would let the wheel focus the box.
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -1,4 +1,4 @@
-"""What is left to do is done a piece at a time, so that the window never stands still for as long as all of it takes."""
+"""Deferred work, done in small steps so that the window stays responsive."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer
 
-__all__ = ["Turns"]
+__all__ = ["DeferredTasks"]
 
 _PAUSE_MS = 5
-"""Between two pieces. With none, a timer goes off twice before what the user does, and before others that are due."""
+"""Milliseconds between two steps. Without a pause, the timer would fire before user input and other timers."""
 
 
-class Turns(QObject):
-    """Does pieces of work one after the other, each in a turn of the event loop of its own: what the user does comes between them."""
+class DeferredTasks(QObject):
+    """Runs steps of work one after the other, each from the event loop, so that user input is handled between them."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -25,27 +25,27 @@ class Turns(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is left to do."""
+        """True if steps are pending."""
         return bool(self._left)
 
-    def add(self, *pieces: Callable[[], object]) -> None:
-        """Do these too, after what is left already."""
-        self._left.extend(pieces)
+    def add(self, *steps: Callable[[], object]) -> None:
+        """Append steps to the pending ones."""
+        self._left.extend(steps)
         if self._left:
             self._timer.start()
 
     def finish(self) -> None:
-        """Do now what is left."""
+        """Run all pending steps now."""
         while self._left:
             self._do_next()
 
     def drop(self) -> None:
-        """Do nothing more of what is left."""
+        """Discard all pending steps."""
         self._left.clear()
         self._timer.stop()
 
     def _do_next(self) -> None:
-        piece = self._left.popleft()
+        step = self._left.popleft()
         if not self._left:
             self._timer.stop()
-        piece()
+        step()

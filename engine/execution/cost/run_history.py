@@ -1,0 +1,109 @@
+"""Predicted and measured seconds of recent runs on this machine, which correct later predictions.
+
+A loaded machine only makes runs slower, so the fastest of the last few runs shows what the machine can do. Its measured seconds m and
+predicted seconds p correct a step of predicted seconds x along the line through (p, m) and (-a, -a), where a is `_SMALL`: x m / p for long
+steps, and x + m - p for short ones, whose difference is mostly a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import log
+from statistics import median
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from proteoscope.engine.execution.device_store import Facts
+
+__all__ = ["StepHistory"]
+
+_MAXIMUM_RUNS = 16  # stored of each kind of run and device
+_RECENT = 3  # runs that correct a prediction
+_NEAR = 4.0  # ratio of predicted seconds within which runs count as equally near in size
+_SMALL = 0.5  # seconds
+_LEAST = 1e-3  # seconds
+
+_Seconds = dict[Annotated[str, Field(max_length=20)], Annotated[float, Field(ge=0, lt=1e9)]]
+
+
+class _Run(BaseModel):
+    """Seconds of the steps of a run. `measured` has the steps of `predicted`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    predicted: _Seconds = Field(max_length=16)
+    measured: _Seconds = Field(max_length=16)
+
+    @property
+    def slowness(self) -> float:
+        """Measured over predicted seconds, of the whole run."""
+        return (sum(self.measured.values()) + _SMALL) / (sum(self.predicted.values()) + _SMALL)
+
+
+_HISTORIES: Facts[list[_Run]] = Facts("runs", Annotated[list[_Run], Field(max_length=_MAXIMUM_RUNS)], 128)
+
+
+class StepHistory:
+    """The recent runs of one kind on one device.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the runs.
+    device : str
+        Title of the device.
+    threads : int
+        Threads of the processor.
+    """
+
+    def __init__(self, kind: str, device: str, threads: int) -> None:
+        self._key = f"{kind}: {device}, {threads} threads"
+        self._runs: Sequence[_Run] = _HISTORIES.get(self._key) or []
+
+    def corrected(self, predicted: Mapping[str, float]) -> tuple[dict[str, float], int]:
+        """Return the predicted seconds of steps, corrected by recent runs of about this size, and the number of these runs."""
+        recent = _recent(self._runs, predicted)
+        return _corrected(recent, predicted), len(recent)
+
+    def typical_error(self, predicted: Mapping[str, float]) -> float | None:
+        """Return the median relative error with which earlier runs predicted the seconds of each recent run of about this size.
+
+        None if there are fewer than two such predictions.
+        """
+        errors = []
+        for run in _recent(self._runs, predicted):
+            number = next(number for number, one in enumerate(self._runs) if one is run)
+            if number:
+                measured = sum(run.measured.values())
+                estimated = sum(_corrected(_recent(self._runs[:number], run.predicted), run.predicted).values())
+                errors.append(abs(estimated - measured) / max(measured, _LEAST))
+        return median(errors) if len(errors) > 1 else None
+
+    def add(self, predicted: Mapping[str, float], measured: Mapping[str, float]) -> None:
+        """Store the predicted and measured seconds of the steps of a run."""
+        run = _Run(predicted=dict(predicted), measured={step: measured.get(step, 0.0) for step in predicted})
+        _HISTORIES.update(self._key, lambda runs: [*(runs or []), run][-_MAXIMUM_RUNS:])
+
+
+def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
+    """Return the runs that are nearest in size, of equally near ones the last."""
+    size = max(sum(predicted.values()), _LEAST)
+
+    def distance(run: _Run) -> float:
+        return max(abs(log(max(sum(run.predicted.values()), _LEAST) / size)), log(_NEAR))
+
+    newest_first = [*reversed(runs)]
+    return sorted(newest_first, key=distance)[:_RECENT]
+
+
+def _corrected(recent: Sequence[_Run], predicted: Mapping[str, float]) -> dict[str, float]:
+    """Return the predicted seconds of steps, corrected by the fastest of these runs."""
+    if not recent:
+        return dict(predicted)
+    fastest = min(recent, key=lambda run: run.slowness)
+    found = {}
+    for step, seconds in predicted.items():
+        slope = (fastest.measured.get(step, 0.0) + _SMALL) / (fastest.predicted.get(step, 0.0) + _SMALL)
+        found[step] = max(0.0, (seconds + _SMALL) * slope - _SMALL)
+    return found

@@ -1,0 +1,73 @@
+"""Notifications about finished jobs: errors, written files and results."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from proteoscope.engine.jobs import Job
+from proteoscope.gui.forms.prefill import FormPrefill
+from proteoscope.gui.tasks import SearchTask, WritingTask
+from proteoscope.gui.window_frame import WindowFrame
+
+__all__ = ["JobNotifications"]
+
+
+class JobNotifications(QObject):
+    """Shows the outcome of finished jobs.
+
+    Parameters
+    ----------
+    window : WindowFrame
+        Window that shows the notifications.
+
+    Signals
+    -------
+    results_requested
+        Project folder and id of the run whose results are to be shown.
+    library_search_requested
+        `FormPrefill` for searching the library that was built.
+    """
+
+    results_requested = Signal(Path, str)
+    library_search_requested = Signal(object)
+
+    def __init__(self, window: WindowFrame) -> None:
+        super().__init__(window)
+        self._window = window
+        self.is_awaited = False
+        """True if the user has not touched a form since queueing a search, so its results are shown at once."""
+
+    def notify(self, job: Job, task: SearchTask | WritingTask) -> None:
+        """Show the outcome of a job, unless it was cancelled."""
+        window = self._window
+        if job.state == "failed" and job.error_report:
+            window.show_unexpected_error(f"{job.title} failed: {job.error}", job.error_report)
+        elif job.state == "failed":
+            window.message_bar.show_message(str(job.error), "wrong", "Show log", window.show_log)
+        elif job.state == "done":
+            if isinstance(task, SearchTask):
+                self._notify_search(job, task)
+            else:
+                self._notify_writing(job, task)
+
+    def _notify_search(self, job: Job, task: SearchTask) -> None:
+        """Show the results, or offer them if the user has started something else."""
+        window, show = self._window, partial(self.results_requested.emit, task.project_folder, job.result.run_id)
+        if self.is_awaited and window.pages.currentWidget() not in window.made_results() and window.queue.is_idle:
+            show()
+        else:
+            window.message_bar.show_message(self._outcome(job), "good", "Show results", show)
+
+    def _notify_writing(self, job: Job, task: WritingTask) -> None:
+        made = task.library_search()
+        if made is None:
+            self._window.message_bar.show_message(self._outcome(job), "good")
+        else:
+            search = partial(self.library_search_requested.emit, FormPrefill(*made))
+            self._window.message_bar.show_message(self._outcome(job), "good", "Search spectra in it", search)
+
+    def _outcome(self, job: Job) -> str:
+        return f"{job.title}: {self._window.tasks.outcome(job)}"

@@ -1,0 +1,123 @@
+"""Recent runs correct predictions; a loaded machine is forgotten as soon as runs are fast again."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from proteoscope.engine.execution.cost.run_history import StepHistory
+
+
+@pytest.fixture(autouse=True)
+def own_cache(own_cache):
+    return own_cache
+
+
+def history() -> StepHistory:
+    return StepHistory("align", "cpu", 2)
+
+
+def estimate(predicted: dict[str, float]) -> float:
+    return sum(history().corrected(predicted)[0].values())
+
+
+class Machine:
+    """A machine on which a step takes a constant and a multiple of its prediction, times its load, with some noise."""
+
+    def __init__(self, seed: int = 1, noise: float = 0.03) -> None:
+        self.rng, self.noise = np.random.default_rng(seed), noise
+
+    def run(self, size: float, load: float) -> tuple[float, float]:
+        """Store a run; its relative error and what an idle machine would take without noise."""
+        predicted = {"start": 0.4, "read": 0.2 * size, "score": size}
+        plain = {"start": 0.7, "read": 0.3 * size, "score": 0.1 + 1.3 * size}
+        measured = {step: load * seconds * (1.0 + self.noise * self.rng.random()) for step, seconds in plain.items()}
+        total = sum(measured.values())
+        error = abs(estimate(predicted) - total) / total
+        history().add(predicted, measured)
+        return error, total
+
+
+def test_corrected_follows_one_run_of_the_same_size():
+    predicted = {"start": 0.4, "read": 2.0}
+    assert history().corrected(predicted) == (predicted, 0)
+    history().add(predicted, {"start": 1.1, "read": 6.0})
+    found, n = history().corrected(predicted)
+    assert found == pytest.approx({"start": 1.1, "read": 6.0}) and n == 1
+    assert StepHistory("align", "cpu", 4).corrected(predicted) == (predicted, 0), "runs with other threads"
+
+
+def test_corrected_scales_long_steps_and_shifts_short_ones():
+    # A step of 20 s that took 40 s: about twice as long for 40 s. One of 0.01 s that took 0.3 s: about 0.3 s more.
+    history().add({"long": 20.0, "short": 0.01}, {"long": 40.0, "short": 0.3})
+    found, _ = history().corrected({"long": 40.0, "short": 0.05})
+    assert found["long"] == pytest.approx(80.0, rel=0.03)
+    assert found["short"] == pytest.approx(0.34, rel=0.1)
+
+
+def test_corrected_prefers_runs_near_in_size():
+    for _ in range(3):
+        history().add({"score": 10.0}, {"score": 30.0})
+    for _ in range(3):
+        history().add({"score": 0.1}, {"score": 0.2})
+    assert history().corrected({"score": 10.0})[0]["score"] == pytest.approx(30.0)
+    assert history().corrected({"score": 0.1})[0]["score"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("size", [0.3, 3.0, 60.0])
+def test_corrected_forgets_a_load_after_it_ends(size):
+    machine = Machine()
+    for _ in range(20):
+        machine.run(size, load=4.0)
+    errors = [machine.run(size, load=1.0)[0] for _ in range(6)]
+    assert errors[0] > 1.0, "nobody can know before"
+    assert max(errors[1:]) < 0.25
+    loaded = [machine.run(size, load=4.0)[0] for _ in range(6)]
+    assert max(loaded[3:]) < 0.25, "three loaded runs show a loaded machine"
+    idle = [machine.run(size, load=1.0)[0] for _ in range(4)]
+    assert max(idle[1:]) < 0.25
+
+
+def test_corrected_is_within_a_quarter_for_mixed_sizes():
+    machine, rng, errors = Machine(noise=0.1), np.random.default_rng(2), []
+    for number in range(60):
+        error, _ = machine.run(float(np.exp(rng.uniform(np.log(0.5), np.log(50.0)))), load=4.0 if number < 20 else 1.0)
+        if number >= 30:
+            errors.append(error)
+    assert np.median(errors) < 0.25 and max(errors) < 1.0
+
+
+def test_typical_error_is_that_of_the_recent_predictions():
+    machine = Machine()
+    predicted = {"start": 0.4, "read": 0.6, "score": 3.0}
+    for _ in range(2):
+        machine.run(3.0, load=1.0)
+        assert history().typical_error(predicted) is None
+    for _ in range(3):
+        machine.run(3.0, load=1.0)
+    assert history().typical_error(predicted) < 0.05
+    for _ in range(2):
+        machine.run(3.0, load=4.0)
+    assert history().typical_error(predicted) == pytest.approx(0.75, abs=0.05)
+
+
+def test_add_bounds_the_runs_of_a_key(own_cache):
+    for _ in range(20):
+        history().add({"read": 1.0}, {"read": 1.0})
+    (entry,) = json.loads((own_cache / "devices.json").read_text())["runs"].values()
+    assert len(entry[1]) == 16
+
+
+@pytest.mark.parametrize("value", [7, [1], [{"predicted": {"read": "x"}, "measured": {}}], [{"predicted": {"read": -1}, "measured": {}}]])
+def test_corrected_ignores_damaged_runs(own_cache, value):
+    history().add({"read": 1.0}, {"read": 2.0})
+    path = own_cache / "devices.json"
+    content = json.loads(path.read_text())
+    (entry,) = content["runs"].values()
+    entry[1] = value
+    path.write_text(json.dumps(content))
+    assert history().corrected({"read": 1.0}) == ({"read": 1.0}, 0)
+    history().add({"read": 1.0}, {"read": 2.0})
+    assert estimate({"read": 1.0}) == pytest.approx(2.0)

@@ -1,0 +1,66 @@
+"""Tests of the check for plain English, and of the words in the repository."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from installer.language import Rules, check, findings_of_file, read_rules
+from tests.conftest import REPOSITORY
+
+
+def words_in(name: str, text: str) -> list[tuple[int, str]]:
+    """Line and words of each finding in a text."""
+    return sorted((finding.line, finding.words) for finding in findings_of_file(read_rules(), name, text))
+
+
+def test_clean_paths_use_plain_english() -> None:
+    done = subprocess.run([sys.executable, "installer/language.py"], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_findings_cover_prose_but_no_code_of_markdown() -> None:
+    page = "# Page\n\nIt is told\nof so\nmany.\n\n    proteoscope told\n\n```python\ntold = 1\n```\n\n`told`, Told\n"
+    assert words_in("page.md", page) == [(3, "told"), (4, "so many"), (13, "told")]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('"""What it is."""\n', [(1, "What")]),
+        ('"""Module"""\n', [(1, "Module")]),
+        ('"""Module.\n\nOne\nletter.\n"""\n', [(4, "letter")]),
+        ("# kept\n", [(1, "kept")]),
+        ("class KeptWork:\n    pass\n", [(1, "kept")]),
+        ("def sort(letters_of=1):\n    return 2\n", [(1, "letters")]),
+        ("for one in ():\n    print(one)\n", [(1, "one")]),
+        ("def load(found):\n    return found\n", [(1, "found")]),
+        ('print(f"a {1} stranger")\n', [(1, "stranger")]),
+        ('"""Return the number of peptides at least one enzyme found."""\n', []),
+        ("print('there is no driver; no longer')\n", []),
+    ],
+)
+def test_findings_cover_docstrings_comments_names_and_texts(source: str, expected: list[tuple[int, str]]) -> None:
+    assert words_in("module.py", source) == expected
+
+
+def test_check_reports_exceptions_that_are_not_needed(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("A told tale.\n")
+    words, entry = {"told": "report", "room": "space"}, {"path": "page.md", "words": ["told", "room"], "reason": "a quote"}
+    rules = Rules({"clean": ["page.md"], "words": words, "names": {}, "openings": {}, "exceptions": [entry]})
+    assert check(rules, tmp_path, rules.clean) == ["page.md: does not contain 'room'. Remove the exception from language.toml"]
+    rules.exceptions.clear()
+    assert check(rules, tmp_path, rules.clean) == ["page.md:1: 'told': use report"]
+
+
+def test_check_rejects_a_clean_path_that_is_missing(tmp_path: Path) -> None:
+    rules = Rules({"clean": ["absent"], "words": {}, "names": {}, "openings": {}})
+    with pytest.raises(SystemExit, match="absent: no such file or folder"):
+        check(rules, tmp_path, rules.clean)
+
+
+def test_exceptions_give_a_reason() -> None:
+    assert all(entry.keys() == {"path", "words", "reason"} and entry["reason"] for entry in read_rules().exceptions)
