@@ -91,10 +91,10 @@ def _compile(options: argparse.Namespace) -> None:
     groups = kernels.cpu.signatures.kernel_groups()
     with terminal_progress(is_quiet=options.quiet) as progress:
         failures = execution.precompile.compile_kernels(groups, progress, options.processes)
-        failures += execution.precompile.compile_for_gpus(progress, options.processes)
-    for failure in failures:
+        gpu_failures = execution.precompile.compile_for_gpus(progress, options.processes)
+    for failure in [*(failures if options.quiet else ()), *gpu_failures]:  # others were shown as warnings
         say(failure)
-    if not options.quiet and not failures:
+    if not options.quiet and not failures and not gpu_failures:
         say("What searches compute with is compiled.")
 
 

@@ -34,7 +34,7 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     groups : iterable of str
         Of `proteoscope.kernels.cpu.signatures.kernel_groups`.
     progress : Progress
-        Shows the number of kernels.
+        Shows the number of kernels, and warns of those that could not be compiled.
     processes : int, optional
         Maximum number of processes, at most eight; by default the number of cores.
 
@@ -56,6 +56,8 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     progress.stage("Compiling for this processor", len(plan.waiting))
     progress.message("Compiling kernels for this processor; this happens once", PASSING)
     failures = _compile(plan, progress, min(processes or available_threads(), _MAXIMUM_PROCESSES))
+    for failure in failures:
+        progress.message(failure, "warning")
     if not failures:
         with suppress(OSError):  # a disk that is full: they are looked up again
             signatures.mark_compiled(missing)
