@@ -29,7 +29,7 @@ from proteoscope.engine.clustering.quality import cluster_quality
 from proteoscope.engine.clustering.results import write_clusters
 from proteoscope.engine.clustering.spectrum_groups import clusters_of, plan_groups, score_groups
 from proteoscope.engine.execution.cards import open_cards
-from proteoscope.engine.execution.devices import chosen_device
+from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
@@ -97,7 +97,7 @@ def main() -> None:
     options = parser.parse_args()
     original, labels, _ = labelled(options.data / "clustering", "massbank_esi_ms2", "inchikey")
     parameters = ClusteringParameters().changed(maximum_distance=options.maximum_distance)
-    device = chosen_device(options.device)
+    device = resolve_device(options.device)
     progress = Progress()
     resources = Resources(cards=open_cards(device, progress), with_processor=device.with_processor, progress=progress)
     small = repeated(original, 2)

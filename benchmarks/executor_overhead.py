@@ -27,8 +27,8 @@ import numpy as np
 
 from benchmarks.figures import emit
 from proteoscope.engine.execution.cards import open_cards
-from proteoscope.engine.execution.cluster.starting import open_cluster
-from proteoscope.engine.execution.devices import chosen_device, processor
+from proteoscope.engine.execution.cluster.launchers import open_cluster
+from proteoscope.engine.execution.devices import processor, resolve_device
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.kinds import KINDS, kind_of
 from proteoscope.engine.execution.resources import Resources
@@ -210,7 +210,7 @@ def main() -> int:
     if options.workers:
         beside_workers(options.data, options.workers, options.pairs, options.kinds, options.size)
         return 0
-    device, progress = chosen_device(options.device), Progress()
+    device, progress = resolve_device(options.device), Progress()
     kinds = options.kinds or [name for name in KINDS if name not in ("sequences", "spectra")]
     for prepare in (*(() if options.kinds else (sequences, spectra)), *(computed(name, options.size) for name in kinds)):
         with ExitStack() as stack:

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from benchmarks.figures import emit
 from benchmarks.simulated_reads import Origins, genome_of, write_reads
 from proteoscope.engine.execution.cards import open_cards
-from proteoscope.engine.execution.devices import chosen_device, processor
+from proteoscope.engine.execution.devices import processor, resolve_device
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
@@ -230,7 +230,7 @@ def cells(asked: argparse.Namespace) -> None:
     texts, patterns = inputs(asked.pairs, asked.text, asked.pattern)
     rules = GapRules(MATRIX, 5, 2, asked.gaps)
     progress = Progress()
-    used = open_cards(chosen_device(asked.device), progress)
+    used = open_cards(resolve_device(asked.device), progress)
     every, size = np.arange(asked.pairs), float(asked.pairs) * asked.text * asked.pattern
     with Executor(Resources(asked.threads, used, not used, progress)).session(work_of(texts, patterns, rules)) as session:
         for traces in (False, True):

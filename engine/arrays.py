@@ -1,4 +1,4 @@
-"""Runs of uneven length in one array: a flat array, and offsets of n + 1 places in it (the CSR habit)."""
+"""Runs of different lengths in one flat array, delimited by n + 1 offsets (CSR)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,22 @@ from proteoscope.engine.lazy_pyarrow import pa
 
 __all__ = ["Texts", "offsets_of", "pieces", "ranges", "read_only", "take_runs"]
 
-_PIECE = 1 << 22
+_BATCH_VALUES = 1 << 22
 
 
 def offsets_of(lengths: NDArray) -> NDArray[np.int64]:
-    """(n + 1,) int64 offsets of runs that follow one another.
+    """Return the CSR offsets of consecutive runs.
 
+    Parameters
+    ----------
+    lengths : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    ndarray of int64, shape (n + 1,)
+
+    Examples
+    --------
     >>> offsets_of(np.array([2, 0, 3])).tolist()
     [0, 2, 2, 5]
     """
@@ -28,9 +38,9 @@ def offsets_of(lengths: NDArray) -> NDArray[np.int64]:
 
 
 def ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Offsets and flat indexes of the ranges `starts[i]:stops[i]`.
+    """Return offsets and flat indices of the ranges ``starts[i]:stops[i]``.
 
-    >>> [found.tolist() for found in ranges(np.array([7, 1]), np.array([9, 2]))]
+    >>> [array.tolist() for array in ranges(np.array([7, 1]), np.array([9, 2]))]
     [[0, 2, 3], [7, 8, 1]]
     """
     offsets = offsets_of((np.asarray(stops) - np.asarray(starts)).astype(np.int64))
@@ -38,30 +48,43 @@ def ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDA
 
 
 def take_runs(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray, NDArray[np.int64]]:
-    """The runs in another order, some of them or some twice: values and offsets.
+    """Return values and offsets of runs in another order, with omissions or repetitions.
 
-    >>> [found.tolist() for found in take_runs(np.array([1, 2, 3]), np.array([0, 2, 3]), np.array([1, 0]))]
+    >>> [array.tolist() for array in take_runs(np.array([1, 2, 3]), np.array([0, 2, 3]), np.array([1, 0]))]
     [[3, 1, 2], [0, 1, 3]]
     """
     new = offsets_of(np.diff(offsets)[order])
     taken = np.empty(new[-1], values.dtype)
-    # In pieces, since the places of the values take eight times the room of the values.
-    for some in pieces(new[:-1]):
-        start, stop = new[some.start], new[some.stop]
-        shift = np.repeat(offsets[order[some]] - new[some], np.diff(new[some.start : some.stop + 1]))
+    # In batches, since the indices of the values may take eight times the memory of the values.
+    for batch in pieces(new[:-1]):
+        start, stop = new[batch.start], new[batch.stop]
+        shift = np.repeat(offsets[order[batch]] - new[batch], np.diff(new[batch.start : batch.stop + 1]))
         taken[start:stop] = values[np.arange(start, stop) + shift]
     return taken, new
 
 
 def pieces(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
-    """All runs, given by where they begin, of some `size` values each (0: `_PIECE`), or one that is longer.
+    """Divide runs into consecutive batches of about `size` values each (0: the default); a longer run is a batch of its own.
 
-    >>> pieces(np.array([0, 0, 5]))  # the first is empty, and belongs to them
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (n,)
+        Beginnings of the runs, ascending.
+    size : int
+
+    Returns
+    -------
+    list of slice
+        Slices of the runs.
+
+    Examples
+    --------
+    >>> pieces(np.array([0, 0, 5]))  # the first run is empty
     [slice(0, 3, None)]
     """
     if not len(starts):
         return []
-    size = size or _PIECE
+    size = size or _BATCH_VALUES
     later = np.searchsorted(starts, np.arange(size, int(starts[-1]) + 1, size), side="right") - 1
     cuts = np.unique(np.concatenate(([0], later)))
     return [slice(first, last) for first, last in pairwise([*cuts.tolist(), len(starts)])]
@@ -69,8 +92,17 @@ def pieces(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
 
 @dataclass(frozen=True)
 class Texts:
-    """n texts in one array: `letters` uint8, UTF-8; `offsets` (n + 1,) int64 into it.
+    """n texts in one array.
 
+    Attributes
+    ----------
+    letters : ndarray of uint8
+        Bytes of the texts, UTF-8.
+    offsets : ndarray of int64, shape (n + 1,)
+        Text i is ``letters[offsets[i]:offsets[i + 1]]``.
+
+    Examples
+    --------
     >>> Texts.of(["a", "", "bc"])[1:].strings()
     ['', 'bc']
     """
@@ -80,37 +112,37 @@ class Texts:
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> Texts:
-        """Some strings."""
+        """Return some strings as texts."""
         encoded = list(map(str.encode, strings))
         offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
     @classmethod
     def of_arrow(cls, column: pa.StringArray) -> Texts:
-        """An Arrow column of texts, none of them missing; not copied."""
-        _, offsets, letters = column.buffers()
-        of_all = np.frombuffer(letters, np.uint8) if letters is not None else np.empty(0, np.uint8)
-        return cls(of_all, np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset).astype(np.int64))
+        """Return an Arrow column without nulls as texts; it is not copied."""
+        _, offsets, content = column.buffers()
+        characters = np.frombuffer(content, np.uint8) if content is not None else np.empty(0, np.uint8)
+        return cls(characters, np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset).astype(np.int64))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, some: slice) -> Texts:
-        """Some that follow one another; not copied."""
-        first, last, _ = some.indices(len(self))
+    def __getitem__(self, rows: slice) -> Texts:
+        """Return consecutive texts, without copying."""
+        first, last, _ = rows.indices(len(self))
         return Texts(self.letters, self.offsets[first : max(first, last) + 1])
 
     @property
     def own(self) -> NDArray[np.uint8]:
-        """The letters of these texts alone."""
+        """Bytes of these texts only."""
         return self.letters[self.offsets[0] : self.offsets[-1]]
 
     def take(self, order: NDArray[np.int64]) -> Texts:
-        """The texts in another order, some of them or some twice."""
+        """Return the texts in another order, with omissions or repetitions."""
         return Texts(*take_runs(self.letters, self.offsets, order))
 
     def strings(self) -> list[str]:
-        """The texts as strings, made without a line of Python for each."""
+        """Return the texts as strings, without a Python loop."""
         whole, places = self.own.tobytes(), (self.offsets - self.offsets[0]).tolist()
         parts = map(slice, places[:-1], places[1:])
         if whole.isascii():
@@ -118,16 +150,16 @@ class Texts:
         return list(map(str, map(whole.__getitem__, parts), repeat("utf-8")))
 
     def arrow(self) -> pa.StringArray:
-        """An Arrow column of them."""
+        """Return the texts as an Arrow column."""
         offsets = (self.offsets - self.offsets[0]).astype(np.int32)
         return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.own)))
 
 
 def read_only(array: NDArray) -> NDArray:
-    """The same array, which cannot be written to by this name.
+    """Return a read-only view of an array.
 
-    Kernels are compiled for arrays that can be written to and for others, as those that a file is mapped to: what comes from either is
-    given to them as read-only, so that no search compiles what another has not.
+    Kernels are compiled separately for writable and read-only arrays, such as memory-mapped ones: passing all arrays as read-only avoids
+    a second compilation.
     """
     view = array.view()
     view.setflags(write=False)

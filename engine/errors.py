@@ -1,4 +1,4 @@
-"""Errors that a user can act on: each says where the fault is, what it is and what to do about it."""
+"""Errors that a user can act on: each gives the place of the problem, its reason and a remedy."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ from pathlib import Path
 
 __all__ = ["InputError", "ParameterError", "ProteoscopeError", "StorageError", "WorkersError", "shortened"]
 
-_SHOWN_LETTERS = 100
+_SHOWN_CHARACTERS = 100
 
 
 class ProteoscopeError(Exception):
-    """A fault that the user can mend. The command line prints it as one line and exits with 2; the window shows it in a dialog."""
+    """An error that the user can correct. The command line prints it on one line and exits with 2; the window shows it in a dialog."""
 
 
 class InputError(ProteoscopeError):
-    """A file cannot be used.
+    """An unusable file.
 
     Parameters
     ----------
-    path : the file.
-    reason : what is wrong, as a sentence without a full stop.
-    place : where in the file (``line 12``, ``spectrum scan=4``, ``byte 4096``), empty when it is the file as a whole.
-    remedy : what the user can do, as a sentence without a full stop; it may end with a question mark.
+    path : str or Path
+        File.
+    reason : str
+        Problem, as a sentence without a full stop.
+    place : str
+        Place in the file (``line 12``, ``spectrum scan=4``, ``byte 4096``), or '' for the file as a whole.
+    remedy : str
+        What the user can do, as a sentence without a full stop; it may end with a question mark.
     """
 
     def __init__(self, path: str | Path, reason: str, *, place: str = "", remedy: str = "") -> None:
@@ -30,7 +34,7 @@ class InputError(ProteoscopeError):
         super().__init__(f"{where}: {reason}" + (f". {remedy}{'' if remedy.endswith('?') else '.'}" if remedy else "."))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Rebuild from the parts, so that the error survives the way back from a worker process."""
+        """Return the parts for pickling, so that a worker process can send the error."""
         return (_rebuild_input_error, (self.path, self.reason, self.place, self.remedy))
 
 
@@ -39,19 +43,18 @@ def _rebuild_input_error(path: str, reason: str, place: str, remedy: str) -> Inp
 
 
 class ParameterError(ProteoscopeError):
-    """A parameter has a value that it cannot have; the message names the field, the value and the bound."""
+    """A parameter with an invalid value; the message names the field, the value and the bound."""
 
 
 class StorageError(ProteoscopeError):
-    """The disk refused: full, read-only, or gone. Finished results are untouched."""
+    """A failed write: the disk is full, read-only, or unavailable. Finished results are untouched."""
 
 
 class WorkersError(ProteoscopeError):
-    """Workers in other processes cannot be had, or cannot do what they were given; the message says why, and what to do."""
+    """Unavailable workers in other processes, or a failure of their work; the message gives the reason and the remedy."""
 
 
-def shortened(text: str, most: int = _SHOWN_LETTERS) -> str:
-    """Part that a message repeats of a file's own words, or of the user's: on one line,
-    the beginning of what is longer than `most` letters."""
-    text = " ".join(text[: most + 1].splitlines())
-    return text if len(text) <= most else f"{text[:most]}..."
+def shortened(text: str, limit: int = _SHOWN_CHARACTERS) -> str:
+    """Return a text from a file or the user for a message: on one line, and cut to `limit` characters."""
+    text = " ".join(text[: limit + 1].splitlines())
+    return text if len(text) <= limit else f"{text[:limit]}..."

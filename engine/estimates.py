@@ -25,7 +25,7 @@ from proteoscope.engine.execution.cost.parameters import USUAL_START_SECONDS, De
 from proteoscope.engine.execution.cost.prediction import Bound, Prediction, bound_of, predicted_work
 from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.cost.run_history import StepHistory
-from proteoscope.engine.execution.devices import Device, chosen_device, gpus, processor
+from proteoscope.engine.execution.devices import Device, gpus, processor, resolve_device
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.execution.work import CardShape
 from proteoscope.engine.files import is_there
@@ -276,7 +276,7 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     if request.workers:
         parse_workers(request.workers)
     expectation = expected(search, request)
-    requested = chosen_device(request.device)
+    requested = resolve_device(request.device)
     threads = request.threads or available_threads()
     device = _faster_device(search.kind, expectation, threads, lambda: requested) if request.device == "auto" else requested
     found = predicted_run(search.kind, expectation, device, threads)
@@ -317,11 +317,12 @@ def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Calla
 def _faster_device(kind: str, expectation: Expectation, threads: int, resolve: Callable[[], Device]) -> Device:
     """Return the device of `resolve`, or the processor where that alone should be done before it."""
     alone = predicted_run(kind, expectation, processor(), threads)
-    on_threads = sum(alone.works.values())
+    # A GPU saves at most the seconds of the workloads, or of the whole step where these are not counted.
+    on_threads = sum(alone.works.values()) if alone.works else alone.raw_steps["score"]
     if not alone.notes and on_threads < USUAL_START_SECONDS:
         return processor()
     device = resolve()
-    if not device.numbers or device.with_processor or alone.notes:
+    if not device.numbers or device.with_processor or alone.notes or not alone.works:
         return device
     with_gpus = predicted_run(kind, expectation, device, threads)
     # The other steps are the host's, the same with both.
@@ -336,9 +337,11 @@ def run_prediction(kind: str, request: SearchRequest, device: Device, threads: i
 
 
 def remember_run(found: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
-    """Store the predicted and measured seconds of a run's steps; what is not in a step is its start."""
-    start = max(0.0, seconds - sum(measured.values()))
-    StepHistory(found.kind, _device_title(device), threads).add(found.raw_steps, {**measured, "start": start})
+    """Store the predicted and measured seconds of a run's steps; what is in no step is its start. Steps that overlap count in part."""
+    total = sum(measured.values())
+    steps = {step: taken * min(1.0, seconds / max(total, 1e-9)) for step, taken in measured.items()}
+    steps["start"] = max(0.0, seconds - total)
+    StepHistory(found.kind, _device_title(device), threads).add(found.raw_steps, steps)
 
 
 def counts_of(record: Mapping[str, Any]) -> dict[str, float]:

@@ -1,13 +1,13 @@
-"""Files that appear whole or not at all, and temporary files and folders that no killed process leaves for good.
+"""Atomic writes of files, and temporary files and folders that are cleaned up even after a process was killed.
 
 A file is written under a temporary name next to its target, flushed to the disk, and renamed over it. Each temporary file or folder has a
 lock, which the operating system releases when the process ends::
 
     FOLDER/.NAME.RANDOM-CHECK.partial         the temporary file or folder
-    FOLDER/.NAME.RANDOM-CHECK.partial.lock    its lock, made before it and removed after it
+    FOLDER/.NAME.RANDOM-CHECK.partial.lock    its lock, created before it and removed after it
 
-The next process that writes into FOLDER removes those whose lock is free. CHECK is computed from NAME and RANDOM, so that a file which
-somebody else named in a similar way is never removed.
+The next process that writes into FOLDER removes those whose lock is free. CHECK is computed from NAME and RANDOM, so that similarly named
+files of others are never removed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 _SUFFIX, _LOCK = ".partial", ".lock"
-_NAME_BYTES = 80  # of the target's name in that of a temporary file: some file systems allow 143 in all
+_NAME_BYTES = 80  # of the target's name in that of a temporary file: some file systems allow names of 143 bytes
 _RANDOM_BYTES, _CHECK_DIGITS = 6, 8
 _TEMPORARY = re.compile(rf"\..+\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}(-[0-9a-f]{{{_CHECK_DIGITS}}})?\.partial(\.lock)?", re.DOTALL)
 _LEFTOVER = re.compile(rf"\.(.+)\.([0-9a-f]{{{2 * _RANDOM_BYTES}}})-([0-9a-f]{{{_CHECK_DIGITS}}})\.partial\.lock", re.DOTALL)
@@ -66,38 +66,38 @@ _REASONS = {
     errno.EROFS: ("the disk is read-only", "Choose a folder that you may write to"),
     errno.EACCES: ("you may not write here", "Choose a folder that you may write to"),
     errno.EPERM: ("you may not write here", "Choose a folder that you may write to"),
-    errno.EIO: ("the disk reports a fault", "Copy what is on it to another disk"),
+    errno.EIO: ("the disk reports an error", "Copy its content to another disk"),
     errno.ENOTDIR: ("a part of this path is a file, not a folder", "Choose another path"),
     errno.EEXIST: ("a file of this name is in the way", "Choose another path"),
     errno.EISDIR: ("this is a folder, not a file", "Choose another path"),
     errno.ENAMETOOLONG: ("the name is too long", "Choose a shorter one"),
     errno.EMFILE: ("too many files are open", "Raise the limit of open files (ulimit -n)"),
     errno.ENFILE: ("too many files are open on this machine", "Try again when other programs have ended"),
-    errno.ELOOP: ("this is a symbolic link where none may be, or another user's is on the way to it", "Remove it"),
+    errno.ELOOP: ("this is a symbolic link where none is allowed, or its path contains one of another user", "Remove it"),
 }
 
 _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
-"""What only a write that the disk refused can raise, whoever called it."""
+"""Error numbers that only a failed write to the disk can cause."""
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
-    """The operating system's answer about `path`, as an error that tells the user what to do."""
+    """Return the error of the operating system for `path`, with a remedy."""
     reason, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), ""))
     return StorageError(f"{path}: {reason}" + (f". {remedy}." if remedy else "."))
 
 
 @contextmanager
 def storage_errors(path: Path, *, only_disk: bool = False) -> Iterator[None]:
-    """Turn an OSError of the block into a `StorageError` about `path`.
+    """Convert an OSError in the block into a `StorageError` about `path`.
 
-    With `only_disk` just those that say that the disk refused (full, read-only, faulty): for blocks that also run a caller's code, whose
-    other errors are not about `path`.
+    With `only_disk` only errors of the disk (full, read-only, defective) are converted: for blocks that also run code of the caller,
+    whose other errors are not about `path`.
     """
     try:
         yield
     except OSError as error:
         if error.errno is None and " requested and " in str(error):
-            # What NumPy says when the disk cuts a write short.
+            # NumPy's message for an incomplete write.
             raise storage_error(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
         if only_disk and error.errno not in _DISK_ERRORS:
             raise
@@ -105,7 +105,7 @@ def storage_errors(path: Path, *, only_disk: bool = False) -> Iterator[None]:
 
 
 def is_there(path: Path) -> bool:
-    """Whether something lies at a path; also of names that no file can have, about which `Path.exists` raises."""
+    """Return True if a path exists; also for invalid names, for which `Path.exists` raises."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -113,22 +113,22 @@ def is_there(path: Path) -> bool:
 
 
 def nearest_folder(path: Path) -> Path:
-    """The folder at `path`, or that in which it will be made: the nearest that is there."""
+    """Return `path` if it is a folder, otherwise its nearest existing parent."""
     return next((folder for folder in (path, *path.parents) if folder.is_dir()), Path.cwd())
 
 
 def is_temporary(path: Path) -> bool:
-    """True if `path` has the name of a temporary file or folder, or of its lock."""
+    """Return True if `path` has the name of a temporary file or folder, or of its lock."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def open_regular(path: Path, *, follows_link: bool = True) -> BufferedReader:
-    """Open a file for reading; a pipe, which would wait for a writer, a device or a folder is refused, and a link without `follows_link`.
+    """Open a file for reading; refuse a pipe, which would block, a device or a folder, and a link without `follows_link`.
 
     Raises
     ------
     OSError
-        It cannot be opened, or is no regular file.
+        It cannot be opened, or is not a regular file.
     """
     no_link = 0 if follows_link else getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | no_link)
@@ -145,7 +145,7 @@ def open_regular(path: Path, *, follows_link: bool = True) -> BufferedReader:
 
 
 def sync_file(path: Path) -> None:
-    """Wait until the contents of a file are on the disk."""
+    """Flush the contents of a file to the disk."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -154,7 +154,7 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk (where the system can: Windows does it by itself)."""
+    """Flush the names in a folder to the disk, where necessary (Windows does it automatically)."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -165,7 +165,7 @@ def sync_folder(path: Path) -> None:
 
 
 def temporary_sibling(path: Path) -> Path:
-    """Return a new temporary name in the folder of `path`, without a lock: the caller removes what a kill leaves there."""
+    """Return a new temporary name in the folder of `path`, without a lock: the caller removes what a killed process leaves there."""
     return path.with_name(f".{_shortened(path.name)}.{secrets.token_hex(_RANDOM_BYTES)}{_SUFFIX}")
 
 
@@ -173,17 +173,17 @@ def temporary_sibling(path: Path) -> Path:
 def temporary_path(path: Path) -> Iterator[Path]:
     """Reserve a temporary name next to `path` for a file or folder, which is removed at the end unless it was renamed.
 
-    The folder of `path` is made if it does not exist. What killed processes left in this folder is removed first. `put_in_place` renames
-    it. In a folder that other users can change, the name lies in a folder of its own, which they cannot read or replace.
+    `put_in_place` renames it. The folder of `path` is created if it does not exist, and leftovers of killed processes in it are removed
+    first. In a folder that other users can change, the name is in a private folder, which they cannot read or replace.
 
     Raises
     ------
     OSError
-        Nothing can be written there, or another user's link is on the way.
+        Nothing can be written there, or the path contains a link of another user.
     """
     make_folder(path.parent)
     with pinned_folder(path.parent) as folder:
-        _sweep_now_and_then(folder)
+        _sweep_if_due(folder)
         temporary, lock = _reserve(folder / path.name)
         try:
             if folder == path.parent:
@@ -199,20 +199,21 @@ def temporary_path(path: Path) -> Iterator[Path]:
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
-    """Rename a file or folder from `temporary_path` to `path`; a file that lies there is replaced, a folder is not.
+    """Rename a file or folder from `temporary_path` to `path`; an existing file is replaced, a folder is not.
 
     Raises
     ------
-    OSError : the disk refused.
+    OSError
+        The disk is full or not writable.
     """
-    place = beside(temporary, path.name)
-    temporary.replace(place)
-    sync_folder(place.parent)
+    target = beside(temporary, path.name)
+    temporary.replace(target)
+    sync_folder(target.parent)
 
 
 @contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
-    """Make a folder next to `path`, with a temporary name, that only this user can read; it is removed at the end.
+    """Create a folder next to `path`, with a temporary name, that only this user can read; it is removed at the end.
 
     Raises
     ------
@@ -226,30 +227,30 @@ def temporary_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a folder among the temporary files of the system, which is removed at the end.
+    """Create a folder among the temporary files of the system, which is removed at the end.
 
     Raises
     ------
     StorageError
-        Nothing can be written there, or other users can replace what is written.
+        Nothing can be written there, or other users can replace its content.
     """
     with contextlib.ExitStack() as stack:
         with storage_errors(Path(os.environ.get("TMPDIR") or os.curdir)):
             place = Path(tempfile.gettempdir())
         if (part := untrusted_folder(place / "proteoscope")) is not None:
-            raise StorageError(f"{part}: other users can replace temporary files here. Let TMPDIR name a folder of your own.")
+            raise StorageError(f"{part}: other users can replace temporary files here. Set TMPDIR to a private folder.")
         with storage_errors(place):
             folder = stack.enter_context(temporary_folder(place / "proteoscope"))
         yield folder
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove temporary files and folders that processes of this user left in `folder` when they were killed.
+    """Remove temporary files and folders that killed processes of this user left in `folder`.
 
-    Only those whose name the program made and whose lock is free: a process that has not ended holds its lock. Links are not followed.
+    Only names made by this program with a free lock are removed: running processes hold their locks. Links are not followed.
     """
     try:
-        names = sorted(entry.name for entry in os.scandir(folder) if _is_lock_of_ours(entry.name))
+        names = sorted(entry.name for entry in os.scandir(folder) if _is_lock_name(entry.name))
     except OSError:
         return
     for name in names:
@@ -258,7 +259,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _remove_leftover(lock_path: Path) -> None:
-    """Remove a temporary file or folder and its lock, unless it belongs to a process that runs, or to another user."""
+    """Remove a temporary file or folder and its lock, unless it belongs to a running process or to another user."""
     lock = open_locked(lock_path, create=False)
     if lock is None:
         return
@@ -277,7 +278,7 @@ def _remove_leftover(lock_path: Path) -> None:
 _last_sweep: tuple[Path | None, float] = (None, 0.0)
 
 
-def _sweep_now_and_then(folder: Path) -> None:
+def _sweep_if_due(folder: Path) -> None:
     """Call `remove_leftovers`, unless this folder was just swept: many files may be written into a large folder."""
     global _last_sweep
     swept, when = _last_sweep
@@ -287,7 +288,10 @@ def _sweep_now_and_then(folder: Path) -> None:
 
 
 def _reserve(path: Path) -> tuple[Path, int | None]:
-    """Return a new temporary name next to `path`, and its lock; None and a name that no process removes where files cannot be locked."""
+    """Return a new temporary name next to `path`, and its lock.
+
+    On file systems without locks the lock is None, and no process removes the name.
+    """
     while True:
         name, random = _shortened(path.name), secrets.token_hex(_RANDOM_BYTES)
         temporary = path.with_name(f".{name}.{random}-{_check(name, random)}{_SUFFIX}")
@@ -299,7 +303,7 @@ def _reserve(path: Path) -> tuple[Path, int | None]:
                 raise
             _remove(lock_path)
             return temporary_sibling(path), None
-        if lock is None:  # another process took it for a leftover
+        if lock is None:  # another process removes it as a leftover
             continue
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock), lock_path.lstat()):
@@ -308,7 +312,7 @@ def _reserve(path: Path) -> tuple[Path, int | None]:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, a link or a folder as far as the system permits; what links lead to stays."""
+    """Remove a file, a link or a folder as far as the system permits; targets of links are retained."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(path.lstat().st_mode):
             shutil.rmtree(path, ignore_errors=True)
@@ -321,7 +325,7 @@ def _lock_path(temporary: Path) -> Path:
 
 
 def _shortened(name: str) -> str:
-    """Return the beginning of a name, whole characters only."""
+    """Return the beginning of a name, in whole characters."""
     return os.fsencode(name)[:_NAME_BYTES].decode("utf-8", "ignore").strip(".") or "_"
 
 
@@ -329,7 +333,7 @@ def _check(name: str, random: str) -> str:
     return f"{zlib.crc32(f'proteoscope {name} {random}'.encode()):0{_CHECK_DIGITS}x}"
 
 
-def _is_lock_of_ours(name: str) -> bool:
+def _is_lock_name(name: str) -> bool:
     match = _LEFTOVER.fullmatch(name)
     if match is None:
         return False
@@ -341,23 +345,24 @@ def _is_lock_of_ours(name: str) -> bool:
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path to write; it becomes `path` when the block ends well, and is removed when it does not.
+    """Yield a temporary path to write, which is renamed to `path` if the block succeeds, and removed otherwise.
 
-    For writers that open files by themselves. The folder of `path` is made where it is missing. Of a link, what it leads to is written,
-    unless it is another user's. A file that stood at `path` stays as it was until the new one is whole.
+    For code that opens files itself. The folder of `path` is created if missing. If `path` is a link, its target is written, unless it
+    belongs to another user. An existing file at `path` is unchanged until the new one is complete.
 
     Raises
     ------
-    StorageError : the disk refused, or `path` is no place for a file, or another user's link is on the way.
+    StorageError
+        The disk is full or not writable, `path` cannot be a file, or it contains a link of another user.
     """
     with storage_errors(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if path.exists() and not path.is_file():
-        # Renaming would put a file in its place.
+        # Renaming would replace it by a file.
         raise StorageError(f"{path}: this is a device or a pipe, not a file. Choose another path.")
     with storage_errors(path):
-        # A link stays one: what it leads to is replaced.
+        # A link is retained, and its target replaced.
         target = real_path(path) if path.is_symlink() else path
     with contextlib.ExitStack() as stack:
         with storage_errors(path):
@@ -371,11 +376,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """A buffered binary file to write, which becomes `path` when the block ends well. See `atomic_path`.
+    """Yield a buffered binary file to write, which is renamed to `path` if the block succeeds. See `atomic_path`.
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError
+        The disk is full or not writable.
     """
     with atomic_path(path) as temporary:
         with storage_errors(path):
@@ -384,7 +390,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.close()
         except BaseException:
-            # A close flushes, and on a full disk fails again; the descriptor is let go all the same.
+            # Closing flushes, which fails again on a full disk; the descriptor is released in any case.
             with contextlib.suppress(OSError):
                 file.close()
             raise

@@ -1,7 +1,7 @@
-"""One description of every parameter: the base of each search's `Parameters`, and what the command line, forms and presets make of it.
+"""Single description of every parameter: the base of each search's `Parameters`, which the command line, forms and presets use.
 
-A parameter is a field of a frozen pydantic model, declared with `parameter`: title, unit, bounds, default, one sentence of help and the
-group it belongs to. It exists in one place; everything else is read from there.
+A parameter is a field of a frozen pydantic model, declared with `parameter`: title, unit, bounds, default, one sentence of help and its
+group. It is defined in one place, and everything else is derived from it.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ _PLAIN = {
     "bool_parsing": "is neither true nor false",
     "bool_type": "is neither true nor false",
 }
-"""The fault of a value, by pydantic's name for it, where pydantic's own words are a programmer's."""
+"""Reasons for invalid values by pydantic's error types, in place of pydantic's technical messages."""
 
 _PART = re.compile(r'\s*+"(?P<quoted>(?:[^"]|"")*+)"\s*+(?=[,;]|\Z)|(?P<plain>[^,;]+)')
-"""A part of a list, up to the next comma or semicolon."""
+"""An item of a list, up to the next comma or semicolon."""
 
 _UNUSABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters but tabs and ends of lines, and halves of characters, as which Python reads bytes that are not UTF-8."""
+"""Control characters except tabs and line ends, and surrogates, which represent bytes that are not UTF-8."""
 _MAXIMUM_PRESET_BYTES = 100_000
-"""Of a preset, which has a line for each parameter."""
+"""Maximum size of a preset, which has a line for each parameter."""
 _MAXIMUM_POINTS = 1000
-"""In one line of it. The parts of a key are separated by points, and the time to read one grows with the square of their number."""
+"""Maximum number in a line of a preset: points separate the parts of a key, whose parsing time grows with the square of their number."""
 _MAXIMUM_COMPARED = 100
-"""Letters of a name that is compared with those that there are, to suggest one."""
+"""Maximum number of characters of a name that is compared with existing ones, to suggest one."""
 _MAXIMUM_EXPLAINED = 400
-"""Letters of what is said of one wrong value."""
+"""Maximum number of characters of the message about an invalid value."""
 
 
 Editor = Literal["", "enzyme", "matrix", "tolerance", "ion series", "modifications", "protein files", "descriptor weights", "run"]
-"""Editor of a parameter in a form, where its kind alone does not say it."""
+"""Editor of a parameter in a form, if its kind does not determine it."""
 
 
 def parameter(
@@ -84,10 +84,16 @@ def parameter(
 
     Parameters
     ----------
+    default : Any
+    title, help, group, unit : str
+        Texts for users.
+    advanced : bool
+        True if forms hide it initially.
+    editor : Editor
     zero : str
-        Word that forms and pages of runs show in place of 0, as "automatic".
+        Word that forms and run pages show in place of 0, such as "automatic".
     bounds : Any
-        Those of pydantic (ge, le, gt, lt, min_length ...).
+        Those of pydantic (ge, le, gt, lt, min_length …).
     """
     extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor, "zero": zero}
     return Field(default, title=title, description=help, json_schema_extra=extra, **bounds)
@@ -95,7 +101,7 @@ def parameter(
 
 @dataclass(frozen=True)
 class ParameterDescription:
-    """What a form, a manual or `--help` needs to know of one parameter. `choices` is empty where any value of the type is allowed."""
+    """Description of a parameter for forms, the manual and `--help`; `choices` is empty if any value of the type is allowed."""
 
     name: str
     title: str
@@ -114,14 +120,14 @@ class ParameterDescription:
 
 @dataclass(frozen=True)
 class PresetAdvice:
-    """Settings that do not suit the files, and the preset that does.
+    """Settings that do not suit the files, and a preset that does.
 
     Attributes
     ----------
     preset : str
-        Preset that suits all files better; '' where there is none.
+        Preset that suits all files better, or ''.
     reasons : tuple of str
-        One sentence per kind of misfit, without its full stop.
+        One sentence per conflict, without its full stop.
     are_mixed : bool
         True if the files need different settings.
     """
@@ -132,34 +138,35 @@ class PresetAdvice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The reasons and what to do, without full stops."""
+        """Reasons and remedy, without full stops."""
         if self.preset:
             return (*self.reasons[:-1], f"{self.reasons[-1]}; the preset {self.preset} suits these spectra better")
         return (*self.reasons, "The files need different settings: search them in separate runs") if self.are_mixed else self.reasons
 
     @property
     def text(self) -> str:
-        """The sentences in one line."""
+        """Sentences on one line."""
         return ". ".join(self.sentences)
 
 
 class SearchParameters(BaseModel):
-    """Base of each search's parameters: frozen, checked, and made from texts."""
+    """Base of each search's parameters: frozen, validated, and parsed from texts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
 
     @classmethod
     def describe(cls) -> list[ParameterDescription]:
-        """All parameters, in the order of their declaration."""
+        """Return the descriptions of all parameters, in the order of their declaration."""
         return [_description(name, field) for name, field in cls.model_fields.items()]
 
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Self:
-        """Make the model from values or texts.
+        """Return the model with some values or texts after validating them.
 
         Raises
         ------
-        ParameterError : one line for each wrong field, with the value and what is allowed.
+        ParameterError
+            A value is invalid; the message has the value and the allowed ones of each field.
         """
         for name in values:
             if name not in cls.model_fields:
@@ -173,17 +180,17 @@ class SearchParameters(BaseModel):
         try:
             return cls.model_validate({name: _listed(cls.model_fields[name], value) for name, value in values.items()})
         except ValidationError as error:
-            raise ParameterError("; ".join(cls._explain(one) for one in error.errors())) from None
+            raise ParameterError("; ".join(cls._explain(detail) for detail in error.errors())) from None
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Values of other parameters that suit `changes`, where nobody has given them: a matrix brings its gap costs."""
+        """Return values of other parameters that follow from `changes` unless given: a matrix implies its gap costs."""
         return {}
 
     def changed(self, settings: Iterable[str] = (), **values: Any) -> Self:
-        """A copy with some values changed, and with what follows from them.
+        """Return a copy with some values changed, and with the values that follow from them.
 
-        `settings` are texts ``field=value``; lists as `parts_of_list` reads them.
+        `settings` are texts ``field=value``; lists are parsed by `parts_of_list`.
         """
         changes = dict(values)
         for setting in settings:
@@ -206,17 +213,17 @@ class SearchParameters(BaseModel):
 
 
 def parts_of_list(text: str) -> list[str]:
-    """Parts of a list that is given as one text, separated by commas or semicolons, without blanks around them and without empty ones.
+    """Return the items of a list in a text, separated by commas or semicolons, stripped and without empty ones.
 
-    A part that holds commas stands in double quotes, a quote within it doubled (RFC 4180): ``"2,4-D", control``. A quote that nothing
-    closes, or with something else behind what closes it, is a letter like any other.
+    An item with commas is in double quotes, with quotes in it doubled (RFC 4180): ``"2,4-D", control``. A quote that is not closed, or
+    closed before the end of the item, is an ordinary character.
     """
     parts = (match["quoted"].replace('""', '"') if match["quoted"] is not None else match["plain"] for match in _PART.finditer(text))
     return [stripped for part in parts if (stripped := part.strip())]
 
 
 def list_text(values: Iterable[object]) -> str:
-    """Values as one text that `parts_of_list` reads back: texts without blanks around them."""
+    """Return values as one text that `parts_of_list` parses."""
     return ", ".join(_quoted(str(value)) for value in values)
 
 
@@ -226,11 +233,12 @@ def _quoted(text: str) -> str:
 
 
 def _require_text(name: str, value: Any) -> None:
-    """Refuse a text, or a list with one, that is not Unicode, as bytes of another encoding on the command line, or has control characters.
+    """Raise an error for texts, or lists with texts, that have control characters or are not Unicode (such as bytes of another encoding).
 
     Raises
     ------
     ParameterError
+        A text is not plain text.
     """
     for text in value if isinstance(value, list | tuple) else (value,):
         if isinstance(text, str) and not text.isprintable() and _UNUSABLE.search(text.strip()):
@@ -238,7 +246,7 @@ def _require_text(name: str, value: Any) -> None:
 
 
 def _listed(field: FieldInfo, value: Any) -> Any:
-    """A text given for a list, as a list."""
+    """Return the items of a text given for a list; other values unchanged."""
     if get_origin(field.annotation) is tuple and isinstance(value, str):
         return parts_of_list(value)
     return value
@@ -272,18 +280,21 @@ def _description(name: str, field: FieldInfo) -> ParameterDescription:
 
 
 def preset_names(search: str) -> list[str]:
-    """Names of the presets that ship for a search ("identify", ...)."""
+    """Return the names of the shipped presets of a search ("identify", …)."""
     return sorted(path.stem for path in resources.path("presets", search).glob("*.toml"))
 
 
 def read_preset(search: str, preset: str) -> dict[str, Any]:
-    """Values of a preset that ships, by its name, or of a TOML file, by its path.
+    """Return the values of a shipped preset, by its name, or of a TOML file, by its path.
 
-    A preset holds `description` and a table `parameters`; a file may also hold the fields alone.
+    A preset has a `description` and a table `parameters`; a file may also have only the fields.
 
     Raises
     ------
-    ParameterError : no such preset. InputError : the file is not TOML.
+    ParameterError
+        There is no such preset.
+    InputError
+        The file is not TOML.
     """
     path = resources.path("presets", search) / f"{preset}.toml"
     if preset not in preset_names(search):
@@ -300,11 +311,12 @@ def read_preset(search: str, preset: str) -> dict[str, Any]:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    """Content of a preset file.
+    """Return the content of a preset file.
 
     Raises
     ------
-    InputError : it cannot be read, is too large, or is not TOML.
+    InputError
+        The file cannot be read, is too large, or is not TOML.
     """
     remedy = "A preset is TOML, a line field = value for each parameter"
     try:
@@ -319,13 +331,13 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}", remedy="Check the name of the preset file") from None
     except RecursionError:
-        raise InputError(path, "is not a preset: its values lie too deep within each other", remedy=remedy) from None
+        raise InputError(path, "is not a preset: its values are nested too deeply", remedy=remedy) from None
     except ValueError as error:
-        # Broken TOML, text that is no UTF-8, a number of thousands of digits, a path that none can be.
+        # Broken TOML, text that is not UTF-8, a number with thousands of digits, an invalid path.
         raise InputError(path, f"is not a preset: {shortened(str(error), _MAXIMUM_EXPLAINED)}", remedy=remedy) from None
 
 
 def preset_description(search: str, preset: str) -> str:
-    """The sentence that says what a shipped preset is for."""
+    """Return the description of a shipped preset."""
     content = tomllib.loads((resources.path("presets", search) / f"{preset}.toml").read_text(encoding="utf-8"))
     return str(content.get("description", ""))

@@ -20,9 +20,9 @@ from proteoscope.engine.execution.clock import StageClock
 from proteoscope.engine.execution.cluster.option import parse_workers
 from proteoscope.engine.execution.device_lookup import DeviceLookup
 from proteoscope.engine.execution.devices import Device, gpus, processor
-from proteoscope.engine.execution.elsewhere import Elsewhere
 from proteoscope.engine.execution.kept import KeptPartitions
 from proteoscope.engine.execution.precompile import compile_kernels
+from proteoscope.engine.execution.remote_workers import RemoteWorkers
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.files import is_there, nearest_folder
@@ -176,7 +176,7 @@ class SearchRun(Generic[Read]):
     project: Project | None = None
     run: Run | None = None
     kept: KeptPartitions | None = None
-    workers: Callable[[], Elsewhere | None] = lambda: None
+    workers: Callable[[], RemoteWorkers | None] = lambda: None
     seconds: float = 0.0
     device: str = ""
 
@@ -232,9 +232,8 @@ class SearchRun(Generic[Read]):
         _tell_device(device if used else processor(), self.look.wish, progress, is_passed_over=not device.numbers)
         return Resources(self.threads, used, device.with_processor, progress, self.clock, self.kept)
 
-    @property
-    def summary_fields(self) -> dict[str, Any]:
-        """What every `proteoscope.engine.summary.Summary` tells, by its names."""
+    def summary_fields(self, counts: Mapping[str, int]) -> dict[str, Any]:
+        """Return the fields of every `proteoscope.engine.summary.Summary`, and the counts as ``n_…``."""
         return {
             "run_id": None if self.run is None else self.run.id,
             "folder": None if self.project is None else self.project.folder,
@@ -242,6 +241,7 @@ class SearchRun(Generic[Read]):
             "device": self.device,
             "stages": self.clock.stages,
             "messages": self.progress.messages,
+            **{f"n_{name}": number for name, number in counts.items()},
         }
 
     def record(self, counts: Mapping[str, int], message: str, *, exports: Iterable[str] = (), **more: Any) -> None:
@@ -331,18 +331,18 @@ def _tell_device(device: Device, wish: str, progress: Progress, *, is_passed_ove
 
 
 @contextmanager
-def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> Iterator[Callable[[], Elsewhere]]:
+def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> Iterator[Callable[[], RemoteWorkers]]:
     """What gives the workers that a request wishes, as long as the block lasts; they are started when it is first called.
 
     `spool`: the folder for what is sent to them that is large, None for that of temporary files.
     """
-    found = list[Elsewhere]()
+    found = list[RemoteWorkers]()
     with ExitStack() as stack:
 
-        def workers() -> Elsewhere:
+        def workers() -> RemoteWorkers:
             if not found:
                 certificates = None if request.certificates is None else Path(request.certificates)
-                opening = cluster.starting.open_cluster(
+                opening = cluster.launchers.open_cluster(
                     request.workers, progress, device=request.device, threads=request.threads, certificates=certificates, spool=spool
                 )
                 found.append(stack.enter_context(opening))

@@ -1,10 +1,10 @@
-"""Compare what is installed with the versions that are known to have holes, and refuse them.
+"""Refuse installed packages with known security holes.
 
-    python installer/audit.py            # of the environment that runs this: Proteoscope, its extras that are there, and all that they need
-    python installer/audit.py --list     # name every package and version that was looked at
+    python installer/audit.py            # the environment that runs this: Proteoscope, its installed extras, and their dependencies
+    python installer/audit.py --list     # list every inspected package and version
 
-The list is `known_holes.toml` beside this file. Nothing is asked of any network. The exit code is 1 where a package has a hole, 2
-where the package `packaging` is missing.
+The list of holes is `known_holes.toml` in this folder. No network is used. The exit code is 1 if a package has a hole, 2 if the package
+`packaging` is missing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MONTHS = 6
 
 @dataclass(frozen=True)
 class Hole:
-    """Versions of a package with a hole: those from `first` on (empty: all) and below `below`. `unreached`: why it does not matter."""
+    """Versions of a package with a hole, from `first` (empty: all) to below `below`; `unreached` is why the program is not affected."""
 
     package: str
     below: str
@@ -44,79 +44,80 @@ class Hole:
     unreached: str = ""
 
     def has(self, version: str) -> bool:
-        """Whether a version has it."""
+        """Return whether a version has the hole."""
         return (not self.first or Version(self.first) <= Version(version)) and Version(version) < Version(self.below)
 
 
 @dataclass(frozen=True)
 class KnownHoles:
-    """The list, and when somebody last went through all packages."""
+    """The list of holes and the date of the last review of all packages."""
 
     looked_at: date
     holes: tuple[Hole, ...]
 
     def found(self, versions: Mapping[str, str]) -> list[Hole]:
-        """The holes that these versions of packages have, those that do not matter among them."""
+        """Return the holes of these package versions, including those that do not affect the program."""
         return [hole for hole in self.holes if hole.package in versions and hole.has(versions[hole.package])]
 
     def is_old(self, today: date) -> bool:
-        """Whether it is time to go through them again."""
+        """Return whether the list needs a review."""
         return (today - self.looked_at).days > _MONTHS * 30
 
 
 def read_holes(path: Path = LIST) -> KnownHoles:
-    """The list as it stands in a file.
+    """Read the list of holes.
 
     Raises
     ------
-    KeyError, TypeError, InvalidVersion : an entry is not what one is.
+    KeyError, TypeError, InvalidVersion
+        An entry is invalid.
     """
     content = tomllib.loads(path.read_text())
     holes = []
     for entry in content["hole"]:
         package, first, unreached = canonicalize_name(entry["package"]), entry.get("from", ""), entry.get("unreached", "")
         hole = Hole(package, entry["below"], entry["id"], entry["what"], first, unreached)
-        hole.has("1")  # versions that are none are told at once
+        hole.has("1")  # raises InvalidVersion now rather than during the audit
         holes.append(hole)
     return KnownHoles(content["looked_at"], tuple(holes))
 
 
 def installed(roots: Iterable[str] = ("proteoscope",)) -> dict[str, str]:
-    """Versions of packages and all that they need, as far as it is installed, by canonical name; extras count where they are there."""
+    """Return the versions of packages and their installed dependencies, including those of installed extras, by canonical name."""
     versions, waiting = dict[str, str](), [canonicalize_name(root) for root in roots]
     while waiting:
         name = waiting.pop()
         if name in versions:
             continue
         try:
-            found = distribution(name)
+            package = distribution(name)
         except PackageNotFoundError:
-            continue  # of another system, or an extra that was not asked for
-        versions[name] = found.version
-        waiting += [canonicalize_name(Requirement(text).name) for text in found.requires or ()]
+            continue  # for another system, or an extra that was not requested
+        versions[name] = package.version
+        waiting += [canonicalize_name(Requirement(text).name) for text in package.requires or ()]
     return versions
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Tell what was found; 1 where a package has a hole that matters."""
+    """Print the holes of the installed packages and return 1 if any affects the program."""
     parser = argparse.ArgumentParser(description="Refuse installed versions that are known to have holes.")
-    parser.add_argument("--list", action="store_true", help="name every package and version that was looked at")
-    asked = parser.parse_args(arguments)
-    known, versions = read_holes(), installed()
+    parser.add_argument("--list", action="store_true", help="list every inspected package and version")
+    options = parser.parse_args(arguments)
+    known_holes, versions = read_holes(), installed()
     if "proteoscope" not in versions:
         print("Proteoscope is not installed in this environment", file=sys.stderr)
         return 1
-    if asked.list:
+    if options.list:
         print("\n".join(f"{name} {version}" for name, version in sorted(versions.items())))
-    found = known.found(versions)
-    for hole in found:
+    holes = known_holes.found(versions)
+    for hole in holes:
         verdict = f"unreached: {hole.unreached}" if hole.unreached else f"install {hole.below} or newer"
         where = sys.stdout if hole.unreached else sys.stderr
         print(f"{hole.package} {versions[hole.package]}: {hole.id}, {hole.what}; {verdict}", file=where)
-    if known.is_old(datetime.now(UTC).date()):
-        print(f"The list of holes was last gone through on {known.looked_at}: it is time again", file=sys.stderr)
-    n_bad = sum(not hole.unreached for hole in found)
-    print(f"{len(versions)} packages, {n_bad} with a known hole (list of {known.looked_at})")
+    if known_holes.is_old(datetime.now(UTC).date()):
+        print(f"The list of holes was last gone through on {known_holes.looked_at}: it is time again", file=sys.stderr)
+    n_bad = sum(not hole.unreached for hole in holes)
+    print(f"{len(versions)} packages, {n_bad} with a known hole (list of {known_holes.looked_at})")
     return int(n_bad > 0)
 
 

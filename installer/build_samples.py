@@ -27,7 +27,7 @@ SEED = 48_502
 
 
 def main() -> None:
-    """Write all of them."""
+    """Write all samples."""
     parser = argparse.ArgumentParser(description="Makes small samples from others.")
     for name in ("genome", "capsid", "amyloid"):
         parser.add_argument(f"--{name}", type=Path, required=True)
@@ -35,21 +35,21 @@ def main() -> None:
     given = parser.parse_args()
     write_folds(given.capsid, given.amyloid)
     write_queries()
-    letters = "".join(line.strip().upper() for line in given.genome.read_text().splitlines() if not line.startswith(">"))
-    lines = (letters[start : start + 70] for start in range(0, len(letters), 70))
+    genome = "".join(line.strip().upper() for line in given.genome.read_text().splitlines() if not line.startswith(">"))
+    lines = (genome[start : start + 70] for start in range(0, len(genome), 70))
     write("lambda_phage.fasta.gz", ">NC_001416.1 Enterobacteria phage lambda, complete genome\n" + "\n".join(lines) + "\n")
-    write("lambda_reads.fastq.gz", reads_of(letters))
+    write("lambda_reads.fastq.gz", simulate_reads(genome))
     write_library(given.runs)
 
 
 def write(name: str, content: str) -> None:
-    """Write a text, compressed where its name says so, without a time."""
+    """Write a text file, compressed without a time stamp if its name ends with .gz."""
     data = content.encode("ascii")
     (FOLDER / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
 
 
 def write_folds(capsid: Path, amyloid: Path) -> None:
-    """The three domains of albumin and two chains of other folds as chains of one file, and one of the domains as a query."""
+    """Write the three domains of albumin and two chains of other folds as one file, and one domain as a query."""
     with gzip.open(ALBUMIN, "rt", encoding="ascii") as file:
         whole = gemmi.read_pdb_string(file.read())
     chains = []
@@ -67,9 +67,10 @@ def write_folds(capsid: Path, amyloid: Path) -> None:
         chain = other[0][0].clone()
         chain.name = name
         chains.append(chain)
-    for target, chosen in (("folds.pdb.gz", chains), ("albumin_domain_3.pdb.gz", [one for one in chains if one.name == QUERY_DOMAIN])):
+    query = [chain for chain in chains if chain.name == QUERY_DOMAIN]
+    for target, selected in (("folds.pdb.gz", chains), ("albumin_domain_3.pdb.gz", query)):
         structure, model = gemmi.Structure(), gemmi.Model(1)
-        for chain in chosen:
+        for chain in selected:
             model.add_chain(chain)
         structure.add_model(model)
         structure.setup_entities()
@@ -77,7 +78,7 @@ def write_folds(capsid: Path, amyloid: Path) -> None:
 
 
 def write_library(runs: list[Path]) -> None:
-    """What is identified in two other runs of the sample's protein, as a library: a mean spectrum for each peptide and charge."""
+    """Write a library of the peptides identified in two other runs of the sample's protein: a mean spectrum for each peptide and charge."""
     from proteoscope.engine.command_line.main import main as command
 
     database = str(FOLDER / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
@@ -101,47 +102,47 @@ def write_library(runs: list[Path]) -> None:
 
 
 def write_queries() -> None:
-    """Proteins with relatives in the sample database: albumin by its structure, a keratin, a bacterium's kinase."""
+    """Write proteins with relatives in the sample database: albumin from its structure, a keratin, a bacterial kinase."""
     with gzip.open(ALBUMIN, "rt", encoding="ascii") as file:
         chain = gemmi.read_pdb_string(file.read())[0][0]
-    albumin = gemmi.one_letter_code([one.name for one in chain if gemmi.find_tabulated_residue(one.name).is_amino_acid()])
+    albumin = gemmi.one_letter_code([residue.name for residue in chain if gemmi.find_tabulated_residue(residue.name).is_amino_acid()])
     records = [f">1AO6_A Human serum albumin, of its structure\n{wrapped(albumin)}\n"]
     with gzip.open(FOLDER / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "rt", encoding="ascii") as file:
         database = file.read().split(">")[1:]
     chosen = ("Q15323|K1H1_HUMAN", "A9EMV5_SORC5")
-    records += [">" + next(one for one in database if wanted in one.partition("\n")[0]) for wanted in chosen]
+    records += [">" + next(record for record in database if wanted in record.partition("\n")[0]) for wanted in chosen]
     write("protein_queries.fasta", "".join(records))
 
 
-def wrapped(letters: str) -> str:
-    """Lines of sixty letters."""
-    return "\n".join(letters[start : start + 60] for start in range(0, len(letters), 60))
+def wrapped(sequence: str) -> str:
+    """Break a sequence into lines of sixty residues."""
+    return "\n".join(sequence[start : start + 60] for start in range(0, len(sequence), 60))
 
 
-def reads_of(genome: str) -> str:
-    """Made-up reads of a genome as FASTQ, of both strands, with wrong letters and gaps, and some that belong nowhere.
+def simulate_reads(genome: str) -> str:
+    """Simulate reads of both strands of a genome as FASTQ, with errors and gaps, and some random reads.
 
-    A read's name tells where it was taken from, from 1, and its strand.
+    A read's name has its position, from 1, and its strand.
     """
     rng = np.random.default_rng(SEED)
-    letters, complement = np.array(list("ACGT")), str.maketrans("ACGT", "TGCA")
+    bases, complement = np.array(list("ACGT")), str.maketrans("ACGT", "TGCA")
     records = []
     for number in range(N_READS + N_FOREIGN):
         start = int(rng.integers(0, len(genome) - READ - LONGEST_GAP))
         read = genome[start : start + READ]
         if rng.random() < WITH_GAP:
             place, length = int(rng.integers(30, READ - 30)), int(rng.integers(1, LONGEST_GAP + 1))
-            added = "".join(rng.choice(letters, length))
+            added = "".join(rng.choice(bases, length))
             read = read[:place] + (added + read[place:] if rng.random() < 0.5 else read[place + length :])
         is_wrong = rng.random(len(read)) < WRONG
-        read = "".join(str(rng.choice(letters)) if wrong else letter for letter, wrong in zip(read, is_wrong, strict=True))
+        read = "".join(str(rng.choice(bases)) if wrong else base for base, wrong in zip(read, is_wrong, strict=True))
         strand = "+" if rng.random() < 0.5 else "-"
         if strand == "-":
             read = read.translate(complement)[::-1]
         name = f"read{number + 1}_at_{start + 1}{strand}"
         if number >= N_READS:
-            name, read = f"read{number + 1}_of_nothing", "".join(rng.choice(letters, READ))
-        quality = "".join(chr(33 + int(one)) for one in rng.integers(28, 41, len(read)))
+            name, read = f"read{number + 1}_of_nothing", "".join(rng.choice(bases, READ))
+        quality = "".join(chr(33 + int(value)) for value in rng.integers(28, 41, len(read)))
         records.append(f"@{name}\n{read}\n+\n{quality}\n")
     return "".join(records)
 

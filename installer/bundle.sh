@@ -48,13 +48,13 @@ make_folder() {
     "$out/proteoscope/proteoscope" --version
 }
 
-# make_file: the folder behind a script that unpacks it.
+# make_file: make one file, a script followed by the packed folder that it unpacks.
 make_file() {
     local payload=$work/payload.tar.gz file=$out/proteoscope$flavour-$version-$arch.run head=$work/head digest
     tar -c -C "$out" --sort=name --owner=0 --group=0 --numeric-owner --mtime='2020-01-01 00:00Z' proteoscope | gzip -n -6 >"$payload"
     digest=$(sha256sum <"$payload" | cut -c 1-16)
     sed "s/@DIGEST@/$digest/" "$parts/linux/self_extracting.sh" >"$head"
-    # The number of bytes before the payload stands in the script, in as many letters as the mark has.
+    # The script holds the number of bytes before the payload, padded to the length of the mark.
     sed -i "s/@SKIP@/$(printf '%-6s' "$(wc -c <"$head")")/" "$head"
     cat "$head" "$payload" >"$file"
     chmod +x "$file"

@@ -52,7 +52,7 @@ refresh_apt_lists() {
     as_root apt-get update -qq || complain "the package lists could not be refreshed; going on with the ones that are there"
 }
 
-# as_root COMMAND...: run it as root, through sudo when that is possible without a password or when somebody can type one.
+# as_root COMMAND...: run it as root, through sudo if no password is needed or a user can type one.
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
@@ -115,7 +115,7 @@ install_packages() {
     rm -f "$log"
 }
 
-# install_window_packages [PACKAGE...]: the libraries of the window, and what is named besides.
+# install_window_packages [PACKAGE...]: install the libraries of the window and these packages.
 install_window_packages() {
     local missing
     if ! has_apt; then
@@ -123,7 +123,7 @@ install_window_packages() {
     fi
     missing=$(missing_window_packages)
     if [ -n "$missing" ] && can_be_root; then
-        refresh_apt_lists # a fresh machine has no lists, and which of two names is right stands in them
+        refresh_apt_lists # a new machine has no lists, which show the right one of two names
         missing=$(missing_window_packages)
     fi
     if [ -z "$missing" ] && [ $# -eq 0 ]; then
@@ -195,7 +195,7 @@ make_environment() {
 }
 
 # install_project [EXTRA [OPTION...]]: the project, editable, with the extra's packages, by pip with these options. Runs pip only when
-# pyproject.toml has changed since. A project that is installed as it stands is not built again for an extra: its name finds it.
+# pyproject.toml has changed since. An installed project is not built again for an extra: pip finds it by name.
 install_project() {
     local extra=${1:-} digest
     local -a project=(--editable "$repository${extra:+[$extra]}")

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 RULES = REPOSITORY / "installer" / "language.toml"
-SUFFIXES = {".md", ".py", ".pyi"}
+SUFFIXES = {".md", ".py", ".pyi", ".sh", ".toml", ".yaml", ".yml"}
 MAXIMUM_SUMMARY = 140
 """Maximum number of columns in the first line of a docstring."""
 _MARKDOWN_CODE = re.compile(r"```.*?```|^    [^\n]*$|`[^`]*`", re.MULTILINE | re.DOTALL)
@@ -85,13 +85,16 @@ def text_files(folder: Path, paths: Iterable[str]) -> Iterator[Path]:
         if not (folder / path).exists():
             raise SystemExit(f"{path}: no such file or folder. Correct `clean` in {RULES.name}")
         inside = [folder / path] if (folder / path).is_file() else sorted((folder / path).rglob("*"))
-        yield from (file for file in inside if file.suffix in SUFFIXES)
+        yield from (file for file in inside if file.suffix in SUFFIXES and file.name != RULES.name)
 
 
 def findings_of_file(rules: Rules, name: str, text: str) -> Iterator[Finding]:
-    """Find words to avoid in the text of a Markdown or Python file."""
+    """Find words to avoid in the text of a file: prose of Markdown, all of scripts and settings, and Python by its syntax."""
     if name.endswith(".md"):
         yield from rules.in_text(name, 1, _MARKDOWN_CODE.sub(lambda code: "\n" * code[0].count("\n"), text))
+        return
+    if not name.endswith((".py", ".pyi")):
+        yield from rules.in_text(name, 1, text)
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in (tokenize.COMMENT, tokenize.STRING, tokenize.NAME) or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":

@@ -1,4 +1,7 @@
-"""Print the page of the manual that ``man proteoscope`` shows, from the commands' own help: python installer/man_page.py > proteoscope.1"""
+"""Print the page for ``man proteoscope``, made from the help of the commands.
+
+python installer/man_page.py > proteoscope.1
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ __all__ = ["man_page"]
 
 
 def man_page() -> Iterator[str]:
-    """Its lines, in roff."""
+    """Yield the lines of the page, in roff."""
     yield f'.TH PROTEOSCOPE 1 "" "Proteoscope {VERSION}" "User Commands"'
     yield ".SH NAME\nproteoscope \\- desktop bench for protein evidence"
     yield ".SH SYNOPSIS\n.B proteoscope\n[\\fIPROJECT\\fR | \\fBopen\\fR \\fIFILE\\fR... | \\fICOMMAND\\fR ...]"
@@ -24,10 +27,10 @@ def man_page() -> Iterator[str]:
     yield ".SH COMMANDS"
     for name, parser in command_parsers().items():
         yield f".TP\n.B {_escaped(name)}\n{_escaped(_purpose(parser))}"
-    yield ".PP\nproteoscope \\fICOMMAND\\fR \\-\\-help tells all of a command, proteoscope parameters \\fISEARCH\\fR its parameters."
+    yield ".PP\nproteoscope \\fICOMMAND\\fR \\-\\-help documents a command, proteoscope parameters \\fISEARCH\\fR lists its parameters."
     yield ".SH ENVIRONMENT\n.TP\n.B PROTEOSCOPE_CACHE\nthe folder of indexes and compiled kernels, instead of the user's cache"
     yield ".TP\n.B PROTEOSCOPE_LIBRARIES\nfolders of Python packages that a bundle lacks, CuPy for example"
-    yield ".SH EXIT STATUS\n0 done; 2 wrong input or parameters, told in one message; 130 interrupted."
+    yield ".SH EXIT STATUS\n0 done; 2 wrong input or parameters, with one message; 130 interrupted."
 
 
 def _purpose(parser: argparse.ArgumentParser) -> str:

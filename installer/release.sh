@@ -94,7 +94,7 @@ say "== parts"
 "$work/clean/bin/python" -m pip install --quiet --disable-pip-version-check "$folder"/*.whl
 "$work/clean/bin/python" -m pip freeze --disable-pip-version-check --exclude proteoscope >"$folder/constraints.txt"
 "$work/tools/bin/cyclonedx-py" environment --output-reproducible --of JSON -o "$folder/sbom.cdx.json" "$work/clean/bin/python"
-# The audit itself needs `packaging`, which is no part of what users get.
+# The audit itself needs `packaging`, which users do not get.
 "$work/clean/bin/python" -m pip install --quiet --disable-pip-version-check packaging
 "$work/clean/bin/python" "$repository/installer/audit.py"
 

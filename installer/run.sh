@@ -3,7 +3,7 @@
 #
 #     bash installer/run.sh
 #
-# Safe to run again: what is there is kept. PROTEOSCOPE_PYTHON names the Python to use (3.11-3.13), if not the newest found.
+# Safe to run again: existing parts are used. PROTEOSCOPE_PYTHON names the Python to use (3.11-3.13), if not the newest found.
 set -euo pipefail
 # shellcheck source=installer/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"

@@ -40,7 +40,7 @@ check() {
 }
 
 # Once for all processes of tests, which would each compile the same; what is of one process, the rest of the packages and the checks of the
-# sources, is done beside it.
+# sources, is done meanwhile.
 compiling_log=$(mktemp)
 python -m proteoscope.engine.command_line compile --quiet >"$compiling_log" 2>&1 &
 compiling=$!
@@ -74,7 +74,7 @@ check "compile" compiled
 processes=$(nproc 2>/dev/null || echo 2)
 processes=$((processes < 3 ? processes + 1 : 4))
 tests=(python -m pytest -n "$processes" --dist loadfile --no-loadscope-reorder ${selected[@]+"${selected[@]}"} "$@")
-# A display of its own, so that the windows under test neither need one nor pop up on somebody's screen.
+# A separate display, so that the windows under test neither need one nor appear on the user's screen.
 if command -v xvfb-run >/dev/null 2>&1; then
     unset WAYLAND_DISPLAY
     export QT_QPA_PLATFORM=xcb

@@ -4,7 +4,7 @@
 #     bash installer/test_bundle.sh PACKAGE.deb [--file FILE.run] [--root FOLDER] [--picture FILE.png]
 #
 # With --file the program in one file is tried there too, before the package brings anything: it must find the same.
-# Needs root, debootstrap and Xvfb, and Debian's archive. FOLDER is kept where it is named, and used again. Each step is told with its seconds.
+# Needs root, debootstrap and Xvfb, and Debian's archive. A FOLDER that is given stays and can be used again. Each step is printed with its seconds.
 set -euo pipefail
 # shellcheck source=installer/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -38,7 +38,7 @@ leave() {
 }
 trap leave EXIT
 
-# step NAME COMMAND...: run it, and tell how long it took.
+# step NAME COMMAND...: run it, and print how long it took.
 step() {
     local name=$1 began
     shift
@@ -100,7 +100,7 @@ for try in $(seq 300); do # a display takes a moment, on a busy machine many, an
     [ "$try" -lt 300 ] || { complain "the display does not start"; exit 1; }
     sleep 0.2
 done
-# The window is there when it is named among those of the display; it ends when it is asked to.
+# The window is there when it is named among those of the display; it ends on request.
 window() {
     as_someone env DISPLAY=:4711 proteoscope /home/someone/sample &
     local program=$! tries=0
@@ -119,6 +119,6 @@ step "window (and 15 s of it)" window
 
 step "uninstall" inside env DEBIAN_FRONTEND=noninteractive apt-get purge -y -qq proteoscope
 for left in usr/lib/proteoscope usr/bin/proteoscope usr/share/applications/proteoscope.desktop usr/share/mime/packages/proteoscope.xml; do
-    [ ! -e "$root/$left" ] || { complain "$left was left behind"; exit 1; }
+    [ ! -e "$root/$left" ] || { complain "$left was not removed"; exit 1; }
 done
 say "Everything passed."

@@ -75,7 +75,7 @@ def compose(request: SearchRequest, progress: Progress) -> CompositionSummary:
         run.device = "cpu"
         counts = {"proteins": len(kept), "residues": found.total()}
         run.record(counts, f"{found.total():,} residues")
-        return CompositionSummary(**run.summary_fields, **{f"n_{name}": number for name, number in counts.items()})
+        return CompositionSummary(**run.summary_fields(counts))
 
 
 def _table(found: Counter[str], order: str) -> Any:

@@ -176,16 +176,16 @@ def fragment_ions(
             position, number, residue_sum = bonds, bonds, sums[bonds]
         else:
             position, number, residue_sum = bonds, length - bonds, sums[-1] - sums[bonds]
-        keep = np.ones(len(position), dtype=np.bool_)
+        is_possible = np.ones(len(position), dtype=np.bool_)
         if letter in "cz":
-            keep = np.array([sequence[bond] != "P" for bond in bonds.tolist()], dtype=np.bool_)
+            is_possible = np.array([sequence[bond] != "P" for bond in bonds.tolist()], dtype=np.bool_)
         for loss, (_, mass, places) in enumerate(losses):
             if loss and letter not in _SERIES_WITH_LOSSES:
                 continue
             # Number of possible losses up to each position, and thus within each fragment.
             counts = np.cumsum(places)
             within = counts[position] if letter in "abc" else counts[-1] - (0 if letter == "p" else counts[position])
-            chosen = keep & (within > 0)
+            chosen = is_possible & (within > 0)
             neutral = residue_sum[chosen] + (SERIES_MASS[letter] - mass)
             n = len(neutral)
             columns.append(

@@ -1,9 +1,9 @@
-"""Assign: each point or vector to the nearest of k centroids, and sums over those of each, on any devices, as kinds of work.
+"""Assignment of points or vectors to the nearest of k centroids, and cluster sums, on any devices, as workload types.
 
-Devices get the centroids, and give partial sums, which the host adds up (Li's thesis, Algorithms 4.9 and 4.10); labels stay on the devices
-until the last round. Where there is one device alone, it does many rounds without a word of centroids. Several cards go in step, driven
-by one thread, since a round of a few milliseconds is over before threads have met. Sums of sparse vectors take the host longer than
-the card, so that one card alone has these.
+Devices receive centroids and return partial sums, which the host adds up (Li's thesis, Algorithms 4.9 and 4.10); labels stay on the devices
+until the last round. A single device runs many rounds without exchanging centroids. Several GPUs run in step, driven by one thread, since a
+round of a few milliseconds is shorter than thread synchronisation. Sums of sparse vectors take the host longer than the GPU, so that only
+one GPU is used for them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["POINTS", "VECTORS", "Assignment", "PointsToCentroids", "VectorsToCen
 
 POINTS, VECTORS = "points", "vectors"
 ROUNDS, SUMS, LABELS, DISTANCES = "rounds", "sums", "labels", "distances"
-"""What a round tells: all of several rounds, sums and how many labels changed, labels, or labels with distances."""
+"""Result of a round: all of several rounds, sums with the number of changed labels, labels, or labels with distances."""
 _COST_OF_ELEMENT = (
     0.1  # of the clusters, how many have something in a vector's bin: only ratios matter, beside other vectors of as many elements
 )
@@ -47,9 +47,18 @@ class Assignment(NamedTuple):
 
     Attributes
     ----------
-    labels : (n,) int32, -1 of a vector that may have no centroid; (0,) where they stayed on the devices. distances : (n,) float64, their
-        squares, or (0,). sums : of the items of each cluster. centroids : those that the last round assigned to. rounds : how many were
-        done. changed : labels that differ from those of the round before.
+    labels : (n,) int32
+        -1 of a vector that may have no centroid; (0,) where they stayed on the devices.
+    distances : (n,) float64
+        Their squares, or (0,).
+    sums
+        Of the items of each cluster.
+    centroids
+        Those that the last round assigned to.
+    rounds
+        How many were done.
+    changed
+        Labels that differ from those of the round before.
     """
 
     labels: NDArray[np.int32]
@@ -66,7 +75,7 @@ def point_work(points: NDArray[np.int32]) -> Work:
 
 
 def vector_work(vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None) -> Work:
-    """Vectors, and the ranges of centroids (n,) that each may have; any without."""
+    """Return the workload of vectors, optionally with ranges of allowed centroids (n,)."""
     ranges = {} if low is None or high is None else {"low": low, "high": high}
     return Work(VECTORS, {"vectors": vectors._asdict(), "ranges": ranges}, {"n_bins": n_bins})
 
@@ -81,17 +90,23 @@ def assign(
     rounds: int = 1,
     tolerance: float = 0.0,
 ) -> Assignment:
-    """A round of all items; on a device that is alone it goes on with the new centroids for so many.
+    """Run a round of all items; a single device continues with the new centroids for `rounds`.
 
     Parameters
     ----------
-    work : that of the session. before : (n,), the labels of the last round, -2 in the first; None where they stayed on the devices.
-    previous : the centroids of the last round, None in the first.
-    tolerance : see `proteoscope.kernels.k_means_layouts.rounds_through_host`.
+    work
+        Workload of the session.
+    before : (n,)
+        Labels of the last round, -2 in the first; None if they stayed on the devices.
+    previous
+        Centroids of the last round, None in the first.
+    tolerance
+        See `proteoscope.kernels.k_means_layouts.rounds_through_host`.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
     """
     goes_on = len(session.devices) == 1 and before is not None
     state = _state(work, centroids, ROUNDS if goes_on else SUMS, rounds if goes_on else 1)
@@ -106,11 +121,12 @@ def assign(
 
 
 def measure(session: Session, work: Work, centroids: NDArray[np.float64] | VectorSums, *, distances: bool) -> Assignment:
-    """Labels of all items, and their distances if they are wished; no sums.
+    """Return the labels of all items, optionally with distances, without sums.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user asked to stop.
     """
     state = _state(work, centroids, DISTANCES if distances else LABELS, 1)
     rows = session.run(state, step_cost=state["round_cost"], is_measured=False, is_kept=False)
@@ -118,7 +134,7 @@ def measure(session: Session, work: Work, centroids: NDArray[np.float64] | Vecto
 
 
 def _state(work: Work, centroids: NDArray[np.float64] | VectorSums, tells: str, rounds: int) -> dict[str, Any]:
-    """The state of a round, as plain data; a round is a step of the progress."""
+    """Return the state of a round as plain data; a round is a step of the progress."""
     state: dict[str, Any] = {"centroids": _columns(centroids), "tells": tells, "rounds": rounds}
     kind: _Kind = VectorsToCentroids() if work.kind == VECTORS else PointsToCentroids()
     return state | {"round_cost": kind.round_cost(work, state)}
@@ -135,7 +151,7 @@ def _sums(is_sparse: bool, rows: Rows) -> PointSums | VectorSums:
 
 
 class _Kind:
-    """Items are runs of points, or vectors; the state of a round has the centroids."""
+    """Workload type whose items are runs of points, or vectors, and whose round state has the centroids."""
 
     is_sparse: ClassVar[bool]
     of_item: ClassVar[int]  # so many points, or vectors
@@ -145,7 +161,7 @@ class _Kind:
         self._costs: tuple[float, NDArray[np.float64]] | None = None
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
-        """Operations of all rounds, at the most; the same array as long as they are the same, since a round may take a millisecond."""
+        """Return maximum operations of all rounds, cached since a round may take a millisecond."""
         factor = state["rounds"] * self._factor(state)
         if self._costs is None or self._costs[0] != factor:
             self._costs = factor, self._operations(work) * factor
@@ -171,8 +187,8 @@ class _Kind:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """The items on the device."""
-        yield _Computation(self._means(work, device), self.is_sparse, self._length(work), self.of_item, is_shared)
+        """Open the items on the device."""
+        yield _Computation(self._means(work, device), self.is_sparse, self._length(work), self.of_item)
 
     def _length(self, work: Work) -> int:
         raise NotImplementedError
@@ -181,7 +197,7 @@ class _Kind:
         raise NotImplementedError
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """Nothing assigned."""
+        """Return an empty result."""
         (k, d), n, tells = self._shape(state), self._length(work), state["tells"]
         none = np.empty(0, np.int64)
         sums = (
@@ -202,7 +218,7 @@ class _Kind:
         return (len(columns["counts"]), 0) if self.is_sparse else columns["centroids"].shape
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Labels and distances by item; sums are added up."""
+        """Merge labels and distances by item, and add up sums."""
         assert isinstance(into, dict)
         for name, column in rows.items():
             if name in ("labels", "distances"):
@@ -264,8 +280,8 @@ class VectorsToCentroids(_Kind):
 class _Computation:
     """Points or vectors on a device."""
 
-    def __init__(self, means: Any, is_sparse: bool, n: int, of_item: int, is_shared: bool) -> None:
-        self._means, self._is_sparse, self._of_item, self._is_shared = means, is_sparse, of_item, is_shared
+    def __init__(self, means: Any, is_sparse: bool, n: int, of_item: int) -> None:
+        self._means, self._is_sparse, self._of_item = means, is_sparse, of_item
         self._labels, self._distances = np.empty(n, np.int32), np.empty(0)
         self._state = dict[str, Any]()
         # Of each item, whether its label here came of the centroids before, and of these.
@@ -312,7 +328,7 @@ class _Computation:
                 begun = end
 
     def _tally(self, first: int, last: int, begun: int, until: int) -> Generator[Piece, None, None]:
-        """A round whose labels stay here."""
+        """Run a round whose labels stay on the device."""
         is_labelled = bool(self._is_labelled[first:last].all())
         self._is_labelled[first:last] = False  # they change from now on
         found: list[Tally] = []
@@ -329,7 +345,7 @@ class _Computation:
         yield Piece(last, {**came.sums._asdict(), "changed": np.array([came.changed])})
 
     def _rounds(self, last: int) -> Generator[Piece, None, None]:
-        """Rounds with all items: their rows come at the end."""
+        """Run rounds with all items; rows come at the end."""
         state = self._state
         self._labels[:] = state["before"]
         found: list[Rounds] = []
@@ -355,7 +371,7 @@ class _Computation:
 
 
 def _are_same(one: Any, other: Any) -> bool:
-    """Whether centroids are to the last bit."""
+    """Return True for bit-identical centroids."""
     if one is None or other is None or type(one) is not type(other):
         return False
     pairs = zip(one, other, strict=True) if isinstance(one, VectorSums) else ((one, other),)

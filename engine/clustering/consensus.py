@@ -1,4 +1,4 @@
-"""Consensus: the spectrum that stands for each cluster, and how similar its spectra are to it."""
+"""Consensus spectra of clusters, and the similarity of members to them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,23 @@ __all__ = ["ConsensusSpectra", "SpectrumClusters", "consensus_spectra", "describ
 
 _CHOICES = {"most-similar": MAXIMUM_SIMILAR, "best": BEST, "mean": MEAN}
 _MINIMUM_SHARE = 0.25
-"""Of its members that a peak of a mean spectrum is seen in."""
+"""Minimum fraction of members with a peak of a mean spectrum."""
 
 
 @dataclass(frozen=True)
 class SpectrumClusters:
-    """Spectra in clusters; n spectra in c clusters.
+    """n spectra in c clusters.
 
     Attributes
     ----------
-    cluster : (n,) int64, of each spectrum; numbered from 0 in the order of their first spectra.
-    member_offsets, members : CSR, the spectra of each cluster, in order of precursor.
-    representative : (c,) int64, the spectrum that stands for each. similarity : (n,) float64, of a spectrum and what stands for its
-        cluster, cosine.
+    cluster : (n,) int64
+        Cluster of each spectrum, numbered by first spectrum.
+    member_offsets, members
+        CSR, the spectra of each cluster, by precursor.
+    representative : (c,) int64
+        Representative spectrum of each.
+    similarity : (n,) float64
+        Cosine between a spectrum and its cluster's representative.
     """
 
     cluster: NDArray[np.int64]
@@ -59,7 +63,7 @@ class SpectrumClusters:
 
 @dataclass(frozen=True)
 class ConsensusSpectra:
-    """Spectra that stand for some clusters: CSR peaks, `mz` float64 (thomson) and `intensity` float64."""
+    """Consensus spectra of some clusters: CSR peaks, `mz` float64 (thomson) and `intensity` float64."""
 
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]
@@ -69,7 +73,7 @@ class ConsensusSpectra:
 def described_clusters(
     vectors: SpectrumVectors, labels: NDArray[np.int64], spectra: Spectra, parameters: ClusteringParameters, resources: Resources
 ) -> SpectrumClusters:
-    """Clusters from a label for each place of the vectors; spectra of one label are one cluster."""
+    """Return clusters from a label for each vector; spectra with one label are one cluster."""
     n, threads, progress = len(vectors), resources.threads, resources.progress
     first_spectrum = np.full(n, n, np.int64)  # of each label
     np.minimum.at(first_spectrum, labels, vectors.order)
@@ -108,7 +112,7 @@ def described_clusters(
 def consensus_spectra(
     clusters: SpectrumClusters, which: NDArray[np.int64], spectra: Spectra, parameters: ClusteringParameters, resources: Resources
 ) -> ConsensusSpectra:
-    """The spectra that stand for the clusters `which`: a member's own peaks, or the mean of all."""
+    """Return the consensus spectra of the clusters `which`: a member's own peaks, or the mean of all."""
     if parameters.consensus_spectrum != "mean":
         chosen = clusters.representative[which]
         mz, offsets = take_runs(spectra.mz, spectra.offsets, chosen)

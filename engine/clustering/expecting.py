@@ -47,7 +47,8 @@ def expected_of_explaining(request: SearchRequest) -> Expectation:
 
     Raises
     ------
-    InputError : the folder is not a project.
+    InputError
+        The folder is not a project.
     """
     (folder,) = request.files("project")[:1]
     counts = recorded_counts(Project.open(folder), request.parameters_as(ExplanationParameters).run)

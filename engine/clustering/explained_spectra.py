@@ -53,8 +53,20 @@ class Library:
 
     Attributes
     ----------
-    row : (2 n,) int64, of the identified spectrum. is_decoy : (2 n,) bool. charge : (2 n,) int64. mz : (2 n,) float64, thomson.
-    arrays : the vectors. factor : (bins,) float64, of the bins' weights. starts : (33,) int64, where the spectra of each charge begin.
+    row : (2 n,) int64
+        Of the identified spectrum.
+    is_decoy : (2 n,)
+        Bool.
+    charge : (2 n,)
+        Int64.
+    mz : (2 n,) float64
+        Thomson.
+    arrays
+        The vectors.
+    factor : (bins,) float64
+        Of the bins' weights.
+    starts : (33,) int64
+        Where the spectra of each charge begin.
     """
 
     row: NDArray[np.int64]
@@ -112,10 +124,22 @@ class Explained:
 
     Attributes
     ----------
-    spectrum : (m,) int64, ascending. identified : (m,) int64, row of the `Identified`. charge : (m,) int64.
-    is_decoy : (m,) bool, it resembles a shuffled one more. is_modified : (m,) bool, the masses differ by more than the tolerance.
-    similarity : (m,) float64, cosine. q_value : (m,) float64. mass_difference : (m,) float64, measured less the peptide's mass, for the
-        isotope that is nearest where the masses agree, dalton.
+    spectrum : (m,) int64
+        Ascending.
+    identified : (m,) int64
+        Row of the `Identified`.
+    charge : (m,)
+        Int64.
+    is_decoy : (m,) bool
+        It resembles a shuffled one more.
+    is_modified : (m,) bool
+        The masses differ by more than the tolerance.
+    similarity : (m,) float64
+        Cosine.
+    q_value : (m,)
+        Float64.
+    mass_difference : (m,) float64
+        Measured less the peptide's mass, for the isotope that is nearest where the masses agree, dalton.
     """
 
     spectrum: NDArray[np.int64]
@@ -208,7 +232,8 @@ def score_same_mass(plan: SameMassPlan, library: Library, resources: Resources) 
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     queries, n = plan.queries, len(plan.queries.spectrum)
     nearest, similarity, value = np.empty(n, np.int64), np.empty(n), np.empty(n)
@@ -229,7 +254,8 @@ def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resourc
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     queries, n = plan.queries, len(plan.queries.spectrum)
     mass, library_mass = queries.mass, library.mass
@@ -290,7 +316,12 @@ def _best_of_spectra(
 
     Parameters
     ----------
-    nearest : (k,) of the library, -1 for none. similarity, value : (k,), cosine, and what ranks charges. shifts : masses of isotope errors.
+    nearest : (k,)
+        Of the library, -1 for none.
+    similarity, value : (k,)
+        Cosine, and what ranks charges.
+    shifts
+        Masses of isotope errors.
     """
     some = np.flatnonzero(nearest >= 0)
     order = some[np.lexsort((-value[some], queries.spectrum[some]))]

@@ -36,7 +36,7 @@ def report(
     parameters: ExplanationParameters,
     progress: Progress,
 ) -> tuple[Explained, Counted]:
-    """Write the explained spectra, also into the file `out`; return those accepted at the false discovery rate, and their counts."""
+    """Write the explained spectra, also to the file `out`; return those accepted at the false discovery rate, and their counts."""
     similar = matches.take(matches.similarity >= parameters.minimum_similarity)
     reported = similar.take(~similar.is_decoy)
     accepted = reported.take(reported.q_value <= parameters.fdr)
@@ -70,7 +70,7 @@ def _explained_table(reported: Explained, spectra: Spectra, identified: Identifi
 
 
 def _map(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Table:
-    """Return a row for each spectrum: where it is in the run, and whether it is identified or explained."""
+    """Return a row for each spectrum: its position in the run, and its status."""
     status = np.full(len(spectra), _UNEXPLAINED, np.uint8)
     status[identified.spectrum], status[accepted.spectrum] = _IDENTIFIED, _EXPLAINED
     form = np.full(len(spectra), -1, np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -47,12 +46,16 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
 
     Parameters
     ----------
-    request : input ``project``, the folder of a project with an identification; `ExplanationParameters`. `out` is a file for the table of
+    request
+        Input ``project``, the folder of a project with an identification; `ExplanationParameters`. `out` is a file for the table of
         explained spectra too; None for none. The CPU does all of this search, whatever the device.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, project = request.parameters_as(ExplanationParameters), request.files("project")[0]
     source = identified_run(project, parameters.run)
@@ -132,10 +135,8 @@ def _summary(
         source_run=source_run,
         certainty={"explained": certainty},
     )
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ExplanationSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         source_run=source_run,
         n_same=len(accepted) - n_modified,
         n_peptides=len(np.unique(identified.peptide)),

@@ -23,12 +23,12 @@ __all__ = ["export_clusters", "export_consensus", "export_explained", "export_ex
 
 
 def export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the clusters of a run; see `proteoscope.engine.entry.Search.export`."""
+    """Export the clusters of a run; see `proteoscope.engine.entry.Search.export`."""
     return _export_table(project, request, progress, MEMBERS)
 
 
 def export_consensus(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the consensus spectra of a run as MGF; see `proteoscope.engine.entry.Search.export`."""
+    """Export the consensus spectra of a run as MGF; see `proteoscope.engine.entry.Search.export`."""
     members = read_stored(project, request.run_id, MEMBERS, ("cluster", "title", "is_consensus"))
     columns = ("cluster", "precursor_mz", "charge", "mz", "intensity")
     with stored_table(project, request.run_id, CONSENSUS, columns) as source:
@@ -42,7 +42,7 @@ def export_consensus(project: Project, request: ExportRequest, progress: Progres
 
 
 def export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the explained spectra of a run; see `proteoscope.engine.entry.Search.export`."""
+    """Export the explained spectra of a run; see `proteoscope.engine.entry.Search.export`."""
     return _export_table(project, request, progress, EXPLAINED)
 
 
@@ -78,7 +78,7 @@ def export_explained_library(project: Project, request: ExportRequest, progress:
         score=np.concatenate((members.score, np.full(len(rows), -np.inf))),  # identified ones are the better of equal ones
         proteins=pa.concat_arrays([members.proteins, members.proteins.take(pa.array(of))]),
     )
-    return write_members(project, request, joined, spectra, source, progress)
+    return write_members(request, joined, spectra, source, progress)
 
 
 def _export_table(project: Project, request: ExportRequest, progress: Progress, table: Table) -> list[Path]:

@@ -32,11 +32,14 @@ def work_of(vectors: VectorArrays, ends: NDArray[np.int64]) -> Work:
 
 
 def grouped(session: Session, linkage: Linkage) -> NDArray[np.int64]:
-    """(n,) int64, the smallest vector of each one's cluster.
+    """Return the smallest vector of each vector's cluster, (n,) int64.
 
     Raises
     ------
-    ValueError : the linkage has a number out of its bounds. Cancelled : the user asked to stop.
+    ValueError
+        A number of the linkage is out of bounds.
+    Cancelled
+        The user cancelled.
     """
     return session.run(linkage.checked()._asdict(), step_cost=STEP_PRODUCTS)["labels"]
 
@@ -64,18 +67,18 @@ class VectorGroups:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """The vectors on the device."""
+        """Open the vectors on the device."""
         vectors, windows = VectorArrays(**work.sources["vectors"]), work.sources["windows"]
         clustering = twin(device, "vector_clustering").VectorClustering(device, vectors, windows["ends"])
         yield _Computation(clustering, windows["starts"])
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """Each vector alone; and where the vectors of each island begin, which `merge` goes by."""
+        """Return singletons, and the starts of islands, which `merge` uses."""
         windows = work.sources["windows"]
         return {"labels": np.arange(len(windows["ends"])), "starts": windows["starts"]}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """By vector."""
+        """Merge results by vector."""
         into["labels"][into["starts"][first] : into["starts"][end]] = rows["labels"]
 
 
@@ -88,7 +91,7 @@ class _Computation:
         self._linkage: Linkage | None = None
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """A linkage comes."""
+        """Begin a linkage."""
         if items is not None:
             raise ValueError("vectors are clustered with all islands of a run of them")
         self._linkage = Linkage(**state)

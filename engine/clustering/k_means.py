@@ -1,10 +1,14 @@
 """k-means of points and of sparse vectors, on any devices (Lloyd's algorithm, as in Li's thesis, section 4.2).
 
 Items and centroids are whole numbers and quotients of whole numbers, so that every device, and any number of them, finds the same clusters.
+
+A run that was stopped resumes after the last stored round, or with the first centroids chosen until then.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -12,20 +16,80 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.clustering.assignment import Assignment, assign, measure, point_work, vector_work
-from proteoscope.engine.clustering.standing import Standing
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.kept import Checkpoint
 from proteoscope.engine.execution.work import Work
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.k_means_layouts import PointSums, VectorSums, keep_empty, movement, sums_of, total_sums
 from proteoscope.kernels.vector_layouts import VectorArrays
 
-__all__ = ["Clusters", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
+__all__ = ["Clusters", "Points", "Seeds", "Standing", "Vectors", "k_means", "seed_items"]
 
+SECONDS_AT_ONCE = 5.0  # of rounds that a device does without a word, in a run that can be resumed
+_FIRST_AT_ONCE = 4
 _BITS = 30  # of the largest coordinate
 _FARTHEST = 1e100  # coordinate of a centroid, whose square must be a number
 _POINTS_AT_A_TIME = 10_000  # that become whole numbers, so that what is made meanwhile stays in the cache
 _MAXIMUM_EXPONENT = 1000  # of the scale, which must be a number itself
+
+
+class Standing:
+    """Of one iteration; made by `of`. In a run that keeps nothing, it always begins at the start."""
+
+    def __init__(self, checkpoint: Checkpoint | None) -> None:
+        self._checkpoint, self._at_once, self._asked = checkpoint, _FIRST_AT_ONCE, time.monotonic()
+
+    @classmethod
+    def of(cls, session: Session, asked: dict[str, Any]) -> Standing:
+        """Where the iteration stands in which so much was asked for."""
+        return cls(session.checkpoint(asked))
+
+    def rounds_at_once(self, left: int) -> int:
+        """How many of the rounds left a device that is alone does before it tells where it stands: as many as take some seconds."""
+        if self._checkpoint is None:
+            return left
+        now = time.monotonic()
+        if now - self._asked < SECONDS_AT_ONCE:
+            self._at_once *= 2
+        elif now - self._asked > 2 * SECONDS_AT_ONCE:
+            self._at_once = max(1, self._at_once // 2)
+        self._asked = now
+        return min(left, self._at_once)
+
+    def resumed_rounds(self, labels: NDArray[np.int32] | None, centroids: Any) -> tuple[NDArray[np.int32] | None, Any, Any, int]:
+        """The last labels (None where they stayed on several devices), the last centroids, the next ones, and how many rounds are done;
+        those given, None and 0, where none is.
+        """
+        kept = None if self._checkpoint is None else self._checkpoint.state()
+        if kept is None:
+            return labels, None, centroids, 0
+        previous, following = (_columns(kept, name, isinstance(centroids, VectorSums)) for name in ("previous", "centroids"))
+        return kept.get("labels"), previous, following, int(kept["done"][0])
+
+    def keep_rounds(self, labels: NDArray[np.int32] | None, previous: Any, centroids: Any, done: int) -> None:
+        """So many rounds are done."""
+        if self._checkpoint is not None and self._checkpoint.is_due:
+            state = {"done": np.array([done])} if labels is None else {"done": np.array([done]), "labels": labels}
+            for name, one in (("previous", previous), ("centroids", centroids)):
+                state |= {f"{name}_{number}": column for number, column in enumerate(one if isinstance(one, VectorSums) else (one,))}
+            self._checkpoint.keep(state)
+
+    def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
+        """Items that were chosen, and of each item the distance from the nearest of them but the last; those given where none was."""
+        kept = None if self._checkpoint is None else self._checkpoint.state()
+        return (chosen, nearest) if kept is None else (kept["chosen"].tolist(), kept["nearest"])
+
+    def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
+        """So many are chosen."""
+        if self._checkpoint is not None and self._checkpoint.is_due:
+            self._checkpoint.keep({"chosen": np.array(chosen), "nearest": nearest})
+
+
+def _columns(kept: Mapping[str, NDArray], name: str, is_sparse: bool) -> Any:
+    """Centroids of this name, as they were given."""
+    columns = (kept[f"{name}_{number}"] for number in range(len(VectorSums._fields) if is_sparse else 1))
+    return VectorSums(*columns) if is_sparse else next(columns)
 
 
 class Clusters(NamedTuple):
@@ -33,11 +97,18 @@ class Clusters(NamedTuple):
 
     Attributes
     ----------
-    labels : (n,) int32, the nearest centroid of each item, -1 of a vector that may have none.
-    centroids : in the unit of the data: of points (k, d) float64, of vectors their `VectorSums`.
-    sums : of the last round, whose means the centroids are; clusters that were empty then, and could not be filled, have kept theirs.
-    rounds : how many were done. moved : squares of the distances that the centroids moved in the last round, added up.
-    is_settled : another round would have changed nothing, or moved centroids no further than allowed.
+    labels : (n,) int32
+        Nearest centroid of each item, -1 for vectors without an allowed one.
+    centroids
+        In the unit of the data: of points (k, d) float64, of vectors their `VectorSums`.
+    sums
+        Sums of the last round, whose means are the centroids; clusters that stayed empty retain theirs.
+    rounds
+        Number of rounds.
+    moved
+        Sum of squared centroid movements in the last round.
+    is_settled
+        True if another round would have changed nothing, or within the tolerance.
     """
 
     labels: NDArray[np.int32]
@@ -50,10 +121,15 @@ class Clusters(NamedTuple):
 
 @dataclass(frozen=True)
 class Seeds:
-    """Which items are the first k centroids.
+    """Choice of the first k centroids.
 
-    `method`: "first", the first k; "random", k of them at random; "k-means++", each next with a probability in proportion to the square of
-    its distance from those that are chosen (Arthur and Vassilvitskii 2007). `seed`: of the random numbers, a PCG64.
+    Attributes
+    ----------
+    method
+        "first", the first k items; "random", k random ones; "k-means++", each with a probability proportional to its squared distance from
+        those already chosen (Arthur and Vassilvitskii 2007).
+    seed
+        Seed of a PCG64 generator.
     """
 
     k: int
@@ -65,10 +141,10 @@ class _Data(Protocol):
     """Operations of k-means on points or vectors besides their assignment."""
 
     def __len__(self) -> int:
-        """How many."""
+        """Return the number of items."""
 
     def work(self) -> Work:
-        """To assign them."""
+        """Return the workload of assigning them."""
 
     def centroids_at(self, items: NDArray[np.int64]) -> Any:
         """Centroids that are items."""
@@ -80,11 +156,11 @@ class _Data(Protocol):
         """Centroids in the unit of the data."""
 
     def moved(self, sums: Any, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> Any:
-        """Sums after items went from their clusters to others, each alone."""
+        """Return the sums after items moved from their clusters to others, each alone."""
 
     @property
     def unit(self) -> float:
-        """Of a distance, in that of the data."""
+        """Unit of a distance in that of the data."""
 
     @property
     def variance(self) -> float:
@@ -92,11 +168,11 @@ class _Data(Protocol):
 
     @property
     def can_move(self) -> bool:
-        """Whether any item may have any centroid."""
+        """True if any item may have any centroid."""
 
     @property
     def goes_to_one_card(self) -> bool:
-        """Whether several cards are no sooner done than one: adding up what they found takes the host longer than a round takes a card."""
+        """True if several GPUs are not faster than one, since summing their results takes longer than a round."""
 
 
 class Points:
@@ -160,10 +236,10 @@ class Points:
 
 
 class Vectors:
-    """Sparse vectors, with bins below `n_bins`.
+    """Sparse vectors with bins below `n_bins`.
 
-    `low`, `high` (n,): vector i may only have one of the centroids ``low[i]:high[i]``; none where that is empty. With such ranges centroids
-    are given, and a cluster without a vector keeps its own.
+    `low`, `high` (n,): vector i may only join the centroids ``low[i]:high[i]``; none for empty ranges. With ranges, centroids are given,
+    and an empty cluster retains its own.
     """
 
     unit, goes_to_one_card = 1.0, True
@@ -229,23 +305,29 @@ def k_means(
     tolerance: float = 0.0,
     progress: Progress | None = None,
 ) -> Clusters:
-    """Clusters of points or of vectors.
+    """Cluster points or vectors.
 
-    In each round every item goes to its nearest centroid, of several to the first, and the means of the clusters are the next centroids. A
-    cluster without an item gets the one that is farthest from its centroid, of several the first, if that is not alone in its cluster. It
-    ends when no label changes, when the centroids together move no further than allowed, or after so many rounds; then each item is once
-    more given to its nearest centroid.
+    In each round every item is assigned to its nearest centroid, the first among equals, and cluster means are the next centroids. An empty
+    cluster gets the item farthest from its centroid, the first among equals, unless that is alone in its cluster. It ends when no label
+    changes, when centroid movement is within the tolerance, or after `rounds`; then each item is assigned once more.
 
     Parameters
     ----------
-    start : which items are the first centroids, or the centroids themselves: (k, d), or the sums of vectors.
-    rounds : at most. tolerance : the squared movements of all centroids added up, beside the mean variance of the coordinates, as
-        scikit-learn's `tol`; 0: only labels end it.
-    progress : told of a stage, a step for each round; the one that the executor's resources have.
+    start
+        Choice of the first centroids, or the centroids: (k, d), or sums of vectors.
+    rounds
+        Maximum number of rounds.
+    tolerance
+        Sum of squared centroid movements relative to the mean variance of coordinates, as scikit-learn's `tol`; 0: only labels end it.
+    progress
+        Receives a stage with a step per round; by default that of the executor's resources.
 
     Raises
     ------
-    ParameterError : the data, centroids or seeds cannot be used. Cancelled : the user asked to stop.
+    ParameterError
+        The data, centroids or seeds cannot be used.
+    Cancelled
+        The user cancelled.
     """
     source: _Data = data
     work = source.work()
@@ -283,7 +365,7 @@ def k_means(
 
 
 def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any:
-    """The sums of a round, after each empty cluster got the item that is farthest from its centroid."""
+    """Return the sums of a round after giving each empty cluster the item farthest from its centroid."""
     empty = np.flatnonzero(found.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
         return found.sums
@@ -301,13 +383,16 @@ def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any
 
 
 def seed_items(session: Session, work: Work, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None) -> NDArray[np.int64]:
-    """(k,) the items that are the first centroids, in the order in which they were chosen.
+    """Return the (k,) items chosen as first centroids, in order of choice.
 
-    `session` : of `work`, which is that of `data`, whose items may have any centroid.
+    `session` is of `work`, the workload of `data`, whose items may have any centroid.
 
     Raises
     ------
-    ParameterError : there are not so many items, or no such method. Cancelled : the user asked to stop.
+    ParameterError
+        There are too few items, or no such method.
+    Cancelled
+        The user cancelled.
     """
     n, k = len(data), seeds.k
     if not 1 <= k <= n:

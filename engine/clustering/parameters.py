@@ -158,7 +158,7 @@ class VectorParameters(SearchParameters):
 
 
 class ClusteringParameters(VectorParameters):
-    """All that decides the clusters, besides the spectra."""
+    """Parameters that, with the spectra, determine the clusters."""
 
     method: Literal["hierarchical", "dbscan", "k-means"] = parameter(
         "hierarchical",
@@ -241,7 +241,7 @@ class ClusteringParameters(VectorParameters):
 
 
 class ExplanationParameters(VectorParameters):
-    """All that decides which unidentified spectra are explained, besides the run that is looked at."""
+    """Parameters that, with a run, determine which unidentified spectra are explained."""
 
     run: str = parameter(
         "",

@@ -1,4 +1,4 @@
-"""How well clusters agree with known labels, as the field counts it (The et al. 2016, J Proteome Res 15:713; falcon 2021)."""
+"""Agreement of clusters with known labels, by the field's measures (The et al. 2016, J Proteome Res 15:713; falcon 2021)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,14 @@ class Quality(NamedTuple):
 
     Attributes
     ----------
-    clustered : of them in clusters of two and more. incorrect : of those, with another label than the most frequent one of their cluster.
-    completeness : 1 where all spectra of a label are in one cluster. homogeneity : 1 where all of a cluster have one label (Rosenberg &
-        Hirschberg 2007).
+    clustered
+        Of them in clusters of two and more.
+    incorrect
+        Of those, with another label than the most frequent one of their cluster.
+    completeness
+        1 where all spectra of a label are in one cluster.
+    homogeneity
+        1 where all of a cluster have one label (Rosenberg & Hirschberg 2007).
     """
 
     labelled: int
@@ -37,11 +42,12 @@ class Quality(NamedTuple):
 
 
 def read_labels(path: Path, spectra: Spectra) -> list[str]:
-    """The label of each spectrum, empty where the file tells none.
+    """Return the label of each spectrum, '' if unknown.
 
     Raises
     ------
-    InputError : the file is no table with the column ``label`` and one that names spectra, or names none of these.
+    InputError
+        The file has no column ``label`` or none that identifies spectra, or identifies none of these.
     """
     remedy = f"A tab-separated table with the columns label and one of {', '.join(_KEYS)} is expected"
     with ByteSource(path) as source:
@@ -69,7 +75,7 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
 def compared_with_labels(
     cluster: NDArray[np.int64], labels: list[str]
 ) -> tuple[Quality, tuple[list[str], NDArray[np.int64], NDArray[np.float64]]]:
-    """Return how well clusters agree with labels, '' where unknown; and the names of labels with `majority_labels`."""
+    """Return the agreement of clusters with labels, '' if unknown, and label names with `majority_labels`."""
     names, numbers = np.unique(labels, return_inverse=True)
     if not names[0]:
         names, numbers = names[1:], numbers - 1
@@ -106,7 +112,7 @@ def cluster_quality(cluster: NDArray[np.int64], labels: NDArray[np.int64]) -> Qu
 def majority_labels(
     cluster: NDArray[np.int64], labels: NDArray[np.int64], n_clusters: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The most frequent label of each cluster (of equal ones the smallest; -1 where none has any), and its share of those that have one."""
+    """Return the most frequent label of each cluster (smallest among equals; -1 without any) and its fraction of labelled members."""
     known = labels >= 0
     pairs, count = np.unique(np.stack([cluster[known], labels[known]]), axis=1, return_counts=True)
     order = np.lexsort((pairs[1], -count, pairs[0]))

@@ -32,7 +32,7 @@ _CLUSTERS_PER_GROUP = 256  # a window draws a single one
 
 
 def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
-    """The charge that a file gives each spectrum, negative for negative ions; null where it gives none or several."""
+    """Return the charge of each spectrum in its file, negative for negative ions; null if missing or ambiguous."""
     bits = mask >> np.uint32(1)
     is_one = (bits != 0) & (bits & (bits - np.uint32(1)) == 0)
     charge = 1 + np.log2(np.where(is_one, bits, 1)).astype(np.int32)
@@ -42,9 +42,9 @@ def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
 def cluster_tables(
     clusters: SpectrumClusters, spectra: Spectra, labels: tuple[list[str], NDArray[np.int64], NDArray[np.float64]] | None
 ) -> tuple[pa.Table, pa.Table]:
-    """The tables ``clusters``, of those of two spectra and more, and ``members``, of all spectra.
+    """Return the tables ``clusters``, of two spectra and more, and ``members``, of all spectra.
 
-    `labels`: the names of labels, and of each cluster the most frequent one's number, -1 for none, and its share.
+    `labels` are label names, and each cluster's most frequent label, -1 for none, with its fraction.
     """
     cluster, similarity = clusters.cluster, clusters.similarity
     charge = signed_charges(spectra.charge_mask)
@@ -91,7 +91,7 @@ def cluster_tables(
 
 
 def consensus_table(clusters: SpectrumClusters, consensus: ConsensusSpectra, spectra: Spectra) -> pa.Table:
-    """The table ``consensus``: the spectra that stand for clusters of two and more, in the order of these clusters' numbers."""
+    """Return the table ``consensus``: consensus spectra of clusters of two and more, by cluster number."""
     groups = np.sort(clusters.groups)
     chosen = clusters.representative[groups]
     offsets = pa.array(consensus.offsets, pa.int64())
@@ -119,7 +119,10 @@ def write_clusters(
 
     Parameters
     ----------
-    labels : see `cluster_tables`. consensus_file : None for none.
+    labels
+        See `cluster_tables`.
+    consensus_file
+        None for none.
     """
     progress = resources.progress
     consensus = consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
@@ -136,14 +139,17 @@ def write_clusters(
 
 
 def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, progress: Progress) -> None:
-    """Write consensus spectra as MGF, each with the number of its cluster and its members.
+    """Write consensus spectra as MGF with cluster numbers and members.
 
-    The title tells the cluster, how many spectra it has, and the one that stands for it; CLUSTER and MEMBERS, which other programs leave
-    unread, tell the number and all members by their names. m/z have five decimals, that of the precursor six.
+    The title has the cluster, its size and its representative; CLUSTER and MEMBERS, which other programs ignore, list the number and all
+    members. m/z have five decimals, precursors six.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
     """
     cluster = members["cluster"].to_numpy()
     order = np.argsort(cluster, kind="stable")
@@ -179,6 +185,6 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
 
 
 def _charge_bits(charge: NDArray[np.integer]) -> NDArray[np.uint32]:
-    """Charges, negative for negative ions and 0 where there is none, as the bits of spectra."""
+    """Return charges, negative for negative ions and 0 for none, as bits of spectra."""
     bits = np.uint32(1) << np.abs(charge).astype(np.uint32)
     return np.where(charge == 0, np.uint32(0), np.where(charge < 0, bits | np.uint32(NEGATIVE), bits))

@@ -23,7 +23,7 @@ _DRAWN = 20_000  # vectors at random, whole islands of a thousand
 
 
 def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
-    """Noisy copies of so many kinds, neighbours alike. Beyond a number they come again."""
+    """Return noisy copies of vectors with similar neighbours, repeated beyond a number."""
     if n > _DRAWN:
         some = _vectors(_DRAWN, rng)
         of = np.arange(n) % _DRAWN
@@ -75,7 +75,7 @@ def sample_vectors(size: float, seed: int) -> Sample:
 
 
 def sample_groups(size: float, seed: int) -> Sample:
-    """Vectors that are grouped by complete linkage, each compared with so many behind it; islands of a thousand."""
+    """Return vectors for complete linkage, each compared with following ones, in islands of a thousand."""
     rng = np.random.default_rng(seed)
     n = max(50, round(_GROUPED * size))
     numbers = np.arange(n)

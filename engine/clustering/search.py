@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from proteoscope.engine.clustering.consensus import SpectrumClusters, described_clusters
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.quality import Quality, compared_with_labels, read_labels
@@ -27,14 +25,17 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
 
     Parameters
     ----------
-    request : input ``spectra``, files of any known format; `ClusteringParameters`. Its `project` is made where it does not exist; a run is
-        added to a project that does. Its options: ``consensus``, a file for the consensus spectra, as MGF; ``labels``, a table of known
-        labels, see `proteoscope.engine.clustering.quality.read_labels`; ``strict``, refuse files with spectra that
-        cannot be read.
+    request
+        Input ``spectra``, files of any known format; `ClusteringParameters`. Its `project` is made where it does not exist; a run is added
+        to a project that does. Its options: ``consensus``, a file for the consensus spectra, as MGF; ``labels``, a table of known labels,
+        see `proteoscope.engine.clustering.quality.read_labels`; ``strict``, refuse files with spectra that cannot be read.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, labels, consensus = request.parameters_as(ClusteringParameters), request.path("labels"), request.path("consensus")
     spec = RunSpec(
@@ -86,5 +87,4 @@ def _summary(
     counts = {"spectra": len(clusters.cluster), "clusters": n_clusters, "clustered": n_clustered}
     message = f"{counted(n_clusters, 'cluster')} of {counted(n_clustered, 'spectrum', 'spectra')}"
     run.record(counts, message, exports=[CLUSTERS_FILE], **({} if quality is None else {"quality": quality._asdict()}))
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
-    return ClusteringSummary(**run.summary_fields, **numbers, method=parameters.method, quality=quality)
+    return ClusteringSummary(**run.summary_fields(counts), method=parameters.method, quality=quality)

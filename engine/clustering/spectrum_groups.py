@@ -61,11 +61,14 @@ def clusters_of(spectra: Spectra, parameters: ClusteringParameters, resources: R
 
 
 def plan_groups(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> GroupingPlan:
-    """Return the comparisons that the method of the parameters makes.
+    """Return the comparisons of the selected method.
 
     Raises
     ------
-    ParameterError : there are fewer spectra than clusters. Cancelled : the user cancelled the search.
+    ParameterError
+        There are fewer spectra than clusters.
+    Cancelled
+        The user cancelled the search.
     """
     if parameters.method == "k-means":
         return _plan_means(vectors, parameters, resources)
@@ -77,11 +80,12 @@ def plan_groups(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
 
 
 def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources: Resources) -> NDArray[np.int64]:
-    """Return a label for each place of the vectors, (n,) int64; spectra with the same label are a cluster.
+    """Return a label for each vector, (n,) int64; spectra with the same label are a cluster.
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     if isinstance(plan, LinkagePlan):
         resources.progress.stage("Comparing spectra", plan.n_steps)
@@ -105,7 +109,7 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
 
 
 def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> MeansPlan:
-    """Choose the first centroids, and those that each spectrum may join; spectra that may join none, or have no peaks, are alone."""
+    """Choose the first centroids and those that each spectrum may join; spectra without any, or without peaks, stay alone."""
     places = np.flatnonzero((np.diff(vectors.arrays.offsets) > 0) & np.isfinite(vectors.precursor_mz))
     n = len(places)
     if not n:

@@ -13,7 +13,7 @@ __all__ = ["ClusteringSummary", "ExplanationSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class ClusteringSummary(Summary):
-    """Clusters of two spectra and more, and the spectra in them. `quality`: against labels, None where there were none."""
+    """Summary of clusters of two spectra and more; `quality` is the agreement with labels, or None."""
 
     n_spectra: int
     n_clusters: int
@@ -29,7 +29,7 @@ class ClusteringSummary(Summary):
         ]
 
     def lines(self) -> list[str]:
-        """How many clusters there are, and how well they agree with labels."""
+        """Return lines on the number of clusters and the agreement with labels."""
         share = self.n_clustered / max(1, self.n_spectra) * 100
         clusters, spectra = counted(self.n_clusters, "cluster holds", "clusters hold"), counted(self.n_spectra, "spectrum", "spectra")
         lines = [f"{clusters} {self.n_clustered:,} of {spectra} ({share:.1f} %); the others are alone"]
@@ -71,7 +71,7 @@ class ExplanationSummary(Summary):
         return [Count.judged(self.n_explained, "explained spectrum", "explained spectra", known, self.fdr, self.n_unidentified)]
 
     def lines(self) -> list[str]:
-        """How many spectra were looked at, and how many are explained."""
+        """Return lines on the numbers of inspected and explained spectra."""
         certainty = self.counts()[0].certainty
         return [
             f"{self.n_identified:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} are identified (run {self.source_run})",

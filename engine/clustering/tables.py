@@ -107,10 +107,10 @@ CONSENSUS = Table.of(
         Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<double>", as_long_as="mz"),
     ),
 )
-"""The spectra that stand for clusters of two and more."""
+"""Consensus spectra of clusters of two and more."""
 
 CLUSTER_TABLES = (CLUSTERS, MEMBERS)
-"""From the cluster to its spectra. ``consensus`` and ``spectrum``: rows of the tables ``consensus`` and ``spectra``."""
+"""Tables from clusters to spectra; ``consensus`` and ``spectrum`` are rows of the tables of those names."""
 CLUSTER_STORED = (CONSENSUS, SPECTRA)
 
 EXPLAINED = Table.of(

@@ -25,7 +25,7 @@ resumed. Those of runs at work are not removed. PROTEOSCOPE_CACHE names another 
 
 
 def kept_kinds() -> dict[str, str]:
-    """Names of the kinds of indexes that searches keep, and for each what it is, and of which searches, in words."""
+    """Return the kinds of cached indexes with descriptions and their searches."""
     titles, keepers = dict[str, str](), dict[str, list[str]]()
     for search in searches.SEARCHES:
         for kind in search.keeps:

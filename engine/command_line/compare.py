@@ -74,7 +74,7 @@ def _compare(options: argparse.Namespace) -> None:
 
 
 def _runs(options: argparse.Namespace) -> list[FinishedRun]:
-    """The runs that are meant, open."""
+    """Return the selected runs, opened."""
     chosen = []
     for place in options.projects:
         project = project_package.Project.open(place)

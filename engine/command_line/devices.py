@@ -36,7 +36,7 @@ def add_devices(commands: Any) -> None:
     parser = commands.add_parser(
         "devices",
         help="list what can compute on this machine, or measure it",
-        epilog="What is measured is kept for the estimates and the division of work of all searches to come. Compiling comes on top, once.",
+        epilog="Estimates and --device auto use what is measured. Compiling comes on top, once.",
     )
     parser.add_argument("--calibrate", action="store_true", help="measure each device, a few seconds for each")
     parser.add_argument("--json", action="store_true", help="for scripts")
@@ -113,7 +113,7 @@ def _report(options: argparse.Namespace) -> None:
     if not path.parent.is_dir():
         raise ParameterError(f"--out {options.out}: there is no folder {path.parent}")
     with terminal_progress(is_quiet=options.quiet) as progress:
-        device = execution.devices.chosen_device(options.device, progress)
+        device = execution.devices.resolve_device(options.device, progress)
         cards = execution.cards.open_cards(device, progress)
         if not cards:
             device = execution.devices.processor()

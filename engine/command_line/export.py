@@ -69,7 +69,7 @@ def add_export(commands: Any) -> None:
 
 
 def _formats(search: Search) -> str:
-    """The formats of a search, in a sentence."""
+    """Return a sentence listing the formats of a search."""
     return f"Of {_with_article(search.name)}: {', '.join(one.name + ' (a folder)' * one.is_folder for one in search.exports)}."
 
 
@@ -118,7 +118,7 @@ def _show_message(event: ProgressEvent) -> None:
 
 
 def _run(project: Project, options: argparse.Namespace) -> RunRecord:
-    """The run to export: the one wished for, or the last that can have the format."""
+    """Return the requested run, or the last that supports the format."""
     kinds = {search.kind: search for search in searches.SEARCHES}
     runs = [run for run in project.runs() if run.status == "done" and run.kind in kinds and options.run in (None, run.id)]
     fitting = [run for run in runs if kinds[run.kind].exported_as(options.format)]

@@ -39,21 +39,21 @@ def interrupted_status() -> int:
 
 
 def is_interrupted_status(status: int) -> bool:
-    """True if `status` is the exit code of an interrupted program."""
+    """Return True if `status` is the exit code of an interrupted program."""
     return status - _OF_A_SIGNAL in END_SIGNALS
 
 
 def end_on_interrupt() -> None:
-    """From now on, these signals end the process; a search takes them over while it has something to leave in order.
+    """Let these signals end the process until a search handles them to clean up.
 
-    Python's own way, an exception in whatever runs, leads to a traceback out of an import, or is swallowed by who expects none.
+    Python's default, an exception anywhere, gives tracebacks from imports or is swallowed.
     """
     for number in heeded_signals():
         signal.signal(number, _end)
 
 
 def cancel_on_interrupt(cancel: Callable[[], None]) -> Any:
-    """From now on, these signals call `cancel`; returns what `give_back_interrupt` takes."""
+    """Let these signals call `cancel`; return the argument of `give_back_interrupt`."""
 
     def note(number: int, frame: FrameType | None) -> None:
         global _received
@@ -64,7 +64,7 @@ def cancel_on_interrupt(cancel: Callable[[], None]) -> Any:
 
 
 def give_back_interrupt(previous: Any) -> None:
-    """Handle the signals as before; with an exception instead of the end of all, since there may be a temporary file to take away."""
+    """Restore the signal handlers, with an exception instead of ending the process, since temporary files may need removal."""
     for number, handler in previous.items():
         if handler is not None:  # set by something else than Python
             signal.signal(number, _raise if handler is _end else handler)

@@ -52,10 +52,10 @@ _LONG_WORD = re.compile(r"\S{1000,}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program with command-line arguments; returns the exit code: 0 done, 2 wrong use or input, 128 + its number when a signal
-    interrupted it.
+    """Run the program with command-line arguments and return the exit code.
 
-    Without `arguments` it is the process's own that it runs with: then the process ends, when it does, with this code and at once.
+    0 is success, 2 wrong usage or input, 128 plus its number a signal. Without `arguments`, those of the process are used, which then ends
+    immediately with this code.
     """
     if arguments is None:
         end_on_interrupt()
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Do what the arguments say; the exit code."""
+    """Execute the arguments and return the exit code."""
     if wrong := settings_error():
         _complain(wrong)
         return _WRONG
@@ -125,7 +125,7 @@ def _system_error(error: OSError) -> str:
 
 
 def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
-    """Spare Python the look for garbage at its end: in all that the compiler and DuckDB have loaded, it takes a quarter of a second.
+    """Skip garbage collection at exit, which takes a quarter of a second with the compiler and DuckDB loaded.
 
     `outcome` holds the exit code, once there is one.
     """
@@ -141,13 +141,13 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
 
 
 def _print_any_text() -> None:
-    """Names of files and proteins may hold letters that the terminal's encoding lacks: those are shown as escapes."""
+    """Escape characters of names that the terminal's encoding lacks."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _complain(text: str) -> None:
-    """Print one line on stderr, if there is one: a terminal that was closed takes nothing."""
+    """Print one line on stderr, ignoring a closed terminal."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             line = _LONG_WORD.sub(lambda word: f"{word[0][:100]}…{word[0][-100:]}", " ".join(text.split()))
@@ -155,18 +155,18 @@ def _complain(text: str) -> None:
 
 
 def _with_notes(text: str, error: BaseException) -> str:
-    """A text and the error's notes, as that of how to go on with a run."""
+    """Return a text with the error's notes, such as how to resume a run."""
     return "; ".join([text.removesuffix("."), *notes]) if (notes := getattr(error, "__notes__", [])) else text
 
 
 def _drop_output() -> None:
-    """Whoever read our output has gone, or its disk is full: Python would complain once more when it closes it."""
+    """Ignore a closed output or full disk, about which Python would complain again when closing it."""
     with contextlib.suppress(io.UnsupportedOperation, AttributeError):  # it is no file, or was closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells wrong use in one line, as all errors are told."""
+    """Parser that reports wrong usage in one line, like all errors."""
 
     def error(self, message: str) -> NoReturn:
         _complain(f"{message}; see {self.prog} --help")
@@ -174,7 +174,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Tells the version, which what is installed is asked for only then."""
+    """Action that prints versions, which are collected only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"proteoscope {engine.version.VERSION}")
@@ -182,17 +182,17 @@ class _Version(argparse.Action):
 
 
 def command_parsers() -> dict[str, argparse.ArgumentParser]:
-    """The parser of each sub-command, with the words of its parameters, for a manual."""
+    """Return the parser of each sub-command with parameter descriptions, for a manual."""
     return {name: _parsers([name])[1][name] for name in _parsers([])[1]}
 
 
 def parser_of(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of the command line for these arguments: where they begin with a command it knows no other, for all of them take 30 ms."""
+    """Return the parser for these arguments, with only their sub-command if known, since all take 30 ms."""
     return _parsers(arguments)[0]
 
 
 def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    """The parser, and those of its sub-commands by their names."""
+    """Return the parser and those of its sub-commands by name."""
     parser = _Parser(
         prog="proteoscope", description="Protein evidence from mass spectra. Without arguments, or with 'open FILE...', the window opens."
     )
@@ -206,7 +206,7 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
 
 
 def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
-    """By the name of each sub-command, in the order of the help, what adds it and those that belong to it to argparse's sub-parsers."""
+    """Return functions that add each sub-command and those belonging to it, by name in the order of the help."""
     found: dict[str, Callable[[Any], None]] = {}
     for search in searches.SEARCHES:
         # The words of parameters are loaded with what describes them: for the command that is asked for alone.

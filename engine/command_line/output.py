@@ -1,4 +1,4 @@
-"""Where a command writes its result: a file, or standard output for ``-``."""
+"""Destination of results: a file, or standard output for ``-``."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def output_name(text: str) -> str:
-    """Name of an output as given on the command line; ``-`` for all names of standard output, where writing a file would
-    replace what is there."""
+    """Return an output name from the command line; ``-`` for any name of standard output, which must not be replaced."""
     return STANDARD_OUTPUT if text in _ITS_OTHER_NAMES else text
 
 
 @contextmanager
 def output_file(wish: str) -> Iterator[Path]:
-    """The file to write; for ``-`` a temporary one, which goes to standard output when the block ends well.
+    """Yield the file to write; for ``-`` a temporary one that is copied to standard output if the block succeeds.
 
     Raises
     ------
-    ParameterError : there is no standard output.
+    ParameterError
+        There is no standard output.
     """
     if wish != STANDARD_OUTPUT:
         yield Path(wish)

@@ -1,4 +1,4 @@
-"""``proteoscope resume`` and ``proteoscope runs``: go on with a run that was stopped, and list what a project holds."""
+"""Commands ``proteoscope resume`` and ``proteoscope runs``: resume a stopped run, and list a project's runs."""
 
 from __future__ import annotations
 

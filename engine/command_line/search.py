@@ -31,9 +31,9 @@ PUBLISHED = "published"
 
 
 def add_search(commands: Any, search: Search, *, explains: bool) -> None:
-    """Add the sub-command of a search, and its further ones, to argparse's sub-parsers.
+    """Add the sub-command of a search and its related ones to argparse's sub-parsers.
 
-    `explains`: the options that stand for a parameter say what it is; its model is loaded for that.
+    With `explains`, parameter options have help texts, for which the model is loaded.
     """
     parser = commands.add_parser(
         search.kind,
@@ -172,8 +172,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
 
 
 def _of_another(search: Search, options: argparse.Namespace, before: str | None) -> argparse.Namespace:
-    """The options of the demo of another search than the usual one, with its usual parameters: its results go into the project, and
-    where it goes on from the run `before`, that is in the project too."""
+    """Return the options of another search's demo with default parameters, in the project, based on the run `before` if needed."""
     assert search.demo is not None
     given = argparse.Namespace(**vars(options))
     names_run = search.demo.after and before is not None and "run" in search.model.model_fields
@@ -190,7 +189,7 @@ def _of_another(search: Search, options: argparse.Namespace, before: str | None)
 
 
 def thread_count(text: str) -> int:
-    """The value of ``--threads``."""
+    """Return the value of ``--threads``."""
     if not text.isdecimal() or not 1 <= int(text) <= _MAXIMUM_THREADS:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MAXIMUM_THREADS}")
     return int(text)
@@ -218,17 +217,20 @@ def run_search(search: Search, options: argparse.Namespace) -> Summary:
 
 
 def request_of(search: Search, options: argparse.Namespace) -> SearchRequest:
-    """What the arguments ask for, with nothing opened that is written to.
+    """Return the request of the arguments, without opening outputs.
 
     Raises
     ------
-    ParameterError : a parameter is wrong. InputError : there is no such preset.
+    ParameterError
+        A parameter is wrong.
+    InputError
+        There is no such preset.
     """
     return _request(search, options, _parameters_of(search, options)[0], getattr(options, "out", None))
 
 
 def _parameters_of(search: Search, options: argparse.Namespace) -> tuple[SearchParameters, str]:
-    """The parameters, and the preset that they begin with."""
+    """Return the parameters and their preset."""
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
     preset = options.preset or (_suited_preset(search, options, changes) if search.fitting else "")
@@ -254,7 +256,7 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 
 
 def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
-    """The preset for the files, by their beginnings; the usual one where they cannot be read, which the search tells."""
+    """Return the preset that suits the files; the default if they cannot be read, which the search reports."""
     found = {one.name: formats_package.letters.content_of(_paths(getattr(options, one.name))) for one in search.inputs}
     wishes = {option.name: getattr(options, option.name) for option in search.options}
     given = {*changes, *(text.partition("=")[0].strip() for text in options.set)}
@@ -262,9 +264,7 @@ def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping
 
 
 def begin_gpus(wish: str) -> None:
-    """Look for GPUs, and let the driver begin with those that will compute: ``auto`` may yet take the processor. In a process of its own,
-    while this one loads what follows.
-    """
+    """Start GPU detection and driver initialisation in a separate process while modules are loaded; ``auto`` may still select the CPU."""
     import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it at once, one could see it incomplete
 
     threading.Thread(target=_look_for_gpus, args=(wish,), daemon=True).start()
@@ -274,7 +274,7 @@ def _look_for_gpus(wish: str) -> None:
     execution.devices.gpus()
     if wish != "auto":
         with suppress(ParameterError):  # the search says it
-            execution.devices.begin_contexts(execution.devices.chosen_device(wish))
+            execution.devices.begin_contexts(execution.devices.resolve_device(wish))
 
 
 def _paths(given: str | Sequence[str] | None) -> list[Path]:

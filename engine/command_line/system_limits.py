@@ -53,7 +53,7 @@ def guard_limits() -> None:
 
 
 class _Guard:
-    """Finds no module; refuses those for which `limits` are too small. See `importlib.abc.MetaPathFinder`."""
+    """Finder that refuses modules for which `limits` are too small. See `importlib.abc.MetaPathFinder`."""
 
     def __init__(self, limits: dict[str, int]) -> None:
         self._limits = limits

@@ -1,6 +1,6 @@
-"""Output to a terminal: texts without control characters, and progress.
+"""Terminal output: texts without control characters, and progress.
 
-Progress is one line that is drawn over, with a bar and the time left; plain lines where the output is no terminal.
+Progress is one redrawn line with a bar and the remaining time; plain lines without a terminal.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ __all__ = ["TerminalProgress", "interruptible", "printable", "say", "terminal_pr
 
 _BAR = 24
 _COMMANDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-"""Unicode's categories of what a terminal obeys or breaks at: ESC and its like, marks that turn the direction of letters, halves of
-letters, and line separators."""
+"""Unicode categories that terminals interpret or break lines at: control characters such as ESC, direction marks, surrogates, and line
+separators.
+"""
 
 
 def printable(text: str) -> str:
-    r"""A text as a terminal may get it, on one line: control characters, which names and headers may hold, become escapes (``\x1b``)."""
+    r"""Return a text on one line for a terminal; control characters, which names may contain, are escaped (``\x1b``)."""
     if text.isprintable():
         return text
     return "".join(
@@ -42,7 +43,7 @@ def say(text: str, stream: TextIO | None = None) -> None:
 
 
 class TerminalProgress:
-    """Shows the events of a `Progress` on a stream; with None for a stream it shows nothing."""
+    """Shows the events of a `Progress` on a stream, or nothing for None."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""What a Slurm job runs: the workers of its node, with the arguments that `dask_jobqueue` writes into the script of a job."""
+"""Program of a Slurm job: the workers of its node, with the arguments that `dask_jobqueue` writes into job scripts."""
 
 from __future__ import annotations
 

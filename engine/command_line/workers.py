@@ -55,13 +55,13 @@ def _make_certificates(options: argparse.Namespace) -> None:
 
 
 def _run_scheduler(options: argparse.Namespace) -> None:
-    security = _security(options, "scheduler")
+    security = _security(options)
 
     cluster.serving.serve_scheduler(options.address, security, lambda address: say(f"The scheduler listens at {address}"))
 
 
 def _start_workers(options: argparse.Namespace) -> None:
-    security = _security(options, "worker")
+    security = _security(options)
 
     cluster.serving.serve_workers(
         options.address,
@@ -73,12 +73,13 @@ def _start_workers(options: argparse.Namespace) -> None:
     )
 
 
-def _security(options: argparse.Namespace, role: Any) -> Any:
-    """Certificates of a role, as `distributed` takes them; None on this machine alone without.
+def _security(options: argparse.Namespace) -> Any:
+    """Return certificates for `distributed`, or None for local use without any.
 
     Raises
     ------
-    ParameterError : they are not given, and the address is beyond this machine.
+    ParameterError
+        They are not given, and the address is beyond this machine.
     """
     is_encrypted = cluster.option.checked_address(options.address).startswith("tls:")
     cluster.certificates.needs_cryptography()
@@ -87,5 +88,5 @@ def _security(options: argparse.Namespace, role: Any) -> Any:
     if options.certificates is None:
         raise ParameterError(f"{options.address}: give the folder of the certificates with --certificates DIR")
     if options.certificates == "-":
-        return cluster.certificates.Certificates.from_bundle(sys.stdin.buffer.readline(1 << 20).decode("ascii", "replace")).security()
-    return cluster.certificates.read_certificates(Path(options.certificates), role).security()
+        return cluster.certificates.Certificates.from_line(sys.stdin.buffer.readline(1 << 20).decode("ascii", "replace")).security()
+    return cluster.certificates.read_certificates(Path(options.certificates)).security()

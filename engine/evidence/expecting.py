@@ -1,4 +1,4 @@
-"""What showing the peptides of a project on structures takes, told by its records and the structures' files."""
+"""Expected workload of mapping a project's peptides onto structures, from its records and the structure files."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _QUERY = 0.05  # seconds of a chain whose like is sought
 
 
 def expected(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`.
+    """Return the expectation; see `proteoscope.engine.estimates`.
 
     Raises
     ------
-    InputError : the folder is no project, or there are no structures.
+    InputError
+        The folder is no project, or there are no structures.
     """
     parameters = request.parameters_as(EvidenceParameters)
     (folder,) = request.files("project")[:1]

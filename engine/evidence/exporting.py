@@ -49,12 +49,12 @@ _GONE = "Put the file back as it was, or search again"
 _MAXIMUM_LETTERS = 40
 _REASONS_SHOWN, _NAMES_SHOWN, _FOLDERS_SHOWN = 10, 10, 3
 _PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", re.IGNORECASE)
-"""Names that mean nothing else: words of PyMOL (``all``, ``not``, ``chain``) have no digit, numbers no letter; Windows has ``com1``."""
+"""Unambiguous names: words of PyMOL (``all``, ``not``, ``chain``) contain no digit, numbers no character; Windows reserves ``com1``."""
 _OF_SITES = ("accession", "position", "modification", "q_value", "n_psms", "place", "chain", "chain_kind")
 
 
 def export_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the tables of a run; see `proteoscope.engine.entry.Search.export`."""
+    """Export the tables of a run; see `proteoscope.engine.entry.Search.export`."""
     written = []
     for one in TABLES:
         found = read_stored(project, request.run_id, one, one.saved)
@@ -103,14 +103,17 @@ def _write_line(write: Any, accession: str, kind: str, first: int, last: int, q_
 
 
 def export_structures(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a folder for each protein that has a near chain; see `proteoscope.engine.entry.Search.export`.
+    """Export a folder for each protein with a similar chain; see `proteoscope.engine.entry.Search.export`.
 
-    It holds the chain's coordinates, with the number of spectra of each residue in the B-factor column (-1: no residue of the protein is
-    aligned there), and scripts for PyMOL and ChimeraX. Only structure files that the request names are read.
+    It has the chain's coordinates, with the number of spectra of each residue in the B-factor column (-1 for residues not aligned with the
+    protein), and scripts for PyMOL and ChimeraX. Only structure files named in the request are read.
 
     Raises
     ------
-    ParameterError : no structures are named. InputError : none of the structures can be written.
+    ParameterError
+        No structures are named.
+    InputError
+        None of the structures can be written.
     """
     chains = read_stored(project, request.run_id, CHAINS, ("protein", "accession", "rank", "chain", "path")).to_pylist()
     residues = read_stored(project, request.run_id, RESIDUES, ("protein", "position", "n_psms", "modifications"))
@@ -151,13 +154,13 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
 
 
 def _name_them(run_id: str, folders: list[str]) -> str:
-    """Return a sentence that asks for the structures by name."""
+    """Return a sentence that requests the structures by name."""
     shown = " ".join(map(shlex.quote, folders[:_FOLDERS_SHOWN])) + (" …" if len(folders) > _FOLDERS_SHOWN else "")
     return f"the structures of {run_id} are files outside the project, which are read only if you name them: --structures {shown}"
 
 
 def _name(accession: str) -> str:
-    """Return what a protein is called in files and scripts: letters, digits and ``_`` alone.
+    """Return the name of a protein in files and scripts: alphanumeric characters and ``_`` only.
 
     >>> _name("sp|P02769|ALBU_BOVIN"), _name("all"), _name("7; quit")
     ('sp_P02769_ALBU_BOVIN', 'protein_all', '7__quit')
@@ -167,7 +170,7 @@ def _name(accession: str) -> str:
 
 
 def _unused(name: str, used: set[str]) -> str:
-    """Return the name, or one like it that differs from those used in more than capitals, which not all disks tell apart."""
+    """Return the name, or a variant that differs from used ones in more than capitalisation, which some disks ignore."""
     found, number = name, 1
     while found.casefold() in used:
         number += 1
@@ -219,7 +222,7 @@ class _Groups:
 
 
 def _chain(path: Path, name: str, rows: NDArray[np.int64], letters: NDArray[np.uint8]) -> tuple[Chains, gemmi.Structure]:
-    """Return a chain of a file, and its atoms; it must have the residues `letters` at `rows`, as the run read it."""
+    """Return a chain of a file with its atoms after checking that it has the residues `letters` at `rows`, as in the run."""
     file = read_structure(path)
     if name not in file.chains.names:
         raise InputError(path, f"has no chain {name}", remedy=_GONE)
@@ -233,7 +236,7 @@ def _chain(path: Path, name: str, rows: NDArray[np.int64], letters: NDArray[np.u
 def _painted(
     name: str, chain: Chains, atoms: gemmi.Structure, rows: NDArray[np.int64], n_psms: NDArray[np.int64], is_modified: NDArray[np.bool_]
 ) -> PictureChain:
-    """Return a chain whose colours and B-factors tell what was seen of it."""
+    """Return a chain with colours and B-factors by spectra."""
     n = len(chain.residue)
     inside = rows < n
     rows, n_psms, is_modified = rows[inside], n_psms[inside], is_modified[inside]
@@ -249,7 +252,7 @@ def _painted(
 
 
 def _residues_of(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
-    """Yield residues of a file with the value of the chain's residue whose Cα stands where theirs does; of others, that of none."""
+    """Yield the residues of a file with the value of the chain's residue at their Cα position, or the value for none."""
     value_at = {tuple(place): float(value) for place, value in zip(chain.position.tolist(), values, strict=True)}
     for residue in atoms[0][0]:
         places = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]
@@ -274,7 +277,8 @@ class NamedStructures:
 
     Raises
     ------
-    InputError : one is missing, or is or holds no structure.
+    InputError
+        One is missing, or is or holds no structure.
     """
 
     def __init__(self, named: Sequence[Path], progress: Progress) -> None:
@@ -293,7 +297,8 @@ class NamedStructures:
 
         Raises
         ------
-        InputError : no named file has this name, or several have it.
+        InputError
+            No named file has this name, or several have it.
         """
         parts = _pure(recorded).parts
         files = self._of_name.get(parts[-1] if parts else "", [])

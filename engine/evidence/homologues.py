@@ -27,20 +27,23 @@ from proteoscope.engine.sequences.stack import OUTSIDE, Stack
 __all__ = ["FEWEST_HOMOLOGUES", "Conservation", "written_homologues"]
 
 FEWEST_HOMOLOGUES = 3
-"""Of a protein, below which nothing is told of its residues' conservation."""
+"""Minimum number of homologues of a protein for conservation."""
 _GAP = ord("-")
 
 
 @dataclass(frozen=True, eq=False)
 class Conservation:
-    """How conserved residues are among homologues.
+    """Conservation of residues among homologues.
 
     Attributes
     ----------
-    n_of_protein : (proteins,) int64, homologues of each.
-    n_of_residue : (r,) int64, those of them that have a residue there, of all residues of all proteins.
-    of_residue : (r,) float64, Jensen-Shannon divergence (`proteoscope.engine.sequences.conservation`) in the stack of the protein and its
-        homologues, 0 to 1; NaN where these are fewer than `FEWEST_HOMOLOGUES`.
+    n_of_protein : (proteins,) int64
+        Homologues of each.
+    n_of_residue : (r,) int64
+        Those of them that have a residue there, of all residues of all proteins.
+    of_residue : (r,) float64
+        Jensen-Shannon divergence (`proteoscope.engine.sequences.conservation`) in the stack of the protein and its homologues, 0 to 1; NaN
+        where these are fewer than `FEWEST_HOMOLOGUES`.
     """
 
     n_of_protein: NDArray[np.int64]
@@ -51,13 +54,16 @@ class Conservation:
 def written_homologues(
     proteins: Sequence[ProteinEntry], subjects: SequenceDatabase | None, parameters: EvidenceParameters, run: Run, resources: Resources
 ) -> Conservation:
-    """Write the table of the best homologues of each protein as they are found, and return how conserved its residues are among them.
+    """Write the best homologues of each protein as they are found, and return the conservation of its residues.
 
-    The protein itself, of the same residues from end to end, is none. Without sequences to search the table is empty.
+    The protein itself, with identical residues from end to end, is excluded. Without sequences to search the table is empty.
 
     Raises
     ------
-    Cancelled : the user cancelled the search. StorageError : the disk refused.
+    Cancelled
+        The user cancelled.
+    StorageError
+        Writing failed.
     """
     offsets = offsets_of(np.array([len(one.sequence) for one in proteins], np.int64))
     found = Conservation(np.zeros(len(proteins), np.int64), np.zeros(offsets[-1], np.int64), np.full(offsets[-1], np.nan))
@@ -87,7 +93,8 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
 
     Parameters
     ----------
-    place : of the sequences among the subjects, by their places in the files.
+    place
+        Of the sequences among the subjects, by their places in the files.
     """
     # An alignment does not tell it: letters that nobody knows are like nothing, and at the ends they are left out.
     is_itself = hits.query_length == hits.subject_length
@@ -100,12 +107,12 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
 
 
 def _known(codes: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Codes of residues, where what is none has that of an unknown one, as in `ProteinEntry`."""
+    """Replace codes of other symbols by that of an unknown residue, as in `ProteinEntry`."""
     return np.where(codes == LETTERS.index("*"), LETTERS.index("X"), codes).astype(np.int8)
 
 
 def _of_queries(hits: Hits) -> Iterator[tuple[int, Hits]]:
-    """Yield the hits of each query, which stand together."""
+    """Yield the hits of each query, which are contiguous."""
     cuts = [0, *(np.flatnonzero(np.diff(hits.query_index)) + 1).tolist(), len(hits)]
     for first, last in pairwise(cuts):
         if first < last:

@@ -51,9 +51,12 @@ _POSITIONS = 1 << 20  # more than a peptide has residues
 
 
 class SourceTables(NamedTuple):
-    """Tables that evidence is taken from: of the identification `run`, and of the explanation that goes on from it where that was meant.
+    """Input tables: of the identification `run`, and of an explanation based on it if requested.
 
-    `fixed`: modifications that every such residue carries, as far as the run's parameters tell.
+    Attributes
+    ----------
+    fixed
+        Modifications of every such residue by the run's parameters.
     """
 
     run: str
@@ -66,13 +69,20 @@ class SourceTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Modifications:
-    """What n peptidoforms carry, m modifications.
+    """m modifications of n peptidoforms.
 
     Attributes
     ----------
-    offsets : (n + 1,) int64, those of each. position : (m,) int64, residues from 1; 0 and one more are the ends.
-    name : (m,) int64, into `names`, which are sorted. mass : (m,) float64, Da.
-    probability : (m,) float64, of the place, by the spectrum that is surest; NaN where nobody computed one.
+    offsets : (n + 1,) int64
+        Those of each.
+    position : (m,) int64
+        Residues from 1; 0 and one more are the ends.
+    name : (m,) int64
+        Into `names`, which are sorted.
+    mass : (m,) float64
+        Da.
+    probability : (m,) float64
+        Of the place, by the spectrum that is surest; NaN where nobody computed one.
     """
 
     offsets: NDArray[np.int64]
@@ -86,7 +96,7 @@ class Modifications:
     def of(
         cls, lengths: NDArray[np.int64], position: ArrayLike, names: Sequence[str], mass: ArrayLike, probability: ArrayLike | None = None
     ) -> Modifications:
-        """From how many each peptidoform has, and the columns of all of them."""
+        """Create from the number of modifications of each peptidoform and concatenated columns."""
         known, codes = np.unique(np.array(names, np.str_), return_inverse=True)
         unknown = np.full(len(names), np.nan)
         return cls(
@@ -99,7 +109,7 @@ class Modifications:
         )
 
     def followed_by(self, other: Modifications) -> Modifications:
-        """Return those of these peptidoforms and of others behind them."""
+        """Append the modifications of further peptidoforms."""
         names = [one.names[code] for one in (self, other) for code in one.name.tolist()]
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("position", "mass", "probability"))
         position, mass, probability = (np.concatenate(pair) for pair in pairs)
@@ -112,9 +122,18 @@ class IdentifiedPeptides:
 
     Attributes
     ----------
-    peptides : in ProForma. sequences : without modifications. modifications : of each.
-    n_psms : (n,) int64, spectra. q_value : (n,) float64, the least of them.
-    intensity : (n,) float64, of the precursors of those whose file tells it, together; NaN where none does.
+    peptides
+        ProForma texts.
+    sequences
+        Unmodified sequences.
+    modifications
+        Modifications of each.
+    n_psms : (n,) int64
+        Number of spectra.
+    q_value : (n,) float64
+        Minimum over spectra.
+    intensity : (n,) float64
+        Sum of known precursor intensities, NaN without any.
     """
 
     peptides: tuple[str, ...]
@@ -145,12 +164,14 @@ class ProteinEntry(NamedTuple):
 
 
 def source_tables(folder: Path, run: str) -> SourceTables:
-    """Return the tables of the run that is meant: an identification, a search for modified peptides, or an explanation, which brings the
-    identification that it goes on from.
+    """Return the tables of a run: an identification, an open modification search, or an explanation with its identification.
 
     Raises
     ------
-    InputError : there is no project, no such run, or its tables lack proteins. ParameterError : the run is of another kind.
+    InputError
+        There is no project, no such run, or its tables lack proteins.
+    ParameterError
+        The run is of another kind.
     """
     project = Project.open(folder)
     run, explained = explained_run(project, run)
@@ -165,7 +186,8 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
 
     Raises
     ------
-    InputError : a table is not what it should be.
+    InputError
+        A table is not what it should be.
     """
     intensities = _precursor_intensities(tables.spectra)
     with TableFile(tables.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(intensities)}, remedy=_REMEDY) as source:
@@ -195,7 +217,7 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
 def fixed_modifications(
     peptides: IdentifiedPeptides, tables: SourceTables, parameters: EvidenceParameters, progress: Progress
 ) -> FixedModifications:
-    """Return what makes no site; where the run names none, as an imported one, what all residues of a kind carry."""
+    """Return modifications that are not sites; if the run does not record them, as an import, those common to all residues of a kind."""
     if parameters.fixed_sites:
         return NONE_FIXED
     found = tables.fixed or peptides.carried_by_all()
@@ -212,7 +234,7 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
 
 
 def _precursor_intensities(path: Path) -> NDArray[np.float64]:
-    """Of each spectrum of a run; NaN where its file tells none."""
+    """Return the precursor intensity of each spectrum of a run; NaN if unknown."""
     with TableFile(path, SPECTRA, ("precursor_intensity",), remedy=_REMEDY) as source:
         found = _numbers(source.read(("precursor_intensity",))["precursor_intensity"])
     # MGF files have 0 for what is not known.
@@ -248,11 +270,14 @@ def _best_probabilities(
     place: NDArray[np.float64],
     probability: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """How sure the place of each modification is, by the spectrum of its peptidoform that is surest of a shift there; NaN without one.
+    """Return the highest probability of each modification's site over spectra of its peptidoform with a shift there; NaN without one.
 
     Parameters
     ----------
-    owner, position : (m,) peptidoform and residue of each modification. form, place, probability : (spectra,) those of each spectrum.
+    owner, position : (m,)
+        Peptidoform and residue of each modification.
+    form, place, probability : (spectra,)
+        Peptidoform, site and probability of each spectrum.
     """
     is_known = np.isfinite(place) & np.isfinite(probability)
     keys, at = np.unique(form[is_known] * _POSITIONS + place[is_known].astype(np.int64), return_inverse=True)
@@ -266,7 +291,7 @@ def _best_probabilities(
 
 
 def _with_explained(found: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float) -> IdentifiedPeptides:
-    """The same with spectra that resemble identified ones; where a mass differs, nobody knows the place of what carries the difference."""
+    """Add spectra that resemble identified ones; the site of a mass difference is unknown."""
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()
     # The new ones behind those that are known.
@@ -304,11 +329,12 @@ def _parsed(name: str, path: Path) -> Peptidoform:
 
 
 def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Refuse a table of groups whose targets are decoys of the database, as of a run that took them as proteins.
+    """Reject a table of groups whose targets are decoys of the database, as of a run that took them for proteins.
 
     Raises
     ------
-    InputError : there are such groups.
+    InputError
+        There are such groups.
     """
     proteins = [
         (row["accessions"][0] or "", row["sequence"]) for row in rows if not row["is_decoy"] and row["accessions"] and row["sequence"]
@@ -327,12 +353,16 @@ def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinEntry]:
-    """The proteins that are looked at: of each group up to a q-value the first one, or those that are asked for by name. Where a run knows
-    no error rates of proteins, as a search of a library, all of them.
+    """Return the proteins to show: the first of each group up to a q-value, or those requested by name.
+
+    All proteins of runs without protein error rates, such as library searches, are returned.
 
     Raises
     ------
-    InputError : the table is none of protein groups, or holds decoys as targets. ParameterError : one that is asked for is in no group.
+    InputError
+        The table is not one of protein groups, or has decoys as targets.
+    ParameterError
+        A requested protein is in no group.
     """
     with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
         rows: list[dict[str, Any]] = source.read(_GROUPS).to_pylist()

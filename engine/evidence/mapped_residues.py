@@ -1,8 +1,7 @@
-"""Residues of proteins on those of near chains: numbers, secondary structure, exposure, and what lies near.
+"""Residues of proteins mapped onto similar chains: numbers, secondary structure, exposure and neighbourhood.
 
-A residue of the protein stands on one of the chain where the alignment says so. Between two that do, residues that the chain's numbers
-leave room for, exactly as many as the protein has there, are in its sequence and were not seen in the crystal or the map; of others nothing
-is known.
+A residue is mapped by the alignment. Between mapped ones, residues missing in the chain's numbering, exactly as many as the protein has
+there, are in its sequence but lack coordinates; others are unknown.
 """
 
 from __future__ import annotations
@@ -35,15 +34,26 @@ NO_ATOMS = Ligands(np.zeros((0, 3)), np.zeros(0, np.int64), ())
 
 @dataclass(frozen=True)
 class MappedChain:
-    """A near chain with what its file says of its residues.
+    """A similar chain with residue information from its file.
 
     Attributes
     ----------
-    near : which one, and its alignment. chains : holds it alone. path : its file.
-    exposure : (r,) float64, part of each residue's greatest area that water touches, NaN where its atoms are not known.
-    atoms : heavy ones, None where the file could not be read; `ligands` : of its file.
-    unseen : (u,) int64, residues of the protein that its sequence has and nobody saw.
-    fault : why its atoms could not be read.
+    near
+        The chain and its alignment.
+    chains
+        Columns of this chain only.
+    path
+        Its file.
+    exposure : (r,) float64
+        Fraction of each residue's maximum solvent-accessible area, NaN if unknown.
+    atoms
+        Heavy atoms, or None if the file could not be read.
+    ligands
+        Ligands in its file.
+    unseen : (u,) int64
+        Residues of the protein in its sequence without coordinates.
+    fault
+        Reason why its atoms could not be read.
     """
 
     near: NearChain
@@ -56,19 +66,30 @@ class MappedChain:
 
     @property
     def ligands(self) -> Ligands:
-        """Of its file."""
+        """Ligands in its file."""
         return NO_ATOMS if self.atoms is None else self.atoms.ligands
 
 
 @dataclass(frozen=True, eq=False)
 class MappedRows:
-    """The m residues of all proteins that stand on near chains, chain after chain, and of each chain by their order; each (m,).
+    """The m protein residues mapped onto similar chains, by chain and chain order; each (m,).
 
     Attributes
     ----------
-    chain : number of the mapped chain. place : of the protein's residue among those of all proteins, and `position` in the protein, from 0.
-    row : of the chain. exposure : NaN where it is not known. alpha : (m, 3) float64, Å.
-    offsets : (chains + 1,), where each chain begins and ends.
+    chain
+        Number of the mapped chain.
+    place
+        Residue among those of all proteins.
+    position
+        Position in the protein, from 0.
+    row
+        Row of the chain.
+    exposure
+        NaN if unknown.
+    alpha : (m, 3) float64
+        Cα, Å.
+    offsets : (chains + 1,)
+        Starts and ends of chains.
     """
 
     chain: NDArray[np.int64]
@@ -81,7 +102,7 @@ class MappedRows:
 
     @classmethod
     def of(cls, mapped: Sequence[MappedChain], residues: ResidueEvidence) -> MappedRows:
-        """Of mapped chains, of proteins whose residues these are."""
+        """Create from mapped chains of the proteins with these residues."""
         lengths = np.array([len(one.near.pairs) for one in mapped], np.int64)
         pairs = np.concatenate([np.zeros((0, 2), np.int64), *(one.near.pairs for one in mapped)])
         chain = np.repeat(np.arange(len(mapped)), lengths)
@@ -100,8 +121,7 @@ class MappedRows:
         return len(self.row)
 
     def first_of(self, n_places: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """(n_places,) for each residue of all proteins its first row here, that on its nearest chain, -1 where it stands on none; of some
-        rows alone where they are told by `wanted` (m,)."""
+        """Return the first row (on the nearest chain) of each residue of all proteins, -1 if unmapped; `wanted` (m,) selects rows."""
         rows = np.arange(len(self)) if wanted is None else np.flatnonzero(wanted)
         found = np.full(n_places, -1, np.int64)
         # Of several that are written to one place, the last stays.
@@ -112,11 +132,12 @@ class MappedRows:
 def mapped_chains(
     near: Sequence[NearChain], proteins: Sequence[ProteinEntry], source: ChainFiles, resources: Resources
 ) -> list[MappedChain]:
-    """Return near chains with exposure and ligands, each file read once, and warn of files that could not be read.
+    """Return similar chains with exposure and ligands, reading each file once, and warn of unreadable files.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user asked to stop.
     """
     wanted = np.unique([one.chain for one in near]) if near else np.zeros(0, np.int64)
     taken = source.chains.taken(wanted)
@@ -172,8 +193,10 @@ def mapped_chains(
 
 
 def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str) -> NDArray[np.int64]:
-    """The same alignment with gaps where the chain's numbers have a break of their length, if a gap can be there with the same letters:
-    of such places an alignment takes any."""
+    """Move alignment gaps to breaks of equal length in the chain's numbering where the residues match as well.
+
+    Alignments place such gaps arbitrarily.
+    """
     missing = np.diff(pairs[:, 0]) - 1
     gaps = np.flatnonzero((missing > 0) & (np.diff(pairs[:, 1]) == 1))
     if not len(gaps):

@@ -1,4 +1,4 @@
-"""How peptides were shown on structures, for a paper."""
+"""Methods paragraph of evidence on structures."""
 
 from __future__ import annotations
 

@@ -13,11 +13,10 @@ from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.row_numbers import ChainRow, ProteinRow
-from proteoscope.engine.sequence_search.batches import query_batches, score_batch
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.reported_hits import reported_hits
 from proteoscope.engine.sequence_search.score_statistics import search_statistics
-from proteoscope.engine.sequence_search.scoring import work_of
+from proteoscope.engine.sequence_search.scoring import query_batches, score_batch, work_of
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits
 from proteoscope.engine.sequences.matrices import encode, read_matrix
@@ -32,17 +31,27 @@ _SAME, _HOMOLOGOUS = 0.95, 0.30
 
 @dataclass(frozen=True, eq=False)
 class NearChain:
-    """A chain that is near a protein.
+    """A chain similar to a protein.
 
     Attributes
     ----------
-    protein : its number. chain : of `ChainFiles`. rank : from 1.
-    pairs : (k, 2) int64, residues of the protein and of the chain that are aligned, from 0, ascending.
-    identity : share of the pairs that are the same residue. gaps : residues of either that stand against none, between the first pair and
-        the last.
-    e_value, bit_score : of the alignment by sequence, NaN where there is none.
-    tm_score, through : of a remote chain, how alike its fold and that of the chain are by which it was found, by the length of that one,
-        and its number; NaN and -1 of others.
+    protein
+        Number of the protein.
+    chain
+        Row of `ChainFiles`.
+    rank
+        From 1.
+    pairs : (k, 2) int64
+        Aligned residues of protein and chain, from 0, ascending.
+    identity
+        Fraction of identical pairs.
+    gaps
+        Unpaired residues of both between the first and last pair.
+    e_value, bit_score
+        Of the sequence alignment, NaN without one.
+    tm_score, through
+        For a remote chain, the TM-score with the chain through which it was found, by that one's length, and its number; otherwise NaN and
+        -1.
     """
 
     protein: ProteinRow
@@ -72,12 +81,14 @@ def align_proteins(
     resources: Resources,
     take: Callable[[QueryHits], None],
 ) -> tuple[str, ...]:
-    """Align proteins with sequences, exhaustively (BLOSUM62, 11/1); `take` gets the n best of each, some proteins after the other, whose
-    `query_index` is their number. The names of the devices that scored.
+    """Align proteins with sequences exhaustively (BLOSUM62, 11/1), and return the names of the devices that scored.
+
+    `take` receives the n best hits of each protein in batches; `query_index` is the protein's number.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
     """
     parameters = SequenceSearchParameters(maximum_e_value=maximum_e_value, hits_per_query=n)
     scheme = ScoringScheme(read_matrix("BLOSUM62"), parameters.gap_open, parameters.gap_extend)
@@ -96,11 +107,12 @@ def align_proteins(
 def nearest_chains(
     proteins: Sequence[ProteinEntry], chains: Chains, n: int, maximum_e_value: float, resources: Resources
 ) -> tuple[list[NearChain], tuple[str, ...]]:
-    """Return the n nearest chains of each protein, by protein and rank; and the names of the devices that scored.
+    """Return the n nearest chains of each protein by protein and rank, and the names of the devices that scored.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user asked to stop.
     """
     if not len(proteins) or not len(chains):
         return [], ()
@@ -119,7 +131,7 @@ def nearest_chains(
 
 
 def _as_database(proteins: Sequence[ProteinEntry]) -> SequenceDatabase:
-    """Queries, the shortest first."""
+    """Return the proteins as queries, shortest first."""
     lengths = np.array([len(one.sequence) for one in proteins], np.int64)
     order = np.argsort(lengths, kind="stable")
     letters = "".join(proteins[k].sequence for k in order.tolist()).encode()
@@ -130,7 +142,7 @@ def _as_database(proteins: Sequence[ProteinEntry]) -> SequenceDatabase:
 
 
 def _names(n: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """No names: queries and subjects are known by their numbers."""
+    """Return empty names, since queries and subjects are identified by number."""
     return np.zeros(0, np.uint8), np.zeros(n + 1, np.int64)
 
 

@@ -13,7 +13,7 @@ _MAXIMUM_PROTEINS = 100_000
 
 
 class EvidenceParameters(SearchParameters):
-    """All that decides what is shown on which structures, besides the run that is looked at and the structures."""
+    """Parameters that, with a run and structures, determine the evidence."""
 
     run: str = parameter(
         "",

@@ -20,8 +20,17 @@ __all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "proven_proteins",
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """p places: `peptide` (p,) of `IdentifiedPeptides`, `protein` (p,), `start` and `end` (p,) residues from 0, the end not included; by
-    protein, start and peptide."""
+    """p positions of peptides in proteins, by protein, start and peptide.
+
+    Attributes
+    ----------
+    peptide : (p,)
+        Row of `IdentifiedPeptides`.
+    protein : (p,)
+        Number of the protein.
+    start, end : (p,)
+        Residues from 0, the end excluded.
+    """
 
     peptide: NDArray[np.int64]
     protein: NDArray[np.int64]
@@ -34,8 +43,10 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class ResidueEvidence:
-    """Of each residue of all proteins, one after another (`offsets` (proteins + 1,)): its letter (r,) uint8, n_peptides, n_psms (r,) int64
-    and the least q-value (r,) float64, NaN where no peptide lies."""
+    """Evidence of each residue of all proteins, concatenated by `offsets` (proteins + 1,).
+
+    The residue (r,) uint8, n_peptides and n_psms (r,) int64, and the minimum q-value (r,) float64, NaN without peptides.
+    """
 
     offsets: NDArray[np.int64]
     letters: NDArray[np.uint8]
@@ -60,10 +71,22 @@ class Sites:
 
     Attributes
     ----------
-    protein : its number. position : from 0. name : into `names`, what it carries; mass : Da.
-    n_psms, n_peptides : spectra and peptidoforms that carry it there. q_value : the least of these.
-    probability : of the place, of the surest; NaN where nobody computed one. intensity : of the spectra's precursors together; NaN where
-        no file tells it.
+    protein
+        Number of the protein.
+    position
+        From 0.
+    name
+        Index into `names`.
+    mass
+        Da.
+    n_psms, n_peptides
+        Spectra and peptidoforms with it.
+    q_value
+        Minimum of these.
+    probability
+        Site probability of the best, NaN if not computed.
+    intensity
+        Sum of precursor intensities, NaN if unknown.
     """
 
     protein: NDArray[np.int64]
@@ -82,11 +105,12 @@ class Sites:
 
 
 def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None) -> Places:
-    """Return every place of every peptide in every protein; leucine and isoleucine, of equal mass, are the same.
+    """Return every position of every peptide in every protein; leucine and isoleucine, of equal mass, match.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user asked to stop.
     """
     lengths = np.array([len(one.sequence) for one in proteins], np.int64)
     residues = "".join(one.sequence for one in proteins).replace("I", "L").encode()
@@ -132,9 +156,9 @@ def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEnt
 
 
 def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Places, fixed: FixedModifications = NONE_FIXED) -> Sites:
-    """Modified residues. What an end of a peptide carries is at its first or last residue.
+    """Return the modified residues; terminal modifications belong to the first or last residue.
 
-    `fixed`: what all residues of a kind, or all ends, carry, which says nothing of one of these, and is left out.
+    `fixed` modifications, which all such residues or ends have, are excluded.
     """
     carried = peptides.modifications
     spans, rows = ranges(carried.offsets[places.peptide], carried.offsets[places.peptide + 1])

@@ -1,4 +1,4 @@
-"""What a scientist asks of evidence on a structure: where sites lie, what could touch, what was missed, which paralogue is there."""
+"""Analyses of evidence on a structure: sites, possible contacts, uncovered residues and paralogues."""
 
 from __future__ import annotations
 
@@ -38,14 +38,16 @@ _BLOCK = 1 << 20  # distances that are computed together
 
 @dataclass(frozen=True, eq=False)
 class PlacedSites:
-    """n modified residues on the nearest chains that have them; each (n,).
+    """n modified residues on their nearest chains; each (n,).
 
     Attributes
     ----------
-    row : of `MappedRows`, -1 where no chain has it.
-    nearest_site : position in the protein of the nearest other site on that chain, -1 where there is none, and `site_distance`, Å from Cα
-        to Cα, NaN then.
-    ligand : the nearest of the chain's file, empty where there is none, and `ligand_distance`, Å between the nearest atoms.
+    row
+        Row of `MappedRows`, or -1.
+    nearest_site, site_distance
+        Position in the protein of the nearest other site on that chain, or -1, and Å between Cα, or NaN.
+    ligand, ligand_distance
+        Nearest ligand of the chain's file, or '', and Å between the nearest atoms.
     """
 
     row: NDArray[np.int64]
@@ -57,8 +59,10 @@ class PlacedSites:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """n pairs of residues of a chain that are modified or lysines; each (n,): rows of `MappedRows`, whether one is modified, Å between
-    their Cα and between their nearest atoms (NaN where these are not known)."""
+    """n pairs of residues of a chain that are modified or lysines.
+
+    Each is (n,): rows of `MappedRows`, True if one is modified, and Å between their Cα and between their nearest atoms (NaN if unknown).
+    """
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
@@ -69,13 +73,15 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class MissedStretches:
-    """n stretches of residues `start` to `end` (from 0, the end not included) of a protein that no peptide covers.
+    """n ranges of residues `start` to `end` (from 0, the end excluded) of a protein without peptides.
 
     Attributes
     ----------
-    n_mapped : residues that stand on the nearest chain, and `exposure`, (n,) the mean of what is known of these, else NaN.
-    enzyme, n_seen : (n, k) numbers of `enzymes`, whose peptides, fully cut, would show the most of the stretch, the best first, and how
-        many residues, 0 behind those that would show any.
+    n_mapped, exposure
+        Residues mapped onto the nearest chain, and (n,) their mean known exposure, or NaN.
+    enzyme, n_seen : (n, k)
+        Rows of `enzymes` whose limit peptides would show most of the range, best first, and the numbers of residues; 0 after those that
+        would show any.
     """
 
     protein: NDArray[np.int64]
@@ -90,8 +96,10 @@ class MissedStretches:
 
 @dataclass(frozen=True, eq=False)
 class SharedPeptides:
-    """n pairs of proteins that share peptides; each (n,): how many, and how many each has that the other has not. Peptides of more than a
-    hundred proteins do not count."""
+    """n pairs of proteins with shared peptides: numbers of shared and of exclusive peptides.
+
+    Peptides of more than a hundred proteins are skipped.
+    """
 
     protein: NDArray[np.int64]
     other: NDArray[np.int64]
@@ -143,7 +151,7 @@ def _groups(key: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
 def _nearest(
     one: NDArray[np.float64], other: NDArray[np.float64], is_left_out: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """(n,) the nearest of some points to each of n, and how far, infinite where there is none."""
+    """Return the nearest of some points to each of n, and its distance, infinite without one."""
     if not len(other):
         return np.zeros(len(one), np.int64), np.full(len(one), np.inf)
     which, apart = np.zeros(len(one), np.int64), np.empty(len(one))
@@ -190,9 +198,11 @@ def near_pairs(
     separation: int,
     progress: Progress,
 ) -> Pairs:
-    """Modified residues and lysines of each protein's nearest chain whose Cα lie within a distance (Å), and which are at least so many
-    residues of the protein apart; of each chain the pairs with a modified one first, and of these the nearest. Where a chain has more of
-    them than are looked at, that is told."""
+    """Return pairs of modified residues and lysines on each protein's nearest chain with Cα within a distance (Å).
+
+    They are at least `separation` residues apart in the protein. Pairs with a modified residue come first, then by distance. Chains with
+    too many pairs are reported.
+    """
     is_site = np.zeros(len(residues.letters), np.bool_)
     is_site[residues.offsets[sites.protein] + sites.position] = True
     is_wanted = (residues.letters == ord("K")) | is_site
@@ -284,14 +294,13 @@ def missed_stretches(
 
 
 def _sums(values: NDArray, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray:
-    """Of values from first to last, which is not included."""
+    """Return sums of values from first to last (excluded)."""
     sums = np.concatenate((np.zeros(1), np.cumsum(values)))
     return sums[last] - sums[first]
 
 
 def _visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
-    """Residues of proteins with ``*`` between them that lie in a peptide of a length and mass that are usually seen, when all bonds are
-    cut."""
+    """Return True for residues of proteins, joined by ``*``, in limit peptides of a usually observed length and mass."""
     is_between = np.frombuffer(text.encode(), np.uint8) == ord("*")
     between = np.flatnonzero(is_between)
     bounds = np.unique(np.concatenate(([0], cleavage_sites(text, ENZYMES[name]), between, between + 1, [len(text)])))
@@ -304,7 +313,7 @@ def _visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bo
 
 
 def shared_peptides(peptides: IdentifiedPeptides, places: Places, n_proteins: int) -> SharedPeptides:
-    """Return proteins with peptides in common, and the sequences that each has alone; leucine and isoleucine are the same."""
+    """Return pairs of proteins with shared peptides, and the numbers of exclusive sequences; leucine and isoleucine match."""
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(one.replace("I", "L"), len(numbers)) for one in peptides.sequences], np.int64)
     held = np.unique(np.stack([of_form[places.peptide], places.protein], axis=1), axis=0) if len(places) else np.zeros((0, 2), np.int64)

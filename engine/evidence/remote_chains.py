@@ -1,6 +1,6 @@
-"""Chains with the fold of a protein's nearest chain, whatever their sequence: searched by structure, superposed, and mapped through it.
+"""Chains with the fold of a protein's nearest chain: searched by structure, superposed, and mapped through it.
 
-A residue of the protein stands on one of the remote chain where the nearest chain has a residue that both are aligned with.
+A residue of the protein is mapped to that of the remote chain aligned with the same residue of the nearest chain.
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ _FEWEST_PAIRS = 20  # residues, below which an alignment through another chain t
 def near_chains(
     proteins: Sequence[ProteinEntry], chains: Chains, remote: DescribedChains | None, parameters: EvidenceParameters, resources: Resources
 ) -> tuple[list[NearChain], str]:
-    """Return the near chains of each protein, by sequence and, after these, by the fold of the nearest, and what computed.
+    """Return the similar chains of each protein by sequence, then by the fold of the nearest, and the devices.
 
     Parameters
     ----------
-    remote : the chains with their descriptors, by the same numbers; None where none is looked for by its fold.
+    remote
+        The chains with their descriptors, by the same numbers; None where none is looked for by its fold.
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     near, devices = nearest_chains(proteins, chains, parameters.chains_per_protein, parameters.maximum_e_value, resources)
     if remote is not None:
@@ -60,15 +62,19 @@ def _with_remote_chains(
     minimum_tm_score: float,
     resources: Resources,
 ) -> list[NearChain]:
-    """Return the near chains, and behind those of each protein as many as `n` that have the fold of the nearest.
+    """Append up to `n` chains with the fold of the nearest to the similar chains of each protein.
 
     Parameters
     ----------
-    chains : among which they are, by the numbers that near chains have. minimum_tm_score : by the length of the nearest chain.
+    chains
+        Among which they are, by the numbers that near chains have.
+    minimum_tm_score
+        By the length of the nearest chain.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user asked to stop.
     """
     nearest = {one.protein: one for one in near if one.rank == 1}
     through = np.unique([one.chain for one in nearest.values()]).astype(np.int64)
@@ -105,7 +111,7 @@ def _with_remote_chains(
 
 
 def _remote(first: NearChain, protein: ProteinEntry, beside: AlignedChains) -> NearChain:
-    """Return a chain with the fold of a near one, its residues under those of the protein that stand on the near one."""
+    """Return a chain with the fold of a similar one, mapped onto the protein through it."""
     pairs = _through(first.pairs, beside.pairs)
     letters = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
     codes = beside.target.residue[beside.target.rows(beside.target_number)][pairs[:, 1]]
@@ -124,11 +130,14 @@ def _remote(first: NearChain, protein: ProteinEntry, beside: AlignedChains) -> N
 
 
 def _through(near: NDArray[np.int64], beside: NDArray[np.integer]) -> NDArray[np.int64]:
-    """(k, 2) residues of a protein and of a third chain that are aligned with the same residue of a chain; both ascending.
+    """Return (k, 2) residues of a protein and of a third chain aligned with the same residue of a chain; both ascending.
 
     Parameters
     ----------
-    near : (m, 2) of protein and chain. beside : (n, 2) of the chain and the third one.
+    near : (m, 2)
+        Of protein and chain.
+    beside : (n, 2)
+        Of the chain and the third one.
     """
     _, own, other = np.intersect1d(near[:, 1], beside[:, 0], return_indices=True)
     return np.stack([near[own, 0], beside[other, 1].astype(np.int64)], axis=1)

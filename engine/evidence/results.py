@@ -48,7 +48,7 @@ _X = ord("X")
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that a run found, before it becomes tables. `chain_names`: of all chains, by their numbers."""
+    """Results of a run before they become tables; `chain_names` are indexed by chain number."""
 
     proteins: Sequence[ProteinEntry]
     peptides: IdentifiedPeptides
@@ -79,7 +79,8 @@ def evidence_of_residues(
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     progress = resources.progress
     places = places_of(peptides, proteins, progress)
@@ -109,7 +110,10 @@ def write_evidence(run: Run, tables: Mapping[str, pa.Table], out: str | Path | N
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user cancelled the search.
+    StorageError
+        The disk refused.
+    Cancelled
+        The user cancelled the search.
     """
     for name, table in tables.items():
         run.write_table(name, table)
@@ -161,7 +165,7 @@ def _letters(values: NDArray[np.uint8]) -> pa.Array:
 
 
 class _Columns:
-    """What several tables tell: names of proteins and chains, and of each mapped row what its chain's file says of it."""
+    """Columns shared by tables: names of proteins and chains, and file information of each mapped row."""
 
     def __init__(self, found: Evidence) -> None:
         self.accession = pa.array([one.accession for one in found.proteins], pa.string())

@@ -46,13 +46,16 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
 
     Parameters
     ----------
-    request : inputs ``project``, the folder of a project with an identification, ``structures``, a structure database, or files, folders
-        and lists of files, and ``homologues``, files of sequences or none; `EvidenceParameters`. Its option ``report`` is a folder for
-        pages.
+    request
+        Inputs ``project``, the folder of a project with an identification, ``structures``, a structure database, or files, folders and
+        lists of files, and ``homologues``, files of sequences or none; `EvidenceParameters`. Its option ``report`` is a folder for pages.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, project = request.parameters_as(EvidenceParameters), request.files("project")[0]
     tables = source_tables(project, parameters.run)
@@ -144,10 +147,8 @@ def _summary(found: Evidence, tables: SourceTables, parameters: EvidenceParamete
     }
     message = f"{len(proteins):,} of {len(found.proteins):,} proteins on structures"
     run.record(counts, message, exports=[file_of(one) for one in TABLES], source_run=tables.run)
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return EvidenceSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         source_run=parameters.run or tables.run,
         n_on_surface=where.count("surface"),
         n_buried=where.count("buried"),

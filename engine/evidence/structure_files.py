@@ -9,7 +9,7 @@ __all__ = ["find_structure"]
 
 
 def find_structure(name: str, files: Sequence[Path]) -> Path | None:
-    """Return the only file whose path ends with `name`; None if there is none, or several.
+    """Return the single file whose path ends with `name`, or None.
 
     >>> find_structure("b/1abc.pdb", [Path("/data/a/1abc.pdb"), Path("/data/b/1abc.pdb")]).as_posix()
     '/data/b/1abc.pdb'

@@ -342,7 +342,7 @@ HOMOLOGUES = Table.of(
     saved="accession rank subject description identity alignment_length query_start query_end subject_start subject_end subject_length "
     "e_value bit_score",
 )
-"""Where homologues were given; their alignments make the stack of a protein."""
+"""Homologues, if sequences were given; their alignments form the stack of a protein."""
 RESIDUES = Table.of(
     "residues",
     "Residues",
@@ -380,13 +380,13 @@ MAPPED_RESIDUES = Table.of(
         Column("exposure", meaning="Part of its greatest area that water touches", kind="number", is_nullable=True, low=0, high=1),
     ),
 )
-"""A row for each residue of a protein that stands on a near chain, or that the chain's sequence has and nobody saw."""
+"""Residues of proteins mapped onto a similar chain, or in its sequence without coordinates."""
 
 TABLES = (PROTEINS, CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
-"""From the protein to what is known of it."""
+"""Tables from proteins to details."""
 STORED = (RESIDUES, MAPPED_RESIDUES)
 
 
 def file_of(table: Table) -> str:
-    """Return the name of a table as text; not its own, which files of the identification in the same project have."""
+    """Return the name of a table in text files, distinct from those of the identification in the same project."""
     return f"evidence_{table.name}.tsv"

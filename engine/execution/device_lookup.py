@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 
-from proteoscope.engine.execution.devices import Device, begin_contexts, chosen_device
+from proteoscope.engine.execution.devices import Device, begin_contexts, resolve_device
 from proteoscope.engine.execution.libraries import find_linear_algebra
 from proteoscope.engine.jobs.progress import Progress
 
@@ -23,7 +23,7 @@ class DeviceLookup:
     Parameters
     ----------
     wish : str
-        As `proteoscope.engine.execution.devices.chosen_device` takes it.
+        As `proteoscope.engine.execution.devices.resolve_device` takes it.
     choose : callable, optional
         Returns the device; its argument returns the device for the wish. If that is not called, the wish becomes "cpu".
 
@@ -57,7 +57,7 @@ class DeviceLookup:
 
     def _resolve(self) -> Device:
         self._is_resolved = True
-        return chosen_device(self.wish)
+        return resolve_device(self.wish)
 
     def complain(self) -> None:
         """Raise a known error of the request before more work is done in vain; see `device`."""

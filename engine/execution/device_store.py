@@ -67,10 +67,12 @@ class Facts(Generic[Value]):
         self._kind, self._maximum = kind, maximum
         self._adapter: TypeAdapter[Value] = TypeAdapter(form)
 
-    def get(self, key: str, *, maximum_age: float = float("inf")) -> Value | None:
+    def get(self, key: str, *, maximum_age: float | None = None) -> Value | None:
         """Return a fact, or None if it is missing or invalid, or was not stored within the last `maximum_age` seconds."""
         fact = self._facts(key).get(key)
-        return fact.value if fact is not None and 0.0 <= time.time() - fact.stored <= maximum_age else None
+        if fact is None or (maximum_age is not None and not 0.0 <= time.time() - fact.stored <= maximum_age):
+            return None
+        return fact.value
 
     def all(self) -> dict[str, Value]:
         """Return all valid facts, by key."""

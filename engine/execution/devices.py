@@ -25,7 +25,7 @@ from proteoscope.engine.execution.remembered_gpus import forget_gpus, remember_g
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
 
-__all__ = ["Device", "begin_contexts", "chosen_device", "devices", "gpus", "processor"]
+__all__ = ["Device", "begin_contexts", "devices", "gpus", "processor", "resolve_device"]
 
 _SILENT_SECONDS = 30.0  # a driver that takes so long for one step hangs: importing CuPy and compiling took 10 s on a cold, slow machine
 _MAXIMUM_SECONDS = 60.0  # of looking, after which it is not begun again without the GPU at which it ended
@@ -124,7 +124,7 @@ def _listed(found: dict[str, Any]) -> tuple[Device, ...]:
     return listed or (Device("cuda", "no GPU", 0, False, found["reason"] or "the NVIDIA driver shows no GPU", found["driver"]),)
 
 
-def chosen_device(wish: str, progress: Progress | None = None) -> Device:
+def resolve_device(wish: str, progress: Progress | None = None) -> Device:
     """The device for a wish of the user: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``.
 
     ``auto`` takes all usable GPUs, or the processor where there is none; ``all`` takes all usable GPUs and the processor together, and
@@ -279,9 +279,6 @@ def _processor_name() -> str:
 
 def _memory_bytes() -> int:
     try:
-        for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("MemTotal"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 0

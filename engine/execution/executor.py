@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.elsewhere import Foreseeing
 from proteoscope.engine.execution.kept import Checkpoint
 from proteoscope.engine.execution.kinds import kind_of
 from proteoscope.engine.execution.remembered_gpus import forget_gpus
@@ -323,14 +322,9 @@ class Session:
     ) -> Worker:
         account = accounts.setdefault(device.name, Account())
 
-        following: list[Partition] = []
-
         def search(part: Partition) -> Generator[Piece, None, None]:
             try:
                 opened = self._begun(device, state, items)
-                if following and isinstance(opened, Foreseeing):
-                    after = following.pop()
-                    opened.expect(after.first, after.last)
                 with closing(opened.search(part.first, part.last)) as pieces:
                     yield from pieces
             except DeviceError:
@@ -340,8 +334,7 @@ class Session:
         speed = account.speed if knows_speed else None
         if knows_speed and not speed and self._elsewhere is None:
             speed = measured_speed(self._work.kind, device.name, self._processor.threads)
-        expect = following.append if self._elsewhere is not None and device is not self._processor else None
-        return Worker(device.name, search, account, device.is_processor, speed, expect)
+        return Worker(device.name, search, account, device.is_processor, speed)
 
     def _arrived(self) -> list[Device]:
         """Workers elsewhere that have come since somebody looked, now devices of this session; those that have gone are none any more."""

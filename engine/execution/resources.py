@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from proteoscope.engine.execution.clock import StageClock
-from proteoscope.engine.execution.elsewhere import Elsewhere
 from proteoscope.engine.execution.kept import KeptPartitions
+from proteoscope.engine.execution.remote_workers import RemoteWorkers
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cuda.modules import Card
@@ -33,7 +33,7 @@ class Resources:
     progress: Progress = field(default_factory=Progress)
     clock: StageClock = field(default_factory=StageClock)
     kept: KeptPartitions | None = None
-    elsewhere: Elsewhere | None = None
+    elsewhere: RemoteWorkers | None = None
 
     def telling(self, progress: Progress) -> Resources:
         """The same, for work that tells another progress: what goes on behind a step."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import WorkersError
-from proteoscope.engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
+from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
 from proteoscope.engine.execution.work import Piece, Rows
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import DeviceError
@@ -111,7 +111,6 @@ class Worker:
     account : what it did so far.
     is_processor : it takes parts of the smallest partitions; the others take the largest whole.
     speed : cost per second to begin with; None: it is found out.
-    expect : told, before a search, which partition comes after it; of a worker far away, which would wait for the next call.
     """
 
     name: str
@@ -119,7 +118,6 @@ class Worker:
     account: Account
     is_processor: bool = False
     speed: float | None = None
-    expect: Callable[[Partition], None] | None = None
 
 
 @dataclass
@@ -206,7 +204,6 @@ class Scheduler:
         self._arrivals = arrivals
         self.losses = Losses() if losses is None else losses
         self.losses.n_workers = max(self.losses.n_workers, len(workers))
-        self._certain_losses: list[tuple[int, int]] = []
         self._deadly: list[tuple[Partition, int]] = []
         self._paces = [_Pace(worker) for worker in workers]
         self._costs, self._take, self._progress, self._advance = costs, take, progress, advance
@@ -278,7 +275,7 @@ class Scheduler:
                     if any(one.last > one.first for one in rest):
                         self._count_loss()
                     if not isinstance(error, WorkerLostBeforeError):
-                        rest = [part for one in rest for part in self._after_loss(one, is_certain=not pace.own)]
+                        rest = [part for one in rest for part in self._after_loss(one)]
                 self._leave(pace, rest, gives_own=True)
             self._progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
         except BaseException:
@@ -294,19 +291,16 @@ class Scheduler:
                 f"{self.losses.in_a_row} workers ended one after the other, and none computed anything; look at their memory"
             )
 
-    def _after_loss(self, rest: Partition, *, is_certain: bool) -> list[Partition]:
+    def _after_loss(self, rest: Partition) -> list[Partition]:
         """What is tried again of that which a lost worker was at, in smaller parts; what three were lost over is put aside.
 
-        Where workers end over other items as well, somebody else may end them: then as many more may be lost over the same. `is_certain`:
-        that it was at these items, and not yet at those that it was told come next.
+        Where workers end over other items as well, somebody else may end them: then as many more may be lost over the same.
         """
         if rest.last <= rest.first:
             return []
         self.losses.items.append((rest.first, rest.last))
-        if is_certain:
-            self._certain_losses.append((rest.first, rest.last))
         n_here = sum(first <= rest.first and rest.last <= last for first, last in self.losses.items)
-        n_elsewhere = sum(first > rest.first or rest.last > last for first, last in self._certain_losses)
+        n_elsewhere = sum(first > rest.first or rest.last > last for first, last in self.losses.items)
         if n_here >= min(_MAXIMUM_LOSSES + n_elsewhere, _MAXIMUM_LOSSES_AMONG_OTHERS):
             self._deadly.append((rest, n_here))
             return []
@@ -326,8 +320,6 @@ class Scheduler:
                 if pace.own or (self._waiting and self._is_in_time(pace)):
                     pace.part = pace.own.pop() if pace.own else self._taken(pace)
                     pace.done, pace.is_idle = pace.part.first, False
-                    if self._looks_ahead(pace) and not pace.own and len(self._waiting) >= len(self._paces):
-                        pace.own.append(self._waiting.pop(0))  # what is left for the end is taken by whoever comes first
                     return pace.part
                 if not self._waiting and all(other.part is None and not other.own for other in self._paces):
                     break
@@ -335,10 +327,6 @@ class Scheduler:
                 self._changed.wait(_LOOK_SECONDS)
             pace.is_idle = False
         return None
-
-    def _looks_ahead(self, pace: _Pace) -> bool:
-        """Whether a worker is told what comes next: none after one was lost, when it must be known over which items the next one is."""
-        return pace.worker.expect is not None and not self.losses.items
 
     def _taken(self, pace: _Pace) -> Partition:
         """The largest partition for a card. For the processor, which is slow, half of its fair share, cut from the smallest."""
@@ -359,8 +347,6 @@ class Scheduler:
 
     def _search(self, pace: _Pace, part: Partition) -> None:
         began, shares, reported = time.perf_counter(), list[Partition](), 0.0
-        if pace.worker.expect is not None and pace.own and self._looks_ahead(pace):
-            pace.worker.expect(pace.own[-1])
         with closing(pace.worker.search(part)) as pieces:
             for piece in pieces:
                 now, first = time.perf_counter(), pace.done

@@ -1,4 +1,4 @@
-"""Readers and writers of the field's file formats, and their registry."""
+"""Readers and writers of file formats, and their registry."""
 
 import lazy_loader
 

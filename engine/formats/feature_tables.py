@@ -25,10 +25,10 @@ FEATURES = Table.of(
     "Features",
     (
         Column("accession", "Protein", "Accession of the protein", width=20),
-        Column("kind", "Kind", "What it is, as domain, modified residue or variant", width=18),
-        Column("first", "First", "First residue, from 1", "integer", 7, type="int32", low=1),
-        Column("last", "Last", "Last residue, from 1", "integer", 7, type="int32", low=1),
-        Column("description", "Description", "What the database says of it", width=40),
+        Column("kind", "Kind", "Kind of feature, such as domain, modified residue or variant", width=18),
+        Column("first", "First", "First residue of the feature, from 1", "integer", 7, type="int32", low=1),
+        Column("last", "Last", "Last residue of the feature, from 1", "integer", 7, type="int32", low=1),
+        Column("description", "Description", "Description of the feature in the database", width=40),
     ),
     rules=(Rule(("first", "last"), "has features that end before they begin", _are_ordered),),
 )

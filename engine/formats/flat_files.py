@@ -54,11 +54,11 @@ class _FlatFile:
     _feature_frame: tuple[bytes, bytes]
 
     def cut(self, text: bytes) -> int:
-        """See `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Return the end of the last complete record of a text, in bytes, or 0."""
         return flat_file_cut(text)
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """See `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Yield the entries of a block; see `proteoscope.engine.formats.entries.EntryFormat`."""
         text = block.text.removeprefix(b"\xef\xbb\xbf")
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
         line = at = 0
@@ -195,11 +195,11 @@ class Pir:
     has_lines = True
 
     def cut(self, text: bytes) -> int:
-        """See `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Return the beginning of the last record of a text, or 0."""
         return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """See `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Yield the entries of a block; see `proteoscope.engine.formats.entries.EntryFormat`."""
         del with_chromosomes
         text = block.text.removeprefix(b"\xef\xbb\xbf")
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text

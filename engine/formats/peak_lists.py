@@ -322,8 +322,8 @@ def _note_broken_peaks(table: SpectrumTable, lines: _Lines, firsts: NDArray[np.i
             chosen = lines.code[broken] == code
             with_comma = [bool(_DECIMAL_COMMA.search(lines.content(line))) for line in broken[chosen].tolist()]
             for has_comma in (True, False):
-                some = np.flatnonzero(chosen)[np.equal(with_comma, has_comma)]
-                table.note(spectrum[some], IssueCode.DECIMAL_COMMA if has_comma else issue, lines.number[broken[some]])
+                rows = np.flatnonzero(chosen)[np.equal(with_comma, has_comma)]
+                table.note(spectrum[rows], IssueCode.DECIMAL_COMMA if has_comma else issue, lines.number[broken[rows]])
 
 
 def _text(content: bytes) -> str:

@@ -95,16 +95,16 @@ _MISPLACED: dict[tuple[str, str], tuple[str, str]] = {
     ("libraries", "spectra"): ("is {}, where a spectral library belongs", "Give it as SPECTRA"),
     ("identifications", "spectra"): ("is {}, where results of a search engine belong", "Give it with --spectra"),
 }
-"""Reason and remedy for a file of the second sort where one of the first is expected."""
+"""Reason and remedy for a file with the second type of content where the first is expected."""
 
 
 def recognise_as(source: ByteSource, sort: str) -> FileFormat:
-    """Return the format of a file that has to be of a sort: ``spectra``, ``proteins``, ``libraries`` or ``identifications``.
+    """Return the format of a file that must contain ``spectra``, ``proteins``, ``libraries`` or ``identifications``.
 
     Raises
     ------
     InputError
-        The file is in no supported format, or of another sort.
+        The file is in no supported format, or has other content.
     """
     file_format = recognise(source)
     if file_format.sort != sort and not (sort == "libraries" and file_format.library_reader):

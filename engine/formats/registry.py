@@ -63,7 +63,7 @@ class FileFormat:
         `proteoscope.engine.formats.spectrum_blocks.SpectrumParser`, called with the path and ``takes_negative``; for proteins a
         `proteoscope.engine.formats.entries.EntryFormat`; for libraries a function, called with a
         `proteoscope.engine.formats.sources.ByteSource`, a `proteoscope.engine.formats.libraries.entries.LibraryCollector` and a progress.
-        FASTA has none; the readers of other sorts have tables of their formats (such as `proteoscope.engine.imported.reading` for results
+        FASTA has none; the readers of other content have tables of their formats (such as `proteoscope.engine.imported.reading` for results
         of search engines).
     library_reader : callable, optional
         Reader of libraries for a format of spectra whose files may name the peptides of their spectra.
@@ -78,7 +78,7 @@ class FileFormat:
         First bytes of binary files.
     mark : bytes
         Text that the beginning of such files contains too. Formats without `roots`, `is_like` and `magic` are recognised by the readers of
-        their sort.
+        their content.
     term : (str, str), optional
         Accession and name in the PSI-MS vocabulary.
     spectra_called_by : str
@@ -386,12 +386,12 @@ FORMATS: tuple[FileFormat, ...] = (
 
 
 def formats_of(sort: str) -> tuple[FileFormat, ...]:
-    """Return the formats of a sort."""
+    """Return the formats of one type of content, such as ``spectra``."""
     return tuple(file_format for file_format in FORMATS if file_format.sort == sort)
 
 
 def suffixes_of(sort: str) -> tuple[str, ...]:
-    """Return the suffixes of files of a sort, without ``.gz``."""
+    """Return the file suffixes of one type of content, without ``.gz``."""
     return tuple(suffix for file_format in formats_of(sort) for suffix in file_format.suffixes)
 
 
@@ -405,7 +405,7 @@ def library_suffixes() -> tuple[str, ...]:
 
 
 def names_of(sort: str) -> str:
-    """Return the names of the formats of a sort as a list in a sentence.
+    """Return the names of the formats of one type of content, as a list in a sentence.
 
     >>> names_of("structures")
     'PDB, mmCIF or BinaryCIF'
@@ -420,7 +420,7 @@ def bare_name(name: str) -> str:
 
 
 def has_suffix_of(name: str, sort: str) -> bool:
-    """Return True if the name of a file, gzipped or not, has a suffix of a sort."""
+    """Return True if the name of a file, gzipped or not, has a suffix of one type of content."""
     return bare_name(name).endswith(suffixes_of(sort))
 
 

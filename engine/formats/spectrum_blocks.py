@@ -115,7 +115,7 @@ _REASONS: dict[IssueCode, tuple[str, str]] = {
     IssueCode.BASE64: ("the base64 text of a peak array is broken", _AGAIN),
     IssueCode.ZLIB: ("the zlib data of a peak array are broken", _AGAIN),
     IssueCode.NUMPRESS: ("the numpress data of a peak array are broken", _AGAIN),
-    IssueCode.LENGTHS: ("a peak array does not have as many values as the spectrum says", _AGAIN),
+    IssueCode.LENGTHS: ("the length of a peak array is not the declared one", _AGAIN),
     IssueCode.UNSUPPORTED: ("a peak array is in an unknown encoding", "Convert the file with 32 or 64 bit floats and zlib"),
     IssueCode.NO_ARRAY: ("the m/z or the intensity array is missing", _AGAIN),
     IssueCode.MZ: (f"the precursor m/z is larger than {MAXIMUM_MZ:,.0f}", _AGAIN),

@@ -58,11 +58,11 @@ class SwissProtText:
     has_lines = True
 
     def cut(self, text: bytes) -> int:
-        """See `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Return the end of the last complete entry of a text, in bytes, or 0."""
         return flat_file_cut(text)
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """See `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Yield the entries of a block; see `proteoscope.engine.formats.entries.EntryFormat`."""
         del with_chromosomes
         text = _with_line_ends(block.text)
         lines = _entry_lines(text)
@@ -176,11 +176,11 @@ class UniprotXml:
         self._encoding = "utf-8"
 
     def cut(self, text: bytes) -> int:
-        """See `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Return the end of the last complete entry of a text, in bytes, or 0."""
         return text.rfind(b"</entry>") + len(b"</entry>") if b"</entry>" in text else 0
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
-        """See `proteoscope.engine.formats.entries.EntryFormat`."""
+        """Yield the entries of a block; see `proteoscope.engine.formats.entries.EntryFormat`."""
         del with_chromosomes
         if block.is_first:
             self._encoding = xml_encoding(block.text)

@@ -36,18 +36,19 @@ AdviceLevel = Literal["brief", "full", "none"]
 """Probe searches within a tenth of the run's time, all of them, or no advice."""
 
 _SHARE = 0.09
-"""Of the seconds of the five steps; with what a probe takes to stop it is a tenth."""
+"""Fraction of the time of the five steps; with the time to stop a probe it is a tenth."""
 _INCOMPLETE = "More causes were not checked to save time; --advice full checks them"
 _STOPPED = "The advice was stopped; the results are complete"
 _NO_CONTAMINANTS = "No contaminants were searched: trypsin, keratins and albumin may be what the spectra are of"
 
 
 def advice_level(request: SearchRequest) -> AdviceLevel:
-    """Return the value of the option ``advice``; ``brief`` where it is not given.
+    """Return the value of the option ``advice``, by default ``brief``.
 
     Raises
     ------
-    ParameterError : it is another value.
+    ParameterError
+        It is another value.
     """
     value = request.options.get("advice") or "brief"
     for level in get_args(AdviceLevel):
@@ -63,8 +64,8 @@ def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: floa
     ----------
     run : LowYieldRun
         The run.
-    level : {"brief", "full", "none"}
-        ``brief`` limits the probe searches to a tenth of `seconds_of_run`.
+    level
+        {"brief", "full", "none"} ``brief`` limits the probe searches to a tenth of `seconds_of_run`.
     seconds_of_run : float
         Seconds of the five steps.
     resources : Resources
@@ -108,16 +109,21 @@ def advise(request: SearchRequest, run_id: str, progress: Progress | None = None
     run_id : str
         Id of the run.
     progress : Progress, optional
-        Progress; a cancel leaves the run as it was.
+        A cancellation leaves the run unchanged.
 
     Returns
     -------
     tuple of str
-        The warnings; none where the run identified enough.
+        The warnings; empty if the run identified enough.
 
     Raises
     ------
-    InputError : a file has changed since the run. StorageError : the disk refused. Cancelled : the user asked to stop.
+    InputError
+        A file has changed since the run.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
     """
     assert request.project is not None
     parameters = request.parameters_as(IdentificationParameters)
@@ -145,7 +151,7 @@ def _read_again(
     folder: Path,
     progress: Progress,
 ) -> tuple[LowYieldRun, Resources]:
-    """Read spectra and indexes of a finished run again, as it searched them."""
+    """Read the spectra and indexes of a finished run as it searched them."""
     compile_kernels(["identify"], progress)
     quiet = LimitedProgress(progress)
     quiet.stage("Reading the files of the run")

@@ -1,4 +1,4 @@
-"""What an identification takes, told by its request."""
+"""Expected workload of an identification, from its request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def expected(request: SearchRequest) -> Expectation:
 
 
 def expectation(spectra: InputSize, database: InputSize, parameters: IdentificationParameters) -> Expectation:
-    """Of so many spectra and proteins."""
+    """Return the expectation for numbers of spectra and proteins."""
     peptides = peptides_of(database, parameters)
     queries = spectra.records * _CHARGES_OF_QUERY * (1.0 + _SECOND_PASS * parameters.second_pass)
     work, candidates = scoring_of(queries, peptides, parameters, len(parameters.variable_modifications))

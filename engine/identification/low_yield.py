@@ -1,8 +1,8 @@
-"""Tolerances of a run with few identifications: do the mass errors of its spectra lie outside?
+"""Check of tolerances in a run with few identifications by mass errors outside of them.
 
-A file that is far out of tune loses all its right answers, and the wrong ones in their place do not show why. A probe searches some of the
-spectra in a wide window, and again with fragment tolerances that suit an ion trap. Errors of right answers gather in one place; those of
-wrong answers lie anywhere in the window. The probe only reports: results stay those of the search that was requested.
+A badly calibrated file loses all correct answers, and the wrong ones do not reveal why. A probe searches some spectra with a wide window,
+and again with fragment tolerances of an ion trap. Errors of correct answers cluster; those of wrong answers are spread over the window. The
+probe only reports: results remain those of the requested search.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ErrorCluster(NamedTuple):
 
 
 def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCluster | None:
-    """Return where errors of matches gather in a window; None where they are too few, or lie anywhere in it.
+    """Return the cluster of errors of matches in a window, or None if they are too few or spread.
 
     Parameters
     ----------
@@ -145,13 +145,16 @@ def describe_yield(run: LowYieldRun) -> str:
 
 
 def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Search some of the spectra in wide windows, and return what their errors say of the tolerances.
+    """Search some spectra in wide windows and report what their errors imply about the tolerances.
 
-    The sample is as large as the time that is left allows.
+    The sample is as large as the remaining time allows.
 
     Raises
     ------
-    TimeOverError : there is no time for a useful sample. Cancelled : the user asked to stop.
+    TimeOverError
+        There is no time for a useful sample.
+    Cancelled
+        The user cancelled.
     """
     limit.stage("Checking the tolerances")
     parameters = run.parameters
@@ -209,7 +212,8 @@ def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resour
 
     Raises
     ------
-    TimeOverError : these would be fewer than are useful.
+    TimeOverError
+        These would be fewer than are useful.
     """
     spectra = np.unique(run.spectra.queries.spectrum)
     chosen = spectra[:: max(1, -(-len(spectra) // _MAXIMUM_PROBED))]
@@ -237,7 +241,7 @@ def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance,
 def _probe(
     sample: SpectrumIndex, indexes: Indexes, quick: IdentificationParameters, resources: Resources
 ) -> tuple[ErrorCluster, float] | None:
-    """Return where precursor errors of good matches gather, and the median error of their fragments (ppm); None where they do not."""
+    """Return the cluster of precursor errors of good matches, and the median fragment error (ppm), or None."""
     psms = quick_matches(sample, indexes, quick, resources, _CONFIDENT)
     cluster = find_error_cluster(psms.mass_error_ppm[~psms.is_decoy], _ppm(quick.precursor_tolerance, _USUAL_MASS))
     return None if cluster is None else (cluster, float(np.median(psms.features["mean_absolute_fragment_error"][~psms.is_decoy])))

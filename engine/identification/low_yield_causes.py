@@ -35,7 +35,7 @@ _MAXIMUM_PROBED = 300
 _CONFIDENT, _ENOUGH, _TIMES = 0.05, 15, 3
 """Minimum of confident matches of another enzyme, and of their ratio to those of the requested one."""
 _MAXIMUM_RESIDUES = 12_000_000
-"""Of a database with decoys that is digested again."""
+"""Maximum size of a database with decoys that is digested again."""
 _RESIDUES_PER_SECOND = 12e6
 """Digested and searched for one enzyme, roughly."""
 _MB = 1_000_000
@@ -70,11 +70,14 @@ def _probe(spectra: SpectrumIndex, parameters: IdentificationParameters) -> tupl
 
 
 def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Return a sentence that names ion series which explain far more of the spectra; '' where there are none.
+    """Return a sentence that names ion series which explain far more of the spectra, or ''.
 
     Raises
     ------
-    TimeOverError : the time was over before all were tried. Cancelled : the user asked to stop.
+    TimeOverError
+        The time was over before all were tried.
+    Cancelled
+        The user asked to stop.
     """
     used = run.spectra.ion_series.letters
     others = [series for series in _SERIES if [set(series)] != list(map(set, used))]
@@ -94,12 +97,14 @@ def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedPro
 
 
 def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Return a sentence that names an enzyme whose peptides explain far more of the spectra; '' where there is none, or the database is too
-    large.
+    """Return a sentence naming an enzyme whose peptides explain far more spectra, or '' if none does or the database is too large.
 
     Raises
     ------
-    TimeOverError : the time was over before one was found. Cancelled : the user asked to stop.
+    TimeOverError
+        The time was over before one was found.
+    Cancelled
+        The user asked to stop.
     """
     indexes, parameters, spectra = run.indexes, run.parameters, run.spectra
     proteins = indexes.proteins

@@ -23,7 +23,7 @@ __all__ = ["IdentificationParameters"]
 
 
 class IdentificationParameters(SpectrumSearchParameters):
-    """All that decides the result of an identification, besides the spectra and the database."""
+    """Parameters that, with spectra and database, determine the result of an identification."""
 
     enzyme: str = shared.ENZYME
     specificity: Literal["specific", "semi-specific", "non-specific"] = shared.SPECIFICITY

@@ -66,8 +66,8 @@ class PassPlan:
         What scores them.
     n_proteins : int
         Proteins searched, without decoys.
-    proteins : {"all", "found"}
-        All proteins, or those found by the first pass.
+    proteins
+        {"all", "found"} All proteins, or those found by the first pass.
     """
 
     spectra: SpectrumIndex
@@ -167,18 +167,20 @@ def plan_second_pass(
     parameters: IdentificationParameters,
     resources: Resources,
 ) -> PassPlan | None:
-    """Plan a pass of the spectra that the first left, on the proteins that it found and their decoys.
+    """Plan a pass of the remaining spectra on the identified proteins and their decoys.
 
-    With more modifications, though fewer in a peptide, and fewer required cuts, and so with many more candidates; for isotope errors up to
-    `_MAXIMUM_ISOTOPES`. Few proteins are searched, so that a wider precursor tolerance than the first pass's costs little: what errs more
-    than most is found here.
+    It allows more modifications, though fewer per peptide, fewer required cuts, isotope errors up to `_MAXIMUM_ISOTOPES`, and thus many
+    more candidates. With few proteins, a wider precursor tolerance than in the first pass costs little, which finds precursors with larger
+    errors.
 
     Parameters
     ----------
     first : Scored
         Matches of the first pass, with their error rates.
-    spectra, indexes : SpectrumIndex, Indexes
-        Of the first pass.
+    spectra : SpectrumIndex
+        Spectra of the first pass.
+    indexes : Indexes
+        Indexes of the first pass.
     folder : Path
         Folder in which the index of the pass is built.
     tolerance : Tolerance
@@ -186,12 +188,12 @@ def plan_second_pass(
     parameters : IdentificationParameters
         Parameters of the search.
     resources : Resources
-        Its progress warns where the found proteins have no decoys.
+        Its progress receives warnings about proteins without decoys.
 
     Returns
     -------
     PassPlan or None
-        None where the parameters request no second pass, or nothing is left to search.
+        None if no second pass is requested, or nothing is left to search.
     """
     if not parameters.second_pass:
         return None

@@ -1,16 +1,15 @@
-"""Precursor errors of the run, from a quick first search: how far the instrument is out of tune, and how far it scatters.
+"""Precursor errors of a run from a quick first search: systematic error and scatter.
 
-What a user asks for is a guess at both. Where the guess is too small, right answers lie outside, and the wrong ones that take their place
-look no worse. So a quick first search looks at some of the spectra of each file, for peptides without variable modifications, in a wide
-window. Of its confident matches the median error of a file tells how far it is out of tune; the median absolute deviation from that, which
-a few wrong matches do not move (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), how far it scatters. The precursors of a file are
-corrected by its median, and the window about that becomes what holds the scatter: a run that is out of tune needs no wider one, and so no
-more candidates. The rare errors far out are left to a second pass, which looks at few proteins and can afford a wide window. No window
-becomes narrower than what was asked for: rescoring weighs the errors, and learns from the wrong matches of a wider window what an error is
-worth.
+The requested tolerance is a guess of both. If it is too small, correct answers lie outside, and the wrong ones replacing them look no
+worse. A quick first search therefore samples the spectra of each file for peptides without variable modifications in a wide window. Among
+its confident matches, the median error of a file is the systematic error; the median absolute deviation, robust against a few wrong matches
+(Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), is the scatter. Precursors are corrected by their file's median, and the window around it
+is set by the scatter: a badly calibrated run needs no wider window and no more candidates. Rare large errors are left to the second pass,
+which searches few proteins and can afford a wide window. No window becomes narrower than requested: rescoring weighs errors and learns
+their significance from the wrong matches of a wider window.
 
-Which matches are confident is a score, above which targets and decoys count alike: a tolerance from the errors of targets alone might suit
-wrong targets better than decoys.
+Confidence is a score threshold above which targets and decoys count equally: a tolerance from the errors of targets only might suit wrong
+targets better than decoys.
 """
 
 from __future__ import annotations
@@ -32,15 +31,16 @@ from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 __all__ = ["PrecursorErrors", "errors_of_matches", "measured_errors"]
 
 _WIDEST = 20.0
-"""Of the first search, and of what comes of it, in ppm: what instruments err by that are asked for some ppm, even badly tuned."""
+"""Widest window of the first search and its result, ppm: the error of even badly calibrated instruments of some ppm."""
 _LOOKED_AT, _LOOKED_AT_IN_A_FILE = 1000, 250
 """Spectra of the first search, of all files together and at least of each; a twentieth of them identified is enough."""
 _CONFIDENT = 0.01
 _ENOUGH = 30
 """Matches from which a median is known to a quarter, and a spread to a fifth, of the spread itself."""
 _SPREADS, _SPREADS_OF_SECOND = 3.0, 5.0
-"""Of these a window holds so many on either side of the median. Three hold all but .3 % of errors that are normally distributed; those of
-runs have longer tails."""
+"""Half-widths of windows in units of the scatter. Three include all but .3 % of normally distributed errors; those of runs have longer
+tails.
+"""
 _NORMAL = 1.4826  # of a normal distribution, the standard deviation over the median absolute deviation
 
 
@@ -88,8 +88,8 @@ def measured_errors(
 
     Parameters
     ----------
-    spectra, index : Spectra, SpectrumIndex
-        Spectra as read, and preprocessed.
+    spectra, index
+        Spectra, SpectrumIndex Spectra as read, and preprocessed.
     indexes : Indexes
         Proteins and peptides.
     parameters : IdentificationParameters
@@ -160,7 +160,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
 
 
 def _some_of_each_file(spectra: Spectra) -> NDArray[np.int64]:
-    """Return spectra with peaks, at equal distances in each file; ascending."""
+    """Return spectra with peaks at equal distances in each file; ascending."""
     most = max(_LOOKED_AT_IN_A_FILE, _LOOKED_AT // max(len(spectra.files), 1))
     rows_of_files = (np.flatnonzero((spectra.file == number) & (np.diff(spectra.offsets) > 0)) for number in range(len(spectra.files)))
     return np.sort(np.concatenate([rows[:: max(1, -(-len(rows) // most))] for rows in rows_of_files]))

@@ -28,7 +28,7 @@ def rate_first_pass(psms: Psms, series: Sequence[str], parameters: Identificatio
     psms : Psms
         Matches.
     series : sequence of str
-        Letters of each ion series that spectra were searched for.
+        Symbols of each searched ion series.
     parameters : IdentificationParameters
         Parameters of the search.
     resources : Resources

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from proteoscope.engine import identification
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.identification.indexes import open_search_indexes
 from proteoscope.engine.identification.low_yield import LowYieldRun, low_yield_run
 from proteoscope.engine.identification.parameters import IdentificationParameters
@@ -18,7 +17,7 @@ from proteoscope.engine.identification.precursor_errors import PrecursorErrors, 
 from proteoscope.engine.identification.report import certainty_of_counts, rate_first_pass, rate_second_pass, write_report
 from proteoscope.engine.identification.summary import IdentificationSummary
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.preset_advice import warn_of_misfits
+from proteoscope.engine.matches.preset_advice import read_searched
 from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
 from proteoscope.engine.matches.search_passes import SearchPass
 from proteoscope.engine.matches.tables import Scored
@@ -43,32 +42,26 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         created if it does not exist; a run is added to an existing one, whose ``exports/*.tsv`` and ``run.json`` are those of the newest
         run. With the option ``strict`` files with unreadable spectra are refused. The option ``advice`` limits the search for causes of
         few identifications: ``brief`` (a tenth of the run's time, the default), ``full`` or ``none``.
-    progress : Progress, optional
-        Receives stages and messages.
+    progress
+        Progress, optional Receives stages and messages.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, level = request.parameters_as(IdentificationParameters), identification.advice.advice_level(request)
-    spec = RunSpec(
-        "identify",
-        request,
-        {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"},
-        {"spectra": request.files("spectra"), "database": request.files("database"), "contaminants": parameters.contaminants},
-        kernels="identify",
-    )
+    files: dict[str, Sequence[str | Path]] = {
+        "spectra": request.files("spectra"),
+        "database": request.files("database"),
+        "contaminants": parameters.contaminants,
+    }
+    spec = RunSpec("identify", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}, files, kernels="identify")
 
     def read(progress: Progress, threads: int) -> Spectra:
-        warn_of_misfits("identify", request.files("spectra"), parameters, progress)
-        return read_spectra(
-            request.files("spectra"),
-            progress=progress,
-            strict=request.flag("strict"),
-            threads=threads,
-            uses_all_precursors=True,
-            spool=spec.spool,
-        )
+        return read_searched(spec, parameters, progress, threads)
 
     with (
         project_run(spec, read, progress) as (run, results),
@@ -153,10 +146,8 @@ def _summary(
         **errors.record(),
         **({} if low_yield is None else {"low_yield": low_yield.record()}),
     )
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return IdentificationSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         certainty=certainty,
         top_proteins=tables.best_proteins,
         fdr=parameters.fdr,

@@ -12,11 +12,18 @@ __all__ = ["IdentificationSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class IdentificationSummary(MatchSummary):
-    """Results of an identification.
+    """Summary of an identification.
 
-    `certainty` holds the PSMs of a ``second_pass`` too. Of making the index, which goes on beside reading, `stages` holds what it took
-    longer. `top_proteins`: (accession, description, peptides, coverage) of the best groups. `has_low_yield`: whether so few spectra were
-    identified that causes are looked for (step ``advice``).
+    Attributes
+    ----------
+    certainty
+        Uncertainty of counts, including PSMs of a ``second_pass``.
+    stages
+        Step times; of index building, which overlaps with reading, only the excess.
+    top_proteins
+        (accession, description, peptides, coverage) of the best groups.
+    has_low_yield
+        True if so few spectra were identified that causes are searched (step ``advice``).
     """
 
     top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())

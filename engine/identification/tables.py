@@ -9,6 +9,6 @@ from proteoscope.engine.spectra.tables import SPECTRA
 __all__ = ["STORED", "TABLES"]
 
 TABLES = (PROTEINS, PEPTIDES, PSMS)
-"""From the group to its peptides and their PSMs."""
+"""Tables from groups to peptides and PSMs."""
 STORED = (SPECTRA, FEATURES, READING_FRAMES)
-"""Further tables that a run keeps."""
+"""Further stored tables."""

@@ -1,4 +1,4 @@
-"""What was imported from another search engine, as a paragraph for a paper; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of imported results; see `proteoscope.engine.results.methods`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _rates(facts: RunFacts) -> str:
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Of an import: how the engine itself searched, its own record tells, not this program's."""
+    """Return the methods of an import; those of the engine are in its own record."""
     program, n_matches = facts.record.get("program"), facts.count("matches")
     engine = program[:_MAXIMUM_LETTERS] if isinstance(program, str) and program else "another search engine"
     of = "" if n_matches is None else f" ({counted(n_matches, 'match', 'matches')})"

@@ -52,8 +52,7 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
 
 
 class _WrittenPeptide(NamedTuple):
-    """A peptide of the file: located modifications, those without a location with the residues named, why it cannot be read, or '', and the
-    value that cannot be read, or ''."""
+    """A peptide of the file: localised and unlocalised modifications, the reason why it is unreadable, and the unreadable value, or ''."""
 
     sequence: str
     placed: list[NotedModification]
@@ -63,7 +62,7 @@ class _WrittenPeptide(NamedTuple):
 
 
 class _Reader:
-    """What was met of a file so far, by its identifiers."""
+    """State of reading a file, by identifiers."""
 
     def __init__(self, source: ByteSource, numbers: NumberReader) -> None:
         self.path, self.numbers, self.unfolding = source.path, numbers, source.unfolding
@@ -258,7 +257,7 @@ class _Reader:
 
 
 def _modification_name(terms: list[tuple[str, str]]) -> str:
-    """Return what a modification is called: its record in Unimod, else its name; nothing for one that is said to be unknown."""
+    """Return the name of a modification: its Unimod record, else its name; '' for an unknown one."""
     for accession, _ in terms:
         if accession.upper().startswith("UNIMOD:"):
             return accession

@@ -16,7 +16,7 @@ _PREFIXES = ("DECOY_", "rev_", "XXX_", "reverse_", "REV__", "decoy_", "##")
 
 
 class ImportParameters(SpectrumSearchParameters):
-    """All that decides what an import makes of its files."""
+    """Parameters that determine how files are imported."""
 
     decoy_prefixes: tuple[str, ...] = parameter(
         _PREFIXES,

@@ -50,7 +50,7 @@ _PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|iso-?8859-\d{1,2}|windows-
 class _Queries(PepXML):
     """Spectrum queries of a pepXML file as Pyteomics' dictionaries, each with its ``run``, and hits with the ``fault`` of their numbers.
 
-    All values are texts, save numbers that Pyteomics computes with: one that cannot be read would stop the file.
+    All values are texts except numbers that Pyteomics computes with, since an unreadable one would stop the file.
     """
 
     _default_schema = PepXML._default_schema | {
@@ -66,7 +66,7 @@ class _Queries(PepXML):
         self._fault: UnreadableValueError | None = None
 
     def _get_version_info(self) -> tuple[None, None]:
-        """No version: it decides nothing where no schema is fetched, and a packed file cannot be read twice."""
+        """Return no version: it matters only for schemas, and a packed file cannot be read twice."""
         return None, None
 
     def _get_info_smart(self, element: Any, **options: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class _Queries(PepXML):
         return info
 
     def _correct_numbers(self, name: str, element: Any) -> None:
-        """Replace numbers that Pyteomics cannot read: by 0, with the fault of their hit stored, or those with decimal commas by points."""
+        """Replace numbers that Pyteomics cannot read by 0 with an error of their hit, or decimal commas by points."""
         for attribute in _NUMBERS.get(name, ()):
             if name != "mod_aminoacid_mass" and not element.get(attribute, "").strip():
                 element.attrib.pop(attribute, None)
@@ -127,11 +127,14 @@ def _program(source: ByteSource) -> str:
 
 
 def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iterator[dict[str, Any]]:
-    """Yield the queries of the file, one after the other.
+    """Yield the queries of the file in order.
 
     Raises
     ------
-    InputError : the XML is broken or cut off, or lacks what pepXML demands. Cancelled : the user asked to stop.
+    InputError
+        The XML is broken or cut off, or lacks what pepXML demands.
+    Cancelled
+        The user asked to stop.
     """
     place = "before the first spectrum"
     try:
@@ -154,8 +157,7 @@ def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> I
 
 
 def _check_encoding(source: ByteSource) -> None:
-    """Refuse encodings in which a declaration of entities would not have been seen when the file was recognised: Pyteomics' parser resolves
-    them."""
+    """Reject encodings that hide entity declarations from format detection, since Pyteomics' parser resolves entities."""
     declared = _ENCODING.match(source.peek(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf"))
     encoding = declared[1].decode("utf-8", "replace") if declared else "UTF-8"
     if not _PLAIN_ENCODING.fullmatch(encoding.strip()):

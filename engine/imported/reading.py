@@ -1,4 +1,4 @@
-"""Read result files: recognised by what they begin with, each by the reader of its format."""
+"""Reading of result files, each by the reader of its detected format."""
 
 from __future__ import annotations
 
@@ -41,16 +41,18 @@ READERS: Mapping[str, Callable[[], Callable[[ByteSource, Progress], Identificati
 _MAXIMUM_PLACES = 3
 _LARGEST_SCORE = 1e30
 _LARGEST_NUMBER = 1e9
-"""Of seconds, thomson and dalton."""
+"""Maximum value of seconds, thomson and dalton."""
 
 
 def read_identifications(paths: Sequence[str | Path], progress: Progress | None = None) -> Identifications:
-    """Return the matches of result files of one format, in their order.
+    """Return the matches of result files of one format in order.
 
     Raises
     ------
-    InputError : a file is missing, or no results, or of another format than the first, or broken, or holds no match; where, and what to do.
-    Cancelled : the user asked to stop.
+    InputError
+        A file is missing, or no results, or of another format than the first, or broken, or holds no match; where, and what to do.
+    Cancelled
+        The user asked to stop.
     """
     progress = progress or Progress()
     parts: list[Identifications] = []
@@ -76,7 +78,8 @@ def _escaped(found: Identifications, progress: Progress) -> Identifications:
 
     Raises
     ------
-    InputError : two accessions would be one.
+    InputError
+        Two accessions would be one.
     """
     accessions, n = escape_names(found.accessions)
     texts = {name: escape_column(getattr(found, name)) for name in ("run", "native_id", "title")}
@@ -108,7 +111,8 @@ def describe_unread(found: Identifications) -> dict[str, str]:
 
     Parameters
     ----------
-    found : Identifications
+    found
+        Identifications.
     """
     coded = found.unread["reason"].combine_chunks().dictionary_encode()
     codes = coded.indices.to_numpy(zero_copy_only=False)

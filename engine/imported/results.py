@@ -28,8 +28,9 @@ __all__ = ["WrittenImport", "left_out_table", "rated_matches", "write_import"]
 
 
 class WrittenImport(NamedTuple):
-    """What was written: names of the text files, matches left out by reason, the numbers of the tables and their certainty; see
-    `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.listed.tables.ListedTables`.
+    """Written results: names of text files, omitted matches by reason, table counts and their uncertainty.
+
+    See `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.listed.tables.ListedTables`.
     """
 
     exports: tuple[str, ...]
@@ -55,7 +56,10 @@ def write_import(
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user cancelled the import.
+    StorageError
+        The disk refused.
+    Cancelled
+        The user cancelled the import.
     """
     spectra_written = begin(lambda progress: write_spectra(run, spectra, progress))
     progress.stage("Writing results")
@@ -90,7 +94,7 @@ def rated_matches(
 
 
 def left_out_table(found: Identifications, matches: ListedMatches) -> pa.Table:
-    """Return the matches that stand in no other table, with the reason: those that were not read, then those that were, in their order."""
+    """Return the omitted matches with reasons: unread ones, then others, in order."""
     rows = matches.left_out
     at = pa.array(rows)
     called = spectrum_names(found.run.take(at), found.native_id.take(at), found.title.take(at), pa.array(found.scan[rows]))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -51,14 +51,17 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
 
     Parameters
     ----------
-    request : inputs ``results``, files of one of the formats of `proteoscope.engine.formats.registry` whose sort is identifications;
-        ``spectra``, those that were searched; ``database``, FASTA files, optional; `ImportParameters`. Its `project` is made where it
-        does not exist; a run is added to a project that does. With the option ``strict`` files with
-        spectra that cannot be read are refused.
+    request
+        Inputs ``results``, files of one of the formats of `proteoscope.engine.formats.registry` whose sort is identifications; ``spectra``,
+        those that were searched; ``database``, FASTA files, optional; `ImportParameters`. Its `project` is made where it does not exist; a
+        run is added to a project that does. With the option ``strict`` files with spectra that cannot be read are refused.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the import.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the import.
     """
     parameters = request.parameters_as(ImportParameters)
     spec = RunSpec("import", request, {"results": "RESULTS.pep.xml", "spectra": "--spectra SPECTRA.mzML"}, kernels="import")
@@ -101,7 +104,8 @@ def _matches(
 
     Raises
     ------
-    InputError : there are none.
+    InputError
+        There are none.
     """
     matches = collect_matches(found, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters.fixed_modifications, progress)
     if not len(matches):
@@ -141,10 +145,8 @@ def _recorded(
         posterior_errors_of=rated.rates.posterior_error_of,
         computed_here=["matched_ions", "total_ions", "mass_error_ppm", "isotope_error", "missed_cleavages", "rank", "protein groups"],
     )
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ImportSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         format=found.format,
         program=found.program,
         left_out=written.left_out,
@@ -171,7 +173,10 @@ def warn_of_import(
 
     Parameters
     ----------
-    score : title of the score that ranks. spectra : files.
+    score
+        Title of the score that ranks.
+    spectra
+        Files.
     """
     progress.message(f"{rate_sources(written.source_of, score)}. Matched ions, mass errors, ranks and protein groups are computed here.")
     if found.format == "Percolator or mokapot" and written.source_of["psms"] == "decoys":
@@ -190,13 +195,13 @@ def warn_of_import(
     if matches.unknown:
         names = ", ".join(list(matches.unknown)[:_MAXIMUM_SHOWN])
         progress.message(f"Modifications that are not known: {names:.300}", "warning")
-    _warn_of_database(found, matches, database, progress)
+    _warn_of_database(matches, database, progress)
     _warn_of_masses(found, matches, progress)
     for warning in [] if database is None else cut_off_proteins(found, database):
         progress.message(warning, "warning")
 
 
-def _warn_of_database(found: Identifications, matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
+def _warn_of_database(matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
     """Show how many proteins are not in the database, and how many peptides are found there only."""
     used = np.unique(matches.protein)
     n_unplaced = int(np.count_nonzero(matches.places.row[used] < 0))

@@ -14,12 +14,23 @@ __all__ = ["ImportSummary", "rate_sources"]
 
 @dataclass(frozen=True, kw_only=True)
 class ImportSummary(Summary):
-    """What was imported; PSMs, peptides and proteins are targets at the false discovery rate.
+    """Summary of an import; PSMs, peptides and proteins are targets at the false discovery rate.
 
-    `format`, `program` : of the results. `n_matches` : in the files; `n_imported` : those that stand in the tables, of all ranks, decoys
-    too. `left_out` : the others by the reason. `found_by` : matches by what their spectrum was found by. `source_of` : whose the
-    q-values and error probabilities of PSMs, peptides and proteins are: ``file``, ``decoys`` (computed here), ``best match`` or ``none``.
-    `certainty` : see `proteoscope.engine.matches.summary.MatchSummary`; empty without decoys.
+    Attributes
+    ----------
+    format, program
+        Format and program of the results.
+    n_matches, n_imported
+        Matches in the files, and in the tables, of all ranks and with decoys.
+    left_out
+        Others by reason.
+    found_by
+        Matches by the way in which their spectrum was found.
+    source_of
+        Source of q-values and error probabilities of PSMs, peptides and proteins: ``file``, ``decoys`` (computed here), ``best match`` or
+        ``none``.
+    certainty
+        See `proteoscope.engine.matches.summary.MatchSummary`; empty without decoys.
     """
 
     format: str
@@ -54,7 +65,7 @@ class ImportSummary(Summary):
         ]
 
     def lines(self) -> list[str]:
-        """Lines that tell what was read, what found its spectrum, whose the q-values are, and what was found."""
+        """Return lines on what was read, which spectra were found, the source of q-values, and the results."""
         found = ", ".join(f"{n:,} by {way}" for way, n in self.found_by.items())
         matches = f"{self.n_imported:,} of {counted(self.n_matches, 'match', 'matches')}"
         lines = [f"{matches} of {self.program or self.format} imported ({found or 'none'})"]
@@ -70,7 +81,7 @@ class ImportSummary(Summary):
         return lines
 
     def record(self) -> dict[str, Any]:
-        """As every summary, with plain mappings."""
+        """Return the record with plain mappings."""
         record = super().record()
         return {**record, **{name: dict(getattr(self, name)) for name in ("left_out", "found_by", "source_of")}}
 

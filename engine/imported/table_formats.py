@@ -1,11 +1,10 @@
 """Result tables of other programs: which column of each means what. The definitions are those of the programs' manuals.
 
-Percolator: https://github.com/percolator/percolator/wiki/Interface. Crux: https://crux.ms/file-formats.
-mokapot: https://mokapot.readthedocs.io. Sage:
-https://sage-docs.vercel.app/docs/results/search. Comet: https://uwpr.github.io/Comet. MSFragger: https://github.com/Nesvilab/MSFragger/wiki;
-Philosopher's ``psm.tsv``: https://fragpipe.nesvilab.org/docs. MaxQuant: ``tables.pdf`` of its distribution. DIA-NN:
-https://github.com/vdemichev/DiaNN#main-output-reference. PeptideShaker: its default PSM report. mzTab: Griss et al. 2014, Mol Cell
-Proteomics 13:2765.
+Percolator: https://github.com/percolator/percolator/wiki/Interface. Crux: https://crux.ms/file-formats. mokapot:
+https://mokapot.readthedocs.io. Sage: https://sage-docs.vercel.app/docs/results/search. Comet: https://uwpr.github.io/Comet. MSFragger:
+https://github.com/Nesvilab/MSFragger/wiki; Philosopher's ``psm.tsv``: https://fragpipe.nesvilab.org/docs. MaxQuant: ``tables.pdf`` of its
+distribution. DIA-NN: https://github.com/vdemichev/DiaNN#main-output-reference. PeptideShaker: its default PSM report. mzTab: Griss et al.
+2014, Mol Cell Proteomics 13:2765.
 
 Parquet reports become the cells that reports as text have.
 """
@@ -204,7 +203,7 @@ def read_sage(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_comet(source: ByteSource, progress: Progress) -> Identifications:
-    """Comet's tables of text, whose first line tells the version and the file."""
+    """Read Comet's text tables, whose first line has the version and the file."""
     first = source.peek(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace").split("\t")
     cells = read_cells(source, progress, begins=lambda line: line.startswith("scan\tnum\t"))
     source.unfolding.add(CHARACTERS, sum(map(len, first[1:2])) * len(cells))
@@ -406,7 +405,7 @@ def _parse_peptideshaker(text: str) -> NotedPeptide:
 
 
 def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
-    """mzTab 1.0, of which the PSMs are read. A PSM has a row for each of its proteins."""
+    """Read the PSMs of mzTab 1.0, which has a row for each protein of a PSM."""
     if re.search(rb"^MTD\s+mzTab-version\s+\S+-M", source.peek(1 << 16), re.MULTILINE):
         raise InputError(source.path, "is mzTab-M, which lists small molecules", remedy="Give mzTab 1.0, which lists PSMs")
     runs, scores_called = _mztab_metadata(source)
@@ -465,7 +464,7 @@ _Q_VALUE_NAMES = {"q-value", "psm-level q-value", "percolator:q value", "ms-gf:q
 
 
 def _mztab_metadata(source: ByteSource) -> tuple[dict[int, str], dict[int, tuple[str, str]]]:
-    """Return files of the runs by their numbers; accessions and names of the scores of PSMs, likewise."""
+    """Return files of runs by number, and accessions and names of PSM scores."""
     runs: dict[int, str] = {}
     scores: dict[int, tuple[str, str]] = {}
     for line in source.peek(8 << 20).decode("utf-8", "replace").splitlines():
@@ -494,7 +493,7 @@ def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int6
 
 
 def _are_given(items: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Return which texts of mzTab stand for a value."""
+    """Return True for texts of mzTab that are values."""
     return np.array([item.lower() != "null" for item in items], np.bool_)
 
 
@@ -511,7 +510,8 @@ def _whole_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
 
     Raises
     ------
-    ValueError : something in the list is not one, and would be lost.
+    ValueError
+        Something in the list is not one, and would be lost.
     """
     if rest := pattern.sub("", text).strip(" ,;-"):
         raise ValueError(f"{shortened(rest, 40)!r} in it is not a modification with its place and mass or name")
@@ -526,7 +526,7 @@ def _identifications(
     values: Values,
     kept: NDArray[np.bool_] | None = None,
 ) -> Identifications:
-    """Return columns of a table as identifications; rows without a peptide, and those that are not to be kept, are left out."""
+    """Return table columns as identifications, without rows lacking a peptide or excluded by `kept`."""
     n = len(cells)
     peptide, peptides, reason = cells.peptides(parse, texts)
     is_kept = kept if kept is not None else np.ones(n, np.bool_)
@@ -601,7 +601,7 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
 
 
 def _numbers_of(found: pa.StructArray, name: str, missing: int = -1) -> NDArray[np.int64]:
-    """Return a group of digits of a regular expression as whole numbers; `missing` where there is none, or one of 16 digits or more."""
+    """Return a group of a regular expression as integers; `missing` for none, or 16 digits and more."""
     texts = found.field(name)
     texts = pa.compute.if_else(
         pa.compute.fill_null(pa.compute.and_(found.is_valid(), pa.compute.less(pa.compute.utf8_length(texts), 16)), False),
@@ -628,11 +628,12 @@ def _mz(mass: NDArray[np.float64], charge: NDArray[np.int64]) -> NDArray[np.floa
 
 
 def _checked(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
-    """Return the peptide with these modifications.
+    """Return the peptide with these modifications after validation.
 
     Raises
     ------
-    ValueError : its sequence is none, or one stands outside of it.
+    ValueError
+        Its sequence is none, or one stands outside of it.
     """
     if not is_sequence(sequence):
         raise ValueError(f"{shortened(repr(sequence), 40)} is no sequence of residues")
@@ -642,17 +643,23 @@ def _checked(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
 
 
 def _read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progress) -> Cells:
-    """Return the columns of a Parquet file that a description names, those of them that it has, as texts.
+    """Return the described columns of a Parquet file, as far as present, as texts.
 
     Parameters
     ----------
-    source : of the file, which is opened again by its path: Parquet is read from its end. table : names and types of the columns; those
-        that are not optional must be there. remedy : what the user can do about another table.
+    source
+        Source of the file, which is reopened by path since Parquet is read from its end.
+    table
+        Names and types of the columns; those that are not optional are required.
+    remedy
+        Advice for the user about another table.
 
     Raises
     ------
-    InputError : it is packed once more, or no such table, or damaged, or has a nested column where a plain one belongs, or too many rows,
-        or unpacks to far more than its size. Cancelled : the user asked to stop.
+    InputError
+        It is packed, not such a table, damaged, has a nested column or too many rows, or unpacks to far more than its size.
+    Cancelled
+        The user cancelled.
     """
     if source.is_gzip:
         raise InputError(source.path, "is a Parquet table that is packed with gzip", remedy="Unpack it first")

@@ -28,6 +28,6 @@ LEFT_OUT = Table.of(
 )
 
 TABLES = (PROTEINS, PEPTIDES, IMPORTED_PSMS)
-"""From the group to its peptides and their PSMs."""
+"""Tables from groups to peptides and PSMs."""
 STORED = (SPECTRA, LEFT_OUT)
-"""Further tables that a run keeps."""
+"""Further stored tables."""

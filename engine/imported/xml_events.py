@@ -18,27 +18,29 @@ __all__ = ["CHECKED_EVERY", "NumberReader", "SourceBytes", "UnreadableValueError
 _PIECE = 1 << 16
 _LARGEST_WHOLE = 2**53
 CHECKED_EVERY = 2000
-"""So many elements are read between two looks at whether the user asked to stop."""
+"""Number of elements between cancellation checks."""
 
 
 class SourceBytes:
-    """The bytes of a source as lxml and Pyteomics read them, with the progress reported. What was recognised declares no document type: its
-    root stands in the part that `proteoscope.engine.formats.recognition` looked through for one.
+    """Bytes of a source for lxml and Pyteomics, with progress.
 
-    Pyteomics' own readers serve pepXML alone (`proteoscope.engine.imported.pepxml`). That of X!Tandem stops at real files (``KeyError:
-    'Xdata'``). That of mzIdentML had not followed the references of 2,000 matches in 100 s. That of idXML finds proteins in an unpacked
-    file alone, and leads back neither to the run of a match nor to the files that were merged in it, of which its spectrum is.
+    Detected files declare no document type: `proteoscope.engine.formats.recognition` searched the part with their root.
+
+    Only pepXML is read by Pyteomics (`proteoscope.engine.imported.pepxml`). Its X!Tandem reader fails on real files (``KeyError:
+    'Xdata'``), its mzIdentML reader had not resolved the references of 2,000 matches in 100 s, and its idXML reader finds proteins only in
+    unpacked files and resolves neither the run of a match nor merged files.
     """
 
     def __init__(self, source: ByteSource, progress: Progress) -> None:
         self._source, self._progress, self._reported = source, progress, 0
 
     def read(self, n: int = _PIECE) -> bytes:
-        """Return the next bytes, so many at most; none at the end.
+        """Return up to `n` next bytes; none at the end.
 
         Raises
         ------
-        InputError : the file has more tags than its size allows.
+        InputError
+            The file has more tags than its size allows.
         """
         piece = self._source.read(min(n, _PIECE) if n > 0 else _PIECE)
         self._source.unfolding.add(TAGS, piece.count(b"<"))
@@ -51,17 +53,20 @@ class SourceBytes:
         return 0
 
     def seek(self, position: int) -> None:
-        """Nothing, before the first byte is read: Pyteomics goes to the beginning before it reads."""
+        """Ignore a seek to the beginning, which Pyteomics makes before reading."""
 
 
 def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, kept: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
-    """Yield the elements of these names (without namespace) when they end, one after the other, whatever their depth.
+    """Yield elements of these names (without namespace) as they end, at any depth.
 
-    What has ended is forgotten, save within elements of the names `kept`, which are whole when they come and forgotten afterwards.
+    Ended elements are freed, except within elements of the names `kept`, which are complete when yielded and freed afterwards.
 
     Raises
     ------
-    InputError : the XML is broken or cut off. Cancelled : the user asked to stop.
+    InputError
+        The XML is broken or truncated.
+    Cancelled
+        The user cancelled.
     """
     from lxml import etree  # slow to import: only XML needs it
 
@@ -141,7 +146,7 @@ class NumberReader:
 
     @property
     def are_commas_decimal(self) -> bool:
-        """True if numbers read so far have a decimal comma, and none has a point."""
+        """True if numbers so far include a decimal comma and no point."""
         return self._has_commas and not self._has_points
 
     def value(self, text: str, name: str) -> float:
@@ -149,7 +154,8 @@ class NumberReader:
 
         Parameters
         ----------
-        text : str
+        text
+            Str.
         name : str
             What the number is, for the error.
 
@@ -200,14 +206,16 @@ Read = Callable[[ByteSource, NumberReader, Progress], Identifications]
 
 
 def read_with_decimal_sign(source: ByteSource, progress: Progress, read: Read) -> Identifications:
-    """Read a file with decimal points, and again with decimal commas where numbers have these and none has a point.
+    """Read a file with decimal points, and again with decimal commas if its numbers have these and none has a point.
 
     Parameters
     ----------
     source : ByteSource
+        The file.
     progress : Progress
+        Progress of reading.
     read : callable
-        Reads a file with the given reader of its numbers.
+        Reads a file with a given number reader.
     """
     numbers = NumberReader()
     found = read(source, numbers, progress)

@@ -36,7 +36,7 @@ _SCORES = (
 
 
 def read_xtandem(source: ByteSource, progress: Progress) -> Identifications:
-    """The matches of an X!Tandem file. A peptide that several proteins hold is one match; peptides of one score are as many of one rank."""
+    """Return the matches of an X!Tandem file. A peptide of several proteins is one match; peptides of equal score share a rank."""
     return read_with_decimal_sign(source, progress, _read)
 
 
@@ -136,7 +136,7 @@ def _accession(protein: Any) -> str:
 
 
 def _peptide(domain: Any, numbers: NumberReader) -> NotedPeptide | None:
-    """Return peptide of a domain, or None where its text is not a sequence of residues."""
+    """Return the peptide of a domain, or None if its text is not a sequence."""
     sequence = domain.get("seq", "")
     if not is_sequence(sequence):
         return None
@@ -144,7 +144,7 @@ def _peptide(domain: Any, numbers: NumberReader) -> NotedPeptide | None:
 
 
 def _modifications(domain: Any, numbers: NumberReader, length: int) -> tuple[NotedModification, ...]:
-    """Modifications of a domain; those of X!Tandem stand on residues, at the ends of the peptide too, by their places in the protein."""
+    """Return the modifications of a domain; X!Tandem gives all, also terminal ones, by position in the protein."""
     start = numbers.whole(domain, "start", 1)
     found = []
     for part in domain.iter("{*}aa"):

@@ -60,7 +60,12 @@ class LibraryPeptides(NamedTuple):
 
     Attributes
     ----------
-    peptide : (n,) int64, of each entry, -1 if it is not a peptide or has no mass. noted : p peptides. listed : their residues and masses.
+    peptide : (n,) int64
+        Of each entry, -1 if it is not a peptide or has no mass.
+    noted
+        P peptides.
+    listed
+        Their residues and masses.
     """
 
     peptide: NDArray[np.int64]

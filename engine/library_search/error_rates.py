@@ -96,7 +96,7 @@ def _hypotheses(references: References, rows: NDArray[np.int64]) -> tuple[NDArra
 
 
 def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number the peptides' sequences or the compounds of some references; a decoy that was made of an entry has the number of the entry."""
+    """Assign numbers to the sequences or compounds of references; a decoy has the number of its entry."""
     entry = pa.array(references.entry[rows])
     texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
     # The first block of an InChIKey tells the skeleton: which one of its isomers it is, a spectrum does not.

@@ -1,4 +1,4 @@
-"""How libraries were searched, as a paragraph for a paper; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of a spectral library search; see `proteoscope.engine.results.methods`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NARROW = 3.0  # dalton
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Of a search of libraries."""
+    """Return the methods of a library search."""
     n_spectra, n_entries = facts.count("spectra"), facts.count("entries")
     of_spectra = "" if n_spectra is None else f" ({counted(n_spectra, 'spectrum', 'spectra')})"
     of_entries = "" if n_entries is None else f" ({counted(n_entries, 'entry', 'entries')})"
@@ -52,7 +52,7 @@ def methods(facts: RunFacts) -> Methods:
 
 
 def _is_wide(tolerance: str) -> bool:
-    """Whether a tolerance, as text, was meant to find other masses."""
+    """Return True if a tolerance, as text, is wide enough for an open search."""
     value, _, unit = tolerance.partition(" ")
     try:
         return unit == "Da" and float(value) > _NARROW

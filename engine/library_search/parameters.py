@@ -18,7 +18,7 @@ _USUAL_MASS = 1000.0
 
 
 class LibrarySearchParameters(SpectrumSearchParameters):
-    """All that decides what a search of spectral libraries finds, besides spectra and libraries."""
+    """Parameters that, with spectra and libraries, determine the result of a library search."""
 
     precursor_tolerance: Tolerance = parameter(
         Tolerance(10.0, "ppm"),
@@ -138,7 +138,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
 
     @property
     def is_open(self) -> bool:
-        """Whether references of other masses are looked for."""
+        """True if references of other masses are searched."""
         return bool(self.precursor_tolerance.width(_USUAL_MASS) > _NARROW)
 
     @property

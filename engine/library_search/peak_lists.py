@@ -44,7 +44,7 @@ def peak_rules(parameters: LibrarySearchParameters) -> PeakRules:
 def peak_lists(
     peaks: PeakArrays, precursor_mz: NDArray[np.float64], parameters: LibrarySearchParameters, resources: Resources
 ) -> PeakLists:
-    """Return the lists of n spectra; that of a spectrum with too few peaks is empty. `precursor_mz` : (n,) thomson, NaN unknown."""
+    """Return the lists of n spectra, empty for too few peaks; `precursor_mz` is (n,) thomson, NaN if unknown."""
     n, rules = len(precursor_mz), peak_rules(parameters)
     count, mz, weight = np.zeros(n, np.int64), np.empty(len(peaks.mz), np.int32), np.empty(len(peaks.mz), np.uint16)
 

@@ -1,4 +1,4 @@
-"""Write a library that is predicted from proteins: read -> index -> predict, piece by piece, into a file."""
+"""Writing of a library predicted from proteins: read -> index -> predict, in chunks."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LIMITS = (
     "residue is predicted as the residue without it, with its mass. Not predicted are neutral losses and retention times; ion traps break "
     "peptides otherwise."
 )
-"""What predicted spectra are not, in words for people."""
+"""Limitations of predicted spectra, for users."""
 
 
 class Prediction(NamedTuple):
-    """A library that was written: its file; distinct peptides of the proteins, and entries."""
+    """A written library: its file, and numbers of peptides and entries."""
 
     out: Path
     n_peptides: int
@@ -47,17 +47,29 @@ def predict_library(
     format: str = "",
     threads: int | None = None,
 ) -> Prediction:
-    """Predict the spectra of the peptides of proteins, and write them as a library, which appears whole or not at all.
+    """Predict the spectra of the peptides of proteins and write them as a library, atomically.
 
     Parameters
     ----------
-    proteins : files of proteins. out : the library. format : ``msp``, ``mzspeclib`` or ``blib``; by the suffix of `out` where it is empty.
-    threads : of the processor, all when None.
+    proteins
+        Protein files.
+    out
+        Path of the library.
+    format
+        ``msp``, ``mzspeclib`` or ``blib``; by default from the suffix of `out`.
+    threads
+        CPU threads; all by default.
 
     Raises
     ------
-    ParameterError : there is no such format. InputError : a file is none of proteins, or no peptide is within the limits.
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    ParameterError
+        There is no such format.
+    InputError
+        A file has no proteins, or no peptide is within the limits.
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
     """
     parameters, progress, path = parameters or PredictionParameters(), progress or Progress(), Path(out)
     files = [Path(one) for one in proteins]

@@ -1,9 +1,9 @@
-"""Predicted spectra of the peptides of proteins, piece by piece, so that the memory does not grow with the library.
+"""Predicted spectra of the peptides of proteins, in chunks, with memory independent of the library's size.
 
-Peptides are those of the peptide index, in order of mass; their forms are listed as a search lists them. The network that ships
-(`proteoscope.engine.matches.fragment_intensities`) predicts the ions b and y, of precursors of three charges and more also of two charges,
-as beam-type collisions (HCD) of tryptic peptides make them. It knows no modification: a modified residue is predicted as the residue, with
-its mass. Neutral losses, other series and retention times are not predicted.
+Peptides come from the peptide index by mass, with forms listed as in a search. The shipped network
+(`proteoscope.engine.matches.fragment_intensities`) predicts b and y ions, from precursors of three charges also doubly charged ones, for
+beam-type collisions (HCD) of tryptic peptides. It ignores modifications: a modified residue is predicted as the residue, with its mass.
+Neutral losses, other series and retention times are not predicted.
 """
 
 from __future__ import annotations
@@ -57,11 +57,14 @@ class _Forms(NamedTuple):
 
 
 class PredictedLibrary:
-    """The entries that proteins and parameters give, and how many there are at most.
+    """Entries of proteins and parameters.
 
     Attributes
     ----------
-    n_peptides : distinct peptides. n_forms : of these with their variable modifications.
+    n_peptides
+        Distinct peptides.
+    n_forms
+        Forms with variable modifications, an upper bound.
     """
 
     def __init__(self, indexes: Indexes, parameters: PredictionParameters, resources: Resources) -> None:
@@ -78,7 +81,7 @@ class PredictedLibrary:
         self.n_peptides, self.n_forms = len(self._peptides.mass), int(self._counts.sum())
 
     def pieces(self) -> Iterator[LibraryEntries]:
-        """The entries in order of their masses, some at a time."""
+        """Yield the entries by mass, in chunks."""
         charges = np.arange(self._parameters.minimum_charge, self._parameters.maximum_charge + 1)
         for low, high in self._ranges(max(1, _ENTRIES_AT_ONCE // len(charges))):
             forms = self._forms(low, high)
@@ -118,7 +121,7 @@ class PredictedLibrary:
         return _Forms(mass, peptide, site, modification)
 
     def _entries(self, forms: _Forms, form: NDArray[np.int64], charge: NDArray[np.int64]) -> LibraryEntries:
-        """Return the entries of `forms[form]` with these charges; entries without peaks are left out."""
+        """Return the entries of `forms[form]` with these charges, without empty ones."""
         peptides, parameters = self._peptides, self._parameters
         peptide = forms.peptide[form]
         start = np.asarray(peptides.position)[peptide].astype(np.int64)
@@ -182,7 +185,7 @@ class PredictedLibrary:
     def _placed(
         self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], site: NDArray[np.int64], modification: NDArray[np.int64]
     ) -> EntryModifications:
-        """Fixed and variable modifications of peptides, by position."""
+        """Return fixed and variable modifications of peptides by position."""
         length = np.diff(offsets)
         owner = np.repeat(np.arange(len(length)), length)
         parts = list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]()  # rows, positions, kinds
@@ -214,7 +217,7 @@ class PredictedLibrary:
         )
 
     def _proteins(self, peptide: NDArray[np.int64]) -> pa.StringArray:
-        """Accessions of the proteins that hold each peptide, the first of them."""
+        """Return the first accessions of the proteins of each peptide."""
         index, proteins, names = self._indexes.peptides, self._indexes.proteins, self._indexes.proteins.proteins
         distinct, of = np.unique(peptide, return_inverse=True)
         pointer = np.asarray(index.pointer)

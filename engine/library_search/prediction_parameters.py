@@ -16,7 +16,7 @@ __all__ = ["PredictionParameters"]
 
 
 class PredictionParameters(SpectrumSearchParameters):
-    """All that decides a predicted library, besides the proteins."""
+    """Parameters that, with the proteins, determine a predicted library."""
 
     enzyme: str = shared.ENZYME
     specificity: Literal["specific", "semi-specific", "non-specific"] = shared.SPECIFICITY
@@ -98,12 +98,12 @@ class PredictionParameters(SpectrumSearchParameters):
 
     @property
     def decoys(self) -> Literal["none"]:
-        """None are predicted: a search of the library shuffles its own."""
+        """Kind of decoys: none, since a search of the library shuffles its own."""
         return "none"
 
     @property
     def decoy_prefix(self) -> str:
-        """What decoys are called, of which there are none."""
+        """Prefix of decoys, unused since there are none."""
         return "DECOY_"
 
     @property

@@ -33,8 +33,12 @@ class Queries:
 
     Attributes
     ----------
-    spectrum, charge, slot : (q,) int64; the slot is that of the references, see `References.starts`. mz : (q,) float64, thomson.
-    peaks : their lists.
+    spectrum, charge, slot : (q,) int64
+        The slot is that of the references, see `References.starts`.
+    mz : (q,) float64
+        Thomson.
+    peaks
+        Their lists.
     """
 
     spectrum: NDArray[np.int64]
@@ -58,7 +62,7 @@ class Queries:
 
     @property
     def mass(self) -> NDArray[np.float64]:
-        """(q,) float64, neutral, dalton; of unknown charge as of one."""
+        """(q,) float64, neutral, dalton; unknown charges count as one."""
         return np.maximum(np.abs(self.charge), 1) * self.mz - np.where(self.charge == 0, 1, self.charge) * PROTON_MASS
 
 
@@ -67,8 +71,12 @@ class SearchPlan(NamedTuple):
 
     Attributes
     ----------
-    pools : rows of `References`, (q, k) for k isotope errors. shifts : (k,) float64, dalton, mass of each isotope error.
-    matching : rules of the comparison.
+    pools
+        Rows of `References`, (q, k) for k isotope errors.
+    shifts : (k,) float64
+        Dalton, mass of each isotope error.
+    matching
+        Rules of the comparison.
     """
 
     queries: Queries
@@ -78,11 +86,12 @@ class SearchPlan(NamedTuple):
 
 
 def prepare_queries(spectra: Spectra, references: References, parameters: LibrarySearchParameters, resources: Resources) -> Queries:
-    """Return the spectra that have a precursor and enough peaks, with each charge that they may have.
+    """Return the spectra with a precursor and enough peaks, once per possible charge.
 
     Raises
     ------
-    InputError : there are none.
+    InputError
+        There are none.
     """
     resources.progress.stage("Preparing spectra", len(spectra))
     lists = peak_lists(spectra.peak_arrays, spectra.precursor_mz, parameters, resources)

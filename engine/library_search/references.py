@@ -38,7 +38,7 @@ __all__ = ["HIGHEST_CHARGE", "UNKNOWN_CHARGE", "Entries", "References", "load_re
 
 HIGHEST_CHARGE = 31
 UNKNOWN_CHARGE = HIGHEST_CHARGE + 1
-"""Slot of references of unknown charge and positive ions; its negative, of negative ones."""
+"""Slot of references of unknown charge and positive ions; its negative for negative ions."""
 _FORMAT = 6
 _ENTRIES_AT_ONCE = 50_000
 _TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
@@ -57,7 +57,12 @@ class Entries(NamedTuple):
 
     Attributes
     ----------
-    texts : by name, each n texts that may be null. numbers : by name, (n,). offsets, mz, intensity : peaks as read, CSR.
+    texts
+        By name, each n texts that may be null.
+    numbers
+        By name, (n,).
+    offsets, mz, intensity
+        Peaks as read, CSR.
     """
 
     texts: dict[str, pa.StringArray]
@@ -69,16 +74,33 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class References:
-    """Reference spectra, m of them, in the order in which they are searched.
+    """m reference spectra in search order.
 
     Attributes
     ----------
-    entries : what they were made of. entry : (m,) int64. is_decoy : (m,) bool. charge : (m,) int64. mz : (m,) float64, of the precursor,
-        thomson. mass : (m,) int32, neutral, in `UNITS`. peaks : their lists. starts : (66,) int64, where those of each slot begin: a
-        charge, or `UNKNOWN_CHARGE` with the sign of the polarity where only that is known, or 0.
-    has_decoys : (m,) bool, whether there are decoys for such an entry, so that its matches can be counted: of shuffled peptides its own, of
-        a library's own decoys any of peptides, or of compounds.
-    n_left_out : entries that cannot be searched. decoys : how they came about: ``existing``, ``shuffle`` or ``none``.
+    entries
+        Source entries.
+    entry : (m,) int64
+        Source entry of each.
+    is_decoy : (m,) bool
+        True for decoys.
+    charge : (m,) int64
+        Charge, 0 if unknown.
+    mz : (m,) float64
+        Precursor, thomson.
+    mass : (m,) int32
+        Neutral, in `UNITS`.
+    peaks
+        Peak lists.
+    starts : (66,) int64
+        Starts of slots: a charge, `UNKNOWN_CHARGE` with the sign of the polarity if only that is known, or 0.
+    has_decoys : (m,) bool
+        True if the entry has decoys, so that its matches can be rated: its own for shuffled peptides, any of peptides or compounds for a
+        library's own decoys.
+    n_left_out
+        Entries that cannot be searched.
+    decoys
+        Origin of decoys: ``existing``, ``shuffle`` or ``none``.
     """
 
     entries: Entries
@@ -98,7 +120,7 @@ class References:
 
     @property
     def decoy_ratio(self) -> float:
-        """Decoys for each target that has some beside it."""
+        """Decoys per target with decoys."""
         n = int(np.count_nonzero(self.is_decoy))
         return n / max(1, int(np.count_nonzero(self.has_decoys & ~self.is_decoy)))
 
@@ -110,7 +132,8 @@ def open_references(
 
     Raises
     ------
-    InputError : a file is not a library, or none of its entries can be searched.
+    InputError
+        A file is not a library, or none of its entries can be searched.
     """
     progress = resources.progress
     parts = {
@@ -145,7 +168,8 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
 
     Raises
     ------
-    InputError : none of its entries can be searched.
+    InputError
+        None of its entries can be searched.
     """
     charge, mz = np.asarray(library.charge), np.asarray(library.precursor_mz)
     count = np.maximum(np.abs(charge), 1)
@@ -237,7 +261,7 @@ def _prepared(
     parameters: LibrarySearchParameters,
     resources: Resources,
 ) -> _Lists:
-    """Return the peak lists of some spectra; those that are empty are left out."""
+    """Return the non-empty peak lists of some spectra."""
     lists = peak_lists(peaks, precursor_mz, parameters, resources)
     counts = np.diff(lists.offsets)
     has_peaks = counts > 0
@@ -258,9 +282,9 @@ def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np
 
 
 def _distinct(lists: _Lists) -> NDArray[np.int64]:
-    """Return the rows without decoys whose peaks are those of their entry's target or of another of its decoys, ascending.
+    """Return ascending rows without decoys whose peaks equal those of their entry's target or another of its decoys.
 
-    Few residues have few orders, and equal ones only one: such a decoy is no evidence of false matches, but would count as one.
+    Few residues have few orders, equal ones only one: such a decoy is no evidence of false matches, but would count as one.
     """
     entry, is_decoy, peaks = lists
     # Of each list the sum of its scattered peaks (splitmix64, see `proteoscope.kernels.cpu.shuffled_spectra`), which no order changes.
@@ -288,7 +312,8 @@ def load_references(folder: Path) -> References:
 
     Raises
     ------
-    UnsoundIndexError : it is not an index as the program writes it.
+    UnsoundIndexError
+        It is not an index as the program writes it.
     """
     numbers = read_numbers(folder / "numbers.json", ("left_out",), ("decoys",))
     require(numbers["decoys"] in ("existing", "shuffle", "none"), "numbers.json holds other decoys than there are")

@@ -55,8 +55,14 @@ class LibraryReport:
 
     Attributes
     ----------
-    counts : of ``matches`` and of the PSM tables, at the false discovery rate; all without rates. certainty : of these, by the same names.
-    n_shifted, n_compounds : of the matches, those of another mass, and names of entries. n_unrated : matches of entries without decoys.
+    counts
+        Of ``matches`` and of the PSM tables, at the false discovery rate; all without rates.
+    certainty
+        Of these, by the same names.
+    n_shifted, n_compounds
+        Of the matches, those of another mass, and names of entries.
+    n_unrated
+        Matches of entries without decoys.
     """
 
     counts: dict[str, int]
@@ -229,8 +235,10 @@ def _as_list(
     database: Proteins | None,
     progress: Progress,
 ) -> Identifications:
-    """Return matches as a list of identifications: peptides with the modification of the shift, and proteins of the library, or of the
-    database where that has the peptide."""
+    """Return matches as identifications: peptides with the shift as modification, and proteins of the library.
+
+    Proteins of the database replace these if it contains the peptide.
+    """
     n, some = len(rows), matches.take(rows)
     at_shift = np.where(matches.is_shifted, np.cumsum(matches.is_shifted) - 1, -1)[rows]
     numbers: dict[tuple[int, str, int], int] = {}

@@ -32,9 +32,20 @@ class Matches:
 
     Attributes
     ----------
-    spectrum : (k,) int64, ascending. reference : (k,) int64, into `References`. charge : (k,) int64, assumed; 0 where unknown.
-    similarity : (k,) float64. matched : (k,) int64, peaks of the reference with a partner. mass_difference : (k,) float64, the spectrum's
-        less the reference's, dalton, for the isotope that is nearest where they are of the same mass. is_shifted : (k,) bool.
+    spectrum : (k,) int64
+        Ascending.
+    reference : (k,) int64
+        Into `References`.
+    charge : (k,) int64
+        Assumed; 0 where unknown.
+    similarity : (k,)
+        Float64.
+    matched : (k,) int64
+        Peaks of the reference with a partner.
+    mass_difference : (k,) float64
+        The spectrum's less the reference's, dalton, for the isotope that is nearest where they are of the same mass.
+    is_shifted : (k,)
+        Bool.
     """
 
     spectrum: NDArray[np.int64]
@@ -63,7 +74,8 @@ def score(plan: SearchPlan, references: References, resources: Resources) -> Mat
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     queries, mass, is_shifted = plan.queries, plan.queries.mass, plan.matching.is_shifted
     sources = {
@@ -93,7 +105,7 @@ def score(plan: SearchPlan, references: References, resources: Resources) -> Mat
 
 
 class SpectraAgainstReferences:
-    """Comparisons of queries with references; items are the queries."""
+    """Workload type that compares queries, its items, with references."""
 
     parts_of_worker = 0
 
@@ -112,7 +124,7 @@ class SpectraAgainstReferences:
         return Sample(Work(KIND, sources, Matching(0, 20_000, 3, False, False, -1)._asdict()), [None])
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
-        """References that each is compared with."""
+        """Return the number of references compared with each query."""
         return search_costs(Pools(**work.sources["pools"]))
 
     def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
@@ -123,15 +135,15 @@ class SpectraAgainstReferences:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """The references on the device."""
+        """Open the references on the device."""
         yield _Computation(work, device)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """Nothing found."""
+        """Return an empty result."""
         return {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """By query."""
+        """Merge results by query."""
         by_item(into, first, end, rows)
 
 
@@ -148,12 +160,12 @@ class _Computation:
         self._rows: dict[str, NDArray] = {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """All queries are searched."""
+        """Prepare the search of all queries."""
         if items is not None:
             raise ValueError("all spectra are searched in a library")
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
-        """The best references of the queries `first:last`."""
+        """Search the queries `first:last`."""
         rows, done = self._rows, first
         with closing(self._search.search(self._queries, self._mass, self._pools, self._matching, *rows.values(), first, last)) as ends:
             for end in ends:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 
@@ -33,12 +32,16 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
 
     Parameters
     ----------
-    request : inputs ``spectra``; ``library``, files of formats whose sort is libraries; optionally ``database``, proteins in which peptides
-        are placed; `LibrarySearchParameters`. With the option ``strict`` files with spectra that cannot be read are refused.
+    request
+        Inputs ``spectra``; ``library``, files of formats whose sort is libraries; optionally ``database``, proteins in which peptides are
+        placed; `LibrarySearchParameters`. With the option ``strict`` files with spectra that cannot be read are refused.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters = request.parameters_as(LibrarySearchParameters)
     spec = RunSpec("library", request, {"spectra": "SPECTRA.mzML", "library": "--library LIBRARY.msp"}, kernels="library")
@@ -96,10 +99,8 @@ def _summary(
         left_out_entries=references.n_left_out,
         unrated=reported.n_unrated,
     )
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items() if name != "sequences"}
     return LibrarySummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields({name: number for name, number in counts.items() if name != "sequences"}),
         n_searched=len(np.unique(queries.spectrum)),
         n_decoys=n_decoys,
         n_shifted=reported.n_shifted,

@@ -1,4 +1,4 @@
-"""What differences of mass to library entries are: names of Unimod, and the residue where each fits the spectrum best."""
+"""Interpretation of mass differences to library entries: Unimod names, and the best-fitting residue."""
 
 from __future__ import annotations
 
@@ -27,8 +27,19 @@ _PER_ION = 2.0  # naming may draw a shift to a place that has no ion less; score
 
 @dataclass(frozen=True)
 class NamedShifts:
-    """Of n shifts: `name`, or the mass as text; `possible`: all names that fit; `mass` of the name, dalton; `site`: 0 the N-terminus, 1 to
-    L, L + 1 the C-terminus, -1 where there is no peptide."""
+    """Names of n shifts.
+
+    Attributes
+    ----------
+    name
+        Name, or the mass as text.
+    possible
+        All matching names.
+    mass
+        Mass of the name, dalton.
+    site
+        0 the N-terminus, 1 to L, L + 1 the C-terminus, -1 without a peptide.
+    """
 
     name: list[str]
     possible: list[str]
@@ -48,12 +59,18 @@ def name_differences(
     parameters: ListParameters,
     progress: Progress,
 ) -> NamedShifts:
-    """Name shifts, and place them where most fragment ions are then explained; of equal residues at the first.
+    """Name shifts and localise them where most fragment ions are explained, at the first of equal residues.
 
     Parameters
     ----------
-    peptide : (n,) into `peptides`, -1 where there is none: then the mass is the name. shift, mass : (n,) dalton, the difference and the
-        measured mass. spectrum, charge : (n,) of the match. tolerance : of masses.
+    peptide : (n,)
+        Into `peptides`, -1 where there is none: then the mass is the name.
+    shift, mass : (n,)
+        Dalton, the difference and the measured mass.
+    spectrum, charge : (n,)
+        Of the match.
+    tolerance
+        Of masses.
     """
     n = len(peptide)
     lengths = np.diff(peptides.residue_offsets)
@@ -88,7 +105,7 @@ def _ions_by_place(
     parameters: ListParameters,
     progress: Progress,
 ) -> NDArray[np.float32]:
-    """(n, 64) ions that are found with the shift at each residue, weighed so that one less is no place for a name; -inf behind the last."""
+    """Return (n, 64) ion counts with the shift at each residue, weighted so that implausible sites get no name; -inf after the last."""
     lengths = np.diff(peptides.residue_offsets)[of]
     row = np.repeat(np.arange(len(of)), lengths)  # of each candidate: a peptide with the shift at one of its residues
     place = np.arange(len(row)) - np.repeat(offsets_of(lengths)[:-1], lengths)
@@ -114,6 +131,6 @@ def _ions_by_place(
 
 
 def carrying(peptide: NotedPeptide, site: int, name: str, mass: float) -> NotedPeptide:
-    """A peptide with one modification more."""
+    """Return a peptide with an additional modification."""
     more = NotedModification(site, "" if name[:1] in "+-" else name, mass)
     return NotedPeptide(peptide.sequence, tuple(sorted((*peptide.modifications, more), key=lambda one: one.position)))

@@ -13,11 +13,18 @@ __all__ = ["LibrarySummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class LibrarySummary(Summary):
-    """What was found in a library; matches, peptides and proteins are targets at the false discovery rate, all where that is not known.
+    """Summary of a library search; matches, peptides and proteins are targets at the false discovery rate, all if it is unknown.
 
-    `n_entries`: of the libraries that were searched; `n_decoys` beside them, made as `decoys` says. `unknown`: why no error rate is told,
-    empty where it is. `n_unrated`: matches of entries that have no decoys where others have. `certainty`: of
-    matches, as `proteoscope.engine.matches.tables.Counted.certainty`.
+    Attributes
+    ----------
+    n_entries, n_decoys
+        Entries of the libraries, and decoys, made as `decoys` says.
+    unknown
+        Reason for missing error rates, or ''.
+    n_unrated
+        Matches of entries without decoys in a library with some.
+    certainty
+        Of matches, see `proteoscope.engine.matches.tables.Counted.certainty`.
     """
 
     n_spectra: int
@@ -43,7 +50,7 @@ class LibrarySummary(Summary):
         return [self._matched, Count(self.n_peptides, "peptide", "peptides"), Count(self.n_proteins, "protein", "proteins")]
 
     def lines(self) -> list[str]:
-        """What was searched, and what was found."""
+        """Return lines on what was searched and found."""
         made = {"existing": "of its own", "shuffle": "of shuffled peptides", "none": ""}[self.decoys]
         beside = f", beside {self.n_decoys:,} decoys {made}" if self.n_decoys else ""
         lines = [

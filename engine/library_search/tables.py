@@ -56,12 +56,12 @@ MATCHES = Table.of(
     "modification possible_names q_value posterior_error_probability precursor_mz retention_time kind library library_entry",
     takes_marks=True,
 )
-"""Of each spectrum the entry that it resembles most; no decoys."""
+"""Most similar entry of each spectrum, without decoys."""
 
 REFERENCES = replace(SPECTRA, name="references", title="Library spectra")
 """The entries that were matched, with their peaks as the library has them."""
 
 TABLES = (PROTEINS, PEPTIDES, LIBRARY_PSMS, MATCHES)
-"""From the group to its peptides, their PSMs, and all matches."""
+"""Tables from groups to peptides, PSMs and all matches."""
 STORED = (SPECTRA, REFERENCES)
-"""Further tables that a run keeps."""
+"""Further stored tables."""

@@ -273,7 +273,7 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
             f"run {source.run} has no PSM up to a q-value of {_rate(source):g}",
             remedy="Export a run that identified something, or search again with another fdr",
         )
-    return write_members(project, request, members, spectra, source, progress)
+    return write_members(request, members, spectra, source, progress)
 
 
 def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
@@ -291,9 +291,7 @@ def _rate(source: SourceRun) -> float:
     return float(source.parameters.get("fdr", _USUAL_FDR))
 
 
-def write_members(
-    project: Project, request: ExportRequest, members: Members, spectra: Spectra, source: SourceRun, progress: Progress
-) -> list[Path]:
+def write_members(request: ExportRequest, members: Members, spectra: Spectra, source: SourceRun, progress: Progress) -> list[Path]:
     """Write identified spectra as a library; the path."""
     resources = Resources(available_threads(), progress=progress)
     series = SpectrumSeries.of(str(source.parameters.get("ion_series", BY_ACTIVATION)), spectra.activation)

@@ -11,18 +11,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from proteoscope.engine.chemistry.activation import named_activation_series
 from proteoscope.engine.chemistry.modifications import parse_modification
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.label_evidence import LABEL_MASSES, LabelEvidence
 from proteoscope.engine.formats.spectra_content import SpectraContent, spectra_content
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import PresetAdvice, preset_names
 
-__all__ = ["advise", "warn_of_misfits"]
+if TYPE_CHECKING:
+    from proteoscope.engine.search_run import RunSpec
+    from proteoscope.engine.spectra.columns import Spectra
+
+__all__ = ["advise", "read_searched", "warn_of_misfits"]
 
 _USUAL_FRAGMENT, _USUAL_PRECURSOR = 500.0, 1500.0
 _NARROW_FRAGMENT, _WIDE_FRAGMENT, _NARROW_PRECURSOR = 0.15, 0.1, 0.25
@@ -59,6 +64,19 @@ class _Settings(NamedTuple):
     labels: tuple[LabelEvidence, ...]
     searches_labels: bool
     series: str
+
+
+def read_searched(spec: RunSpec, parameters: Any, progress: Progress, threads: int) -> Spectra:
+    """Return the spectra of a search for peptides; warn of settings that do not suit them.
+
+    Raises
+    ------
+    InputError : a file cannot be read. Cancelled : the user cancelled the search.
+    """
+    request, files = spec.request, spec.request.files("spectra")
+    warn_of_misfits(spec.kind, files, parameters, progress)
+    strict = request.flag("strict")
+    return read_spectra(files, progress=progress, strict=strict, threads=threads, uses_all_precursors=True, spool=spec.spool)
 
 
 def warn_of_misfits(kind: str, files: Sequence[Path], parameters: Any, progress: Progress) -> None:

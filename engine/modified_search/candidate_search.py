@@ -38,10 +38,16 @@ _QUERIES_AT_ONCE = 1024  # whose mass lists stand in memory
 
 
 class ListSettings(NamedTuple):
-    """How masses become units: so many to a dalton; ranges of a spectrum are wider than the tolerance by `slack_absolute` (dalton) and
-    `slack_relative` (of the precursor's mass); where it is not `is_widened`, each peak is but the one unit that it falls in.
+    """Conversion of masses to units.
 
-    `low`, `high`: dalton, the shifts that are tried.
+    Attributes
+    ----------
+    slack_absolute, slack_relative
+        Extension of a spectrum's ranges beyond the tolerance: dalton, and fraction of the precursor's mass.
+    is_widened
+        False if each peak is only its own unit.
+    low, high
+        Range of shifts, dalton.
     """
 
     per_dalton: float
@@ -100,9 +106,9 @@ def find_candidates(
     memory_bytes: int,
     resources: Resources,
 ) -> Candidates:
-    """Return for each query the `kept` peptides with most matching masses; of equal ones the first.
+    """Return for each query the `kept` peptides with most matching masses, the first among equals.
 
-    `memory_bytes` : of the mass lists of a part of the peptides and their index.
+    `memory_bytes` limits the mass lists of a part of the peptides with their index.
     """
     n, cuts = len(index.queries.mass), _cuts(peptides, lists.per_dalton, memory_bytes)
     found = Candidates(np.full((n, kept), -1, np.int64), np.zeros((n, kept), np.int32))
@@ -170,15 +176,15 @@ class SpectraAgainstMassLists:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """The candidates' lists on the device."""
+        """Open the candidates' lists on the device."""
         yield _Computation(work, device)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """No candidates."""
+        """Return an empty result."""
         return _no_rows(work, n)
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """By query."""
+        """Merge results by query."""
         by_item(into, first, end, rows)
 
 
@@ -198,12 +204,12 @@ class _Computation:
         self._scores = twin(device, "match_scores").MatchScores(device, MassLists(**sources["candidates"]))
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """All queries are searched."""
+        """Prepare the search of all queries."""
         if items is not None:
             raise ValueError("all queries are searched by their mass lists")
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
-        """The best candidates of the queries `first:last`."""
+        """Search the queries `first:last`."""
         kept = self._work.settings["kept"]
         for begun in range(first, last, _QUERIES_AT_ONCE):
             stop = min(last, begun + _QUERIES_AT_ONCE)

@@ -1,15 +1,14 @@
-"""Error rates of matches with mass shifts: names of the shifts, and groups with error rates of their own.
+"""Error rates of matches with mass shifts: names of shifts, and groups with separate error rates.
 
-The best few forms of each spectrum are compared again with what their shifts may be. A usual modification at its residue has one of a
-hundred shifts by chance, another end of the peptide as many again, some name of Unimod or an exchange one of five. So E is multiplied by
-the share of the candidates that are as likely beforehand, by how near they are or by what their shift may be
-(`proteoscope.engine.matches.shift_names`), and the choice between a spectrum's candidates is made with that.
+The best forms of each spectrum are compared again by the meaning of their shifts. A frequent modification at its residue is one of a
+hundred shifts by chance, an alternative peptide end as many again, some Unimod name or substitution one of five. E is therefore multiplied
+by the fraction of candidates with the same prior, by proximity or by meaning of the shift (`proteoscope.engine.matches.shift_names`), and
+the spectrum's candidates are ranked by the result.
 
-Groups of matches have error rates of their own, by their own decoys, since they are not equally often false: those without a shift, those
-whose shift is usual (named), those whose shift is another end of the peptide, and all others, of which some have a rare name. A decoy's
-shift gets a name by the same rules as a target's, so that a false match falls on a target or a decoy of a group with the same chance.
-Groups never share a rate: the clean one would pay for the other's matches (`proteoscope.engine.matches.group_rates`). What is usual among
-chance matches is counted by distinct peptides too.
+Groups of matches have separate error rates from their own decoys, since they differ in their fraction of false matches: without a shift,
+with a frequent shift (named), with an alternative peptide end, and all others, some with a rare name. Decoys' shifts are named by the same
+rules, so that a false match is equally likely a target or a decoy of a group. Groups never share a rate, since the clean one would pay for
+the other's matches (`proteoscope.engine.matches.group_rates`). The frequency of names among chance matches is counted by distinct peptides.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ class MassShifts:
 
 @dataclass(frozen=True)
 class RatedMatches:
-    """Matches with their error rates and shifts, row by row; masses were recalibrated by `mass_error_ppm`."""
+    """Matches with error rates and shifts; masses were recalibrated by `mass_error_ppm`."""
 
     scored: Scored
     shifts: MassShifts
@@ -90,9 +89,9 @@ class RatedMatches:
 def estimate_error_rates(
     found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchParameters, resources: Resources
 ) -> RatedMatches:
-    """Choose among the best candidates of each spectrum, name the shifts, and estimate error rates by group.
+    """Rank the best candidates of each spectrum, name the shifts, and estimate error rates by group.
 
-    Matches are rescored where there is enough to learn from. `found` may hold more candidates of a spectrum than are reported.
+    Matches are rescored if there are enough to train on. `found` may have more candidates of a spectrum than are reported.
     """
     resources.progress.stage("Estimating false discovery rates")
     psms = collect_psms(found.matches, indexes.peptides, indexes.proteins, ())
@@ -179,10 +178,10 @@ def _likelihoods(
 
 
 def _shares(psms: Psms, found: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return log10 of the share of candidates as likely a priori, by how near they are, or by what their shift may be.
+    """Return log10 of the fraction of candidates with the same prior, by proximity or by the meaning of their shift.
 
-    How many shifts have a likely name by chance is counted among decoys, each peptide once: those of the best that are not the first, where
-    there are none.
+    The frequency of probable names by chance is counted among decoys, each peptide once; without decoys, among the best that are not the
+    first.
     """
     is_chance = found.is_shifted & (psms.is_decoy if psms.is_decoy.any() else ~first)
     distinct = np.unique(np.column_stack((psms.peptide_family, tier))[is_chance], axis=0)
@@ -273,7 +272,7 @@ def _named(
 
 
 def _with_unnamed(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], tuple[SearchModification, ...]]:
-    """Number the modifications of the shifts; those without a name are named by their mass."""
+    """Assign numbers to the modifications of the shifts; unnamed ones are named by mass."""
     which = named.modification.copy()
     rows = np.flatnonzero(which < 0)
     rounded, number = np.unique(mass[rows].round(_DECIMALS), return_inverse=True)

@@ -1,4 +1,4 @@
-"""What a search for modified peptides takes, told by its request."""
+"""Expected workload of an open modification search, from its request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How modified peptides were searched, as a paragraph for a paper; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of an open modification search; see `proteoscope.engine.results.methods`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNIMOD = "Creasy DM, Cottrell JS. Unimod: protein modifications for mass spectr
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Of a search for modified peptides."""
+    """Return the methods of an open modification search."""
     sentences = pass_sentences(facts)
     rates, more = error_rates(facts)
     own = [

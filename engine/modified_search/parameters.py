@@ -19,7 +19,7 @@ _WIDEST_SHIFT = 4000.0  # dalton
 
 
 class ModifiedSearchParameters(SpectrumSearchParameters):
-    """All that decides the result of a search for modified peptides, besides the spectra and the database."""
+    """Parameters that, with spectra and database, determine the result of an open modification search."""
 
     enzyme: str = shared.ENZYME
     specificity: Literal["specific", "semi-specific", "non-specific"] = shared.SPECIFICITY
@@ -131,7 +131,8 @@ def shift_range(text: str) -> tuple[float, float]:
 
     Raises
     ------
-    ParameterError : it is another text, or a range that is empty or beyond all bounds.
+    ParameterError
+        It is another text, or a range that is empty or beyond all bounds.
 
     Examples
     --------

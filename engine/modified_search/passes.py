@@ -38,7 +38,7 @@ class SeriesPlan(NamedTuple):
 
 
 def plan_search(index: SpectrumIndex, indexes: Indexes, parameters: ModifiedSearchParameters) -> list[SeriesPlan]:
-    """Divide the spectra by their ion series, each of which has ions and scores of its own."""
+    """Divide the spectra by ion series; each has its own ions and scores."""
     peptides, lists, shifts = indexes.peptides.arrays(indexes.proteins), list_settings(parameters), _shift_settings(parameters)
     return [SeriesPlan(part, peptides, lists, _scoring_settings(parameters, part, peptides), shifts) for part in index.by_series()]
 

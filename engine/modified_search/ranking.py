@@ -1,20 +1,20 @@
-"""Score: the candidates of each spectrum without and with a shift in one list, and all scores of the best.
+"""Scores of the candidates of each spectrum without and with a shift in one list, and all scores of the best.
 
-Scores without a shift and with one are not alike: a few hundred peptides have the precursor's mass, and hundreds of thousands some
-difference from it, each with a place for every residue. What makes them comparable is how many candidates are expected to score as well by
-chance. The candidates that were scored are the upper end of all, chosen by matching masses: their lower half by score holds fewer than
-there are, the upper half nearly all. There false ones fall off exponentially, so that of K candidates with a median score m
+Scores with and without a shift are not comparable: a few hundred peptides have the precursor's mass, hundreds of thousands differ from it,
+each with as many sites as residues. They become comparable through the number of candidates expected to score as well by chance. The scored
+candidates are the upper tail of all, selected by matching masses: their lower half by score is incomplete, the upper half nearly complete.
+There, false ones decay exponentially, so that of K candidates with median score m
 
     E(s) = K / 2 exp(-(s - m) / theta),    theta = (the score that an eighth reaches - m) / ln 4
 
-reach s. The best is left out of the fit, and theta is drawn towards that of all spectra where candidates are few. Last, E is multiplied by
-the share of the candidates that are no farther from the precursor's mass: of peptides that explain a spectrum alike the nearest is meant,
-a peptide of the very mass before all.
+reach s. The best is excluded from the fit, and theta is shrunk towards that of all spectra if candidates are few. Finally, E is multiplied
+by the fraction of candidates at least as close to the precursor's mass: among peptides that explain a spectrum equally the closest is
+preferred, above all one of exactly that mass.
 
-That is what chance gives. Of related sequences, which explain the same ions, the better score is right more often than chance would have
-it, so that in the choice between candidates nearness counts for `_MAXIMUM_NEARNESS` of score at most. A peptide of the precursor's mass may
-stand in the list twice, as it is with an isotope error, and with a small shift, as deamidation. What a shift may be is not looked at here:
-the best few of each spectrum are, when their error rates are estimated.
+That holds for chance matches. Of related sequences, which explain the same ions, the better score is right more often, so that proximity
+counts for at most `_MAXIMUM_NEARNESS` of score in the choice between candidates. A peptide of the precursor's mass may be listed twice,
+with an isotope error and with a small shift, such as deamidation. The meaning of shifts is not considered here, but for the best of each
+spectrum when their error rates are estimated.
 """
 
 from __future__ import annotations
@@ -61,14 +61,23 @@ class ShiftedMatches:
 
     Attributes
     ----------
-    matches : `score` is the hyperscore (or the count of matching masses), `expectation` as said above, `delta_score` the lead over the next
+    matches
+        `score` is the hyperscore (or the count of matching masses), `expectation` as said above, `delta_score` the lead over the next
         candidate with another sequence; `n_candidates` those without a shift, or all. Their sites are empty.
-    key : (n,) float64, what ranks them. theta : (n,) float64, see above. nearness : (n,) float64, log10 of the share of the candidates that
-        are no farther, which `expectation` and `key` hold.
-    shift : (n,) float64, dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
-    is_shifted : (n,) bool. loss : (n,) int64, what the precursor has lost (`proteoscope.engine.matches.neutral_losses`), of shifts that may
-        be phosphate or sulfate.
-    place_score, place_probability : (n, 64) float32, of each residue; not of matches without a shift.
+    key : (n,) float64
+        What ranks them.
+    theta : (n,) float64
+        See above.
+    nearness : (n,) float64
+        Log10 of the share of the candidates that are no farther, which `expectation` and `key` hold.
+    shift : (n,) float64
+        Dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
+    is_shifted : (n,)
+        Bool.
+    loss : (n,) int64
+        What the precursor has lost (`proteoscope.engine.matches.neutral_losses`), of shifts that may be phosphate or sulfate.
+    place_score, place_probability : (n, 64) float32
+        Of each residue; not of matches without a shift.
     """
 
     matches: Matches
@@ -124,7 +133,7 @@ def place_candidates(
 
 
 class _Peptidoforms(NamedTuple):
-    """Rows of the matrix of forms, by spectrum and rank; columns as of `Matches` and `ShiftedMatches`."""
+    """Rows of the matrix of forms, by spectrum and rank; columns as in `Matches` and `ShiftedMatches`."""
 
     query: NDArray[np.int64]
     column: NDArray[np.int64]
@@ -149,9 +158,10 @@ def rank_candidates(
     by_count: bool,
     resources: Resources,
 ) -> ShiftedMatches:
-    """Return the best forms of each spectrum, with all scores; a candidate has a form without and one with its mass shift.
+    """Return the best forms of each spectrum with all scores; a candidate has a form without and one with its mass shift.
 
-    `by_count` : the count of matching masses alone ranks them, as in the thesis; a candidate of the precursor's mass is then not shifted.
+    With `by_count`, only the number of matching masses ranks them, as in the thesis; candidates of the precursor's mass are then not
+    shifted.
     """
     theta = _usual_theta(placed)
     parts = [
@@ -223,7 +233,7 @@ def _ranked_forms(
     *,
     by_count: bool,
 ) -> _Peptidoforms:
-    """Return the best forms of some queries; columns of forms with a shift follow those of forms without."""
+    """Return the best forms of some queries; columns with a shift follow those without."""
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
     placed = _part_of(placed, part)
     n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
@@ -272,7 +282,7 @@ def _no_farther(
 
 
 def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each query the number of scores, their median, and theta where there are enough, else 0."""
+    """Return for each query the number of scores, their median, and theta, or 0 for too few."""
     score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
     is_known = np.isfinite(score)
     count, rows = is_known.sum(axis=1), np.arange(len(score))
@@ -305,7 +315,7 @@ class _Tail(NamedTuple):
 
     @classmethod
     def of(cls, placed: PlacedArrays, usual: float) -> _Tail:
-        """Fit the scores of some queries; their theta is drawn towards `usual`, that of all queries."""
+        """Fit the scores of some queries; their theta is shrunk towards `usual`, that of all queries."""
         count, median, lead = _leads(placed)
         theta = (lead * count + max(usual, _MINIMUM_THETA) * _PRIOR) / (count + _PRIOR)
         return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _MINIMUM_THETA))
@@ -326,7 +336,7 @@ class _Tail(NamedTuple):
 
 
 def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> list[NDArray]:
-    """Return the best `top` forms of each spectrum by `key` (q, 2 k), those of all its charges together; -inf is none.
+    """Return the best `top` forms of each spectrum over its charges by `key` (q, 2 k); -inf is none.
 
     The columns are the first five of `_Peptidoforms`.
     """

@@ -53,8 +53,8 @@ def write_report(
 
     Parameters
     ----------
-    run, results : SearchRun, Run
-        The search, and its run of the project.
+    run, results
+        SearchRun, Run The search, and its run of the project.
     rated : RatedMatches
         Matches with their shifts and error rates.
     spectra : Spectra
@@ -122,7 +122,7 @@ def rated_groups(rated: RatedMatches) -> tuple[tuple[str, ...], ...]:
 
 
 def _site_text(site: int, length: int, sequence: str) -> str:
-    """Return a site as ``M5``, ``N-term`` or ``C-term``; empty without a shift."""
+    """Return a site as ``M5``, ``N-term`` or ``C-term``; '' without a shift."""
     if 0 < site <= length:
         return f"{sequence[site - 1]}{site}"
     return "" if site < 0 else "C-term" if site else "N-term"

@@ -1,4 +1,4 @@
-"""Find peptides that carry a modification nobody listed: read -> index -> plan -> score -> report, from files to a project."""
+"""Open modification search: read -> index -> plan -> score -> report, from files to a project."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import numpy as np
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.preset_advice import warn_of_misfits
+from proteoscope.engine.matches.preset_advice import read_searched
 from proteoscope.engine.matches.run_tables import EXPORTED
 from proteoscope.engine.matches.search_passes import SearchPass, SeriesCount, series_counts
 from proteoscope.engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
@@ -37,7 +36,7 @@ _MB = 1_000_000
 
 
 _Read = tuple[Spectra, Spectra]
-"""All spectra, and those that are searched."""
+"""All spectra, and those searched."""
 
 
 def find_modified(request: SearchRequest, progress: Progress | None = None) -> ModifiedSearchSummary:
@@ -50,47 +49,25 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         created if it does not exist; a run is added to an existing one. The option ``from_project`` names, in place of spectra, a project
         with an identification: its unidentified spectra are searched, in the proteins that it found unless databases are given; ``run``
         selects the identification (default: the newest). With the option ``strict`` files with unreadable spectra are refused.
-    progress : Progress, optional
-        Receives stages and messages.
+    progress
+        Progress, optional Receives stages and messages.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters = request.parameters_as(ModifiedSearchParameters)
     source = _source(request)
-    inputs: dict[str, Sequence[str | Path]] = {
-        "spectra": request.files("spectra"),
-        "database": request.files("database"),
-        "contaminants": parameters.contaminants,
-    }
-    required = {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}
-    if source is not None:
-        proteins = [] if source.proteins is None else [source.proteins]
-        own = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": proteins}
-        inputs, required = {**inputs, **own}, {}
-    spec = RunSpec("modified", request, required, inputs, kernels="modified")
+    spec = _spec(request, source, parameters)
 
     def read(progress: Progress, threads: int) -> _Read:
-        if source is None:
-            warn_of_misfits("modified", request.files("spectra"), parameters, progress)
-            found = read_spectra(
-                request.files("spectra"),
-                progress=progress,
-                strict=request.flag("strict"),
-                threads=threads,
-                uses_all_precursors=True,
-                spool=spec.spool,
-            )
-            return found, found
-        progress.stage("Reading the identification")
-        found = read_spectra_table(source.spectra)
-        identified = identified_spectra(source.psms, len(found), float(source.parameters.get("fdr", parameters.fdr)))
-        unidentified = np.setdiff1d(np.arange(len(found)), identified)
-        if not len(unidentified):
-            reason = f"run {source.run} identified all of its {counted(len(found), 'spectrum', 'spectra')}"
-            raise InputError(source.psms, reason, remedy="Give the spectra as files to search them all again")
-        return found, found.only(unidentified)
+        if source is not None:
+            return _unidentified(source, parameters, progress)
+        spectra = read_searched(spec, parameters, progress, threads)
+        return spectra, spectra
 
     with (
         project_run(spec, read, progress) as (run, results),
@@ -122,6 +99,39 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
             **report.counts,
         }
         return _summary(run, source, counts, rated, report, series_counts(index))
+
+
+def _spec(request: SearchRequest, source: SourceRun | None, parameters: ModifiedSearchParameters) -> RunSpec:
+    """Return the files that a search reads."""
+    inputs: dict[str, Sequence[str | Path]] = {
+        "spectra": request.files("spectra"),
+        "database": request.files("database"),
+        "contaminants": parameters.contaminants,
+    }
+    if source is None:
+        return RunSpec(
+            "modified", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}, inputs, kernels="modified"
+        )
+    proteins = [] if source.proteins is None else [source.proteins]
+    own = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": proteins}
+    return RunSpec("modified", request, {}, {**inputs, **own}, kernels="modified")
+
+
+def _unidentified(source: SourceRun, parameters: ModifiedSearchParameters, progress: Progress) -> _Read:
+    """Return the spectra of an identification, and those that it left unidentified.
+
+    Raises
+    ------
+    InputError : it identified all of them.
+    """
+    progress.stage("Reading the identification")
+    spectra = read_spectra_table(source.spectra)
+    identified = identified_spectra(source.psms, len(spectra), float(source.parameters.get("fdr", parameters.fdr)))
+    unidentified = np.setdiff1d(np.arange(len(spectra)), identified)
+    if not len(unidentified):
+        reason = f"run {source.run} identified all of its {counted(len(spectra), 'spectrum', 'spectra')}"
+        raise InputError(source.psms, reason, remedy="Give the spectra as files to search them all again")
+    return spectra, spectra.only(unidentified)
 
 
 def _source(request: SearchRequest) -> SourceRun | None:
@@ -207,10 +217,8 @@ def _summary(
         passes=[done.record()],
         **source_run,
     )
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return ModifiedSearchSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         certainty=tables.certainty,
         top_modifications=tuple((row["name"], row["mass"], row["psms"], row["sites"]) for row in report.best_modifications),
         fdr=parameters.fdr,

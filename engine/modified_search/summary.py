@@ -12,11 +12,16 @@ __all__ = ["ModifiedSearchSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class ModifiedSearchSummary(MatchSummary):
-    """Results of a search for modified peptides.
+    """Summary of an open modification search.
 
-    `n_plain`, `n_named`, `n_ends`, `n_unnamed`: PSMs without a shift, with a usual one, with another end, with another.
-    `top_modifications`: (name, mass, PSMs, sites) of the most frequent. `source_run`: the run whose unidentified spectra were searched,
-    None where files were.
+    Attributes
+    ----------
+    n_plain, n_named, n_ends, n_unnamed
+        PSMs without a shift, with a frequent one, with an alternative end, and with another.
+    top_modifications
+        (name, mass, PSMs, sites) of the most frequent.
+    source_run
+        Run whose unidentified spectra were searched, or None.
     """
 
     n_plain: int

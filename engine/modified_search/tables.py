@@ -46,6 +46,6 @@ MODIFICATIONS = Table.of(
 )
 
 TABLES = (MODIFICATIONS, SHIFTED_PSMS, PROTEINS_OF_SHIFTED)
-"""From the modification to its PSMs; the proteins that they prove."""
+"""Tables from modifications to PSMs and proteins."""
 STORED = (PEPTIDES, SPECTRA, FEATURES, READING_FRAMES)
-"""Further tables that a run keeps."""
+"""Further stored tables."""

@@ -1,4 +1,4 @@
-"""Proteins cut into peptides, and the index of them that all searches of spectra share."""
+"""Digestion of proteins, and the peptide index that all searches of spectra share."""
 
 import lazy_loader
 

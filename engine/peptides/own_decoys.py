@@ -235,7 +235,7 @@ class _Tagged(NamedTuple):
     is_unsure: NDArray[np.bool_]
 
     def take(self, rows: NDArray[np.int64]) -> _Tagged:
-        """Return some rows."""
+        """Return the tagged accessions in `rows`."""
         return _Tagged(self.protein[rows], self.tag[rows], self.stripped[rows], self.all_stripped[rows], self.is_unsure[rows])
 
 
@@ -366,7 +366,7 @@ def _are_mirrored(
 def _share_backward_words(
     residues: NDArray[np.uint8], first: NDArray[np.int64], second: NDArray[np.int64], length: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return in which pairs of stretches `_BACKWARD` of the words of one are found reversed in the other, shape (pairs,)."""
+    """Return True for each pair of stretches that shares at least the fraction `_BACKWARD` of its words in reverse, shape (pairs,)."""
 
     def words(begin: NDArray[np.int64], order: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the table index of each word of each pair, and the offsets of the pairs."""

@@ -387,7 +387,7 @@ class _Selection:
             column.flags.writeable = False  # like mapped columns, so that kernels are compiled for one type only
 
     def places(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the positions in the selection of positions in all proteins, as far as selected."""
+        """Convert positions in all proteins to positions in the selection, without those that are not selected."""
         return np.flatnonzero(np.isin(self._original, position)) if len(position) else np.empty(0, np.int64)
 
     def original_position(self, position: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -64,7 +64,10 @@ class Amounts:
 
     Attributes
     ----------
-    value : (n, s) float64, NaN where there is none. state : (n, s) int8, `State`.
+    value : (n, s) float64
+        NaN where there is none.
+    state : (n, s) int8
+        `State`.
     """
 
     value: NDArray[np.float64]
@@ -120,8 +123,16 @@ class Measured:
 
     Attributes
     ----------
-    ions : n rows; of numbers of spectra a row for each peptidoform. form : (n,) int64, the peptidoform of each.
-    tables : what they are made of, by the names of the tables. counts : of the run's record, by name. devices : what computed.
+    ions
+        N rows; of numbers of spectra a row for each peptidoform.
+    form : (n,) int64
+        The peptidoform of each.
+    tables
+        What they are made of, by the names of the tables.
+    counts
+        Of the run's record, by name.
+    devices
+        What computed.
     """
 
     ions: Amounts
@@ -139,7 +150,8 @@ def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    value : (n, s) float64, NaN where missing.
+    value : (n, s) float64
+        NaN where missing.
 
     Returns
     -------
@@ -173,7 +185,14 @@ class Grouping(NamedTuple):
 
     Attributes
     ----------
-    form : (ions,) int64. sequence : (forms,) int64. protein : (sequences,) int64, -1 for none. n_proteins : int.
+    form : (ions,)
+        Int64.
+    sequence : (forms,)
+        Int64.
+    protein : (sequences,) int64
+        -1 for none.
+    n_proteins
+        Int.
     """
 
     form: NDArray[np.int64]
@@ -195,9 +214,13 @@ def level_amounts(ions: Amounts, grouping: Grouping, by: ProteinQuantity, plexes
 
     Parameters
     ----------
-    ions : a row for each peptidoform and charge. by : see `QuantificationParameters`.
-    plexes : (s,) int64, the plex of each sample, whose ratios are then taken apart from those of other plexes; None where ratios between
-        all samples are meant. Different plexes are compared by a reference, or not at all.
+    ions
+        A row for each peptidoform and charge.
+    by
+        See `QuantificationParameters`.
+    plexes : (s,) int64
+        The plex of each sample, whose ratios are then taken apart from those of other plexes; None where ratios between all samples are
+        meant. Different plexes are compared by a reference, or not at all.
     """
     if plexes is not None and len(np.unique(plexes)) > 1:
         return _joined(plexes, [level_amounts(ions.of_columns(plexes == k), grouping, by) for k in np.unique(plexes).tolist()])
@@ -223,7 +246,10 @@ def ratio_amounts(ions: Amounts, group: NDArray[np.int64], n_groups: int) -> Amo
 
     Parameters
     ----------
-    ions : n of them in s samples. group : (n,) int64, -1 for none.
+    ions
+        N of them in s samples.
+    group : (n,) int64
+        -1 for none.
 
     Returns
     -------
@@ -245,8 +271,10 @@ def protein_amounts(ions: Amounts, sequences: Amounts, grouping: Grouping, by: P
 
     Parameters
     ----------
-    sequences : amounts of peptides. by : see `QuantificationParameters`; the three most abundant are those over all samples, the same in
-        each.
+    sequences
+        Amounts of peptides.
+    by
+        See `QuantificationParameters`; the three most abundant are those over all samples, the same in each.
 
     Returns
     -------
@@ -283,7 +311,10 @@ def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups
 
     Parameters
     ----------
-    value : (n,) float64, those that are NaN left out. group : (n,) int64.
+    value : (n,) float64
+        Those that are NaN left out.
+    group : (n,)
+        Int64.
 
     Examples
     --------
@@ -306,8 +337,10 @@ def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
 
     Parameters
     ----------
-    value : (n, s) float64, amounts of ions in samples, NaN where missing, group after group.
-    offsets : (p + 1,) int64; the ions of group i are the rows `offsets[i]:offsets[i + 1]`.
+    value : (n, s) float64
+        Amounts of ions in samples, NaN where missing, group after group.
+    offsets : (p + 1,) int64
+        The ions of group i are the rows `offsets[i]:offsets[i + 1]`.
 
     Returns
     -------

@@ -53,7 +53,10 @@ def moderated_variances(variance: NDArray[np.float64], degrees: NDArray[np.float
 
     Parameters
     ----------
-    variance : (n,) float64, residual, at least 0. degrees : (n,) float64, of freedom; those without any take part in nothing.
+    variance : (n,) float64
+        Residual, at least 0.
+    degrees : (n,) float64
+        Of freedom; those without any take part in nothing.
 
     Returns
     -------
@@ -104,8 +107,12 @@ class Changes:
 
     Attributes
     ----------
-    log2_fold_change, low, high, t, p_value, q_value : (p,) float64, NaN where none is told.
-    outcome : (p,) texts. n_first, n_second, n_too_low, n_not_seen, n_imputed : (p,) int64, samples.
+    log2_fold_change, low, high, t, p_value, q_value : (p,) float64
+        NaN where none is told.
+    outcome : (p,)
+        Texts.
+    n_first, n_second, n_too_low, n_not_seen, n_imputed : (p,) int64
+        Samples.
     """
 
     name: str
@@ -138,7 +145,8 @@ def model_fit(logs: NDArray[np.float64], model: ComparisonModel) -> Fit:
 
     Parameters
     ----------
-    logs : (p, s) float64, of the samples of the model, NaN where missing.
+    logs : (p, s) float64
+        Of the samples of the model, NaN where missing.
     """
     found = fit(logs, model.matrix, model.contrasts)
     variance, prior = moderated_variances(found.variance, found.degrees)
@@ -151,7 +159,8 @@ def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters
 
     Parameters
     ----------
-    proteins : (p, s), normalised, in all samples of the design.
+    proteins : (p, s)
+        Normalised, in all samples of the design.
     """
     if model is None:
         return []
@@ -210,9 +219,17 @@ class _Sample(NamedTuple):
 
     Attributes
     ----------
-    difference, factor : (p,) float64, of means of logs, and its variance as a part of the residual one. n_first, n_second : (p,) int64,
-    measured values. is_imputed : (p,) bool. imputed_error : (p,) float64, log2, of the imputed values. is_apart : (p,) bool, True where a
-    condition has amounts without a ratio to those of the other.
+    difference, factor : (p,) float64
+        Of means of logs, and its variance as a part of the residual one.
+    n_first, n_second : (p,)
+        Int64,.
+    measured values.
+    is_imputed : (p,)
+        Bool.
+    imputed_error : (p,) float64
+        Log2, of the imputed values.
+    is_apart : (p,) bool
+        True where a condition has amounts without a ratio to those of the other.
     """
 
     difference: NDArray[np.float64]

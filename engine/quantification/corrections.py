@@ -38,7 +38,8 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
 
     Raises
     ------
-    InputError : the run is not there, or a table of it is not sound.
+    InputError
+        The run is not there, or a table of it is not sound.
     """
     tables = {table.name: read_stored(project, run_id, table, list(table.by_name)) for table in TABLES}
     for table in BY_SAMPLE:
@@ -63,11 +64,13 @@ def corrected_tables(
 
     Parameters
     ----------
-    corrections : numbers of `CORRECTED` by rows of the table of ion traces; what is not all of them is passed over.
+    corrections
+        Numbers of `CORRECTED` by rows of the table of ion traces; what is not all of them is passed over.
 
     Raises
     ------
-    KeyError, ValueError : the tables do not fit each other.
+    KeyError, ValueError
+        The tables do not fit each other.
     """
     sound = {row: one for row, one in corrections.items() if _is_sound(one)}
     traces = _corrected_traces(tables[ION_TRACES.name], sound)

@@ -57,7 +57,10 @@ class Design:
 
     Attributes
     ----------
-    left_out : names of files of the identification that the design does not name. unused : names of its columns that nothing reads.
+    left_out
+        Names of files of the identification that the design does not name.
+    unused
+        Names of its columns that nothing reads.
     """
 
     samples: tuple[Sample, ...]
@@ -104,7 +107,8 @@ class Design:
 
         Raises
         ------
-        ParameterError : one that is asked for is not in the design, or has one sample alone, or it is the only one.
+        ParameterError
+            One that is asked for is not in the design, or has one sample alone, or it is the only one.
         """
         count = {name: sum(one.condition == name for one in self.samples) for name in self.conditions}
         for name in asked:
@@ -133,14 +137,18 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
 
     Parameters
     ----------
-    files : paths of the files of the identification, by which, or by whose names, with or without suffix, the design calls them.
-    label : the isobaric label whose channels are named in a column of their own; None without one.
-    copies : paths of further files of the identification that are byte for byte the same as one of `files`, with the path of that one.
+    files
+        Paths of the files of the identification, by which, or by whose names, with or without suffix, the design calls them.
+    label
+        The isobaric label whose channels are named in a column of their own; None without one.
+    copies
+        Paths of further files of the identification that are byte for byte the same as one of `files`, with the path of that one.
 
     Raises
     ------
-    InputError : the file is no such table, and in which line; it names a file that is not there, a file, a channel of it or a replicate of
-        a condition twice, one sample with two conditions or in two channels of a file, or files of one plex with different samples.
+    InputError
+        The file is no such table, and in which line; it names a file that is not there, a file, a channel of it or a replicate of a
+        condition twice, one sample with two conditions or in two channels of a file, or files of one plex with different samples.
     """
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip().lower() for cell in rows[0]]
@@ -191,11 +199,15 @@ def planned_design(
 
     Parameters
     ----------
-    files, copies : see `read_design`.
+    files, copies
+        See `read_design`.
 
     Raises
     ------
-    InputError : the file is no design, see `read_design`. ParameterError : a plex lacks the reference.
+    InputError
+        The file is no design, see `read_design`.
+    ParameterError
+        A plex lacks the reference.
     """
     kit = label(parameters.label) if parameters.method == "tmt" else None
     design = design_of_files(files, kit) if path is None else read_design(path, files, kit, copies)
@@ -236,7 +248,8 @@ def _with_plexes(path: Path, design: Design) -> Design:
 
     Raises
     ------
-    InputError : the column puts samples of one plex apart, or those of several together.
+    InputError
+        The column puts samples of one plex apart, or those of several together.
     """
     plexes = design.plexes
     if plexes.max(initial=0) == 0 and not any(one.plex for one in design.samples):

@@ -23,7 +23,8 @@ def expected(request: SearchRequest) -> Expectation:
 
     Raises
     ------
-    InputError : the folder is no project.
+    InputError
+        The folder is no project.
     """
     parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
     project, spectra, size = Project.open(folder), _USUAL_SPECTRA, 0

@@ -88,8 +88,13 @@ class Sources(NamedTuple):
 
     Attributes
     ----------
-    files_of_run, files : files of spectra of each run, and of all, each content once. explained : of each run the table of what a requested
-    explanation adds to it, or None. copies : paths of files that are byte for byte the same as one of `files`, with the path of that one.
+    files_of_run, files
+        Files of spectra of each run, and of all, each content once.
+    explained
+        Of each run the table of what a requested.
+    explanation adds to it, or None.
+    copies
+        Paths of files that are byte for byte the same as one of `files`, with the path of that one.
     """
 
     runs: tuple[SourceRun, ...]
@@ -112,7 +117,8 @@ class Sources(NamedTuple):
 
         Raises
         ------
-        InputError : one is missing or has another size.
+        InputError
+            One is missing or has another size.
         """
         for one in self.files:
             try:
@@ -127,7 +133,8 @@ class Sources(NamedTuple):
 
         Raises
         ------
-        InputError : one has changed.
+        InputError
+            One has changed.
         """
         for one, digest in zip(self.files, digests, strict=False):
             if digest != one.sha256:
@@ -140,8 +147,14 @@ class Forms:
 
     Attributes
     ----------
-    peptide : in ProForma. sequence : row of `Identified.sequences`, (m,) int64. mass : (m,) float64, dalton.
-    elements : (m, elements) float64, atoms of each of `proteoscope.engine.chemistry.isotopes.ELEMENTS`.
+    peptide
+        In ProForma.
+    sequence
+        Row of `Identified.sequences`, (m,) int64.
+    mass : (m,) float64
+        Dalton.
+    elements : (m, elements) float64
+        Atoms of each of `proteoscope.engine.chemistry.isotopes.ELEMENTS`.
     """
 
     peptide: list[str]
@@ -159,9 +172,23 @@ class Matches:
 
     Attributes
     ----------
-    form, file : (n,) int64. charge : (n,) int64. retention_time : (n,) float64, seconds, NaN where unknown. precursor_mz : (n,) float64.
-    run, row : (n,) int64, of the table of spectra of which run. index : (n,) int64, place in the file. scan : (n,) int64, -1 where
-    unknown. spectrum_id : of each.
+    form, file : (n,)
+        Int64.
+    charge : (n,)
+        Int64.
+    retention_time : (n,) float64
+        Seconds, NaN where unknown.
+    precursor_mz : (n,)
+        Float64.
+    run, row : (n,) int64
+        Of the table of spectra of which run.
+    index : (n,) int64
+        Place in the file.
+    scan : (n,) int64
+        -1 where.
+    unknown.
+    spectrum_id
+        Of each.
     """
 
     form: NDArray[np.int64]
@@ -198,11 +225,18 @@ class Identified:
 
     Attributes
     ----------
-    files : of spectra. sequences : peptides without modifications, s of them.
-    protein : (s,) int64, the protein that each sequence counts for, -1 for none.
-    peptide_q_value : (forms,) float64, of each peptidoform over all runs together (see `_experiment_q_values`), NaN where unknown.
-    has_protein : (s,) bool, True for a sequence of an accepted protein, shared or not.
-    unrated : runs that know no error rate of proteins: all proteins of their accepted matches are taken.
+    files
+        Of spectra.
+    sequences
+        Peptides without modifications, s of them.
+    protein : (s,) int64
+        The protein that each sequence counts for, -1 for none.
+    peptide_q_value : (forms,) float64
+        Of each peptidoform over all runs together (see `_experiment_q_values`), NaN where unknown.
+    has_protein : (s,) bool
+        True for a sequence of an accepted protein, shared or not.
+    unrated
+        Runs that know no error rate of proteins: all proteins of their accepted matches are taken.
     """
 
     files: tuple[SourceFile, ...]
@@ -221,7 +255,10 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
 
     Raises
     ------
-    InputError : there is no project, or no such run, or one without proteins. ParameterError : a run is no identification.
+    InputError
+        There is no project, or no such run, or one without proteins.
+    ParameterError
+        A run is no identification.
     """
     project = Project.open(folder)
     meant = [explained_run(project, name) for name in runs or ("",)]
@@ -267,7 +304,8 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
 
     Raises
     ------
-    InputError : a table is not what it should be, or nothing is identified.
+    InputError
+        A table is not what it should be, or nothing is identified.
     """
     numbers = {one.content: number for number, one in enumerate(found.files)}
     tables, decoys, matched = [], [], list[set[str]]()

@@ -34,7 +34,8 @@ def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
 
     Raises
     ------
-    InputError : the file is no such table of this kit, or spills so much that it cannot be undone; and in which line.
+    InputError
+        The file is no such table of this kit, or spills so much that it cannot be undone; and in which line.
     """
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip() for cell in rows[0]]

@@ -42,11 +42,22 @@ class TraceQuery:
 
     Attributes
     ----------
-    mz : (n,) float64, of the monoisotopic ion. charge : (n,) int64. pattern : (n, isotopes) float64.
-    anchor_offsets : (n + 1,) int64; anchors : float64, s, the times at which each is known or expected.
-    reach : (n,) float64, s, how far from these its summit may be; 0 where the way is uphill from them.
-    window : s, how far before the first and behind the last of them the trace is cut out.
-    voltage : of FAIMS: only survey spectra at it are used; NaN: those without one.
+    mz : (n,) float64
+        Of the monoisotopic ion.
+    charge : (n,)
+        Int64.
+    pattern : (n, isotopes)
+        Float64.
+    anchor_offsets : (n + 1,)
+        Int64.
+    anchors : float64
+        S, the times at which each is known or expected.
+    reach : (n,) float64
+        S, how far from these its summit may be; 0 where the way is uphill from them.
+    window
+        S, how far before the first and behind the last of them the trace is cut out.
+    voltage
+        Of FAIMS: only survey spectra at it are used; NaN: those without one.
     """
 
     mz: NDArray[np.float64]
@@ -91,7 +102,8 @@ def measured_traces(surveys: Surveys, query: TraceQuery, parameters: Quantificat
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user asked to stop.
     """
     found = np.zeros((len(query), N_VALUES))
     is_used = surveys.at_voltage(query.voltage)
@@ -120,7 +132,10 @@ def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], surveys: S
 
     Parameters
     ----------
-    values : (n, N_VALUES), as `measured_traces` gives them. pattern : (n, isotopes) float64.
+    values : (n, N_VALUES)
+        As `measured_traces` gives them.
+    pattern : (n, isotopes)
+        Float64.
     """
     some = np.unique(np.linspace(0, len(surveys) - 1, _SURVEYS_LOOKED_AT).astype(np.int64)).tolist()
     seen = np.concatenate([surveys.intensity[surveys.offsets[i] : surveys.offsets[i + 1]] for i in some])

@@ -34,10 +34,21 @@ class Ions:
 
     Attributes
     ----------
-    form, charge : (n,) int64. mz : (n,) float64, monoisotopic. n_isotopes : how many peaks of their patterns are followed.
-    isotopes : (n, 8) float64, the part of an ion that each peak of its pattern is, those too that are not followed.
-    is_donor : (n,) bool, True for ions that may be looked for in other files. of_match : (matches,) int64, the ion of each identified
-    spectrum. voltage : (n,) float64, of FAIMS, in which the ion is followed, NaN without one.
+    form, charge : (n,)
+        Int64.
+    mz : (n,) float64
+        Monoisotopic.
+    n_isotopes
+        How many peaks of their patterns are followed.
+    isotopes : (n, 8) float64
+        The part of an ion that each peak of its pattern is, those too that are not followed.
+    is_donor : (n,) bool
+        True for ions that may be looked for in other files.
+    of_match : (matches,) int64
+        The ion of each identified.
+    spectrum.
+    voltage : (n,) float64
+        Of FAIMS, in which the ion is followed, NaN without one.
     """
 
     form: NDArray[np.int64]
@@ -106,8 +117,14 @@ def traces_of_others(
 
     Parameters
     ----------
-    ions : these n. sequence : (n,), number of the sequence of each: forms of one share their trace rightly. values : (n, N_VALUES), as
-        `proteoscope.kernels.cpu.elution` measured them. from_spectra : (n,) s, how far the nearest spectrum of each is from its summit.
+    ions
+        These n.
+    sequence : (n,)
+        Number of the sequence of each: forms of one share their trace rightly.
+    values : (n, N_VALUES)
+        As `proteoscope.kernels.cpu.elution` measured them.
+    from_spectra : (n,)
+        S, how far the nearest spectrum of each is from its summit.
     """
     n, n_isotopes = ions.isotopes.shape
     found = np.zeros(n, np.bool_)

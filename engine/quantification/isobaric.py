@@ -76,7 +76,10 @@ def reporter_peaks(
 
     Parameters
     ----------
-    rows : (n,) int64, of the spectra. channels : (k,) float64, m/z.
+    rows : (n,) int64
+        Of the spectra.
+    channels : (k,) float64
+        M/z.
     """
     n, k = len(rows), len(channels)
     begin, count = regions.offsets[rows], np.diff(regions.offsets)[rows]
@@ -103,7 +106,8 @@ def reporter_shifts(regions: ReporterRegions, rows: NDArray[np.int64], kit: Labe
 
     Parameters
     ----------
-    rows : (n,) int64, of the spectra.
+    rows : (n,) int64
+        Of the spectra.
     """
     found = np.full((len(rows), len(kit)), np.nan)
     near = Tolerance(SEARCHED, "Da")
@@ -178,7 +182,14 @@ def interference(
 
     Parameters
     ----------
-    time : (n,) float64, s. mz : (n,) float64, of the precursor. charge : (n,) int64. width : (n,) float64, NaN where the file tells none.
+    time : (n,) float64
+        S.
+    mz : (n,) float64
+        Of the precursor.
+    charge : (n,)
+        Int64.
+    width : (n,) float64
+        NaN where the file tells none.
     """
     behind = np.searchsorted(surveys.retention_time, time, side="right")
     before = np.where(np.isfinite(time) & (behind > 0), behind - 1, -1)
@@ -241,9 +252,14 @@ class _Reporters:
 
     Attributes
     ----------
-    measured, mz, signal_to_noise, corrected : (n, k) float64, NaN where there is no peak; the ratio also where the noise is unknown.
-    foreign : (n,) float64, NaN unknown. refused, level : (n,) int8, the latter 2 or 3, of the spectrum that they were read from.
-    shift : names the channels whose peaks lie outside the tolerance, '' without any.
+    measured, mz, signal_to_noise, corrected : (n, k) float64
+        NaN where there is no peak; the ratio also where the noise is unknown.
+    foreign : (n,) float64
+        NaN unknown.
+    refused, level : (n,) int8
+        The latter 2 or 3, of the spectrum that they were read from.
+    shift
+        Names the channels whose peaks lie outside the tolerance, '' without any.
     """
 
     measured: NDArray[np.float64]
@@ -269,7 +285,10 @@ def measured_isobaric(
 
     Raises
     ------
-    InputError : a file is damaged, or holds no reporter ion in any identified spectrum. Cancelled : the user asked to stop.
+    InputError
+        A file is damaged, or holds no reporter ion in any identified spectrum.
+    Cancelled
+        The user asked to stop.
     """
     found = _reporters(identified, design, label, parameters, resources, spool)
     if np.isnan(found.measured).all():

@@ -70,7 +70,10 @@ def measured_label_free(
 
     Raises
     ------
-    InputError : a file has no survey spectra, or is damaged. Cancelled : the user asked to stop.
+    InputError
+        A file has no survey spectra, or is damaged.
+    Cancelled
+        The user asked to stop.
     """
     ions = ions_of(identified, parameters.isotopes, parameters.donor_fdr)
     files = sorted({part.file for part in design.parts})
@@ -107,9 +110,23 @@ class _Traces(NamedTuple):
 
     Attributes
     ----------
-    place : of the file among those of the design. voltage : NaN for survey spectra without one. rows : (k,) int64, ions.
-    values : (k, N_VALUES) float64. reason : (k,) int8, why there is no quantity, 0 where there is one. from_spectra : (k,) float64, s, from
-    the nearest spectrum to the summit. without : ions of the file without a time. identified : ions that spectra at the voltage identify.
+    place
+        Of the file among those of the design.
+    voltage
+        NaN for survey spectra without one.
+    rows : (k,) int64
+        Ions.
+    values : (k, N_VALUES)
+        Float64.
+    reason : (k,) int8
+        Why there is no quantity, 0 where there is one.
+    from_spectra : (k,) float64
+        S, from.
+    the nearest spectrum to the summit.
+    without
+        Ions of the file without a time.
+    identified
+        Ions that spectra at the voltage identify.
     """
 
     place: int
@@ -279,7 +296,14 @@ class Transfers:
 
     Attributes
     ----------
-    file : (t,) int64, place among the files. ion : (t,) int64. values : (t, N_VALUES). q_value : (t,) float64.
+    file : (t,) int64
+        Place among the files.
+    ion : (t,)
+        Int64.
+    values
+        (t, N_VALUES).
+    q_value : (t,)
+        Float64.
     """
 
     file: NDArray[np.int64]
@@ -312,8 +336,11 @@ def transferred(
 
     Parameters
     ----------
-    values : (files, ions, N_VALUES), reason : (files, ions), as `proteoscope.engine.quantification.label_free` measured them: 0 where there
-        is an area, -1 where the file did not identify it. surveys_of : reads the survey spectra of a file.
+    values : (files, ions, N_VALUES)
+        Reason : (files, ions), as `proteoscope.engine.quantification.label_free` measured them: 0 where there is an area, -1 where the file
+        did not identify it.
+    surveys_of
+        Reads the survey spectra of a file.
     """
     times = np.where(reason == 0, values[:, :, TIME], np.nan).T
     alignments = aligned(times)

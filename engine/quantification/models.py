@@ -31,9 +31,18 @@ class ComparisonModel:
 
     Attributes
     ----------
-    groups : the conditions, the one that others are compared with first. columns : (s,) int64, numbers of the samples in the design.
-    condition : (s,) int64, number of the condition of each. matrix : (s, k) float64, c columns of conditions, then those of blocks.
-    blocks : names of the blocks in the model. messages : what the user should know of blocks that are not in it.
+    groups
+        The conditions, the one that others are compared with first.
+    columns : (s,) int64
+        Numbers of the samples in the design.
+    condition : (s,) int64
+        Number of the condition of each.
+    matrix : (s, k) float64
+        C columns of conditions, then those of blocks.
+    blocks
+        Names of the blocks in the model.
+    messages
+        What the user should know of blocks that are not in it.
     """
 
     groups: tuple[str, ...]
@@ -58,9 +67,14 @@ class Fit(NamedTuple):
 
     Attributes
     ----------
-    estimate : (p, contrasts) float64, NaN where the samples that have the protein cannot separate the conditions.
-    factor : (p, contrasts) float64, variance of the estimate as a part of the residual variance.
-    variance : (p,) float64, residual, NaN without degrees of freedom. degrees : (p,) float64, of freedom.
+    estimate : (p, contrasts) float64
+        NaN where the samples that have the protein cannot separate the conditions.
+    factor : (p, contrasts) float64
+        Variance of the estimate as a part of the residual variance.
+    variance : (p,) float64
+        Residual, NaN without degrees of freedom.
+    degrees : (p,) float64
+        Of freedom.
     """
 
     estimate: NDArray[np.float64]
@@ -74,7 +88,12 @@ def fit(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArr
 
     Parameters
     ----------
-    logs : (p, s) float64, NaN where missing. matrix : (s, k) float64. contrasts : (c, k) float64.
+    logs : (p, s) float64
+        NaN where missing.
+    matrix : (s, k)
+        Float64.
+    contrasts : (c, k)
+        Float64.
     """
     n, n_contrasts = len(logs), len(contrasts)
     found = Fit(np.full((n, n_contrasts), np.nan), np.full((n, n_contrasts), np.nan), np.full(n, np.nan), np.zeros(n))
@@ -125,11 +144,13 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
 
     Parameters
     ----------
-    reference : condition that plexes are scaled by: where plexes and conditions cannot be separated, plexes are then no block.
+    reference
+        Condition that plexes are scaled by: where plexes and conditions cannot be separated, plexes are then no block.
 
     Raises
     ------
-    ParameterError : a block cannot be separated from the conditions, or only some samples have one, or nothing is left to estimate errors.
+    ParameterError
+        A block cannot be separated from the conditions, or only some samples have one, or nothing is left to estimate errors.
     """
     columns = np.array([i for i, one in enumerate(design.samples) if one.condition in groups], np.int64)
     condition = np.array([groups.index(design.samples[i].condition) for i in columns.tolist()], np.int64)
@@ -169,7 +190,8 @@ def planned_model(design: Design, parameters: QuantificationParameters, progress
 
     Raises
     ------
-    ParameterError : conditions that the parameters name cannot be compared.
+    ParameterError
+        Conditions that the parameters name cannot be compared.
     """
     groups = design.groups(parameters.groups, parameters.reference)
     if not groups:
@@ -200,7 +222,8 @@ def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[N
 
     Raises
     ------
-    ParameterError : some samples have none.
+    ParameterError
+        Some samples have none.
     """
     texts = [getattr(design.samples[i], name) for i in columns.tolist()]
     if not any(texts):

@@ -60,7 +60,10 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
 
     Raises
     ------
-    ParameterError : the run has neither, or no conditions, or two files of one name. StorageError : the disk refused.
+    ParameterError
+        The run has neither, or no conditions, or two files of one name.
+    StorageError
+        The disk refused.
     """
     progress.stage("Exporting the input of MSstats")
     tables = read_quantities(project, request.run_id)

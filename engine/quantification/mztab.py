@@ -59,12 +59,19 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
 
     Parameters
     ----------
-    tables : proteins, peptidoforms, ion traces, reporter ions and samples, by name. files : of spectra, by whose names samples call them.
-    fixed : fixed modifications of the identifications, as ``Carbamidomethyl (C)``; None where they are not known.
+    tables
+        Proteins, peptidoforms, ion traces, reporter ions and samples, by name.
+    files
+        Of spectra, by whose names samples call them.
+    fixed
+        Fixed modifications of the identifications, as ``Carbamidomethyl (C)``; None where they are not known.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        The disk refused.
+    Cancelled
+        The user asked to stop.
     """
     samples = tables[SAMPLES.name].to_pylist()
     variables = list(dict.fromkeys(one["condition"] or one["sample"] for one in samples))

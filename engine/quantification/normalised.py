@@ -49,10 +49,15 @@ class Centre(NamedTuple):
 
     Attributes
     ----------
-    shift : float, log2, 0 where too few proteins are measured. share : float, of proteins at the centre, NaN where too few.
-    other : float, log2, of another centre that nearly as many proteins have, NaN without one.
-    excess : float, share of proteins near the centre on one side less that on the other, negative if more lie below, where it suggests
-    small changes of one side; 0 otherwise.
+    shift : float
+        Log2, 0 where too few proteins are measured.
+    share : float
+        Of proteins at the centre, NaN where too few.
+    other : float
+        Log2, of another centre that nearly as many proteins have, NaN without one.
+    excess : float
+        Share of proteins near the centre on one side less that on the other, negative if more lie below, where it suggests small changes of
+        one side; 0 otherwise.
     """
 
     shift: float
@@ -71,7 +76,10 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
 
     Parameters
     ----------
-    difference : (p,) float64, log2, NaN where missing. error : (p,) float64, standard error of each, above 0.
+    difference : (p,) float64
+        Log2, NaN where missing.
+    error : (p,) float64
+        Standard error of each, above 0.
 
     Examples
     --------
@@ -125,8 +133,12 @@ class Normalised(NamedTuple):
 
     Attributes
     ----------
-    levels : of peptidoforms, peptides and proteins. factor : (s,) float64, what the amounts of each sample were multiplied by.
-    centres : of each comparison, in the order of the model; empty where nothing was centred.
+    levels
+        Of peptidoforms, peptides and proteins.
+    factor : (s,) float64
+        What the amounts of each sample were multiplied by.
+    centres
+        Of each comparison, in the order of the model; empty where nothing was centred.
     """
 
     levels: Levels
@@ -140,7 +152,10 @@ class Quantities:
 
     Attributes
     ----------
-    nsaf : (p, s) float64. psms : spectra of peptidoforms, sequences and proteins, (m, s), (sequences, s) and (p, s) int64.
+    nsaf : (p, s)
+        Float64.
+    psms
+        Spectra of peptidoforms, sequences and proteins, (m, s), (sequences, s) and (p, s) int64.
     """
 
     design: Design
@@ -162,7 +177,10 @@ def quantities_of(
 
     Parameters
     ----------
-    measured : amounts of ions. model : of the conditions that are compared, None without any.
+    measured
+        Amounts of ions.
+    model
+        Of the conditions that are compared, None without any.
     """
     sequence, protein, n_proteins = identified.forms.sequence, identified.protein, len(identified.proteins)
     of_match = identified.matches.form, sequence[identified.matches.form], protein[sequence[identified.matches.form]]
@@ -194,8 +212,14 @@ def normalised_levels(
 
     Parameters
     ----------
-    ions : n of them in s samples, not normalised. model : of the conditions that are compared, None without any.
-    plexes : see `level_amounts`. scaled : makes plexes alike, at each level.
+    ions
+        N of them in s samples, not normalised.
+    model
+        Of the conditions that are compared, None without any.
+    plexes
+        See `level_amounts`.
+    scaled
+        Makes plexes alike, at each level.
     """
     is_normalised = parameters.normalisation != "none"
     factor = normalisation_factors(ions.value) if is_normalised else np.ones(ions.value.shape[1])

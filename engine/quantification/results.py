@@ -42,7 +42,8 @@ def quantity_tables(found: Quantities, changes: Sequence[Changes], measured: Map
 
     Parameters
     ----------
-    measured : tables of what quantities are made of, by name; those of other methods are empty.
+    measured
+        Tables of what quantities are made of, by name; those of other methods are empty.
     """
     identified, design, levels = found.identified, found.design, found.normalised.levels
     proteins, of_form = identified.proteins, identified.forms.sequence
@@ -125,7 +126,10 @@ def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path |
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        The disk refused.
+    Cancelled
+        The user asked to stop.
     """
     for one in TABLES:
         run.write_table(one.name, tables[one.name])
@@ -142,7 +146,10 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        The disk refused.
+    Cancelled
+        The user asked to stop.
     """
     samples = tables[SAMPLES.name]["sample"].to_pylist()
     # No column of the table is called so, and no spreadsheet takes it for a formula.

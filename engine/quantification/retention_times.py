@@ -31,8 +31,12 @@ class Alignment(NamedTuple):
 
     Attributes
     ----------
-    own, reference : (k,) float64, s, ascending both. spread : s, standard deviation of what the curve leaves, robust.
-    n_shared : ions that it was made of.
+    own, reference : (k,) float64
+        S, ascending both.
+    spread
+        S, standard deviation of what the curve leaves, robust.
+    n_shared
+        Ions that it was made of.
     """
 
     own: NDArray[np.float64]
@@ -60,7 +64,8 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
 
     Parameters
     ----------
-    times : (ions, runs) float64, s, NaN where an ion was not seen.
+    times : (ions, runs) float64
+        S, NaN where an ion was not seen.
     """
     from scipy.ndimage import median_filter  # slow to import: loaded after the files are read
     from scipy.optimize import isotonic_regression  # slow to import: loaded after the files are read
@@ -94,8 +99,12 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
 
     Parameters
     ----------
-    times : (ions, files) float64, s, of the summits, NaN where there is none. widths : (ions, files), s, at half of their heights.
-    from_spectra : (ions, files), s, how far the nearest spectrum of the ion is from its summit.
+    times : (ions, files) float64
+        S, of the summits, NaN where there is none.
+    widths : (ions, files)
+        S, at half of their heights.
+    from_spectra : (ions, files)
+        S, how far the nearest spectrum of the ion is from its summit.
     """
     there = ~np.isnan(times)
     found = np.zeros(times.shape, np.bool_)

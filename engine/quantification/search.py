@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -44,12 +43,16 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
 
     Parameters
     ----------
-    request : input ``project``, the folder of a project with identifications; `QuantificationParameters`. Its options: ``design``, a table
-        of samples, ``impurities``, a table of those of an isobaric label, and ``report``, a folder for tables and pages.
+    request
+        Input ``project``, the folder of a project with identifications; `QuantificationParameters`. Its options: ``design``, a table of
+        samples, ``impurities``, a table of those of an isobaric label, and ``report``, a folder for tables and pages.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters = request.parameters_as(QuantificationParameters)
     found = sources(request.files("project")[0], parameters.run)
@@ -148,6 +151,6 @@ def _recorded(
     message = f"{n_proteins:,} proteins in {counts['samples']:,} samples"
     blocks = [] if model is None else list(model.blocks)
     run.record(counts, message, exports=exports, source_runs=list(runs), blocks=blocks, centre_shifts=shifts)
-    numbers: dict[str, Any] = {one.name: counts[one.name[2:]] for one in fields(QuantificationSummary) if one.name.startswith("n_")}
+    shown = {one.name[2:]: counts[one.name[2:]] for one in fields(QuantificationSummary) if one.name.startswith("n_")}
     method = run.spec.request.parameters_as(QuantificationParameters).method
-    return QuantificationSummary(**run.summary_fields, source_runs=runs, method=method, **numbers)
+    return QuantificationSummary(**run.summary_fields(shown), source_runs=runs, method=method)

@@ -21,7 +21,8 @@ def separated_rows(path: Path, remedy: str) -> list[list[str]]:
 
     Raises
     ------
-    InputError : the file is missing, no text, too large, or no table; with `remedy`.
+    InputError
+        The file is missing, no text, too large, or no table; with `remedy`.
     """
     with ByteSource(path) as source:
         data = source.read(_MAXIMUM_BYTES + 1)

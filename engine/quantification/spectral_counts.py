@@ -32,7 +32,10 @@ def abundance_factors(counts: NDArray[np.int64], length: NDArray[np.int64]) -> N
 
     Parameters
     ----------
-    counts : (p, s) int64. length : (p,) int64, residues; proteins of unknown length, 0, are left out.
+    counts : (p, s)
+        Int64.
+    length : (p,) int64
+        Residues; proteins of unknown length, 0, are left out.
 
     Returns
     -------

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -172,5 +172,4 @@ def _summary(
         "aligned": totals.n_aligned,
     }
     run.record(counts, counted(totals.n_aligned, "alignment"), is_of_pairs=are_pairs, has_places=sequences.has_places)
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
-    return ReadAlignmentSummary(**run.summary_fields, **numbers, cells=totals.cells, has_places=sequences.has_places)
+    return ReadAlignmentSummary(**run.summary_fields(counts), cells=totals.cells, has_places=sequences.has_places)

@@ -2,7 +2,6 @@ from . import expecting as expecting
 from . import exporting as exporting
 from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
-from . import sample_work as sample_work
 from . import scoring as scoring
 from . import search as search
 from . import tables as tables

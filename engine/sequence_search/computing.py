@@ -17,7 +17,7 @@ __all__ = ["open_session", "shares_of"]
 
 @contextmanager
 def open_session(database: SequenceDatabase, scheme: ScoringScheme, resources: Resources) -> Iterator[Session]:
-    """Open the database on all devices of a run; in the end, report what each GPU and the processor did."""
+    """Open the database on all devices of a run; in the end, log what each GPU and the CPU did."""
     with Executor(resources).session(work_of(database.residues, database.offsets, scheme)) as session:
         yield session
         shares = shares_of(session)

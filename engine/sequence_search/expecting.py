@@ -1,4 +1,4 @@
-"""What a sequence search takes, told by its request."""
+"""Expected workload of a sequence search, from its request."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _CELL = 2e-9  # seconds of a cell of an alignment
 
 
 def lengths_of(size: InputSize) -> np.ndarray:
-    """As many lengths as there are records, at most `_MOST_LENGTHS`, like those at the beginning of the files."""
+    """Return at most `_MOST_LENGTHS` lengths, distributed as at the beginning of the files."""
     n = int(min(_MOST_LENGTHS, max(1.0, size.records)))
     return np.sort(np.resize(np.array(size.lengths or (max(1, round(size.mean_length)),), np.int64), n))
 
 
 def scoring_of(queries: InputSize, database: InputSize) -> ExpectedWork:
-    """Every query against every subject."""
+    """Return the workload of every query against every subject."""
     pairs = queries.records * database.records
 
     def size(card: CardShape | None) -> WorkSize:
@@ -53,7 +53,7 @@ def expected(request: SearchRequest) -> Expectation:
 
 
 def expectation(queries: InputSize, database: InputSize) -> Expectation:
-    """Of so many queries and subjects."""
+    """Return the expectation for numbers of queries and subjects."""
     pairs = queries.records * database.records
     aligned = queries.records * min(_HITS, database.records)
     host = {

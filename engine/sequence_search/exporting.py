@@ -24,13 +24,14 @@ _ROWS = 4096  # of a table in memory
 
 
 def export_hits(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the hits of a run as the search itself would have; see `proteoscope.engine.entry.Search.export`.
+    """Export the hits of a run as the search itself writes them; see `proteoscope.engine.entry.Search.export`.
 
-    Rows are read in parts: memory does not grow with the number of hits.
+    Rows are read in chunks: memory does not grow with the number of hits.
 
     Raises
     ------
-    ParameterError : there is no such query, or several have hits and the format holds those of a single query.
+    ParameterError
+        There is no such query, or several have hits and the format holds a single query.
     """
     run_id, n_queries = request.run_id, 0
     with hit_writer(request.target, request.format, progress, spreadsheet_safe=request.spreadsheet_safe) as writer:
@@ -48,14 +49,14 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
 
 
 def _of_query(piece: QueryHits, name: str) -> Iterator[QueryHits]:
-    """The queries of a name with their hits."""
+    """Yield the queries of a name with their hits."""
     for place, one in enumerate(piece.accessions.strings()):
         if one == name:
             yield piece.part(slice(place, place + 1))
 
 
 def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
-    """The queries of a run with their hits, some at a time, in their order."""
+    """Yield the queries of a run with their hits, in batches, in order."""
     columns = ("query_index", "query", "description", "sequence", "n_hits")
     # The sizes of the tables tell most damage; their digests would take as long as the export.
     with (
@@ -79,14 +80,14 @@ def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
 
 
 class _Rows:
-    """The rows of a table of hits, taken so many at a time."""
+    """Rows of a table of hits, taken in batches."""
 
     def __init__(self, source: TableFile) -> None:
         self._batches = source.batches(list(HITS.by_name), _ROWS)
         self._held = HITS.schema().empty_table()
 
     def take(self, n: int) -> Hits | None:
-        """The next rows; None where there are not so many."""
+        """Return the next n rows, or None if fewer remain."""
         parts, n_held = [self._held], len(self._held)
         while n_held < n:
             batch = next(self._batches, None)

@@ -1,4 +1,4 @@
-"""How sequences were searched, as a paragraph for a paper; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of a sequence search; see `proteoscope.engine.results.methods`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMPLEXITY = "Wootton JC, Federhen S. Statistics of local complexity in amino a
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Of a sequence search."""
+    """Return the methods of a sequence search."""
     n_queries, n_subjects, n_hits = (facts.count(name) for name in ("queries", "subjects", "hits"))
     of = "" if n_queries is None else f" ({counted(n_queries, 'sequence')})"
     against = "" if n_subjects is None else f" ({counted(n_subjects, 'sequence')})"

@@ -13,11 +13,14 @@ __all__ = ["packed_database"]
 
 
 def packed_database(run: SearchRun[Any], kind: str, translation: Translation | None = None) -> SequenceDatabase:
-    """The sequences of the run's files of a kind, packed and kept; read into memory where the disk refuses to keep them.
+    """Return the packed and cached sequences of the run's files of a kind; in memory if they cannot be cached.
 
     Raises
     ------
-    InputError : a file holds no sequences. Cancelled : the user asked to stop.
+    InputError
+        A file holds no sequences.
+    Cancelled
+        The user asked to stop.
     """
     paths, progress = run.paths(kind), run.progress
     try:

@@ -20,7 +20,7 @@ _MAXIMUM_COST = 1_000_000_000
 
 
 class SequenceSearchParameters(SearchParameters):
-    """All that decides the result of a sequence search, besides the queries and the database."""
+    """Parameters that, with queries and database, determine the result of a sequence search."""
 
     matrix: str = parameter(
         "BLOSUM62",
@@ -85,7 +85,7 @@ class SequenceSearchParameters(SearchParameters):
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """A matrix brings the gap costs that NCBI recommends for it."""
+        """Return the gap costs recommended by NCBI for a changed matrix."""
         if "matrix" not in changes:
             return {}
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, offsets_of
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.sequence_search.batches import QueryBatch
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.score_statistics import SearchStatistics
+from proteoscope.engine.sequence_search.scoring import QueryBatch
 from proteoscope.engine.sequences.alignment import Pairs, align_pairs
 from proteoscope.engine.sequences.composition import SignificantHits, significant_hits
 from proteoscope.engine.sequences.database import SequenceDatabase
@@ -32,8 +32,12 @@ class ReportedHits:
 
     Attributes
     ----------
-    found : the queries with their hits. scores : (queries, subjects) int32, in the order of the database.
-    statistics : from which their E-values follow.
+    found
+        The queries with their hits.
+    scores : (queries, subjects) int32
+        In the order of the database.
+    statistics
+        From which their E-values follow.
     """
 
     found: QueryHits
@@ -47,7 +51,10 @@ class HitTotals:
 
     Attributes
     ----------
-    n_hits, n_queries_with_hits : int. best : query, subject, E-value and description of the best queries' best hits.
+    n_hits, n_queries_with_hits
+        Int.
+    best
+        Query, subject, E-value and description of the best queries' best hits.
     """
 
     n_hits: int = 0
@@ -82,11 +89,15 @@ def reported_hits(
 
     Parameters
     ----------
-    scores : (queries, subjects) int32 of the batch. n_writers : how many writers advance the progress by each hit.
+    scores : (queries, subjects) int32
+        Of the batch.
+    n_writers
+        How many writers advance the progress by each hit.
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        The user cancelled the search.
     """
     significant = [
         _significant(queries.codes(query), row, database, statistics, parameters, progress)

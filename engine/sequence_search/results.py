@@ -36,11 +36,16 @@ _HITS_PER_GROUP = 1 << 13  # the window reads the alignment of a single hit
 def hit_writers(
     queries: SequenceDatabase, database: SequenceDatabase, request: SearchRequest, format: str, run: Run | None, progress: Progress
 ) -> Iterator[list[HitWriter]]:
-    """Open the writers of what a request wants; their files appear when the block ends without an error.
+    """Open the writers of a request; their files appear when the block ends without an error.
 
     Parameters
     ----------
-    format : of the file of hits. run : whose tables are written, None without a project. progress : advances by each hit written.
+    format
+        Of the file of hits.
+    run
+        Whose tables are written, None without a project.
+    progress
+        Advances by each hit written.
     """
     all_scores = request.path("all_scores")
     with ExitStack() as stack:
@@ -58,7 +63,7 @@ def hit_writers(
 
 @contextmanager
 def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter]:
-    """Write hits in a format; without hits, and of a format that cannot be empty, a message replaces the file."""
+    """Write hits in a format; without hits, a message replaces the file of a format that cannot be empty."""
     try:
         with hit_writer(path, format, progress) as writer:
 

@@ -30,8 +30,12 @@ class SearchStatistics:
 
     Attributes
     ----------
-    scores : from which E-values and bit scores follow. adjustment : of scores for composition, None without.
-    is_doubtful : True if E-values mean little, of which the user was warned.
+    scores
+        Statistics behind E-values and bit scores.
+    adjustment
+        Composition adjustment of scores, or None.
+    is_doubtful
+        True if E-values are unreliable, which was logged.
     """
 
     scores: ScoreStatistics
@@ -48,11 +52,14 @@ def search_statistics(
     threads: int,
     progress: Progress,
 ) -> SearchStatistics:
-    """Return the statistics of a search; a message names constants that had to be fitted.
+    """Return the statistics of a search; a message lists fitted constants.
 
     Parameters
     ----------
-    scores : (queries, subjects) of the first batch of queries. lengths : (queries,) of these.
+    scores : (queries, subjects)
+        Of the first batch of queries.
+    lengths : (queries,)
+        Of these.
     """
     is_doubtful = ungapped_lambda(scheme.matrix) is None
     statistics = tabulated(scheme) if parameters.statistics == "automatic" else None

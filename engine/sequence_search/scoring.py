@@ -1,21 +1,25 @@
-"""Score: every query against every sequence of a database, on any devices, as a kind of work."""
+"""Score: every query against every sequence of a database, on any devices, as a kind of work.
+
+Queries are scored in batches whose scores fit into memory; made-up sequences measure the speed of devices.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NewType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine import sequence_search
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.sequences.database import SequenceDatabase
+from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
@@ -24,7 +28,18 @@ from proteoscope.kernels.device import Device, twin
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.alignment import AlignmentSearch
 
-__all__ = ["KIND", "STEP_CELLS", "SequencesAgainstSequences", "score_all", "score_queries", "work_of"]
+__all__ = [
+    "KIND",
+    "STEP_CELLS",
+    "QueryBatch",
+    "SequencesAgainstSequences",
+    "query_batches",
+    "sample_sequences",
+    "score_all",
+    "score_batch",
+    "score_queries",
+    "work_of",
+]
 
 KIND = "sequences"
 STEP_CELLS = 1_000_000
@@ -35,20 +50,28 @@ _SECONDS_OF_SHARED, _SECONDS_OF_PIECE = 0.25, 1.0  # between two pieces, where o
 SECONDS_ON_THREADS = 10.0
 _FIRST_CELLS = {True: 8e9, False: 1e11}  # of the first piece, on the processor and on a card
 FIRST_SECONDS_ON_THREADS = 5.0  # with so many cells in a second by each thread
+QueryBatch = NewType("QueryBatch", NDArray[np.int64])
+"""Numbers of queries that are scored together, in the order of their files."""
+
+_MAXIMUM_SCORES = 64_000_000  # of a batch: 256 MB
+_SUBJECTS, _QUERIES = 60_000, 20
+_MEAN_LOG, _SPREAD = 5.75, 0.6  # of lengths, like those of proteins
+_RESIDUES = 20
 
 
 def work_of(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Work:
-    """A database to score queries against: its sequences shortest first, their codes and (n + 1,) where each begins."""
+    """Return a database as a workload: sequences shortest first, their codes and starts (n + 1,)."""
     settings = {"gap_open": scheme.gap_open, "gap_extend": scheme.gap_extend}
     return Work(KIND, {"database": {"residues": residues, "offsets": offsets}, "matrix": {"scores": scheme.matrix.scores}}, settings)
 
 
 def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDArray[np.int32]:
-    """Smith-Waterman scores of every query, given by its residue codes, and every subject: (queries, subjects) int32, exact.
+    """Return exact Smith-Waterman scores of every query, as residue codes, and every subject: (queries, subjects) int32.
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user cancelled.
     """
     state = {
         "residues": np.concatenate([np.zeros(0, np.int8), *queries]),
@@ -66,11 +89,14 @@ def score_all(
     threads: int,
     progress: Progress,
 ) -> NDArray[np.int32]:
-    """`score_queries` on the processor, for a database that is searched once.
+    """Apply `score_queries` on the CPU to a database that is searched once.
 
     Raises
     ------
-    ParameterError : a score could pass 32 bits. Cancelled : the user asked to stop.
+    ParameterError
+        A score could pass 32 bits.
+    Cancelled
+        The user cancelled.
     """
     scheme.check(max(map(len, queries), default=0), int(np.diff(offsets).max(initial=0)))
     with Executor(Resources(threads, progress=progress)).session(work_of(residues, offsets, scheme)) as session:
@@ -78,20 +104,20 @@ def score_all(
 
 
 class SequencesAgainstSequences:
-    """Items are the subjects of the database; the state of a round are its queries; rows have a column for each item."""
+    """Workload type whose items are subjects and whose round state are queries; rows have a column for each item."""
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about this size."""
-        return sequence_search.sample_work.sample_sequences(size, seed)
+        return sample_sequences(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells."""
         return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
 
     def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: cells on the processor; on a card the cycles of its plan."""
+        """Return the operations of `PredictableKind`: cells on the CPU, cycles of the plan on a GPU."""
         if card is None:
             return float(self.costs(work, state).sum())
 
@@ -105,18 +131,18 @@ class SequencesAgainstSequences:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """The database on the device."""
+        """Open the database on the device."""
         database = work.sources["database"]
         search = twin(device, "alignment").AlignmentSearch(device, database["residues"], database["offsets"])
         alone = SECONDS_ON_THREADS if device.is_processor else _SECONDS_OF_PIECE
         yield _Computation(work, search, device, _SECONDS_OF_SHARED if is_shared else alone)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """A score of 0 for each."""
+        """Return zero scores."""
         return {"scores": np.zeros((len(state["offsets"]) - 1, n), np.int32)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """By subject."""
+        """Merge results by subject."""
         into["scores"][:, first:end] = rows["scores"]
 
 
@@ -134,14 +160,14 @@ class _Computation:
         self._scores = np.zeros((0, 0), np.int32)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Queries come."""
+        """Begin queries."""
         if items is not None:
             raise ValueError("sequences are scored against all subjects of a run of them")
         self._queries = np.split(state["residues"], state["offsets"][1:-1]) if len(state["offsets"]) > 1 else []
         self._scores = np.zeros((len(self._queries), len(self._offsets) - 1), np.int32)  # takes memory where it is written to
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
-        """Score the subjects `first:last`, in pieces of about equal time."""
+        """Score the subjects `first:last`, in chunks of about equal time."""
         residues = float(max(1, sum(map(len, self._queries))))
         while first < last:
             reach = self._offsets[first] + self._cells_of_piece / residues
@@ -154,3 +180,40 @@ class _Computation:
             self._cells_of_piece = max(1e6, cells * self._seconds / max(1e-3, perf_counter() - began))
             yield Piece(end, {"scores": self._scores[:, first:end]})
             first = end
+
+
+def query_batches(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme) -> list[QueryBatch]:
+    """Return the queries in the order of their files, in batches whose scores with all subjects fit into memory.
+
+    Raises
+    ------
+    ParameterError : a score could exceed 32 bits.
+    """
+    scheme.check(int(queries.lengths.max(initial=0)), int(database.lengths.max(initial=0)))
+    order, size = np.argsort(queries.file_index), max(1, _MAXIMUM_SCORES // max(1, len(database)))
+    return [QueryBatch(order[first : first + size]) for first in range(0, len(order), size)]
+
+
+def score_batch(
+    session: Session, queries: SequenceDatabase, batch: QueryBatch, database: SequenceDatabase, progress: Progress
+) -> NDArray[np.int32]:
+    """Return the Smith-Waterman scores of the queries of a batch with all subjects: (queries, subjects) int32.
+
+    Raises
+    ------
+    Cancelled : the user cancelled the search.
+    """
+    progress.stage("Scoring", int(queries.lengths[batch].sum()) * database.n_residues // STEP_CELLS)
+    return score_queries(session, [queries.codes(number) for number in batch.tolist()])
+
+
+def sample_sequences(size: float, seed: int) -> Sample:
+    """Some queries against a database; of a small sample both are small."""
+    rng = np.random.default_rng(seed)
+    n_queries = max(1, round(_QUERIES * size ** (1 / 3)))
+    n = max(20, round(_SUBJECTS * size * _QUERIES / n_queries))
+    lengths = np.sort(np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n), 20, 5000).astype(np.int64))
+    residues = rng.integers(0, _RESIDUES, int(lengths.sum()), np.int8)
+    own = np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n_queries), 20, 5000).astype(np.int64)
+    state = {"residues": rng.integers(0, _RESIDUES, int(own.sum()), np.int8), "offsets": offsets_of(own)}
+    return Sample(work_of(residues, offsets_of(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from proteoscope import kernels
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
-from proteoscope.engine.sequence_search.batches import query_batches, score_batch
 from proteoscope.engine.sequence_search.computing import open_session, shares_of
 from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
 from proteoscope.engine.sequence_search.packed import packed_database
@@ -18,6 +15,7 @@ from proteoscope.engine.sequence_search.parameters import SequenceSearchParamete
 from proteoscope.engine.sequence_search.reported_hits import HitTotals, reported_hits
 from proteoscope.engine.sequence_search.results import hit_writers
 from proteoscope.engine.sequence_search.score_statistics import SearchStatistics, search_statistics
+from proteoscope.engine.sequence_search.scoring import query_batches, score_batch
 from proteoscope.engine.sequence_search.summary import DeviceShare, SequenceSearchSummary, hit_counts
 from proteoscope.engine.sequences.database import SequenceDatabase, read_sequences
 from proteoscope.engine.sequences.hits import FORMATS
@@ -32,14 +30,18 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
 
     Parameters
     ----------
-    request : inputs ``queries`` and ``database``, files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for the hits
-        in `format` (default: ``tsv``); `project` a project to which a run with its tables is added; None for neither. The option
+    request
+        Inputs ``queries`` and ``database``, files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for the hits in
+        `format` (default: ``tsv``); `project` a project to which a run with its tables is added; None for neither. The option
         ``all_scores`` is an ``.npy`` file for the scores of all pairs, int32 of shape (queries, subjects), in the order of the files. The
         device ``auto`` is also the processor where that finishes before a GPU is ready.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can correct. Cancelled : the user cancelled the search.
+    InputError, ParameterError, StorageError
+        What the user can correct.
+    Cancelled
+        The user cancelled the search.
     """
     parameters, format = request.parameters_as(SequenceSearchParameters), request.format or "tsv"
     if format not in FORMATS:
@@ -125,10 +127,8 @@ def _summary(
     }
     message = hit_counts(len(queries), totals.n_hits, totals.n_queries_with_hits)
     run.record(counts, message, statistics={"lambda": scores.lambda_, "K": scores.K, "source": scores.source}, gcups=gcups)
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
     return SequenceSearchSummary(
-        **run.summary_fields,
-        **numbers,
+        **run.summary_fields(counts),
         gcups=gcups,
         lambda_=scores.lambda_,
         K=scores.K,

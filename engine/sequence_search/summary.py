@@ -44,13 +44,13 @@ class SequenceSearchSummary(Summary):
     shares: tuple[DeviceShare, ...] = ()
 
     def counts(self) -> list[Count]:
-        """Hits, and queries that have some where there are several."""
+        """Return the numbers of hits and, for several queries, of those with hits."""
         hits = Count(self.n_hits, "hit", "hits")
         with_hits = Count(self.n_queries_with_hits, "query with hits", "queries with hits", total=self.n_queries)
         return [hits, with_hits] if self.n_queries > 1 else [hits]
 
     def lines(self) -> list[str]:
-        """Lines that tell what was searched, how many hits there are and by which statistics, and the best of them."""
+        """Return lines on the searched data, the number of hits, their statistics, and the best ones."""
         searched = f"{counted(self.n_queries, 'query', 'queries')} against {counted(self.n_subjects, 'sequence')}"
         found = hit_counts(self.n_queries, self.n_hits, self.n_queries_with_hits)
         return [
@@ -61,7 +61,7 @@ class SequenceSearchSummary(Summary):
 
 
 def hit_counts(n_queries: int, n_hits: int, n_queries_with_hits: int) -> str:
-    """The result in words: ``29 hits`` of one query, ``3,139 hits; 20 of 21 queries with hits`` of several."""
+    """Return the result as text: ``29 hits`` of one query, ``3,139 hits; 20 of 21 queries with hits`` of several."""
     if not n_hits:
         return "no hits"
     hits = counted(n_hits, "hit")

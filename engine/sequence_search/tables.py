@@ -46,6 +46,6 @@ EXPECTATIONS = Table.of(
 )
 
 TABLES = (QUERIES, HITS)
-"""From the query to its hits."""
+"""Tables from queries to hits."""
 STORED = (SCORES, EXPECTATIONS, FEATURES)
-"""Further tables that a run keeps: how many subjects have each score with each query, and how many chance lets have it."""
+"""Further stored tables: observed and expected numbers of subjects by score and query."""

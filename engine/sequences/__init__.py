@@ -1,4 +1,4 @@
-"""Sequences packed into databases, how they are compared, aligned and written."""
+"""Packed sequence databases, and the comparison, alignment and output of sequences."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""The alignments of hits: trace-back on the processor, in memory that grows with the length and not with its square.
+"""Alignments of hits: trace-back on the CPU, with memory that grows with the length, not with its square.
 
-The matrix is computed by rows of the query. A matrix that fits keeps where each of its cells came from: such pairs are aligned many in a
-call. A larger one keeps a row in every so many, and computes the rows in between again when the trace comes to them.
+The matrix is computed by rows of the query. If it fits into memory, the origin of each of its cells is stored, and many such pairs are
+aligned in one call. Of a larger matrix some rows are stored, and the rows between are recomputed when the trace reaches them.
 """
 
 from __future__ import annotations
@@ -28,25 +28,29 @@ if TYPE_CHECKING:
 
 __all__ = ["AlignedPairs", "Alignment", "Pairs", "align_pair", "align_pairs"]
 
-_CELLS_KEPT = 16 << 20
+_STORED_CELLS = 16 << 20
 _CELLS_OF_A_TASK = 100_000_000
-_LANES_WORTH = 6  # subjects as long as the longest that are searched for their ends in the time that aligning them whole takes
-_CELLS_BETWEEN_LOOKS = 50_000_000  # about a fifth of a second
-_PAIR, _SUBJECT_ALONE, _QUERY_ALONE = 1, 2, 3
-_CIGAR = {_PAIR: "M", _SUBJECT_ALONE: "D", _QUERY_ALONE: "I"}
-_WITH_GAPS = np.frombuffer(f"{LETTERS}-".encode(), np.uint8)  # a gap's -1 is the last
+_LANES_WORTH = 6  # minimum number of subjects of the longest one's length for which finding ends first is faster
+_CELLS_BETWEEN_CHECKS = 50_000_000  # about a fifth of a second
+_PAIR, _SUBJECT_ONLY, _QUERY_ONLY = 1, 2, 3
+_CIGAR = {_PAIR: "M", _SUBJECT_ONLY: "D", _QUERY_ONLY: "I"}
+_WITH_GAPS = np.frombuffer(f"{LETTERS}-".encode(), np.uint8)  # the code -1 of a gap selects the last
 _POSITIVE, _APART, _GAP = np.uint8(ord("+")), np.uint8(ord(" ")), np.uint8(ord("-"))
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """A local alignment of best score.
+    """A local alignment with the best score.
 
     Attributes
     ----------
-    score : of the alignment. query_start, subject_start : of its first residues, from 0.
-    query, subject : (c,) int8, residue codes in each column, -1 for a gap.
-    is_positive : (c,) bool, residues that the matrix scores above zero.
+    score : int
+    query_start, subject_start : int
+        First residues, from 0.
+    query, subject : ndarray of int8, shape (c,)
+        Residue codes in each column, -1 for a gap.
+    is_positive : ndarray of bool, shape (c,)
+        True for residue pairs with a positive score.
     """
 
     score: int
@@ -61,50 +65,50 @@ class Alignment:
 
     @property
     def query_end(self) -> int:
-        """Behind the last residue of the query."""
+        """End of the aligned query residues, exclusive."""
         return self.query_start + int((self.query >= 0).sum())
 
     @property
     def subject_end(self) -> int:
-        """Behind the last residue of the subject."""
+        """End of the aligned subject residues, exclusive."""
         return self.subject_start + int((self.subject >= 0).sum())
 
     @property
     def identities(self) -> int:
-        """Columns with the same residue twice."""
+        """Number of columns with identical residues."""
         return int(((self.query == self.subject) & (self.query >= 0)).sum())
 
     @property
     def mismatches(self) -> int:
-        """Columns with two different residues."""
+        """Number of columns with two different residues."""
         return int(((self.query != self.subject) & (self.query >= 0) & (self.subject >= 0)).sum())
 
     @property
     def positives(self) -> int:
-        """Columns that the matrix scores above zero."""
+        """Number of columns with a positive score."""
         return int(self.is_positive.sum())
 
     @cached_property
     def runs(self) -> tuple[tuple[int, str], ...]:
-        """Lengths and letters of the CIGAR: M two residues, I the query's alone, D the subject's alone."""
+        """Lengths and operations of the CIGAR: M two residues, I query only, D subject only."""
         if not len(self):
             return ()
-        steps = np.where(self.subject < 0, _QUERY_ALONE, np.where(self.query < 0, _SUBJECT_ALONE, _PAIR))
+        steps = np.where(self.subject < 0, _QUERY_ONLY, np.where(self.query < 0, _SUBJECT_ONLY, _PAIR))
         cuts = np.concatenate(([0], np.flatnonzero(np.diff(steps)) + 1, [len(steps)]))
         return tuple((stop - start, _CIGAR[int(steps[start])]) for start, stop in pairwise(cuts.tolist()))
 
     @property
     def gap_openings(self) -> int:
-        """Runs of gaps."""
-        return sum(letter != "M" for _, letter in self.runs)
+        """Number of gaps."""
+        return sum(operation != "M" for _, operation in self.runs)
 
     @property
     def cigar(self) -> str:
-        """As ``57M2D14M``."""
-        return "".join(f"{length}{letter}" for length, letter in self.runs)
+        """CIGAR, as ``57M2D14M``."""
+        return "".join(f"{length}{operation}" for length, operation in self.runs)
 
     def lines(self) -> tuple[str, str, str]:
-        """The three lines of the alignment: query, what they share (the letter, ``+`` for a positive pair), subject."""
+        """Return the three lines of the alignment: query, matches (the residue, or ``+`` for a positive pair), subject."""
         query, subject = _WITH_GAPS[self.query], _WITH_GAPS[self.subject]
         middle = np.where(self.query == self.subject, query, np.where(self.is_positive, _POSITIVE, _APART))
         return query.tobytes().decode("ascii"), middle.tobytes().decode("ascii"), subject.tobytes().decode("ascii")
@@ -117,83 +121,89 @@ def align_pair(
     progress: Progress,
     *,
     score: int = -1,
-    cells_kept: int = _CELLS_KEPT,
+    stored_cells: int = _STORED_CELLS,
 ) -> Alignment:
-    """An alignment of best score of two sequences; among several, the one that ends first in the query, then in the subject.
+    """Return the alignment with the best score; of several, the one that ends first in the query, then in the subject.
 
     Parameters
     ----------
-    query, subject : (m,) and (n,) int8 residue codes. score : the best score where it is known, which spares the rows behind the alignment.
-    cells_kept : of the matrix, at most so many are in memory at a time, besides
-        about the square root of m times n.
+    query, subject : ndarray of int8, shape (m,) and (n,)
+        Residue codes.
+    scheme : ScoringScheme
+    progress : Progress
+        Polled for cancellation.
+    score : int
+        Best score if known, which saves the rows after the alignment; else -1.
+    stored_cells : int
+        Maximum number of matrix cells in memory, in addition to about the square root of m times n.
     """
-    found, query_start, subject_start, steps = _traced(query, subject, scheme, progress, score, cells_kept)
+    best_score, query_start, subject_start, steps = _traced(query, subject, scheme, progress, score, stored_cells)
     forward = steps[::-1]
-    query_columns, subject_columns = forward != _SUBJECT_ALONE, forward != _QUERY_ALONE
+    query_columns, subject_columns = forward != _SUBJECT_ONLY, forward != _QUERY_ONLY
     columns = np.full((2, len(forward)), -1, np.int8)
     columns[0, query_columns] = query[query_start : query_start + int(query_columns.sum())]
     columns[1, subject_columns] = subject[subject_start : subject_start + int(subject_columns.sum())]
     is_pair = query_columns & subject_columns
     is_positive = is_pair & (scheme.matrix.scores[np.maximum(columns[0], 0), np.maximum(columns[1], 0)] > 0)
-    return Alignment(found, query_start, subject_start, columns[0], columns[1], is_positive)
+    return Alignment(best_score, query_start, subject_start, columns[0], columns[1], is_positive)
 
 
 def _traced(
-    query: NDArray[np.int8], subject: NDArray[np.int8], scheme: ScoringScheme, progress: Progress, score: int, cells_kept: int
+    query: NDArray[np.int8], subject: NDArray[np.int8], scheme: ScoringScheme, progress: Progress, score: int, stored_cells: int
 ) -> tuple[int, int, int, NDArray[np.uint8]]:
-    """Score of the alignment that `align_pair` finds, the first residues of query and subject, and its steps, the last first."""
+    """Return the score of `align_pair`'s alignment, the first residues of query and subject, and its steps, the last first."""
     m, n = len(query), len(subject)
-    rows = max(1, min(m, max(cells_kept // max(n, 1), int(np.sqrt(m)))))
-    keeps = rows >= m
+    rows = max(1, min(m, max(stored_cells // max(n, 1), int(np.sqrt(m)))))
+    fits = rows >= m
     opening, extending = scheme.first_residue_cost, scheme.gap_extend
     reach = score if score >= 0 else max(0, scheme.matrix.greatest) * min(m, n)
-    bits = 16 if reach <= _most_of_16_bits(scheme) else 32
+    bits = 16 if reach <= _maximum_of_16_bits(scheme) else 32
     arrays = _row_arrays(scheme, subject, bits)
     h_rows, f_row = arrays.h_rows, arrays.f_row
     width = len(f_row)
     codes, best = query.astype(np.int64), np.array([0, -1, -1], np.int64)
-    step = max(1, _CELLS_BETWEEN_LOOKS // max(n, 1))
+    step = max(1, _CELLS_BETWEEN_CHECKS // max(n, 1))
     directions = np.empty((rows, width), np.uint8)
-    kept: dict[int, tuple[NDArray, NDArray]] = {}
+    stored_rows: dict[int, tuple[NDArray, NDArray]] = {}
 
-    def compute(first: int, last: int, keeps_directions: bool) -> None:
+    def compute(first: int, last: int, stores_directions: bool) -> None:
         for start in range(first, last, step):
             progress.check()
             stop = min(last, start + step)
             part = directions[start - first : stop - first]
-            kernels.cpu.rows.score_rows(codes, arrays, opening, extending, start, stop, best, score, part, keeps_directions)
+            kernels.cpu.rows.score_rows(codes, arrays, opening, extending, start, stop, best, score, part, stores_directions)
 
     for first in range(0, m, rows):
-        if not keeps:
-            kept[first] = (h_rows[first % 2].copy(), f_row.copy())
-        compute(first, min(m, first + rows), keeps)
-    found, end_row, end_column = best.tolist()
+        if not fits:
+            stored_rows[first] = (h_rows[first % 2].copy(), f_row.copy())
+        compute(first, min(m, first + rows), fits)
+    best_score, end_row, end_column = best.tolist()
     place = np.array([end_row, end_column, 0, 0], np.int64)
     steps = np.zeros(m + n, np.uint8)
-    if found > 0:
+    if best_score > 0:
         first = end_row // rows * rows
         while True:
-            if not keeps:
-                h_rows[first % 2], f_row[:] = kept[first]
+            if not fits:
+                h_rows[first % 2], f_row[:] = stored_rows[first]
                 compute(first, min(end_row + 1, first + rows), True)
             if kernels.cpu.rows.trace_back(directions, first, place, steps) or first == 0:
                 break
             first -= rows
-    return found, int(place[0]) + 1, int(place[1]) + 1, steps[: place[3]]
+    return best_score, int(place[0]) + 1, int(place[1]) + 1, steps[: place[3]]
 
 
 def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> RowArrays:
-    """What the kernels by rows take of a subject, see `proteoscope.kernels.cpu.rows.row_arrays`."""
+    """Return the arguments of the row kernels for a subject, see `proteoscope.kernels.cpu.rows.row_arrays`."""
     return kernels.cpu.rows.row_arrays(_substitution(scheme), subject, bits)
 
 
 def _substitution(scheme: ScoringScheme) -> kernels.cpu.substitution.Substitution:
-    """A scheme as the processor's kernels take it."""
+    """Return a scheme as argument of CPU kernels."""
     return kernels.cpu.substitution.Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend)
 
 
-def _most_of_16_bits(scheme: ScoringScheme) -> int:
-    """The largest score of a pair whose matrix 16 bits hold; -1 where they do not hold the scheme."""
+def _maximum_of_16_bits(scheme: ScoringScheme) -> int:
+    """Return the largest score of a pair whose matrix fits 16 bits; -1 if the scheme does not fit."""
     greatest = np.iinfo(np.int16).max
     return int(greatest) - 1 - scheme.first_residue_cost if -int(scheme.matrix.scores.min()) < greatest else -1
 
@@ -204,9 +214,16 @@ class AlignedPairs:
 
     Attributes
     ----------
-    query_start, subject_start, query_end, subject_end : (n,) int64, of the first residues, from 0, and behind the last.
-    identities, mismatches, positives, gap_openings : (n,) int64, as those of an `Alignment`.
-    cigars : as ``57M2D14M``. query, middle, subject : the three lines of each.
+    query_start, subject_start : ndarray of int64, shape (n,)
+        First residues, from 0.
+    query_end, subject_end : ndarray of int64, shape (n,)
+        Ends, exclusive.
+    identities, mismatches, positives, gap_openings : ndarray of int64, shape (n,)
+        As in `Alignment`.
+    cigars : Texts
+        As ``57M2D14M``.
+    query, middle, subject : Texts
+        The three lines of each alignment.
     """
 
     query_start: NDArray[np.int64]
@@ -225,7 +242,17 @@ class AlignedPairs:
 
 @dataclass(frozen=True)
 class Pairs:
-    """n pairs to align: of sequences in one array each, where each pair's begin and end, (n, 2) int64, and the best scores, (n,) int64."""
+    """n pairs to align.
+
+    Attributes
+    ----------
+    queries, subjects : ndarray of int8
+        Residue codes of all sequences.
+    query_places, subject_places : ndarray of int64, shape (n, 2)
+        Range of each pair in `queries` and `subjects`.
+    scores : ndarray of int64, shape (n,)
+        Best scores.
+    """
 
     queries: NDArray[np.int8]
     query_places: NDArray[np.int64]
@@ -238,38 +265,46 @@ class Pairs:
 
     @property
     def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Residues of the queries and of the subjects."""
+        """Numbers of residues of the queries and of the subjects."""
         return self.query_places[:, 1] - self.query_places[:, 0], self.subject_places[:, 1] - self.subject_places[:, 0]
 
     def with_places(self, query_places: NDArray[np.int64], subject_places: NDArray[np.int64]) -> Pairs:
-        """The same of other parts of the sequences."""
+        """Return the same pairs with other ranges of the sequences."""
         return Pairs(self.queries, query_places, self.subjects, subject_places, self.scores)
 
     def part(self, first: int, last: int) -> Pairs:
-        """Some that follow one another."""
-        some = slice(first, last)
-        return Pairs(self.queries, self.query_places[some], self.subjects, self.subject_places[some], self.scores[some])
+        """Return consecutive pairs."""
+        rows = slice(first, last)
+        return Pairs(self.queries, self.query_places[rows], self.subjects, self.subject_places[rows], self.scores[rows])
 
 
-def align_pairs(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress, *, cells_kept: int = _CELLS_KEPT) -> AlignedPairs:
-    """The alignments that `align_pair` finds, on all threads; `progress` advances by each.
+def align_pairs(
+    pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress, *, stored_cells: int = _STORED_CELLS
+) -> AlignedPairs:
+    """Return the alignments of `align_pair` for many pairs, computed on all threads.
 
     Parameters
     ----------
-    cells_kept : a pair with a larger matrix is aligned by itself, as `align_pair` does.
+    pairs : Pairs
+    scheme : ScoringScheme
+    threads : int
+    progress : Progress
+        Advances by each pair; polled for cancellation.
+    stored_cells : int
+        Maximum matrix size of a pair in a batch; larger pairs are aligned one by one, as in `align_pair`.
     """
     whole, pairs = pairs, _narrowed(pairs, scheme, threads, progress)
     query_lengths, subject_lengths = pairs.lengths
     tasks = equal_partitions(query_lengths * subject_lengths, threads, maximum_cost=_CELLS_OF_A_TASK)
 
     def work(task: int) -> tuple[NDArray, ...]:
-        return _drawn(pairs.part(tasks[task].first, tasks[task].last), scheme, progress, cells_kept)
+        return _drawn(pairs.part(tasks[task].first, tasks[task].last), scheme, progress, stored_cells)
 
-    made = run_on_threads(work, range(len(tasks)), threads, progress, steps=lambda task: tasks[task].last - tasks[task].first)
-    made = made or [_drawn(pairs, scheme, progress, cells_kept)]  # where there are no pairs
+    drawn = run_on_threads(work, range(len(tasks)), threads, progress, steps=lambda task: tasks[task].last - tasks[task].first)
+    drawn = drawn or [_drawn(pairs, scheme, progress, stored_cells)]  # without pairs
     by_place = sorted(range(len(tasks)), key=lambda task: tasks[task].first) or [0]
-    found, counts, cigars = (np.concatenate([made[task][part] for task in by_place]) for part in range(3))
-    lines = np.concatenate([made[task][3] for task in by_place], axis=1)
+    found, counts, cigars = (np.concatenate([drawn[task][part] for task in by_place]) for part in range(3))
+    lines = np.concatenate([drawn[task][3] for task in by_place], axis=1)
     found[:, 1] += (pairs.query_places - whole.query_places)[:, 0]
     found[:, 2] += (pairs.subject_places - whole.subject_places)[:, 0]
     return _columns(found, counts, cigars, lines)
@@ -277,7 +312,7 @@ def align_pairs(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Pro
 
 def _columns(found: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArray[np.uint8], lines: NDArray[np.uint8]) -> AlignedPairs:
     offsets = offsets_of(found[:, 0])
-    # The gaps of a line are what its residues leave of the columns.
+    # The number of residues of a line is that of its columns without gaps.
     query_residues, subject_residues = (np.diff(np.concatenate(([0], np.cumsum(line != _GAP)))[offsets]) for line in lines[[0, 2]])
     identities, mismatches, positives, openings, cigar_bytes = counts.T
     return AlignedPairs(
@@ -295,9 +330,9 @@ def _columns(found: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArra
 
 
 def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
-    """The pairs without what lies before and behind any alignment of best score, where finding it out is less work than aligning.
+    """Return the pairs without the parts before and after any alignment with the best score, if finding these is faster than aligning.
 
-    What `align_pair` finds is not changed by it: no score between is greater without the rest, and those on the alignment are the same.
+    `align_pair` gives the same result: no score between is greater without the rest, and those of the alignment are the same.
     """
     query_places, subject_places = pairs.query_places.copy(), pairs.subject_places.copy()
 
@@ -313,7 +348,7 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
         is_found = (np.minimum(ends, begins).min(axis=1) >= 0)[:, None]
         narrow = np.stack((last - 1 - begins[:, 2], last_rows), axis=1)
         query_places[group] = np.where(is_found, narrow, rows)
-        # Where gaps cost nothing, scores go on behind the end of a sequence.
+        # With free gaps, scores continue after the end of a sequence.
         narrow = np.stack((np.maximum(last_columns - 1 - begins[:, 3], columns[:, 0]), last_columns), axis=1)
         subject_places[group] = np.where(is_found, narrow, columns)
 
@@ -322,7 +357,7 @@ def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progr
 
 
 def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
-    """Pairs of one query that are searched for their ends side by side, with so many bits; the largest first."""
+    """Return groups of pairs of one query whose ends are found in parallel lanes, with the number of bits of each, the largest first."""
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
     found = []
@@ -330,18 +365,19 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
     for bits in [bits for bits in costs.widths() if bits < 32]:
         chosen = np.flatnonzero(~done & (pairs.scores <= costs.most(bits)))
         done[chosen] = True
-        # Subjects of one query side by side, those of about the same length together.
+        # Subjects of one query with similar lengths share lanes.
         chosen = chosen[np.lexsort((subject_lengths[chosen], pairs.query_places[chosen, 1], pairs.query_places[chosen, 0]))]
         cuts = np.flatnonzero((np.diff(pairs.query_places[chosen], axis=0) != 0).any(axis=1)) + 1
-        for own in np.split(chosen, cuts):
-            groups = np.split(own, np.arange(kernels.cpu.lanes.lane_count(bits), len(own), kernels.cpu.lanes.lane_count(bits)))
+        for query_pairs in np.split(chosen, cuts):
+            n_lanes = kernels.cpu.lanes.lane_count(bits)
+            groups = np.split(query_pairs, np.arange(n_lanes, len(query_pairs), n_lanes))
             lengths = [subject_lengths[group] for group in groups]
-            found += [(bits, one) for one, n in zip(groups, lengths, strict=True) if n.sum() >= _LANES_WORTH * n.max(initial=1)]
-    return sorted(found, key=lambda one: -int(cells[one[1]].max()))
+            found += [(bits, group) for group, n in zip(groups, lengths, strict=True) if n.sum() >= _LANES_WORTH * n.max(initial=1)]
+    return sorted(found, key=lambda lane_group: -int(cells[lane_group[1]].max()))
 
 
 def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Parts of sequences, forwards or backwards: residues and offsets."""
+    """Return residues and offsets of parts of sequences, forwards or, with `step` -1, backwards."""
     lengths = places[:, 1] - places[:, 0]
     offsets = offsets_of(lengths)
     first = places[:, 0] if step > 0 else places[:, 1] - 1
@@ -351,12 +387,16 @@ def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) ->
 def _ends(
     pairs: Pairs, bits: int, group: NDArray[np.int64], rows: NDArray[np.int64], places: NDArray[np.int64], scheme: ScoringScheme, step: int
 ) -> NDArray[np.int64]:
-    """Ends of `proteoscope.kernels.cpu.traceback.find_ends` for pairs of one query, one in a lane; of the sequences turned round where
-    `step` is -1.
+    """Return the ends of `proteoscope.kernels.cpu.traceback.find_ends` for pairs of one query, one per lane.
 
     Parameters
     ----------
-    rows, places : where the query and the subjects begin and end.
+    rows : ndarray of int64, shape (2,)
+        Range of the query.
+    places : ndarray of int64, shape (n, 2)
+        Ranges of the subjects.
+    step : int
+        -1 for reversed sequences, otherwise 1.
     """
     lanes, number, costs = kernels.cpu.lanes.lane_count(bits), np.dtype(f"int{bits}"), _substitution(scheme)
     residues, offsets = _taken(pairs.subjects, places, step)
@@ -364,44 +404,44 @@ def _ends(
     n_blocks = -(-int(lengths.max()) // kernels.cpu.lanes.BLOCK_COLUMNS)
     columns = kernels.cpu.vectors.aligned(n_blocks * kernels.cpu.lanes.BLOCK_COLUMNS * lanes, np.int8)
     kernels.cpu.lanes.fill_columns(residues, offsets[:-1], lengths, np.arange(len(group)), np.zeros(len(group), np.int64), lanes, columns)
-    letters, query = np.unique(pairs.queries[slice(*rows)][::step], return_inverse=True)
+    residue_codes, query = np.unique(pairs.queries[slice(*rows)][::step], return_inverse=True)
     targets = kernels.cpu.vectors.aligned(lanes, number)
     targets[:] = np.iinfo(number).max
     targets[: len(group)] = pairs.scores[group]
-    sizes = kernels.cpu.lanes.BLOCK_COLUMNS * len(query), len(query), kernels.cpu.lanes.BLOCK_COLUMNS * len(letters), 1
-    room = kernels.cpu.traceback.EndRoom(*(kernels.cpu.vectors.aligned(size * lanes, number) for size in sizes))
+    sizes = kernels.cpu.lanes.BLOCK_COLUMNS * len(query), len(query), kernels.cpu.lanes.BLOCK_COLUMNS * len(residue_codes), 1
+    workspace = kernels.cpu.traceback.EndRoom(*(kernels.cpu.vectors.aligned(size * lanes, number) for size in sizes))
     ends = np.empty((lanes, 4), np.int64)
     kernels.cpu.traceback.find_ends(
         query.astype(np.int64),
-        letters.astype(np.int64),
+        residue_codes.astype(np.int64),
         costs.table(bits),
         columns,
         n_blocks,
         targets,
         costs.first_residue_cost,
         costs.next_residue_cost,
-        room,
+        workspace,
         ends,
     )
     return ends[: len(group)]
 
 
-def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: int) -> tuple[NDArray, ...]:
-    """Alignments of some pairs: `found`, `counts`, `cigars` and `lines` of `proteoscope.kernels.cpu.traceback.draw_pairs`."""
+def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray, ...]:
+    """Return `found`, `counts`, `cigars` and `lines` of `proteoscope.kernels.cpu.traceback.draw_pairs` for some pairs."""
     query_lengths, subject_lengths = pairs.lengths
     offsets = offsets_of(query_lengths + subject_lengths)
     steps, found = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
     traces = kernels.cpu.traceback.Traces(steps, offsets, found)
-    is_alone = query_lengths * subject_lengths > cells_kept
-    is_narrow = pairs.scores <= _most_of_16_bits(scheme)
-    for bits, is_meant in ((16, is_narrow & ~is_alone), (32, ~is_narrow & ~is_alone)):
-        if is_meant.any():
-            _trace(pairs, np.flatnonzero(is_meant), scheme, bits, traces)
-    for k in np.flatnonzero(is_alone).tolist():
+    is_single = query_lengths * subject_lengths > stored_cells
+    is_narrow = pairs.scores <= _maximum_of_16_bits(scheme)
+    for bits, is_selected in ((16, is_narrow & ~is_single), (32, ~is_narrow & ~is_single)):
+        if is_selected.any():
+            _trace(pairs, np.flatnonzero(is_selected), scheme, bits, traces)
+    for k in np.flatnonzero(is_single).tolist():
         query, subject = pairs.queries[slice(*pairs.query_places[k])], pairs.subjects[slice(*pairs.subject_places[k])]
-        _, query_start, subject_start, own = _traced(query, subject, scheme, progress, int(pairs.scores[k]), cells_kept)
-        found[k] = len(own), query_start, subject_start
-        steps[offsets[k] : offsets[k] + len(own)] = own
+        _, query_start, subject_start, single_steps = _traced(query, subject, scheme, progress, int(pairs.scores[k]), stored_cells)
+        found[k] = len(single_steps), query_start, subject_start
+        steps[offsets[k] : offsets[k] + len(single_steps)] = single_steps
     columns = int(found[:, 0].sum())
     lines, cigars, counts = (
         np.empty((3, columns), np.uint8),
@@ -413,20 +453,20 @@ def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: 
 
 
 def _sequences(pairs: Pairs) -> kernels.cpu.traceback.PairedSequences:
-    """The sequences of pairs as the kernels take them."""
+    """Return the sequences of pairs as argument of kernels."""
     return kernels.cpu.traceback.PairedSequences(
         read_only(pairs.queries), pairs.query_places, read_only(pairs.subjects), pairs.subject_places
     )
 
 
 def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits: int, traces: Traces) -> None:
-    """Align chosen pairs, with numbers of so many bits; fills their traces."""
+    """Align selected pairs with numbers of `bits` bits, and fill their traces."""
     query_lengths, subject_lengths = (lengths[chosen] for lengths in pairs.lengths)
     longest = int(subject_lengths.argmax())
     longest_subject = pairs.subjects[slice(*pairs.subject_places[chosen[longest]])]
-    room = _row_arrays(scheme, longest_subject, bits)
-    room = room._replace(h_rows=room.h_rows.reshape(-1))
-    widths = -(-subject_lengths // len(room.decay)) * len(room.decay)
+    workspace = _row_arrays(scheme, longest_subject, bits)
+    workspace = workspace._replace(h_rows=workspace.h_rows.reshape(-1))
+    widths = -(-subject_lengths // len(workspace.decay)) * len(workspace.decay)
     kernels.cpu.traceback.trace_pairs(
         chosen,
         _sequences(pairs),
@@ -434,7 +474,7 @@ def _trace(pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits:
         scheme.matrix.scores,
         scheme.first_residue_cost,
         scheme.gap_extend,
-        room,
+        workspace,
         np.empty(int((query_lengths * widths).max()), np.uint8),
         traces,
     )

@@ -1,16 +1,16 @@
-"""Scores adjusted for the composition of the two sequences and for their segments of low complexity.
+"""Scores adjusted for the composition of both sequences and for segments of low complexity.
 
 The E-value of a pair is that of its adjusted score; the score itself is reported unchanged.
 
-* Residues in segments of low complexity count as X, and the pair is scored again, exactly. A segment is what the first step of SEG finds
+* Residues in segments of low complexity count as X, and the pair is scored again, exactly. Segments are those of the first step of SEG
   (Wootton and Federhen 1993, Computers & Chemistry 17:149).
-* The score is scaled by the ratio of lambda for the composition of the pair to lambda for the usual composition, both of alignments without
-  gaps: composition-based statistics (Schäffer and others 2001, NAR 29:2994). Each composition is drawn towards the usual one by as many
-  residues of it as `_PRIOR`, since that of a short sequence is uncertain, and related sequences share what is uncertain of it (Altschul and
-  others 2005, FEBS J 272:5101, add pseudocounts for the same reason). That and the gaps weaken the ratio, which `_EXPONENT` makes good.
+* The score is scaled by the ratio of lambda for the composition of the pair to lambda for the usual composition, both of ungapped
+  alignments: composition-based statistics (Schäffer and others 2001, NAR 29:2994). Each composition is shrunk towards the usual one by
+  `_PRIOR` residues of it, since that of a short sequence is uncertain, and related sequences share this uncertainty (Altschul and others
+  2005, FEBS J 272:5101, add pseudocounts for the same reason). That and the gaps weaken the ratio, which `_EXPONENT` compensates.
 
-Thresholds, prior and exponent were chosen on half of the classes of shuffled proteins of `benchmarks/sequence_statistics.py` and on domains
-of SCOP, and verified on the other half.
+Thresholds, prior and exponent were selected on half of the classes of shuffled proteins of `benchmarks/sequence_statistics.py` and on
+domains of SCOP, and verified on the other half.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _WINDOW, _TRIGGER, _EXTENSION = 12, 1.9, 2.1  # residues, bits, bits
 _ENTROPY_UNIT = 2.0**40
 _MASK = LETTERS.index("X")
 _PRIOR = 200.0 * BACKGROUND / BACKGROUND.sum()
-_LEAST_RATIO, _GREATEST_RATIO = 0.5, 1.05
+_MINIMUM_RATIO, _MAXIMUM_RATIO = 0.5, 1.05
 _EXPONENT = 3.0
-_RESIDUES_TOGETHER = 1 << 24
+_BATCH_RESIDUES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class SignificantHits:
 
     Attributes
     ----------
-    subjects : (n,) int64. e_values, bit_scores : (n,) float64.
+    subjects : ndarray of int64, shape (n,)
+    e_values, bit_scores : ndarray of float64, shape (n,)
     """
 
     subjects: NDArray[np.int64]
@@ -69,22 +70,31 @@ def significant_hits(
 
     Parameters
     ----------
-    adjustment : None for E-values of the scores as they are.
-    query : codes. scores : of the query with all subjects of the database.
+    statistics : ScoreStatistics
+    adjustment : CompositionAdjustment, optional
+        None for E-values of unadjusted scores.
+    database : SequenceDatabase
+    query : ndarray of int8
+        Residue codes.
+    scores : ndarray of int32
+        Scores of the query with all subjects of the database.
+    maximum_e_value : float
     """
-    lengths, most = database.lengths, int(scores.max(initial=0))
-    scale = 1.0 if adjustment is None else _GREATEST_RATIO**_EXPONENT
-    subjects = np.flatnonzero(scores >= statistics.minimum_scores(maximum_e_value, len(query), lengths, database.n_residues, most, scale))
+    lengths, maximum = database.lengths, int(scores.max(initial=0))
+    scale = 1.0 if adjustment is None else _MAXIMUM_RATIO**_EXPONENT
+    subjects = np.flatnonzero(
+        scores >= statistics.minimum_scores(maximum_e_value, len(query), lengths, database.n_residues, maximum, scale)
+    )
 
     def e_values(subjects: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return statistics.e_values(scores, len(query), lengths[subjects], database.n_residues)
 
     adjusted = scores[subjects].astype(np.float64)
     if adjustment is not None:
-        pairs = adjustment.of_query(query)
+        pairs = adjustment.for_query(query)
         scales, is_masked = pairs.scales(subjects)
-        kept = np.flatnonzero(e_values(subjects, adjusted * scales) <= maximum_e_value)
-        subjects, scales, is_masked = subjects[kept], scales[kept], is_masked[kept]
+        rows = np.flatnonzero(e_values(subjects, adjusted * scales) <= maximum_e_value)
+        subjects, scales, is_masked = subjects[rows], scales[rows], is_masked[rows]
         adjusted = scales * pairs.masked_scores(subjects, is_masked, scores[subjects])
     expected = e_values(subjects, adjusted)
     hits = SignificantHits(subjects, expected, statistics.bit_scores(adjusted))
@@ -92,12 +102,17 @@ def significant_hits(
 
 
 class CompositionAdjustment:
-    """Adjusts the scores of a search for composition and low complexity.
+    """Adjustment of the scores of a search for composition and low complexity.
 
     Parameters
     ----------
-    scheme : whose matrix has a lambda without gaps, see `ungapped_lambda`.
-    threads : that score masked pairs again.
+    database : SequenceDatabase
+    scheme : ScoringScheme
+        Its matrix must have an ungapped lambda, see `ungapped_lambda`.
+    threads : int
+        Number of threads that score masked pairs again.
+    progress : Progress
+        Polled for cancellation.
     """
 
     def __init__(self, database: SequenceDatabase, scheme: ScoringScheme, threads: int, progress: Progress) -> None:
@@ -108,13 +123,13 @@ class CompositionAdjustment:
         scores, classes = np.unique(scheme.matrix.scores, return_inverse=True)
         self.scores, self.score_classes = scores.astype(np.float64), classes.reshape(scheme.matrix.scores.shape).astype(np.int64)
 
-    def of_query(self, query: NDArray[np.int8]) -> QueryAdjustment:
+    def for_query(self, query: NDArray[np.int8]) -> QueryAdjustment:
         """Return the adjustment of the scores of a query."""
         return QueryAdjustment(self, query)
 
 
 class QueryAdjustment:
-    """Adjusts the scores of a query with subjects of the database."""
+    """Adjustment of the scores of a query with subjects of the database."""
 
     def __init__(self, whole: CompositionAdjustment, query: NDArray[np.int8]) -> None:
         self._whole = whole
@@ -123,7 +138,7 @@ class QueryAdjustment:
         self._is_masked = bool((self._query != query).any())
 
     def scales(self, subjects: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the factor of each subject's score, and whether a residue of the pair is masked."""
+        """Return the factor of each subject's score, and True for pairs with a masked residue."""
         whole = self._whole
         lambdas, is_masked = np.empty(len(subjects)), np.zeros(len(subjects), np.bool_)
         for part in _parts(whole.database, subjects):
@@ -136,8 +151,8 @@ class QueryAdjustment:
                 _PRIOR,
                 whole.score_classes,
                 whole.scores,
-                _LEAST_RATIO * whole.ungapped_lambda,
-                _GREATEST_RATIO * whole.ungapped_lambda,
+                _MINIMUM_RATIO * whole.ungapped_lambda,
+                _MAXIMUM_RATIO * whole.ungapped_lambda,
                 lambdas[part],
             )
             changes = np.concatenate(([0], np.cumsum(masked != codes)))
@@ -145,8 +160,8 @@ class QueryAdjustment:
         return (lambdas / whole.ungapped_lambda) ** _EXPONENT, is_masked | self._is_masked
 
     def masked_scores(self, subjects: NDArray[np.int64], is_masked: NDArray[np.bool_], scores: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the scores with masked residues as X, of those pairs that have some, none greater than before."""
-        whole, found, chosen = self._whole, scores.copy(), np.flatnonzero(is_masked)
+        """Return the scores with masked residues as X for pairs that have some, at most the original scores."""
+        whole, masked_scores, chosen = self._whole, scores.copy(), np.flatnonzero(is_masked)
         for part in _parts(whole.database, subjects[chosen]):
             rows = chosen[part]
             codes, offsets = take_runs(whole.database.residues, whole.database.offsets, subjects[rows])
@@ -155,20 +170,22 @@ class QueryAdjustment:
             out = np.empty((1, len(rows)), np.int32)
             for _ in search.score([self._query], whole.scheme.matrix.scores, whole.scheme.gap_open, whole.scheme.gap_extend, out):
                 whole.progress.check()
-            found[rows] = np.minimum(found[rows], out[0])
-        return found
+            masked_scores[rows] = np.minimum(masked_scores[rows], out[0])
+        return masked_scores
 
 
 def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Return the codes of sequences with X in segments of low complexity, and how often each sequence then has each code.
+    """Return the codes of sequences with X in segments of low complexity, and the numbers of each code in each sequence.
 
     Parameters
     ----------
-    residues : (total,) int8. offsets : (n + 1,) int64.
+    residues : ndarray of int8, shape (total,)
+    offsets : ndarray of int64, shape (n + 1,)
 
     Returns
     -------
-    (total,) int8 and (n, 27) int64.
+    masked : ndarray of int8, shape (total,)
+    counts : ndarray of int64, shape (n, 27)
     """
     masked, counts = np.empty(len(residues), np.int8), np.empty((len(offsets) - 1, len(LETTERS)), np.int64)
     trigger, extension = (int(bits * _ENTROPY_UNIT) for bits in (_TRIGGER, _EXTENSION))
@@ -177,7 +194,7 @@ def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> 
 
 
 def _entropies() -> NDArray[np.int64]:
-    """Term of the entropy (`_ENTROPY_UNIT` to the bit) of a residue that a window holds 0, 1, ... times."""
+    """Return the entropy term (`_ENTROPY_UNIT` per bit) of a residue that occurs 0, 1, … times in a window."""
     share = np.arange(1, _WINDOW + 1) / _WINDOW
     return np.concatenate(([0], np.rint(-share * np.log2(share) * _ENTROPY_UNIT))).astype(np.int64)
 
@@ -186,7 +203,7 @@ _ENTROPIES = _entropies()
 
 
 def _parts(database: SequenceDatabase, subjects: NDArray[np.int64]) -> list[slice]:
-    """Slices of subjects that together have no more residues than fit into memory, or of one that has."""
+    """Return slices of subjects that together fit into memory, or that consist of a single one."""
     sizes = np.cumsum(database.lengths[subjects])
-    cuts = np.flatnonzero(np.diff(sizes // _RESIDUES_TOGETHER)) + 1
+    cuts = np.flatnonzero(np.diff(sizes // _BATCH_RESIDUES)) + 1
     return [slice(int(a), int(b)) for a, b in zip([0, *cuts], [*cuts, len(subjects)], strict=True) if b > a]

@@ -1,4 +1,4 @@
-"""How conserved the columns of an alignment are."""
+"""Conservation of the columns of an alignment."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from proteoscope.engine.sequences.statistics import BACKGROUND
 
 __all__ = ["RESIDUES", "conservation", "residue_codes", "residue_counts", "sequence_weights"]
 
-RESIDUES = "".join(letter for letter, share in zip(LETTERS, BACKGROUND.tolist(), strict=True) if share > 0)
-"""The twenty amino acids, in the order of their codes here."""
+RESIDUES = "".join(residue for residue, share in zip(LETTERS, BACKGROUND.tolist(), strict=True) if share > 0)
+"""The twenty amino acids, in the order of their codes in this module."""
 _OTHER = len(RESIDUES)
 _CODES = np.full(256, _OTHER, np.uint8)
 _CODES[np.frombuffer(RESIDUES.encode(), np.uint8)] = np.arange(_OTHER)
@@ -19,36 +19,46 @@ _PSEUDOCOUNT = 1e-7
 _CELLS_OF_A_BLOCK = 1 << 21
 
 
-def residue_codes(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Places of letters in `RESIDUES`, of the same shape; of what is none of them, its length."""
-    return _CODES[letters]
+def residue_codes(characters: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the indices of characters in `RESIDUES`, of the same shape; its length for all others."""
+    return _CODES[characters]
 
 
-def residue_counts(letters: NDArray[np.uint8], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """How many rows have each of `RESIDUES` in each column, or how much these weigh together, (20, columns) float64."""
-    counts = np.empty((_OTHER, letters.shape[1]))
-    for some in _blocks(letters):
-        codes = residue_codes(letters[:, some])
+def residue_counts(characters: NDArray[np.uint8], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Return the number, or total weight, of the rows with each of `RESIDUES` in each column.
+
+    Returns
+    -------
+    ndarray of float64, shape (20, columns)
+    """
+    counts = np.empty((_OTHER, characters.shape[1]))
+    for block in _blocks(characters):
+        codes = residue_codes(characters[:, block])
         n = codes.shape[1]
         places = codes * np.int64(n) + np.arange(n)
-        of_each = None if weights is None else np.repeat(weights, n)
-        counts[:, some] = np.bincount(places.ravel(), of_each, (_OTHER + 1) * n).reshape(-1, n)[:_OTHER]
+        cell_weights = None if weights is None else np.repeat(weights, n)
+        counts[:, block] = np.bincount(places.ravel(), cell_weights, (_OTHER + 1) * n).reshape(-1, n)[:_OTHER]
     return counts
 
 
-def conservation(letters: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """The Jensen-Shannon divergence of each column from the composition of proteins, 0 to 1, (columns,) float64.
+def conservation(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return the Jensen-Shannon divergence of each column from the composition of proteins, 0 to 1.
 
-    After Capra & Singh (2007, Bioinformatics 23:1875): sequences weighted by position (Henikoff & Henikoff 1994, J. Mol. Biol.
-    243:574), what a column has of gaps taken off. Without their mean over neighbours, and with the composition of Robinson & Robinson
-    (1991), which the program has for E-values, in place of that of BLOSUM62. Letters but the twenty amino acids count as gaps.
+    After Capra & Singh (2007, Bioinformatics 23:1875): sequences weighted by position (Henikoff & Henikoff 1994, J. Mol. Biol. 243:574),
+    reduced by the share of gaps. Without their average over neighbours, and with the composition of Robinson & Robinson (1991), as for
+    E-values, in place of BLOSUM62's. Characters other than the twenty amino acids count as gaps.
 
     Parameters
     ----------
-    letters : (rows, columns) uint8, ASCII; what is no letter is a gap.
+    characters : ndarray of uint8, shape (rows, columns)
+        ASCII residues; all other characters are gaps.
+
+    Returns
+    -------
+    ndarray of float64, shape (columns,)
     """
-    shares = residue_counts(letters, sequence_weights(letters))
-    background = BACKGROUND[[LETTERS.index(letter) for letter in RESIDUES]]
+    shares = residue_counts(characters, sequence_weights(characters))
+    background = BACKGROUND[[LETTERS.index(residue) for residue in RESIDUES]]
     background = (background / background.sum())[:, None]
     counted = shares + _PSEUDOCOUNT
     column = counted / counted.sum(0)
@@ -57,23 +67,27 @@ def conservation(letters: NDArray[np.uint8]) -> NDArray[np.float64]:
     return np.clip(divergence * shares.sum(0), 0.0, 1.0)
 
 
-def sequence_weights(letters: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Weights of rows, (rows,) float64, together 1: less to those that resemble many others (Henikoff & Henikoff 1994).
+def sequence_weights(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return the weights of rows, with sum 1, lower for rows that resemble many others (Henikoff & Henikoff 1994).
 
-    In each column each kind of residue has the same weight, which those that have it share. Gaps have none.
+    In each column all kinds of residues have the same weight, which the rows with each kind share. Gaps have none.
+
+    Returns
+    -------
+    ndarray of float64, shape (rows,)
     """
-    counts = residue_counts(letters)
+    counts = residue_counts(characters)
     n_kinds = (counts > 0).sum(0)
-    share = np.zeros((_OTHER + 1, letters.shape[1]))
+    share = np.zeros((_OTHER + 1, characters.shape[1]))
     np.divide(1.0, n_kinds * counts, where=counts > 0, out=share[:_OTHER])
-    weights = np.zeros(len(letters))
-    for some in _blocks(letters):
-        weights += np.take_along_axis(share[:, some], residue_codes(letters[:, some]), axis=0).sum(1)
+    weights = np.zeros(len(characters))
+    for block in _blocks(characters):
+        weights += np.take_along_axis(share[:, block], residue_codes(characters[:, block]), axis=0).sum(1)
     total = weights.sum()
-    return weights / total if total > 0 else np.full(len(letters), 1 / max(1, len(letters)))
+    return weights / total if total > 0 else np.full(len(characters), 1 / max(1, len(characters)))
 
 
-def _blocks(letters: NDArray[np.uint8]) -> list[slice]:
-    """The columns in pieces whose letters take some megabytes as numbers."""
-    width = max(1, _CELLS_OF_A_BLOCK // max(1, len(letters)))
-    return [slice(first, first + width) for first in range(0, letters.shape[1], width)]
+def _blocks(characters: NDArray[np.uint8]) -> list[slice]:
+    """Return slices of columns whose cells take some megabytes as numbers."""
+    width = max(1, _CELLS_OF_A_BLOCK // max(1, len(characters)))
+    return [slice(first, first + width) for first in range(0, characters.shape[1], width)]

@@ -1,7 +1,7 @@
-"""The packed protein database: sequences by length, in memory-mapped columns, read from FASTA once and opened again in milliseconds.
+"""Packed protein database: sequences by length, in memory-mapped columns, read from FASTA once and opened again in milliseconds.
 
-Residues are one byte each and a sequence takes eight more, besides its name and description. The user's cache keeps a database under the
-digest of the FASTA files.
+Residues take one byte each, and a sequence eight more in addition to its name and description. The user's cache stores a database under
+the digest of the FASTA files.
 """
 
 from __future__ import annotations
@@ -52,12 +52,21 @@ class SequenceDatabase:
 
     Attributes
     ----------
-    residues : (total,) int8, codes of `proteoscope.engine.sequences.matrices`. offsets : (n + 1,) int64 into it.
-    file_index : (n,) uint32, place of each sequence in the files, from 0.
-    accession_bytes, description_bytes : uint8, UTF-8, with their offsets (n + 1,) int64.
-    n_repeated_names : sequences whose accession stood before in the files.
-    n_nucleotides : sequences that look like DNA or RNA, see `proteoscope.engine.formats.letters`.
-    features : what the files say of the sequences, None where they say nothing.
+    residues : ndarray of int8, shape (total,)
+        Codes of `proteoscope.engine.sequences.matrices`.
+    offsets : ndarray of int64, shape (n + 1,)
+        Sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
+    file_index : ndarray of uint32, shape (n,)
+        Position of each sequence in the files, from 0.
+    accession_bytes, description_bytes : ndarray of uint8
+        UTF-8.
+    accession_offsets, description_offsets : ndarray of int64, shape (n + 1,)
+    n_repeated_names : int
+        Number of sequences whose accession occurs earlier in the files.
+    n_nucleotides : int
+        Number of sequences that look like DNA or RNA, see `proteoscope.engine.formats.letters`.
+    features : Features, optional
+        Annotations; None if the files have none.
     """
 
     residues: NDArray[np.int8]
@@ -76,52 +85,61 @@ class SequenceDatabase:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """(n,) int64, residues of each sequence."""
+        """Number of residues of each sequence, shape (n,)."""
         return np.diff(self.offsets)
 
     @property
     def n_residues(self) -> int:
-        """Residues of all sequences."""
+        """Number of residues of all sequences."""
         return int(self.offsets[-1])
 
     def codes(self, i: ProteinRow) -> NDArray[np.int8]:
-        """Residues of sequence `i`."""
+        """Return the residues of sequence `i`."""
         return self.residues[self.offsets[i] : self.offsets[i + 1]]
 
     def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(n, 2) int64, where the residues of these sequences begin and end."""
+        """Return the ranges of the residues of some sequences, shape (n, 2)."""
         return np.stack((self.offsets[numbers], self.offsets[numbers + 1]), axis=1)
 
     def letters(self, numbers: NDArray[np.int64]) -> Texts:
-        """Their residues as letters."""
+        """Return some sequences as texts."""
         codes, offsets = take_runs(self.residues, self.offsets, numbers)
         return Texts(_LETTERS[codes], offsets)
 
     def accession(self, i: ProteinRow) -> str:
-        """First word of the header of sequence `i`, empty where there is none."""
+        """Return the first word of the header of sequence `i`, '' without one."""
         return bytes(self.accession_bytes[self.accession_offsets[i] : self.accession_offsets[i + 1]]).decode()
 
     def description(self, i: ProteinRow) -> str:
-        """The rest of that header."""
+        """Return the header of sequence `i` without its first word."""
         return bytes(self.description_bytes[self.description_offsets[i] : self.description_offsets[i + 1]]).decode()
 
 
 def decode(codes: NDArray[np.int8]) -> str:
-    """The letters of residue codes."""
+    """Return residue codes as text."""
     return _LETTERS[codes].tobytes().decode("ascii")
 
 
 def cache_store() -> IndexStore:
-    """Where packed databases are kept: the user's cache."""
+    """Return the store of packed databases in the user's cache."""
     return index_store(_NAME)
 
 
 def read_sequences(paths: Sequence[Path], progress: Progress, translation: Translation | None = None) -> SequenceDatabase:
-    """Read files of proteins into memory, every record of them, shortest first; or the reading frames of nucleotides.
+    """Read all records of protein files into memory, shortest first, or the reading frames of nucleotides.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    progress : Progress
+        Receives progress and messages; polled for cancellation.
+    translation : Translation, optional
+        Translation of nucleotides.
 
     Raises
     ------
-    InputError : a file is missing, empty, damaged or no FASTA, or holds a character that is no residue.
+    InputError
+        A file is missing, empty, damaged or not FASTA, or has a character that is not a residue.
     """
     if translation is not None:
         return _by_length(translation.read(paths, progress))
@@ -131,15 +149,24 @@ def read_sequences(paths: Sequence[Path], progress: Progress, translation: Trans
 def open_database(
     paths: Sequence[Path], digests: Sequence[str], store: IndexStore, progress: Progress, translation: Translation | None = None
 ) -> SequenceDatabase:
-    """The packed database of files of proteins, or of nucleotides translated, opened where `store` has it, else packed there first.
+    """Return the packed database of protein files, or of translated nucleotides, from `store`, or after packing it there.
 
     Parameters
     ----------
-    digests : SHA-256 of each file.
+    paths : sequence of Path
+    digests : sequence of str
+        SHA-256 of each file.
+    store : IndexStore
+    progress : Progress
+        Receives progress and messages; polled for cancellation.
+    translation : Translation, optional
 
     Raises
     ------
-    InputError : see `read_sequences`. StorageError : it could not be kept.
+    InputError
+        See `read_sequences`.
+    StorageError
+        The database could not be stored.
     """
     progress.stage("Opening the database")
     title = ", ".join(path.name for path in paths)
@@ -148,7 +175,7 @@ def open_database(
 
 
 def key_parts(digests: Sequence[str], translation: Translation | None = None) -> dict[str, Any]:
-    """What makes a packed database, for its key: the digests of its files, which code each letter gets, and how nucleotides are read."""
+    """Return the key of a packed database: digests of its files, the code of each residue, and the translation of nucleotides."""
     codes = encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist()
     translated = {} if translation is None else {"translation": translation.content()}
     return {"format": _FORMAT, "files": list(digests), "letters": LETTERS, "codes": codes, **translated}
@@ -213,9 +240,9 @@ def _open(folder: Path) -> SequenceDatabase:
     require((lengths[1:] >= lengths[:-1]).all(), f"{folder}: the sequences of the database are not in order of length")
     in_bounds = residues.min(initial=0) >= 0 and residues.max(initial=0) < len(LETTERS)
     require(in_bounds, f"{folder}: the database holds residues that do not exist")
-    is_there = np.zeros(n, bool)
-    is_there[file_index[file_index < n]] = True
-    require(is_there.all(), f"{folder}: the places of the sequences in their files are not each another")
+    is_present = np.zeros(n, bool)
+    is_present[file_index[file_index < n]] = True
+    require(is_present.all(), f"{folder}: the positions of the sequences in their files are not unique")
     counts_are_possible = max(database.n_repeated_names, database.n_nucleotides) <= n
-    require(counts_are_possible, f"{folder}: more sequences are told of than there are")
+    require(counts_are_possible, f"{folder}: more sequences are declared than there are")
     return database

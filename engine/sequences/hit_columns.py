@@ -1,4 +1,4 @@
-"""The table of the subjects that queries resemble, each column described once."""
+"""Table of the subjects that queries resemble."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from proteoscope.engine.results.columns import Column, Rule, Table
 
 __all__ = ["HITS"]
 
-_MOST = (1 << 31) - 1
+_MAXIMUM = (1 << 31) - 1
 _DRAWN = "[A-Z*+ -]*"
 
 
@@ -18,9 +18,9 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 
 def _are_drawn(length: Any, query: Any, middle: Any, subject: Any) -> bool:
-    """Whether the three lines of each alignment are as long as it says."""
+    """Return True if the three lines of each alignment have its declared length."""
     lengths = [pa.compute.utf8_length(line) for line in (query, middle, subject)]
-    return all(one.equals(length.cast(one.type)) for one in lengths)
+    return all(line_length.equals(length.cast(line_length.type)) for line_length in lengths)
 
 
 def _lie_inside(start: Any, end: Any, length: Any) -> bool:
@@ -37,7 +37,7 @@ HITS = Table.of(
         Column(
             "identity",
             "Identity",
-            "Part of the alignment's columns with the same residue twice",
+            "Fraction of the alignment's columns with identical residues",
             "percent",
             8,
             unit="%",
@@ -45,23 +45,40 @@ HITS = Table.of(
             low=0,
             high=1,
         ),
-        Column("alignment_length", "Columns", "Columns of the alignment, gaps among them", "integer", 8, type="int32", low=0),
-        Column("mismatches", "Mismatches", "Columns with two different residues", "integer", 9, is_shown=False, type="int32", low=0),
-        Column("gap_openings", "Gap openings", "Runs of gaps", "integer", 8, is_shown=False, type="int32", low=0),
+        Column("alignment_length", "Columns", "Number of columns of the alignment, including gaps", "integer", 8, type="int32", low=0),
+        Column(
+            "mismatches", "Mismatches", "Number of columns with two different residues", "integer", 9, is_shown=False, type="int32", low=0
+        ),
+        Column("gap_openings", "Gap openings", "Number of runs of gaps", "integer", 8, is_shown=False, type="int32", low=0),
         _place("query_start", "Query from", "First residue of the query in the alignment"),
         _place("query_end", "Query to", "Last residue of the query in the alignment"),
         _place("subject_start", "Subject from", "First residue of the subject in the alignment"),
         _place("subject_end", "Subject to", "Last residue of the subject in the alignment"),
         Column(
-            "e_value", "E-value", "Hits as good that chance gives in a database of this size", "e_value", 8, saved=".3g", is_nullable=True
+            "e_value",
+            "E-value",
+            "Expected number of equally good hits by chance in a database of this size",
+            "e_value",
+            8,
+            saved=".3g",
+            is_nullable=True,
         ),
         Column("bit_score", "Bits", "Bit score: comparable between matrices", "number", 7, 1, saved=".1f", is_nullable=True),
         Column("score", "Score", "Score of the alignment", "integer", 6, type="int32"),
-        Column("positives", "Positives", "Columns that the matrix scores above zero", "integer", 8, is_shown=False, type="int32", low=0),
+        Column(
+            "positives",
+            "Positives",
+            "Number of columns with a positive score in the matrix",
+            "integer",
+            8,
+            is_shown=False,
+            type="int32",
+            low=0,
+        ),
         Column(
             "query_coverage",
             "Coverage",
-            "Part of the query's residues that the alignment covers",
+            "Fraction of the query's residues in the alignment",
             "percent",
             8,
             unit="%",
@@ -72,7 +89,7 @@ HITS = Table.of(
         Column(
             "subject_coverage",
             "Subject coverage",
-            "Part of the subject's residues that the alignment covers",
+            "Fraction of the subject's residues in the alignment",
             "percent",
             8,
             is_shown=False,
@@ -84,21 +101,21 @@ HITS = Table.of(
         Column(
             "cigar",
             "CIGAR",
-            "The alignment: M two residues, I the query's alone, D the subject's alone",
+            "Alignment as operations: M two residues, I residue of the query only, D residue of the subject only",
             width=20,
             is_shown=False,
             pattern="(?:[0-9]{1,9}[MID=X])*",
             is_own_text=True,
         ),
-        Column("subject_length", "Length", "Residues of the sequence in the database", "integer", 7, type="int32", low=0),
-        Column("description", "Description", "What the database says of the sequence", width=44),
-        Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0, high=1 << 62),
-        Column("subject_index", meaning="Place of the subject in its files, from 0", kind="identifier", low=0, high=1 << 62),
-        Column("query_length", meaning="Residues of the query", kind="integer", type="int32", low=0),
-        Column("rank", "Rank", "Place among the hits of its query", "integer", 5, is_shown=False, type="int32", low=0, high=_MOST),
-        Column("aligned_query", meaning="The query's line of the alignment", pattern=_DRAWN),
-        Column("aligned_middle", meaning="The line between, with marks", pattern=_DRAWN),
-        Column("aligned_subject", meaning="The subject's line", pattern=_DRAWN),
+        Column("subject_length", "Length", "Number of residues of the sequence in the database", "integer", 7, type="int32", low=0),
+        Column("description", "Description", "Description of the sequence in the database", width=44),
+        Column("query_index", meaning="Index of the query in its files, from 0", kind="identifier", low=0, high=1 << 62),
+        Column("subject_index", meaning="Index of the subject in its files, from 0", kind="identifier", low=0, high=1 << 62),
+        Column("query_length", meaning="Number of residues of the query", kind="integer", type="int32", low=0),
+        Column("rank", "Rank", "Rank among the hits of the query", "integer", 5, is_shown=False, type="int32", low=0, high=_MAXIMUM),
+        Column("aligned_query", meaning="Line of the query in the drawn alignment", pattern=_DRAWN),
+        Column("aligned_middle", meaning="Middle line of the drawn alignment, which marks matches", pattern=_DRAWN),
+        Column("aligned_subject", meaning="Line of the subject in the drawn alignment", pattern=_DRAWN),
     ),
     shown="query subject e_value bit_score identity query_coverage description alignment_length score subject_length subject_coverage "
     "positives mismatches gap_openings query_start query_end subject_start subject_end rank cigar",
@@ -107,7 +124,7 @@ HITS = Table.of(
     "bit_score score positives query_coverage subject_coverage cigar subject_length description",
     rules=(
         Rule(("alignment_length", "aligned_query", "aligned_middle", "aligned_subject"), "has lines of another length", _are_drawn),
-        Rule(("query_start", "query_end", "query_length"), "has places outside their queries", _lie_inside),
-        Rule(("subject_start", "subject_end", "subject_length"), "has places outside their subjects", _lie_inside),
+        Rule(("query_start", "query_end", "query_length"), "has positions outside their queries", _lie_inside),
+        Rule(("subject_start", "subject_end", "subject_length"), "has positions outside their subjects", _lie_inside),
     ),
 )

@@ -1,8 +1,8 @@
-"""Report: the hits of each query as a table and in the formats that biologists and other programs read.
+"""Report hits: a table of the hits of each query, and the formats that biologists and other programs read.
 
-Hits are columns, from the alignment to the file: nothing is done in Python for each of them. Each writer is told of some queries after the
-other, so that memory grows with the hits of these and not with the number of queries. What they write of a hit is what a row of a run's
-table holds, so that a run can be exported as it was reported.
+Hits are columns from the alignment to the file, without a Python loop over them. Writers receive queries in batches, so that memory grows
+with the hits of a batch, not with the number of queries. They write only what a row of a run's table holds, so that a run can be exported
+exactly as it was reported.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ __all__ = [
 
 
 class NothingToStackError(ParameterError):
-    """There is no hit, and the format holds nothing else: a file without one could not be read as what it is."""
+    """There is no hit, and the format holds only hits: a file without any could not be recognised."""
 
 
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]
@@ -73,7 +73,7 @@ OF_ONE_QUERY: tuple[HitFormat, ...] = ("a3m", "phylip", "clustal-stack")
 """Formats whose files hold the hits of one query."""
 
 COLUMNS = HITS.saved
-"""Columns of the table and their order, which others rely on. Positions count from 1; identity and coverages are shares from 0 to 1."""
+"""Columns of the table and their order, on which users depend. Positions count from 1; identity and coverages are shares from 0 to 1."""
 
 Integers = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -85,14 +85,14 @@ _CLUSTAL_NAME = 30
 _SPOOLED_BYTES, _COPIED_BYTES = 16 << 20, 4 << 20
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _IS_CONTROL = np.isin(np.arange(256), [*range(ord(" ")), 0x7F, 0xC2, 0xE2])
-"""Bytes of UTF-8 that they begin with."""
+"""Bytes of UTF-8 that control characters begin with."""
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_HITS_OF_A_PIECE = 512  # that are formatted together, between two looks at a cancel
+_BATCH_HITS = 512  # hits that are formatted together, between two checks for cancellation
 
 
 @dataclass(frozen=True)
 class SequenceEntries:
-    """n sequences of hits: their places in the files, from 0, and what these say of them; `lengths` in residues."""
+    """n sequences of hits: names, descriptions, positions in the files from 0, and lengths in residues."""
 
     names: Texts
     descriptions: Texts
@@ -102,10 +102,10 @@ class SequenceEntries:
 
 @dataclass(frozen=True)
 class Hits:
-    """n subjects that queries resemble, as columns: those of ``hits.parquet``, by their names.
+    """n subjects that queries resemble, as columns with the names of ``hits.parquet``.
 
-    `query_index` and `subject_index` are places in the files, from 0; `rank` among the hits of the query, from 1. The aligned lines are
-    those of `Alignment.lines`.
+    `query_index` and `subject_index` are positions in the files, from 0; `rank` is that among the hits of the query, from 1. The aligned
+    lines are those of `Alignment.lines`.
     """
 
     query: Texts
@@ -146,7 +146,7 @@ class Hits:
         bit_scores: Reals,
         e_values: Reals,
     ) -> Hits:
-        """Hits with their alignments."""
+        """Return hits with their alignments."""
         columns = np.diff(pairs.query.offsets)
         return cls(
             query=queries.names,
@@ -179,33 +179,33 @@ class Hits:
 
     @classmethod
     def of_table(cls, table: pa.Table) -> Hits:
-        """Rows of `hits_schema`, none of whose values is missing."""
-        taken: dict[str, Any] = {}
+        """Return rows of `hits_schema`, which have no nulls."""
+        columns: dict[str, Any] = {}
         for field in fields(cls):
             column = table.column(field.name).combine_chunks()
             if field.name in _TEXTS:
-                # Names that the program wrote are escaped already; those of a changed project may not be.
+                # Names written by this program are escaped; those of a manipulated project may not be.
                 texts = Texts.of_arrow(column)
-                taken[field.name] = escape_unprintable_texts(texts)[0] if field.name in ("query", "subject") else texts
+                columns[field.name] = escape_unprintable_texts(texts)[0] if field.name in ("query", "subject") else texts
             else:
                 values = column.to_numpy(zero_copy_only=False)
-                taken[field.name] = values if field.name in _REALS else values.astype(np.int64)
-        return cls(**taken)
+                columns[field.name] = values if field.name in _REALS else values.astype(np.int64)
+        return cls(**columns)
 
     def __len__(self) -> int:
         return len(self.score)
 
-    def part(self, some: slice) -> Hits:
-        """Some that follow one another."""
-        return type(self)(**{name: column[some] for name, column in vars(self).items()})
+    def part(self, rows: slice) -> Hits:
+        """Return consecutive hits."""
+        return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
     def taken(self, rows: Integers) -> Hits:
-        """Those of some rows, in their order."""
+        """Return the hits of some rows, in their order."""
         return type(self)(**{name: column.take(rows) for name, column in vars(self).items()})
 
     @property
     def aligned(self) -> AlignedSubjects:
-        """The subjects with their alignments, to be stacked; all hits must be of one query."""
+        """Subjects with their alignments, for stacking; all hits must belong to one query."""
         return AlignedSubjects(
             self.subject.strings(),
             self.description.strings(),
@@ -219,12 +219,12 @@ class Hits:
 
     @property
     def identities(self) -> Integers:
-        """Columns of each alignment with the same residue twice."""
+        """Number of columns of each alignment with identical residues."""
         return np.rint(self.identity * self.alignment_length).astype(np.int64)
 
     @property
     def gap_residues(self) -> Integers:
-        """Columns of each alignment with a gap."""
+        """Number of columns of each alignment with a gap."""
         return self.alignment_length - self.identities - self.mismatches
 
 
@@ -235,12 +235,17 @@ _REALS = {name for name, kind in _KINDS.items() if kind == Reals}
 
 @dataclass(frozen=True)
 class QueryHits:
-    """Queries that follow one another and their hits, best first, as columns.
+    """Consecutive queries and their hits, best first, as columns.
 
     Attributes
     ----------
-    query_index : (q,) int64, places in the files, from 0. accessions, descriptions, sequences : of the q queries.
-    offsets : (q + 1,) int64, where the hits of each begin among the n of `hits`.
+    query_index : ndarray of int64, shape (q,)
+        Positions in the files, from 0.
+    accessions, descriptions, sequences : Texts
+        Those of the queries.
+    offsets : ndarray of int64, shape (q + 1,)
+        Hits of query i are ``hits[offsets[i]:offsets[i + 1]]``.
+    hits : Hits
     """
 
     query_index: Integers
@@ -253,42 +258,43 @@ class QueryHits:
     def __len__(self) -> int:
         return len(self.query_index)
 
-    def part(self, some: slice) -> QueryHits:
-        """Queries that follow one another, with their hits."""
-        first, last, _ = some.indices(len(self))
+    def part(self, rows: slice) -> QueryHits:
+        """Return consecutive queries, with their hits."""
+        first, last, _ = rows.indices(len(self))
         hits = slice(int(self.offsets[first]), int(self.offsets[last]))
         return QueryHits(
-            self.query_index[some],
-            self.accessions[some],
-            self.descriptions[some],
-            self.sequences[some],
+            self.query_index[rows],
+            self.accessions[rows],
+            self.descriptions[rows],
+            self.sequences[rows],
             self.offsets[first : last + 1] - self.offsets[first],
             self.hits.part(hits),
         )
 
     def stack(self, place: int) -> Stack:
-        """The hits of one of the queries, by its place among them, stacked below it.
+        """Return the hits of a query, by its position, stacked below it.
 
         Raises
         ------
-        ParameterError : there are too many letters.
+        ParameterError
+            The stack would have too many residues.
         """
-        own = self.part(slice(place, place + 1))
-        name, description, sequence = (texts.strings()[0] for texts in (own.accessions, own.descriptions, own.sequences))
-        return Stack.of(name, description, sequence, own.hits.aligned)
+        query = self.part(slice(place, place + 1))
+        name, description, sequence = (texts.strings()[0] for texts in (query.accessions, query.descriptions, query.sequences))
+        return Stack.of(name, description, sequence, query.hits.aligned)
 
     def pieces(self) -> Iterator[QueryHits]:
-        """The same in pieces of whole queries with some hundreds of hits each, or of one that has more."""
+        """Yield batches of whole queries with some hundreds of hits each, or a single query with more."""
         first = 0
         while first < len(self):
-            most = int(self.offsets[first]) + _HITS_OF_A_PIECE
-            last = max(first + 1, min(first + _HITS_OF_A_PIECE, int(np.searchsorted(self.offsets, most, side="right")) - 1))
+            limit = int(self.offsets[first]) + _BATCH_HITS
+            last = max(first + 1, min(first + _BATCH_HITS, int(np.searchsorted(self.offsets, limit, side="right")) - 1))
             yield self.part(slice(first, last))
             first = last
 
 
 class _Writer:
-    """Writes queries with their hits to a file, some after the other; between hundreds of hits it looks whether the user wants to stop."""
+    """Base of the writers of queries with their hits, which check for cancellation between hundreds of hits."""
 
     def __init__(self, file: BinaryIO, progress: Progress) -> None:
         self._file, self._progress = file, progress
@@ -299,57 +305,57 @@ class _Writer:
         self._file.write(text.encode() + b"\n")
 
     def begin(self) -> None:
-        """Text before the first query."""
+        """Write the text before the first query."""
 
-    def write(self, found: QueryHits) -> None:
+    def write(self, queries: QueryHits) -> None:
         """Write the hits of queries."""
-        for some in self.each(found.hits):
-            self._file.write("".join(self.texts(some)).encode())
+        for batch in self.each(queries.hits):
+            self._file.write("".join(self.texts(batch)).encode())
 
     def each(self, hits: Hits) -> Iterator[Hits]:
-        """The hits, some hundreds at a time, as long as the user does not want to stop."""
-        for first in range(0, len(hits), _HITS_OF_A_PIECE):
+        """Yield the hits in batches, checking for cancellation."""
+        for first in range(0, len(hits), _BATCH_HITS):
             self._progress.check()
-            yield hits.part(slice(first, first + _HITS_OF_A_PIECE))
+            yield hits.part(slice(first, first + _BATCH_HITS))
 
     def texts(self, hits: Hits) -> Iterable[str]:
-        """What is written of each hit, in formats that tell nothing of a query without any."""
+        """Return the text of each hit, for formats that do not mention queries without hits."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """What stands behind the last query."""
+        """Write the text after the last query."""
 
     def close(self) -> None:
-        """Let go of what it holds beside the file."""
+        """Release resources other than the file."""
 
 
 def _lists(hits: Hits, *names: str) -> list[list[Any]]:
-    """Columns as lists of Python's numbers and strings."""
+    """Return columns as lists of Python numbers and strings."""
     columns = (getattr(hits, name) for name in names)
     return [column.strings() if isinstance(column, Texts) else column.tolist() for column in columns]
 
 
 class _Tsv(_Writer):
-    """The table, tab-separated. `is_safe`: for spreadsheets, in which no name and no description is a formula."""
+    """Writer of the tab-separated table; with `is_safe` no name or description is a formula in spreadsheets."""
 
     is_safe = False
 
     def begin(self) -> None:
         self._file.write(header_line(HITS.saved_columns))
 
-    def write(self, found: QueryHits) -> None:
-        for some in self.each(found.hits):
-            self._file.write(separated_lines(hits_table(some), HITS.saved_columns, PRINTED, spreadsheet_safe=self.is_safe))
+    def write(self, queries: QueryHits) -> None:
+        for batch in self.each(queries.hits):
+            self._file.write(separated_lines(hits_table(batch), HITS.saved_columns, PRINTED, spreadsheet_safe=self.is_safe))
 
 
 class _SafeTsv(_Tsv):
-    """The same for spreadsheets."""
+    """Writer of the tab-separated table for spreadsheets."""
 
     is_safe = True
 
 
 class _Blast6(_Writer):
-    """BLAST's tabular format, the twelve columns of ``-outfmt 6``; identity in per cent."""
+    """Writer of BLAST's tabular format, the twelve columns of ``-outfmt 6``; identity in per cent."""
 
     def texts(self, hits: Hits) -> Iterable[str]:
         query, subject, *numbers = _lists(
@@ -371,7 +377,7 @@ class _Blast6(_Writer):
 
 
 class _Fasta(_Writer):
-    """The two sequences of each alignment, with their gaps."""
+    """Writer of the two sequences of each alignment, with gaps."""
 
     def texts(self, hits: Hits) -> Iterable[str]:
         above = map(
@@ -384,34 +390,41 @@ class _Fasta(_Writer):
 
 
 def _on_one_line(texts: Texts) -> list[str]:
-    """Texts with spaces for control characters."""
+    """Replace control characters of texts by spaces."""
     strings = texts.strings()
     return [_CONTROLS.sub(" ", text) for text in strings] if _IS_CONTROL[texts.own].any() else strings
 
 
 def _wrapped(texts: Texts) -> Texts:
-    """Texts of ASCII in lines of `_WIDTH` letters, each of which ends."""
+    """Break ASCII texts into lines of `_WIDTH` characters, each with a line end."""
     lengths = np.diff(texts.offsets)
     offsets = offsets_of(lengths + -(-lengths // _WIDTH))
     column = np.arange(int(lengths.sum())) - np.repeat(texts.offsets[:-1] - texts.offsets[0], lengths)
-    letters = np.full(offsets[-1], ord("\n"), np.uint8)
-    letters[np.repeat(offsets[:-1], lengths) + column + column // _WIDTH] = texts.own
-    return Texts(letters, offsets)
+    characters = np.full(offsets[-1], ord("\n"), np.uint8)
+    characters[np.repeat(offsets[:-1], lengths) + column + column // _WIDTH] = texts.own
+    return Texts(characters, offsets)
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The columns of alignments in blocks of `_WIDTH`: the hit of each block, its first column, and its columns."""
+    """Columns of alignments in blocks of `_WIDTH`.
+
+    Attributes
+    ----------
+    hit, first, width : ndarray of int64
+        Hit of each block, its first column, and its number of columns.
+    offsets : ndarray of int64, shape (hits + 1,)
+        Blocks of hit i are ``offsets[i]:offsets[i + 1]``.
+    """
 
     hit: Integers
     first: Integers
     width: Integers
     offsets: Integers
-    """(hits + 1,) where the blocks of each hit begin."""
 
     @classmethod
     def of(cls, hits: Hits) -> _Blocks:
-        """Those of all hits."""
+        """Return the blocks of all hits."""
         lengths = np.diff(hits.aligned_query.offsets)
         offsets = offsets_of(-(-lengths // _WIDTH))
         hit = np.repeat(np.arange(len(hits)), np.diff(offsets))
@@ -419,103 +432,106 @@ class _Blocks:
         return cls(hit, first, np.minimum(lengths[hit] - first, _WIDTH), offsets)
 
     def cut(self, texts: Texts) -> Texts:
-        """The texts of the hits, one behind the other, cut into blocks."""
+        """Cut the consecutive texts of the hits into blocks."""
         return Texts(texts.letters, np.concatenate((texts.offsets[self.hit] + self.first, texts.offsets[-1:])))
 
     def joined(self, blocks: Iterable[str], between: str = "") -> Iterable[str]:
-        """The text of each hit's blocks, put together."""
-        given = list(blocks)
-        return map(between.join, map(given.__getitem__, map(slice, self.offsets[:-1].tolist(), self.offsets[1:].tolist())))
+        """Join the blocks of each hit."""
+        block_list = list(blocks)
+        return map(between.join, map(block_list.__getitem__, map(slice, self.offsets[:-1].tolist(), self.offsets[1:].tolist())))
 
 
 def _repeated(values: Sequence[Any], places: Integers) -> list[Any]:
-    """The values at these places."""
+    """Return the values at these indices."""
     return list(map(values.__getitem__, places.tolist()))
 
 
 class _Clustal(_Writer):
-    """A CLUSTAL alignment for each hit: ``*`` the same residue, ``:`` a pair that the matrix scores above zero."""
+    """Writer of a CLUSTAL alignment for each hit: ``*`` identical residues, ``:`` a pair with a positive score."""
 
     _MARKS = np.full(256, ord("*"), np.uint8)
     _MARKS[[ord(" "), ord("+")]] = ord(" "), ord(":")
 
     def texts(self, hits: Hits) -> Iterable[str]:
         shortened = itemgetter(slice(_CLUSTAL_NAME))
-        names = [list(map(shortened, map(str.replace, one, repeat(" "), repeat("_")))) for one in _lists(hits, "query", "subject")]
-        pairs = list(map(_told_apart, *names)) if any(map(str.__eq__, *names)) else list(zip(*names, strict=True))
+        names = [list(map(shortened, map(str.replace, column, repeat(" "), repeat("_")))) for column in _lists(hits, "query", "subject")]
+        pairs = list(map(_distinct_names, *names)) if any(map(str.__eq__, *names)) else list(zip(*names, strict=True))
         names = [list(map(itemgetter(line), pairs)) for line in (0, 1)]
-        widths = np.maximum(*(np.fromiter(map(len, one), np.int64, len(hits)) for one in names)) + 6
+        widths = np.maximum(*(np.fromiter(map(len, column), np.int64, len(hits)) for column in names)) + 6
         blocks = _Blocks.of(hits)
         middle = hits.aligned_middle
         marks = Texts(self._MARKS[middle.own], middle.offsets - middle.offsets[0])
-        padded = [_repeated(list(map(str.ljust, one, widths.tolist())), blocks.hit) for one in (*names, [""] * len(hits))]
-        letters = (blocks.cut(one).strings() for one in (hits.aligned_query, hits.aligned_subject, marks))
-        shown = map("{}{}\n{}{}\n{}{}\n\n".format, *chain.from_iterable(zip(padded, letters, strict=True)))
+        padded = [_repeated(list(map(str.ljust, column, widths.tolist())), blocks.hit) for column in (*names, [""] * len(hits))]
+        lines = (blocks.cut(texts).strings() for texts in (hits.aligned_query, hits.aligned_subject, marks))
+        shown = map("{}{}\n{}{}\n{}{}\n\n".format, *chain.from_iterable(zip(padded, lines, strict=True)))
         title = f"CLUSTAL W (1.83) multiple sequence alignment by Proteoscope {VERSION}\n\n\n"
         return map("{}{}".format, repeat(title), blocks.joined(shown))
 
 
-def _told_apart(query: str, subject: str) -> tuple[str, str]:
-    """The names of a pair in CLUSTAL, which must differ."""
+def _distinct_names(query: str, subject: str) -> tuple[str, str]:
+    """Return distinct names of a pair, as CLUSTAL requires."""
     if query != subject:
         return query, subject
     return f"{query[: _CLUSTAL_NAME - 2]}_q", f"{query[: _CLUSTAL_NAME - 2]}_s"
 
 
 class _Sam(_Writer):
-    """SAM with the proteins as they are, but X for ``*``; ``AS`` is the score, ``ZB`` the bit score and ``ZE`` the E-value."""
+    """Writer of SAM with the proteins as they are, but X for ``*``; ``AS`` is the score, ``ZB`` the bit score and ``ZE`` the E-value."""
 
     def begin(self) -> None:
-        # The header names the subjects of all records, so that the records wait.
+        # The records are stored first, since the header names the subjects of all records.
         self._queries, self._subjects = SamNames(are_read_names=True), SamNames()
         self._lengths: dict[str, int] = {}
-        self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - it lives as long as the writer
+        self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - `close` closes it
 
-    def write(self, found: QueryHits) -> None:
-        names = Texts.of(self._queries.names(found.query_index, found.accessions))
-        own = found.sequences.own
-        # An empty sequence stands behind the others, for records that leave theirs out.
-        offsets = np.append(found.sequences.offsets, found.sequences.offsets[-1:]) - found.sequences.offsets[0]
-        known = np.where(own == ord("*"), np.uint8(ord("X")), own)
-        letters = SamSequences(known, known[:0], offsets, np.arange(256, dtype=np.uint8))
-        n_hits = np.diff(found.offsets)
-        query = np.repeat(np.arange(len(found)), np.maximum(1, n_hits))
+    def write(self, queries: QueryHits) -> None:
+        names = Texts.of(self._queries.names(queries.query_index, queries.accessions))
+        residues = queries.sequences.own
+        # An empty sequence at the end is for records without a sequence.
+        offsets = np.append(queries.sequences.offsets, queries.sequences.offsets[-1:]) - queries.sequences.offsets[0]
+        without_stops = np.where(residues == ord("*"), np.uint8(ord("X")), residues)
+        sam_sequences = SamSequences(without_stops, without_stops[:0], offsets, np.arange(256, dtype=np.uint8))
+        n_hits = np.diff(queries.offsets)
+        query = np.repeat(np.arange(len(queries)), np.maximum(1, n_hits))
         place = np.cumsum(np.maximum(1, n_hits)) - np.maximum(1, n_hits)
-        hit = np.where(np.repeat(n_hits > 0, np.maximum(1, n_hits)), np.arange(len(query)) - place[query] + found.offsets[query], -1)
-        for first in range(0, len(query), _HITS_OF_A_PIECE):
+        hit = np.where(np.repeat(n_hits > 0, np.maximum(1, n_hits)), np.arange(len(query)) - place[query] + queries.offsets[query], -1)
+        for first in range(0, len(query), _BATCH_HITS):
             self._progress.check()
-            some = slice(first, first + _HITS_OF_A_PIECE)
-            records, references = self._of_hits(found.hits, hit[some], query[some], names, len(found))
-            self._records.write(sam_lines(records, references, letters)[0])
+            batch = slice(first, first + _BATCH_HITS)
+            records, references = self._hit_records(queries.hits, hit[batch], query[batch], names, len(queries))
+            self._records.write(sam_lines(records, references, sam_sequences)[0])
 
-    def _of_hits(self, hits: Hits, places: Integers, query: Integers, names: Texts, empty: int) -> tuple[SamRecords, Texts]:
-        """Records of hits by their places, -1 for a query without any, and the names of their subjects; `empty` is an empty sequence."""
+    def _hit_records(self, hits: Hits, places: Integers, query: Integers, names: Texts, empty: int) -> tuple[SamRecords, Texts]:
+        """Return records of hits, and the names of their subjects.
+
+        `places` are indices of hits, -1 for a query without any; `empty` is the index of an empty sequence.
+        """
         n, is_hit = len(places), places >= 0
-        own = places[is_hit]
-        some = hits.part(slice(int(own[0]), int(own[-1]) + 1) if len(own) else slice(0, 0))
-        subjects = self._subjects.names(some.subject_index, some.subject)
-        self._lengths.update(zip(subjects, some.subject_length.tolist(), strict=True))
+        rows = places[is_hit]
+        batch = hits.part(slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 0))
+        subjects = self._subjects.names(batch.subject_index, batch.subject)
+        self._lengths.update(zip(subjects, batch.subject_length.tolist(), strict=True))
         is_other = np.zeros(n, np.bool_)
-        is_other[is_hit] = some.rank > 1
+        is_other[is_hit] = batch.rank > 1
         where, clips = np.tile(np.array(NO_PLACE, np.int64), (n, 1)), np.zeros((n, 2), np.int64)
-        where[is_hit, 0], where[is_hit, 1], where[is_hit, 2] = np.arange(len(some)), some.subject_start, NO_QUALITY
-        clips[is_hit] = np.stack([some.query_start - 1, some.query_length - some.query_end], axis=1)
+        where[is_hit, 0], where[is_hit, 1], where[is_hit, 2] = np.arange(len(batch)), batch.subject_start, NO_QUALITY
+        clips[is_hit] = np.stack([batch.query_start - 1, batch.query_length - batch.query_end], axis=1)
         tags = map(
             "\tAS:i:{}\tNM:i:{}\tZB:f:{:.1f}\tZE:f:{:.3g}".format,
-            some.score.tolist(),
-            (some.alignment_length - some.identities).tolist(),
-            *_lists(some, "bit_score", "e_value"),
+            batch.score.tolist(),
+            (batch.alignment_length - batch.identities).tolist(),
+            *_lists(batch, "bit_score", "e_value"),
         )
-        cigars, written = (_spread(texts, is_hit) for texts in (some.cigar, Texts.of(tags)))
+        cigars, written = (_spread(texts, is_hit) for texts in (batch.cigar, Texts.of(tags)))
         flags = np.where(is_hit, np.where(is_other, SECONDARY, 0), UNPLACED)
         return SamRecords(names.take(query), flags, where, cigars, clips, written, np.where(is_other, empty, query)), Texts.of(subjects)
 
     def finish(self) -> None:
         self._file.write(sam_header(self._lengths, self._lengths.values()))
         self._records.seek(0)
-        while piece := self._records.read(_COPIED_BYTES):
+        while chunk := self._records.read(_COPIED_BYTES):
             self._progress.check()
-            self._file.write(piece)
+            self._file.write(chunk)
         self._queries.warn(self._progress, "query", "queries")
         self._subjects.warn(self._progress, "database sequence")
 
@@ -523,15 +539,15 @@ class _Sam(_Writer):
         self._records.close()
 
 
-def _spread(texts: Texts, is_there: NDArray[np.bool_]) -> Texts:
-    """The texts where they are, and empty ones elsewhere."""
-    lengths = np.zeros(len(is_there), np.int64)
-    lengths[is_there] = np.diff(texts.offsets)
+def _spread(texts: Texts, has_text: NDArray[np.bool_]) -> Texts:
+    """Return texts where the mask is True, and '' elsewhere."""
+    lengths = np.zeros(len(has_text), np.int64)
+    lengths[has_text] = np.diff(texts.offsets)
     return Texts(texts.own, offsets_of(lengths))
 
 
 class _Html(_Writer):
-    """A page of its own: a table for each query, and the alignments in three lines."""
+    """Writer of a self-contained page: a table for each query, and the alignments in three lines."""
 
     def begin(self) -> None:
         self.line('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Proteoscope: sequence search</title>\n<style>')
@@ -540,17 +556,17 @@ class _Html(_Writer):
         self.line("pre{line-height:1.25} .same{background:#cfe8cf} .like{background:#eef3c8}")
         self.line("</style></head><body>")
 
-    def write(self, found: QueryHits) -> None:
+    def write(self, queries: QueryHits) -> None:
         rows: list[str] = []
         alignments: list[str] = []
-        for some in self.each(found.hits):
-            subjects, descriptions = (_shown_each(texts) for texts in (some.subject, some.description))
-            rows += _rows_of_page(some, subjects, descriptions)
-            alignments += _alignments_of_page(some, subjects, descriptions)
-        lengths = np.diff(found.sequences.offsets).tolist()
-        places = zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True)
+        for batch in self.each(queries.hits):
+            subjects, descriptions = (_shown_each(texts) for texts in (batch.subject, batch.description))
+            rows += _table_rows(batch, subjects, descriptions)
+            alignments += _page_alignments(batch, subjects, descriptions)
+        lengths = np.diff(queries.sequences.offsets).tolist()
+        places = zip(queries.offsets[:-1].tolist(), queries.offsets[1:].tolist(), strict=True)
         for name, description, length, (first, last) in zip(
-            _shown_each(found.accessions), _shown_each(found.descriptions), lengths, places, strict=True
+            _shown_each(queries.accessions), _shown_each(queries.descriptions), lengths, places, strict=True
         ):
             self.line(f"<h2>{name} <small>{description}, {length} residues</small></h2>")
             if first == last:
@@ -567,7 +583,7 @@ class _Html(_Writer):
 
 
 def _shown(text: str) -> str:
-    """Text for a page; the mark between the headers that NCBI's nr joins is shown as BLAST does."""
+    """Return text for a page; the separator between the headers that NCBI's nr joins is shown as in BLAST."""
     return html.escape(_NO_TEXT.sub(" ", text.replace("\x01", " >")))
 
 
@@ -576,12 +592,12 @@ _IS_ODD_ON_A_PAGE[[code for code in range(ord(" "), 127) if chr(code) not in "&<
 
 
 def _shown_each(texts: Texts) -> list[str]:
-    """Texts for a page; most may stand there as they are."""
+    """Return texts for a page; most need no change."""
     return list(map(_shown, texts.strings())) if _IS_ODD_ON_A_PAGE[texts.own].any() else texts.strings()
 
 
-def _rows_of_page(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
-    """The rows of the table."""
+def _table_rows(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
+    """Return the rows of the table."""
     row = '<tr><td><a href="#a{}-{}">{}</a></td><td>{:.2g}</td><td>{:.1f}</td><td>{}</td><td>{:.1f} %</td><td>{}-{}</td><td>{}</td></tr>\n'
     query, rank, *values = _lists(hits, "query_index", "rank", "e_value", "bit_score", "score")
     return map(
@@ -589,8 +605,8 @@ def _rows_of_page(hits: Hits, subjects: list[str], descriptions: list[str]) -> I
     )
 
 
-def _alignments_of_page(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
-    """The alignments, each below its title and what is told of it."""
+def _page_alignments(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
+    """Return the alignments, each below its title and summary."""
     text = '<h3 id="a{}-{}">{} <small>{}</small></h3>\n<p>{}</p>\n<pre>{}</pre>\n'
     return map(text.format, *_lists(hits, "query_index", "rank"), subjects, descriptions, _summaries(hits), _coloured(hits))
 
@@ -626,7 +642,7 @@ _LIKE, _SAME = 1, 2
 
 
 def _coloured(hits: Hits) -> Iterable[str]:
-    """The three lines of each hit with marks around columns that agree, see `three_lines`."""
+    """Return the three lines of each hit with marks around matching columns, see `three_lines`."""
     blocks = _Blocks.of(hits)
     marks = hits.aligned_middle.own
     kinds = np.where(marks == ord(" "), 0, np.where(marks == ord("+"), _LIKE, _SAME))
@@ -634,22 +650,22 @@ def _coloured(hits: Hits) -> Iterable[str]:
     begins_block, ends_block = np.zeros(len(kinds), bool), np.zeros(len(kinds), bool)
     begins_block[ends - blocks.width], ends_block[ends - 1] = True, True
     differs = np.flatnonzero(np.diff(kinds)) + 1
-    begins_block[differs], ends_block[differs - 1] = True, True  # of a run of columns too
+    begins_block[differs], ends_block[differs - 1] = True, True  # runs of columns begin and end too
     opens, closes = np.flatnonzero(begins_block & (kinds > 0)), np.flatnonzero(ends_block & (kinds > 0))
     sizes = np.ones(len(kinds), np.int64)
     sizes[opens] += _SPANS.shape[1]
     sizes[closes] += len(_SPAN_END)
-    behind = np.cumsum(sizes)
-    opened, closed = behind - sizes, behind.copy()
-    letter_places = opened.copy()
-    letter_places[opens] += _SPANS.shape[1]
-    block_offsets = np.concatenate(([0], behind))[np.concatenate(([0], ends))]
+    ends_of_columns = np.cumsum(sizes)
+    opened, closed = ends_of_columns - sizes, ends_of_columns.copy()
+    character_places = opened.copy()
+    character_places[opens] += _SPANS.shape[1]
+    block_offsets = np.concatenate(([0], ends_of_columns))[np.concatenate(([0], ends))]
     frame = np.empty(int(block_offsets[-1]), np.uint8)
     frame[opened[opens, None] + np.arange(_SPANS.shape[1])] = _SPANS[kinds[opens] - 1]
     frame[closed[closes, None] - len(_SPAN_END) + np.arange(len(_SPAN_END))] = _SPAN_END
     texts, places = [], []
     for line, start in ((hits.aligned_query, hits.query_start), (hits.aligned_middle, None), (hits.aligned_subject, hits.subject_start)):
-        frame[letter_places] = line.own
+        frame[character_places] = line.own
         texts.append(Texts(frame, block_offsets).strings())
         if start is not None:
             residues = np.add.reduceat(line.own != ord("-"), ends - blocks.width, dtype=np.int64) if len(ends) else np.empty(0, np.int64)
@@ -663,11 +679,15 @@ def _coloured(hits: Hits) -> Iterable[str]:
 
 
 def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: int, width: int = _WIDTH) -> Iterator[tuple[str, str, str]]:
-    """An alignment's lines in blocks of `width` columns, with the positions at both ends, as BLAST shows it.
+    """Yield an alignment's lines in blocks of `width` columns, with the positions at both ends, as BLAST shows it.
 
     Parameters
     ----------
-    lines : of `Alignment.lines`. query_start, subject_start : of the first residues, from 0.
+    lines : (str, str, str)
+        Those of `Alignment.lines`.
+    query_start, subject_start : int
+        First residues, from 0.
+    width : int
     """
     at_query, at_subject = query_start, subject_start
     for start in range(0, len(lines[0]), width):
@@ -682,7 +702,7 @@ def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: in
 
 
 class _Stacked(_Writer):
-    """The hits of each query stacked below it, or their pairs, in a format of `proteoscope.engine.sequences.stack_formats`."""
+    """Writer of the hits of each query stacked below it, or of their pairs, as in `proteoscope.engine.sequences.stack_formats`."""
 
     def __init__(self, format: str, file: BinaryIO, progress: Progress) -> None:
         self._format, self._name, self._n_stacks = format.removesuffix("-stack"), format, 0
@@ -692,22 +712,22 @@ class _Stacked(_Writer):
     def begin(self) -> None:
         self._file.write(sequences.stack_formats.file_header(self._format).encode())
 
-    def write(self, found: QueryHits) -> None:
-        for place in np.flatnonzero(np.diff(found.offsets)).tolist():
+    def write(self, queries: QueryHits) -> None:
+        for place in np.flatnonzero(np.diff(queries.offsets)).tolist():
             self._progress.check()
             self._n_stacks += 1
             if self._n_stacks > 1 and self._name in OF_ONE_QUERY:
-                raise ParameterError(f"a file of {self._name} holds the hits of one query, and several have some; choose one (--query)")
-            stack = found.stack(place)
+                raise ParameterError(f"a file of {self._name} holds the hits of one query, and several have some; select one (--query)")
+            stack = queries.stack(place)
             self._replaced.update(name for name in stack.names if sequences.stack_formats.plain_name(name) != name)
             self._file.write(sequences.stack_formats.stack_text(stack, self._format).encode())
 
     def finish(self) -> None:
         if not self._n_stacks:
-            raise NothingToStackError(f"no query has a hit, so that there is nothing to write as {self._name}")
+            raise NothingToStackError(f"no query has a hit, so that nothing can be written as {self._name}")
         if n := len(self._replaced):
             names = "1 name holds" if n == 1 else f"{n:,} names hold"
-            self._progress.message(f"{names} characters that {self._name} does not take; they are {ESCAPES}", "warning")
+            self._progress.message(f"{names} characters that {self._name} does not allow; they are {ESCAPES}", "warning")
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, Progress], _Writer]] = {
@@ -717,19 +737,29 @@ _WRITERS: dict[str, Callable[[BinaryIO, Progress], _Writer]] = {
     "fasta": _Fasta,
     "clustal": _Clustal,
     "html": _Html,
-    **{one: partial(_Stacked, one) for one in ("stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl")},
+    **{name: partial(_Stacked, name) for name in ("stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl")},
 }
 
 
 @contextmanager
 def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe: bool = False) -> Iterator[_Writer]:
-    """A writer whose file appears when the block ends well, and does not when it does not.
+    """Yield a writer whose file is put in place if the block succeeds.
 
-    `spreadsheet_safe`: of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
+    Parameters
+    ----------
+    path : Path
+    format : HitFormat
+    progress : Progress
+        Polled for cancellation.
+    spreadsheet_safe : bool
+        Put an apostrophe before texts in ``tsv`` that a spreadsheet would read as formulas.
 
     Raises
     ------
-    StorageError : the disk refused. Cancelled : the user asked to stop.
+    StorageError
+        The disk is full or not writable.
+    Cancelled
+        The user cancelled.
     """
     kind = _SafeTsv if spreadsheet_safe and format == "tsv" else _WRITERS[format]
     with atomic_file(path) as file, closing(kind(file, progress)) as writer:
@@ -738,42 +768,47 @@ def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe:
 
 
 def hits_schema() -> pa.Schema:
-    """Columns of ``hits.parquet``: those of `Hits`, which are `COLUMNS` and behind them what ties a row to its place and shows it."""
+    """Return the columns of ``hits.parquet``: `COLUMNS`, followed by those that locate and show a row."""
     return HITS.schema()
 
 
 def hits_table(hits: Hits) -> pa.Table:
-    """Hits as rows of `hits_schema`."""
-    return HITS.arrow({name: one.arrow() if isinstance(one, Texts) else one for name, one in vars(hits).items()})
+    """Return hits as rows of `hits_schema`."""
+    return HITS.arrow({name: column.arrow() if isinstance(column, Texts) else column for name, column in vars(hits).items()})
 
 
 def expected_counts(
     statistics: ScoreStatistics, query_length: int, subject_lengths: NDArray[np.integer]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """How many subjects chance lets have each score with a query, by the statistics of the search.
+    """Return the number of subjects expected by chance with each score, by the statistics of the search.
 
-    A score of at least x has the probability ``1 - exp(-E(x))``, E being the E-value for this one subject. Subjects of about the same
-    length are counted together, at the middle of their lengths.
+    A score of at least x has the probability ``1 - exp(-E(x))``, where E is the E-value for this one subject. Subjects of similar lengths
+    are counted together, at the middle of their lengths.
 
     Parameters
     ----------
-    subject_lengths : (n,) ascending.
+    statistics : ScoreStatistics
+    query_length : int
+    subject_lengths : ndarray of int, shape (n,)
+        Ascending.
 
     Returns
     -------
-    scores : (s,) int32, 1, 2, ... as far as a thousandth of a subject is expected. counts : (s,) float64.
+    scores : ndarray of int32, shape (s,)
+        1, 2, … as long as a thousandth of a subject is expected.
+    counts : ndarray of float64, shape (s,)
     """
     lengths = subject_lengths[np.searchsorted(subject_lengths, 1) :]
     if statistics.source == "none" or len(lengths) == 0 or query_length == 0:
         return np.empty(0, np.int32), np.empty(0)
     cuts = np.unique(np.linspace(0, len(lengths), _LENGTH_GROUPS + 1).astype(np.int64))
     middles, sizes = lengths[(cuts[:-1] + cuts[1:]) // 2], np.diff(cuts)
-    # Without any correction of the lengths chance goes no further.
+    # Upper limit of scores by chance, without a correction of the lengths.
     furthest = np.log(max(statistics.K * query_length * float(lengths.sum()) / _MINIMUM_EXPECTED, 2.0)) / statistics.lambda_
     scores = np.arange(1, int(furthest) + 3)
     grid, length = np.repeat(scores, len(middles)), np.tile(middles, len(scores))
     passed = -np.expm1(-statistics.e_values(grid, query_length, length, 1) * length)
     above = (passed.reshape(len(scores), len(middles)) * sizes).sum(axis=1)
     counts = np.maximum(above[:-1] - above[1:], 0.0)
-    kept = int((above[:-1] >= _MINIMUM_EXPECTED).sum())
-    return scores[:kept].astype(np.int32), counts[:kept]
+    n_scores = int((above[:-1] >= _MINIMUM_EXPECTED).sum())
+    return scores[:n_scores].astype(np.int32), counts[:n_scores]

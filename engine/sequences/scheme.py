@@ -1,4 +1,4 @@
-"""What an alignment is scored by: a matrix and gap costs."""
+"""Scoring scheme of alignments: a matrix and gap costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from proteoscope.engine.sequences.matrices import Matrix
 
 __all__ = ["ScoringScheme"]
 
-_GREATEST_SCORE = np.iinfo(np.int32).max
+_MAXIMUM_SCORE = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,20 @@ class ScoringScheme:
 
     @property
     def first_residue_cost(self) -> int:
-        """What the first residue of a gap costs."""
+        """Cost of the first residue of a gap."""
         return self.gap_open + self.gap_extend
 
     def check(self, longest_query: int, longest_subject: int) -> None:
-        """Refuse what could give a score beyond 32 bits.
+        """Raise an error if scores could exceed 32 bits.
 
         Raises
         ------
-        ParameterError : it could.
+        ParameterError
+            They could.
         """
         best = max(0, self.matrix.greatest) * min(longest_query, longest_subject)
-        if best + self.first_residue_cost > _GREATEST_SCORE:
+        if best + self.first_residue_cost > _MAXIMUM_SCORE:
             raise ParameterError(
                 f"matrix = '{self.matrix.name}': a score could reach {best:,} and a gap cost {self.first_residue_cost:,}, together more "
-                f"than {_GREATEST_SCORE:,}; scale the matrix and the gap costs down"
+                f"than {_MAXIMUM_SCORE:,}; scale the matrix and the gap costs down"
             )

@@ -1,7 +1,7 @@
-"""A stack: hits of one query below it, each where its own alignment with the query puts it.
+"""Stack: hits of one query below it, each positioned by its own alignment with the query.
 
-What a hit has between two residues of the query that others have not opens columns there, as many as the longest of these insertions
-has, in which the others have gaps; insertions of several hits begin at the same column and are not aligned with each other. ::
+Residues that a hit has between two residues of the query open additional columns, as many as the longest of these insertions has, in which
+other rows have gaps; insertions of several hits begin in the same column and are not aligned with each other. ::
 
     query          ACDE--FGH
     with nothing   ACDE--FG
@@ -24,9 +24,9 @@ from proteoscope.engine.errors import ParameterError
 __all__ = ["MAXIMUM_CELLS", "OUTSIDE", "AlignedSubjects", "Stack"]
 
 MAXIMUM_CELLS = 1 << 26
-"""Rows times columns that a stack may have: ten thousand hits of a query of six thousand residues."""
+"""Maximum number of rows times columns of a stack: ten thousand hits of a query of six thousand residues."""
 OUTSIDE = 0
-"""In `Stack.letters`, of a subject before and behind its alignment."""
+"""Value in `Stack.letters` before and after the alignment of a subject."""
 _GAP = ord("-")
 
 
@@ -36,10 +36,14 @@ class AlignedSubjects:
 
     Attributes
     ----------
-    names, descriptions : of the subjects. lengths : (n,) int64, of the whole sequences.
-    query_start, subject_start : (n,) int64, of the first aligned residues, from 0.
-    query, subject : the aligned lines, ``-`` for gaps, without columns in which both have one.
-    scores : (n,) int64.
+    names, descriptions : sequence of str
+    lengths : ndarray of int64, shape (n,)
+        Lengths of the whole sequences.
+    query_start, subject_start : ndarray of int64, shape (n,)
+        First aligned residues, from 0.
+    query, subject : Texts
+        Aligned lines, ``-`` for gaps; no column has two gaps.
+    scores : ndarray of int64, shape (n,)
     """
 
     names: Sequence[str]
@@ -53,7 +57,7 @@ class AlignedSubjects:
 
     @cached_property
     def subject_end(self) -> NDArray[np.int64]:
-        """(n,) behind the last aligned residue of each subject, from 0."""
+        """End of the aligned residues of each subject, exclusive, shape (n,)."""
         residues = np.concatenate(([0], np.cumsum(self.subject.own != _GAP)))
         places = self.subject.offsets - self.subject.offsets[0]
         return self.subject_start + np.diff(residues[places])
@@ -65,9 +69,12 @@ class Stack:
 
     Attributes
     ----------
-    query_name, query_description : of the query. subjects : the hits.
-    letters : (1 + n, columns) uint8, the query's row first: ASCII, ``-`` for a gap, `OUTSIDE` beyond the ends of an alignment.
-    query_place : (columns,) int64, the query's residue of each column, from 0; -1 in those that insertions have opened.
+    query_name, query_description : str
+    subjects : AlignedSubjects
+    letters : ndarray of uint8, shape (1 + n, columns)
+        The query's row first: ASCII, ``-`` for a gap, `OUTSIDE` beyond the ends of an alignment.
+    query_place : ndarray of int64, shape (columns,)
+        The query's residue in each column, from 0; -1 in columns opened by insertions.
     """
 
     query_name: str
@@ -82,8 +89,9 @@ class Stack:
 
         Raises
         ------
-        ParameterError : there would be more than `MAXIMUM_CELLS` letters, or an alignment does not fit the sequences, as it does in what
-            the program writes.
+        ParameterError
+            The stack would have more than `MAXIMUM_CELLS` cells, or an alignment does not fit the sequences, unlike those written by this
+            program.
         """
         query, subject = subjects.query.own, subjects.subject.own
         offsets = subjects.query.offsets - subjects.query.offsets[0]
@@ -93,23 +101,23 @@ class Stack:
         # The residue of the query in each column, or the one before it.
         place = subjects.query_start[hit] + (before[1:] - before[offsets[:-1]][hit]) - 1
         if not _fit(subjects, offsets, is_residue, place, len(sequence)):
-            raise ParameterError(f"the alignments of {name:.60} do not fit its sequence and those of its hits; do the search again")
+            raise ParameterError(f"the alignments of {name:.60} do not fit its sequence and those of its hits; search again")
         inserted = np.flatnonzero(~is_residue)
         is_first = np.append(True, np.diff(inserted) > 1) | np.append(True, np.diff(hit[inserted]) > 0) if len(inserted) else inserted
         run = np.cumsum(is_first) - 1
         nth = np.arange(len(inserted)) - np.flatnonzero(is_first)[run] if len(inserted) else inserted
         opened = np.zeros(len(sequence), np.int64)
         np.maximum.at(opened, place[inserted], nth + 1)
-        column_of = np.arange(len(sequence)) + np.concatenate(([0], np.cumsum(opened)))[:-1]
+        residue_column = np.arange(len(sequence)) + np.concatenate(([0], np.cumsum(opened)))[:-1]
         n_columns = len(sequence) + int(opened.sum())
         if n_columns * (len(subjects.names) + 1) > MAXIMUM_CELLS:
             raise ParameterError(
-                f"the {len(subjects.names):,} hits of {name:.60} stacked have {n_columns:,} columns, which is too much; choose fewer hits"
+                f"the {len(subjects.names):,} hits of {name:.60} stacked have {n_columns:,} columns, which are too many; select fewer hits"
             )
         letters = np.full((len(subjects.names) + 1, n_columns), OUTSIDE, np.uint8)
         letters[0] = _GAP
-        letters[0, column_of] = np.frombuffer(sequence.encode("ascii"), np.uint8)
-        column = column_of[place]
+        letters[0, residue_column] = np.frombuffer(sequence.encode("ascii"), np.uint8)
+        column = residue_column[place]
         column[inserted] += nth + 1
         first, last = column[offsets[:-1]], column[offsets[1:] - 1]
         columns = np.arange(n_columns)
@@ -117,26 +125,26 @@ class Stack:
             letters[row + 1, (columns >= first[row]) & (columns <= last[row])] = _GAP
         letters[hit + 1, column] = subject
         query_place = np.full(n_columns, -1, np.int64)
-        query_place[column_of] = np.arange(len(sequence))
+        query_place[residue_column] = np.arange(len(sequence))
         return cls(name, description, subjects, letters, query_place)
 
     def __len__(self) -> int:
-        """Rows, the query's among them."""
+        """Return the number of rows, including the query's."""
         return len(self.letters)
 
     @property
     def n_columns(self) -> int:
-        """Columns, those among them that insertions have opened."""
+        """Number of columns, including those opened by insertions."""
         return len(self.query_place)
 
     @property
     def is_opened(self) -> NDArray[np.bool_]:
-        """Whether each column was opened by insertions, (columns,)."""
+        """True for columns opened by insertions, shape (columns,)."""
         return self.query_place < 0
 
     @cached_property
     def gapped(self) -> NDArray[np.uint8]:
-        """The letters with gaps beyond the ends too, X for ``*``, which formats of alignments do not know."""
+        """Rows with gaps beyond the ends too, and X for ``*``, which alignment formats do not support."""
         letters = self.letters.copy()
         letters[letters == OUTSIDE] = _GAP
         letters[letters == ord("*")] = ord("X")
@@ -144,18 +152,18 @@ class Stack:
 
     @cached_property
     def follows_insertion(self) -> NDArray[np.bool_]:
-        """Before which letters in the columns of the query each row has an insertion, (rows, residues of the query)."""
-        is_letter = (self.letters != _GAP) & (self.letters != OUTSIDE)
+        """True for each row and residue of the query that follows an insertion of the row, shape (rows, residues of the query)."""
+        is_residue = (self.letters != _GAP) & (self.letters != OUTSIDE)
         follows = np.zeros((len(self), int(np.count_nonzero(~self.is_opened))), np.bool_)
-        # An insertion lies between two residues of the query, so that there is one behind it.
-        behind = np.cumsum(~self.is_opened)
+        # An insertion lies between two residues of the query, so that a residue follows it.
+        next_residue = np.cumsum(~self.is_opened)
         for column in np.flatnonzero(self.is_opened).tolist():
-            follows[:, behind[column]] |= is_letter[:, column]
+            follows[:, next_residue[column]] |= is_residue[:, column]
         return follows
 
     @property
     def names(self) -> list[str]:
-        """The query's, and those of hits with the residues that are aligned, from 1, as ``P02769/25-607``."""
+        """Names of the query, and of the hits with their aligned residues, from 1, as ``P02769/25-607``."""
         subjects = self.subjects
         ends = zip(subjects.names, (subjects.subject_start + 1).tolist(), subjects.subject_end.tolist(), strict=True)
         return [self.query_name, *(f"{name}/{start}-{end}" for name, start, end in ends)]
@@ -164,7 +172,7 @@ class Stack:
 def _fit(
     subjects: AlignedSubjects, offsets: NDArray[np.int64], is_residue: NDArray[np.bool_], place: NDArray[np.int64], length: int
 ) -> bool:
-    """Whether alignments lie in their sequences, and begin and end with residues of the query, which lie in its `length`."""
+    """Return True if alignments lie in their sequences, and begin and end with residues of the query of this length."""
     if not (np.diff(offsets) > 0).all():
         return False
     is_in_query = (place[offsets[:-1]] >= 0).all() and (place < length).all()

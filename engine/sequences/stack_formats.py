@@ -1,7 +1,7 @@
 """Stacks and their pairs in the formats of Bio.Align: Stockholm, A3M, PHYLIP and Clustal for a stack; MAF and PSL for each pair.
 
-Stockholm, PHYLIP and Clustal have the columns that insertions open; Stockholm marks them by ``.`` and in its line ``RF``. A3M has the
-query's columns, insertions in small letters (as HH-suite and others read it).
+Stockholm, PHYLIP and Clustal have the columns opened by insertions; Stockholm marks them by ``.`` and in its line ``RF``. A3M has the
+query's columns, with insertions in lower case (as HH-suite and others read it).
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _GRADES = 9
 
 
 def stack_text(stack: Stack, format: str) -> str:
-    """A stack in one of `STACK_FORMATS` or `PAIR_FORMATS`, without what stands once in a file."""
+    """Return a stack in one of `STACK_FORMATS` or `PAIR_FORMATS`, without the header of the file."""
     if format == "a3m":
-        # A2M without the full stops that stand for others' insertions.
+        # A2M without the full stops for insertions of other rows.
         alignment = stack_alignment(stack)
         alignment.column_annotations = {"state": np.where(stack.is_opened, ord("I"), ord("D")).astype(np.uint8).tobytes().decode()}
         lines = _written([alignment], "a2m").splitlines()
@@ -63,18 +63,18 @@ def stack_text(stack: Stack, format: str) -> str:
 
 
 def file_header(format: str) -> str:
-    """What stands once at the head of a file, whose stacks follow."""
+    """Return the header of a file, which stacks follow."""
     return _written([], format) if format in PAIR_FORMATS else ""
 
 
 def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | None = None) -> Alignment:
-    """A stack as Bio.Align has it; `named` makes names of it from others."""
+    """Return a stack as an alignment of Bio.Align; `named` converts its names."""
     names = (named or unique_names)(stack.names)
     sequences, coordinates = Alignment.parse_printed_alignment([row.tobytes() for row in stack.gapped])
     descriptions = [stack.query_description, *stack.subjects.descriptions]
     records = [
-        SeqRecord(Seq(letters), id=name, name=name, description=_on_one_line(description))
-        for letters, name, description in zip(sequences, names, descriptions, strict=True)
+        SeqRecord(Seq(residues), id=name, name=name, description=_on_one_line(description))
+        for residues, name, description in zip(sequences, names, descriptions, strict=True)
     ]
     alignment = _stacked_class()(records, coordinates)
     alignment.rows = [row.tobytes().decode("ascii") for row in stack.gapped]
@@ -88,7 +88,7 @@ def stack_alignment(stack: Stack, named: Callable[[Sequence[str]], list[str]] | 
 
 @cache
 def _stacked_class() -> type[Alignment]:
-    """Bio.Align's class with rows that it need not make: it goes over all rows' coordinates for each, and would take minutes."""
+    """Return Bio.Align's class with given rows: it would compute each row from all coordinates, which takes minutes."""
 
     class StackedAlignment(Alignment):
         rows: Sequence[str] = ()
@@ -100,25 +100,25 @@ def _stacked_class() -> type[Alignment]:
 
 
 def grades(stack: Stack) -> str:
-    """A digit for each column, 0 to 9: tenths of its conservation (`proteoscope.engine.sequences.conservation`)."""
+    """Return a digit for each column, 0 to 9: tenths of its conservation (`proteoscope.engine.sequences.conservation`)."""
     digits = np.minimum((conservation(stack.letters) * (_GRADES + 1)).astype(np.int64), _GRADES)
     return "".join(map(str, digits.tolist()))
 
 
 def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment]:
-    """The alignment of each hit with the query as Bio.Align has it, in the places of the whole sequences; the target first.
+    """Yield the alignment of each hit with the query as in Bio.Align, in positions of the whole sequences, the target first.
 
-    What lies beyond the alignment has no letters there, but a length.
+    Residues beyond the alignment are not included, but count for the positions.
     """
     subjects = stack.subjects
     query = stack.gapped[0, ~stack.is_opened].tobytes()
     query_name = plain_name(stack.query_name)
     lines = zip(_lines(subjects, "query"), _lines(subjects, "subject"), strict=True)
     for place, (above, below) in enumerate(lines):
-        (_, own), coordinates = Alignment.parse_printed_alignment([above, below])
+        (_, residues), coordinates = Alignment.parse_printed_alignment([above, below])
         start = int(subjects.subject_start[place])
         coordinates = coordinates + np.array([[int(subjects.query_start[place])], [start]])
-        whole = Seq({start: bytes(own)}, length=int(subjects.lengths[place]))
+        whole = Seq({start: bytes(residues)}, length=int(subjects.lengths[place]))
         name = plain_name(subjects.names[place])
         records = [SeqRecord(Seq(query), id=query_name, description=""), SeqRecord(whole, id=name, description="")]
         alignment = Alignment(records if is_query_first else records[::-1], coordinates if is_query_first else coordinates[::-1])
@@ -127,22 +127,22 @@ def pair_alignments(stack: Stack, *, is_query_first: bool) -> Iterator[Alignment
 
 
 def unique_names(names: Sequence[str], width: int | None = None) -> list[str]:
-    """Names without what the formats do not take, no longer than `width`, and each once: others of a name have a number behind them.
+    """Return unique names that the formats accept, at most `width` long; repeated names get a number.
 
     >>> unique_names(["sp|P02769|ALBU", "sp|P02769|ALBU", "a b"], 10)
     ['sp|P02769|', 'sp|P0276_2', 'a%20b']
     """
-    taken, found = set[str](), []
+    used, unique_list = set[str](), []
     for name in names:
         plain = plain_name(name)
         unique, number = plain[:width], 1
-        while unique in taken:
+        while unique in used:
             number += 1
             ending = f"_{number}"
             unique = f"{plain[: None if width is None else width - len(ending)]}{ending}"
-        taken.add(unique)
-        found.append(unique)
-    return found
+        used.add(unique)
+        unique_list.append(unique)
+    return unique_list
 
 
 def _on_one_line(text: str) -> str:
@@ -150,8 +150,8 @@ def _on_one_line(text: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name in which characters that the formats do not take are escaped."""
-    return _NOT_IN_NAMES.sub(lambda found: quote(found.group(), safe=""), name) or "_"
+    """Return a name with characters that the formats do not accept escaped."""
+    return _NOT_IN_NAMES.sub(lambda match: quote(match.group(), safe=""), name) or "_"
 
 
 def _lines(subjects: AlignedSubjects, which: str) -> Iterator[bytes]:
@@ -162,10 +162,10 @@ def _lines(subjects: AlignedSubjects, which: str) -> Iterator[bytes]:
 
 
 def _written(alignments: Iterable[Any], format: str) -> str:
-    """Alignments as Bio.Align writes them."""
+    """Return alignments as Bio.Align writes them."""
     listed = Align.Alignments(alignments)
     if format == "clustal":
-        # Readers look for the name of the format at the head.
+        # Readers expect the name of the format in the header.
         listed.metadata = {"Program": "CLUSTAL", "Version": f"by Proteoscope {VERSION}"}
     stream = StringIO()
     Align.write(listed, stream, format)

@@ -1,13 +1,13 @@
 """Bit scores and E-values of local alignments.
 
 Scores of unrelated sequences follow ``P(S >= x) = 1 - exp(-K A(x) exp(-lambda x))`` (Karlin and Altschul 1990, PNAS 87:2264; with gaps
-Altschul and others 2001, NAR 29:351). ``A`` is the product of the two lengths less what an alignment of that score takes of each: the
-finite-size correction of Park, Sheetlin, Ma, Madden and Spouge (2012, BMC Research Notes 5:286).
+Altschul and others 2001, NAR 29:351). ``A`` is the product of the two lengths, each reduced by the length that an alignment of that score
+takes: the finite-size correction of Park, Sheetlin, Ma, Madden and Spouge (2012, BMC Research Notes 5:286).
 
-* Where NCBI's tables have the matrix and the gap costs, all constants come from them.
-* Elsewhere lambda and K are fitted by maximum likelihood to scores of the search itself, or of random sequences where the search has too
-  few; the other constants follow from lambda as they do in NCBI's tables. Related pairs among the scores are kept out by truncation: a pair
-  counts only up to a bound that chance hardly passes, with the likelihood of a score below it.
+* If NCBI's tables have the matrix and the gap costs, all constants come from them.
+* Otherwise lambda and K are fitted by maximum likelihood to scores of the search itself, or of random sequences if the search has too few;
+  the other constants follow from lambda as in NCBI's tables. Truncation excludes related pairs: only scores up to a bound that chance
+  hardly exceeds count, with the likelihood of a score below it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _FREQUENCIES = {
     "V": 0.06441,
 }
 BACKGROUND: NDArray[np.float64] = np.array([_FREQUENCIES.get(letter, 0.0) for letter in LETTERS])
-"""(27,) share of each residue code in proteins (Robinson and Robinson 1991, PNAS 88:8880)."""
+"""Share of each residue code in proteins, shape (27,) (Robinson and Robinson 1991, PNAS 88:8880)."""
 
 _GAP_COSTS = {
     "BLOSUM45": (14, 2),
@@ -76,14 +76,14 @@ _GAP_COSTS = {
     "GONNET": (14, 2),  # NCBI has none; both have the scale of PAM250
 }
 
-# How a, the residues that an alignment takes for each unit of score, and alpha, their variance, go with lambda in NCBI's 85 gapped rows:
-# a = a of no gaps * (1 + 6.8 (lambda of no gaps / lambda - 1)) within 7 % (rms), alpha = 3.07 a^2 / lambda within 12 %; 2.35 without gaps.
+# Dependence of a, the residues of an alignment per unit of score, and alpha, their variance, on lambda in NCBI's 85 gapped rows:
+# a = ungapped a * (1 + 6.8 (ungapped lambda / lambda - 1)) within 7 % (rms), alpha = 3.07 a^2 / lambda within 12 %; 2.35 without gaps.
 _LENGTH_BY_LAMBDA, _VARIANCE_BY_LENGTH, _UNGAPPED_VARIANCE_BY_LENGTH = 6.8, 3.07, 2.35
 
-_MINIMUM_LENGTH = 30  # shorter sequences tell of their ends rather than of chance
-_FEWEST_PAIRS, _MAXIMUM_PAIRS = 2000, 30_000
-_TAIL = 3e-3  # share of the scores of chance that truncation gives up
-_FIRST_BOUND = 4.0  # in spreads of the middle half, above it: passed by chance in one pair of a thousand
+_MINIMUM_LENGTH = 30  # scores of shorter sequences depend on edge effects
+_MINIMUM_PAIRS, _MAXIMUM_PAIRS = 2000, 30_000
+_TAIL = 3e-3  # share of the scores by chance that truncation excludes
+_FIRST_BOUND = 4.0  # in interquartile ranges above the third quartile: exceeded by chance in one pair of a thousand
 _ROUNDS = 8
 _LENGTH_GROUPS = 256
 _GOLDEN = (5**0.5 - 1) / 2
@@ -92,13 +92,22 @@ _TWO_PI = 2.0 * np.pi
 
 @dataclass(frozen=True)
 class ScoreStatistics:
-    """What turns scores into bit scores and E-values.
+    """Constants for bit scores and E-values.
 
     Attributes
     ----------
-    lambda_, K : of the distribution of chance. a, b : mean length that an alignment takes of a sequence, ``a S + b``. alpha, beta : the
-        same of its variance; sigma, tau : of the covariance of the two lengths.
-    source : where they come from, in words. n_pairs : scores fitted to, 0 for a table.
+    lambda_, K : float
+        Constants of the distribution of scores by chance.
+    a, b : float
+        Mean length of an alignment in a sequence, ``a S + b``.
+    alpha, beta : float
+        Its variance, ``alpha S + beta``.
+    sigma, tau : float
+        Covariance of the two lengths, ``sigma S + tau``.
+    source : str
+        Source of the constants, in words.
+    n_pairs : int
+        Number of fitted scores, 0 for a table.
     """
 
     lambda_: float
@@ -113,7 +122,7 @@ class ScoreStatistics:
     n_pairs: int = 0
 
     def bit_scores(self, scores: NDArray[np.integer] | NDArray[np.float64]) -> NDArray[np.float64]:
-        """``(lambda S - ln K) / ln 2``."""
+        """Return ``(lambda S - ln K) / ln 2``."""
         return (self.lambda_ * np.asarray(scores, np.float64) - log(self.K)) / LN_2
 
     def e_values(
@@ -123,11 +132,15 @@ class ScoreStatistics:
         subject_lengths: NDArray[np.integer],
         database_residues: int,
     ) -> NDArray[np.float64]:
-        """How many subjects of the whole database chance lets score so high.
+        """Return the number of subjects in the whole database expected by chance with at least each score.
 
         Parameters
         ----------
-        scores, subject_lengths : (n,) of one query. database_residues : of all subjects together.
+        scores, subject_lengths : ndarray, shape (n,)
+            Those of one query.
+        query_length : int
+        database_residues : int
+            Number of residues of all subjects.
         """
         y, n = np.asarray(scores, np.float64), np.maximum(np.asarray(subject_lengths, np.float64), 1.0)
         return self.K * np.exp(self._log_pairs(y, np.full(len(y), float(query_length)), n)) * (database_residues / n)
@@ -141,18 +154,26 @@ class ScoreStatistics:
         most: int,
         scale: float = 1.0,
     ) -> NDArray[np.int64]:
-        """Scores below which no E-value is as small as `maximum_e_value`: what spares computing the E-values of nearly all subjects.
+        """Return scores below which no E-value is as small as `maximum_e_value`, so that most E-values need not be computed.
 
-        Found for groups of subjects of about the same length, and for twice the E-value, since lengths differ within a group.
+        They are computed for groups of subjects of similar lengths, and for twice the E-value, since lengths differ within a group.
 
         Parameters
         ----------
-        subject_lengths : (n,) ascending. most : the largest score there is. scale : largest factor that a score is multiplied by before
-            its E-value is taken.
+        maximum_e_value : float
+        query_length : int
+        subject_lengths : ndarray of int, shape (n,)
+            Ascending.
+        database_residues : int
+        most : int
+            Largest score.
+        scale : float
+            Largest factor by which a score is multiplied before its E-value is computed.
 
         Returns
         -------
-        (n,) int64, from 1 to `most` + 1.
+        ndarray of int64, shape (n,)
+            From 1 to `most` + 1.
         """
         n = len(subject_lengths)
         cuts = np.unique(np.linspace(0, n, _LENGTH_GROUPS + 1).astype(np.int64))
@@ -165,8 +186,8 @@ class ScoreStatistics:
         return np.repeat(high.reshape(2, -1).min(axis=0), np.diff(cuts))
 
     def _log_pairs(self, y: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``ln(A(y) exp(-lambda y))``. `A` is the expected product of what is left of the two lengths, taken as normally distributed."""
-        if self.alpha == 0.0:  # nothing is known of the lengths that alignments take
+        """Return ``ln(A(y) exp(-lambda y))``; A is the expected product of the remaining lengths, assumed to be normally distributed."""
+        if self.alpha == 0.0:  # the lengths of alignments are unknown
             return np.log(np.maximum(m, 1.0) * n) - self.lambda_ * y
         taken = self.a * y + self.b
         deviation = np.sqrt(np.maximum(2.0 * self.alpha / self.lambda_, self.alpha * y + self.beta))
@@ -188,7 +209,7 @@ def _table() -> dict[tuple[str, str, str], dict[str, float]]:
 
 
 def tabulated(scheme: ScoringScheme) -> ScoreStatistics | None:
-    """NCBI's constants for a matrix and gap costs, or None where there are none. A file that holds a matrix of NCBI's counts as it."""
+    """Return NCBI's constants for a matrix and gap costs, or None. A file with a matrix of NCBI's is treated as that matrix."""
     name = next((name for name in _GAP_COSTS if scheme.matrix.scores_as(read_matrix(name))), "")
     row = _table().get((name, str(scheme.gap_open), str(scheme.gap_extend)))
     if row is None:
@@ -208,7 +229,7 @@ def _complete(
     source: str,
     n_pairs: int,
 ) -> ScoreStatistics:
-    """The constants at score zero follow from the rates with and without gaps (Park and others 2012)."""
+    """Return the statistics; the constants at score zero follow from the rates with and without gaps (Park and others 2012)."""
     a, alpha, sigma = rates
     twice = 2.0 * scheme.first_residue_cost
     at_zero = (twice * (ungapped[0] - a), twice * (ungapped[1] - alpha), twice * (ungapped[1] - sigma))
@@ -216,17 +237,17 @@ def _complete(
 
 
 def default_gap_costs(matrix: str) -> tuple[int, int]:
-    """Gap opening and extension that suit a matrix: NCBI's where it has some, 11 and 1 for most others."""
+    """Return the gap opening and extension costs for a matrix: NCBI's if available, 11 and 1 for most others."""
     return _GAP_COSTS.get(matrix, (11, 1))
 
 
 def expected_score(matrix: Matrix) -> float:
-    """Mean score of two residues of chance; the theory of local alignment wants it negative."""
+    """Return the mean score of two random residues; the theory of local alignment requires a negative one."""
     return float(BACKGROUND @ matrix.scores @ BACKGROUND)
 
 
 def ungapped_lambda(matrix: Matrix) -> float | None:
-    """The lambda of alignments without gaps: where the mean of ``exp(lambda s)`` is one. None where chance scores grow with length."""
+    """Return the lambda of ungapped alignments, where the mean of ``exp(lambda s)`` is one; None if random scores grow with length."""
     weights, scores = np.outer(BACKGROUND, BACKGROUND), matrix.scores.astype(np.float64)
     if expected_score(matrix) >= 0 or scores[weights > 0].max() <= 0:
         return None
@@ -240,7 +261,7 @@ def ungapped_lambda(matrix: Matrix) -> float | None:
 
 
 def random_sequences(lengths: Sequence[int] | NDArray[np.integer], seed: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Sequences of chance: codes and offsets, as `proteoscope.engine.sequence_search.scoring.score_all` takes them."""
+    """Return codes and offsets of random sequences, as `proteoscope.engine.sequence_search.scoring.score_all` takes them."""
     generator = np.random.default_rng(seed)
     codes = generator.choice(len(LETTERS), int(sum(lengths)), p=BACKGROUND / BACKGROUND.sum()).astype(np.int8)
     return codes, np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -253,17 +274,21 @@ def fit(
     scheme: ScoringScheme,
     source: str,
 ) -> ScoreStatistics | None:
-    """Fit lambda and K to the scores of a search; None where too few pairs are long enough or the scores do not vary.
+    """Fit lambda and K to the scores of a search; None if too few pairs are long enough or the scores do not vary.
 
     Parameters
     ----------
-    scores : (queries, subjects), those of related pairs among them as long as they are few.
-    source : what the scores are of, for people.
+    scores : ndarray of int, shape (queries, subjects)
+        May include those of a few related pairs.
+    query_lengths, subject_lengths : ndarray of int
+    scheme : ScoringScheme
+    source : str
+        Source of the scores, in words.
     """
     queries, subjects = np.asarray(query_lengths, np.float64), np.asarray(subject_lengths, np.float64)
     rows, columns = np.flatnonzero(queries >= _MINIMUM_LENGTH), np.flatnonzero(subjects >= _MINIMUM_LENGTH)
     n_pairs = len(rows) * len(columns)
-    if n_pairs < _FEWEST_PAIRS:
+    if n_pairs < _MINIMUM_PAIRS:
         return None
     taken = np.unique(np.linspace(0, n_pairs - 1, min(n_pairs, _MAXIMUM_PAIRS)).astype(np.int64))
     row, column = rows[taken // len(columns)], columns[taken % len(columns)]
@@ -272,7 +297,7 @@ def fit(
 
 
 class _Sample:
-    """Scores to fit to, with the lengths of the pairs."""
+    """Scores to fit, with the lengths of the pairs."""
 
     def __init__(self, x: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64], scheme: ScoringScheme) -> None:
         self._x, self._m, self._n, self._scheme = x, m, n, scheme
@@ -280,16 +305,16 @@ class _Sample:
         self._bound = np.full(len(x), np.percentile(x, 75) + _FIRST_BOUND * (np.percentile(x, 75) - np.percentile(x, 25) + 1))
 
     def fit(self, source: str) -> ScoreStatistics | None:
-        """The constants of the largest likelihood, or None."""
+        """Return the constants with the maximum likelihood, or None."""
         low, high = np.percentile(self._x, (10, 75))
         if high - low < 1:
             return None
-        # The middle of the distribution spans about 2 / lambda between these percentiles.
+        # The distribution spans about 2 / lambda between these percentiles.
         lambda_ = 2.0 / float(high - low)
         statistics = None
         for _ in range(_ROUNDS):
             before = lambda_
-            lambda_ = exp(_largest(lambda value: self._likelihood(exp(value))[0], log(lambda_ / 3), log(lambda_ * 3)))
+            lambda_ = exp(_maximum(lambda value: self._likelihood(exp(value))[0], log(lambda_ / 3), log(lambda_ * 3)))
             likelihood, K = self._likelihood(lambda_)
             if not np.isfinite(likelihood):
                 return None
@@ -297,11 +322,11 @@ class _Sample:
             statistics = self._statistics(lambda_, K, source, n_pairs)
             if abs(lambda_ / before - 1) < 1e-3:
                 break
-            self._bound = np.floor(self._x_of_chance(statistics))
+            self._bound = np.floor(self._truncation_scores(statistics))
         return statistics
 
-    def _x_of_chance(self, statistics: ScoreStatistics) -> NDArray[np.float64]:
-        """The score that chance passes for a share `_TAIL` of such pairs."""
+    def _truncation_scores(self, statistics: ScoreStatistics) -> NDArray[np.float64]:
+        """Return the scores that a share `_TAIL` of such pairs exceeds by chance."""
         y = (np.log(statistics.K * self._m * self._n) - log(_TAIL)) / statistics.lambda_
         for _ in range(3):
             excess = log(statistics.K) + statistics._log_pairs(y, self._m, self._n) - log(_TAIL)
@@ -312,7 +337,7 @@ class _Sample:
         if self._ungapped is None:
             return ScoreStatistics(lambda_, k, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, source, n_pairs)
         weights, scores = np.outer(BACKGROUND, BACKGROUND), self._scheme.matrix.scores.astype(np.float64)
-        # Without gaps a is lambda / H, H being the mean of lambda s in related pairs.
+        # Without gaps a is lambda / H, where H is the mean of lambda s in related pairs.
         relative_entropy = self._ungapped * float((weights * scores * np.exp(self._ungapped * scores)).sum())
         a_ungapped = self._ungapped / relative_entropy
         a = a_ungapped * (1 + _LENGTH_BY_LAMBDA * max(0.0, self._ungapped / lambda_ - 1))
@@ -321,10 +346,10 @@ class _Sample:
         return _complete(self._scheme, lambda_, k, (a, alpha, alpha), (a_ungapped, alpha_ungapped), source, n_pairs)
 
     def _likelihood(self, lambda_: float) -> tuple[float, float]:
-        """The log-likelihood at the best K for this lambda, and that K.
+        """Return the log-likelihood at the best K for this lambda, and that K.
 
         With ``g = A(x) exp(-lambda x)``, a score below its bound has the likelihood
-        ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2) - g(bound)))``; the best K is where the derivative by K vanishes.
+        ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2) - g(bound)))``; at the best K its derivative by K vanishes.
         """
         below = self._x < self._bound
         x, m, n, bound = self._x[below], self._m[below], self._n[below], self._bound[below]
@@ -333,14 +358,14 @@ class _Sample:
         total = float((np.exp((log_g + log_next) / 2) - np.exp(statistics._log_pairs(bound, m, n))).sum())
         if not (total > 0 and np.isfinite(total)):
             return -inf, 0.0
-        # Far below the scores that are fitted, where the correction of the lengths gives way, the step could turn negative.
+        # Far below the fitted scores, where the correction of the lengths is inaccurate, the step could become negative.
         fall = np.minimum(log_next - log_g, -1e-6)
         K = len(x) / total
         return len(x) * (log(K) - 1.0) + float((log_g + np.log(-np.expm1(fall))).sum()), K
 
 
-def _largest(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function of one peak is largest, by golden section."""
+def _maximum(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return the position of the maximum of a function with one peak, by golden section."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(left), function(right)
     while high - low > 1e-3:

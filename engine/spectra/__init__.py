@@ -1,4 +1,4 @@
-"""Spectra as columns, and made ready to be searched."""
+"""Spectra as columns, and their preprocessing for searches."""
 
 import lazy_loader
 

@@ -1,1 +1,1 @@
-"""Error rates from targets and decoys."""
+"""Error rates estimated with decoys."""

@@ -1,18 +1,18 @@
 """q-values where each target competes with several decoys: the max method.
 
-A hypothesis, as that a peptide is in the sample, has a target and d decoys, and its score is the best of all. Where it is false, target and
-decoys are exchangeable, so that the target wins with the chance 1 / (d + 1), whatever the scores depend on within the hypothesis. Emery,
-Hasam, Noble & Keich (2020, RECOMB, LNCS 12074:54) let the target win if its rank among the d + 1, as a p-value, is at most c, the decoys if
-it is above lambda, and estimate
+A hypothesis, such as that a peptide is in the sample, has a target and d decoys, and its score is the best of all. If it is false, target
+and decoys are exchangeable, so that the target wins with probability 1 / (d + 1), whatever the scores depend on within the hypothesis.
+Emery, Hasam, Noble & Keich (2020, RECOMB, LNCS 12074:54) let the target win if its rank among the d + 1, as a p-value, is at most c, the
+decoys if it is above lambda, and estimate
 
     FDR(t) = (1 + decoy wins with score >= t) / (target wins with score >= t) * c / (1 - lambda)
 
-Of the values that they give for c and lambda, which no count decides, the max method takes c = lambda = 1 / (d + 1), so that the factor is
-1 / d: a list of n targets reaches a rate of 1 / (d n). With c = lambda = 1/2 (mirror, mirandom) it would be 1 / n, as with one decoy. He et
-al. (2015, arXiv:1501.00537) show that the estimate with the 1 holds for lists of any length.
+Of the values that they suggest for c and lambda, which must not depend on counts, the max method takes c = lambda = 1 / (d + 1), so that
+the factor is 1 / d: a list of n targets reaches a rate of 1 / (d n). With c = lambda = 1/2 (mirror, mirandom) it would be 1 / n, as with
+one decoy. He et al. (2015, arXiv:1501.00537) show that the estimate with the 1 holds for lists of any length.
 
-Where hypotheses have different numbers of decoys, each decoy win stands for 1 / d of its hypothesis, and the 1 for the largest 1 / d among
-the hypotheses at or above the threshold, whoever won: their scores are known without knowing that.
+If hypotheses have different numbers of decoys, each decoy win counts as 1 / d of its hypothesis, and the 1 becomes the largest 1 / d of the
+hypotheses at or above the threshold, regardless of their winners: their scores are known without knowing the winners.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ __all__ = ["competition_q_values"]
 def competition_q_values(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], hypothesis: NDArray[np.int64], n_decoys: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the least false discovery rate of hypotheses at which each match is accepted.
+    """Return the lowest false discovery rate of hypotheses at which each match is accepted.
 
     Parameters
     ----------
     score : ndarray of float64, shape (n,)
-        Of matches of targets and decoys, higher is better, no NaN. Equal scores share a threshold; of equal best ones a decoy wins.
+        Scores of matches of targets and decoys; higher is better, no NaN. Equal scores share a threshold; of equal best scores a decoy
+        wins.
     is_decoy : ndarray of bool, shape (n,)
     hypothesis : ndarray of int64, shape (n,)
-        The same for a target and its decoys.
+        Number of the hypothesis, the same for a target and its decoys.
     n_decoys : ndarray of float64, shape (n,)
-        Decoys that compete with the target of the match's hypothesis, above 0.
+        Number of decoys that compete with the target of the match's hypothesis, above 0.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        In [0, 1], never rising with the score. A target that loses against its own decoys gets the value of its score too.
+        In [0, 1], never rising with the score. A target that loses against its decoys also gets the value of its score.
 
     Examples
     --------
@@ -60,8 +61,8 @@ def competition_q_values(
     targets = np.cumsum(~decoy)
     rate = (np.maximum.accumulate(weight) + np.cumsum(weight * decoy)) / np.maximum(targets, 1)
     rate[targets == 0] = 1.0
-    last_of_ties = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
-    least = np.minimum.accumulate(np.minimum(rate[last_of_ties], 1.0)[::-1])[::-1]
-    # A threshold at a match has the winners that score at least as much: its own hypothesis' winner is among them.
-    q_value: NDArray[np.float64] = least[np.searchsorted(ranked[last_of_ties], -score, side="right") - 1]
+    tie_ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
+    lowest_rate = np.minimum.accumulate(np.minimum(rate[tie_ends], 1.0)[::-1])[::-1]
+    # The winners above the threshold of a match include that of its own hypothesis.
+    q_value: NDArray[np.float64] = lowest_rate[np.searchsorted(ranked[tie_ends], -score, side="right") - 1]
     return q_value

@@ -1,10 +1,9 @@
-"""Posterior error probability: the chance that one match is false, as against the share of false ones among all that are accepted
-(q-value).
+"""Posterior error probability: the probability that one match is false (a q-value is the share of false ones among all accepted matches).
 
-Where targets and decoys compete, as many false targets as decoys are expected at each score. With d(s) the share of decoys among the
-matches of score s the posterior error probability of a target is therefore d / (1 - d), at most 1. d is a logistic regression of the decoy
-label on the score through a natural cubic smoothing spline, the method of qvality (Käll 2008, Bioinformatics 24:i42), with the smoothness
-chosen by the Akaike criterion, and made monotone by isotonic regression.
+If targets and decoys compete, as many false targets as decoys are expected at each score. With d(s), the share of decoys among the
+matches of score s, the posterior error probability of a target is therefore d / (1 - d), at most 1. d is a logistic regression of the
+decoy label on the score through a natural cubic smoothing spline, the method of qvality (Käll 2008, Bioinformatics 24:i42), with the
+smoothness selected by the Akaike criterion, and made monotone by isotonic regression.
 """
 
 from __future__ import annotations
@@ -18,30 +17,34 @@ __all__ = ["posterior_error_probabilities"]
 
 Floats = NDArray[np.float64]
 
-_BINS = 120  # scores are pooled into so many groups of equal size; more changes the curve by less than its error
+_BINS = 120  # number of groups of equal size that scores are pooled into; more change the curve by less than its error
 _SMOOTHNESS = 10.0 ** np.arange(-4.0, 4.1, 1.0)
-_MODES = 24  # smoothest directions of the spline that the fit may use
+_MODES = 24  # number of smoothest directions of the spline that the fit may use
 _LARGEST_LOGIT = 30.0
-_ROUNDING = 1e-12  # of the range of scores
+_ROUNDING = 1e-12  # fraction of the range of scores
 
 
 def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], decoy_ratio: float = 1.0) -> NDArray[np.float64]:
-    """Chance that a match of this score is false.
+    """Return the probability that a match with each score is false.
 
     Parameters
     ----------
-    score : float64 (n,), finite, higher is better; the best match of each spectrum from a search of targets and decoys together.
-    is_decoy : bool (n,).
-    decoy_ratio : decoy candidates for each target candidate, above 0 (see `proteoscope.engine.statistics.target_decoy`).
+    score : ndarray of float64, shape (n,)
+        Finite, higher is better; the best match of each spectrum in a search of targets and decoys together.
+    is_decoy : ndarray of bool, shape (n,)
+    decoy_ratio : float
+        Decoy candidates per target candidate, above 0 (see `proteoscope.engine.statistics.target_decoy`).
 
     Returns
     -------
-    float64 (n,), in [0, 1], never rising with the score; 1 everywhere when there are no targets. Decoys get the value of their score too.
-    Without any decoy the curve rests on half a decoy that is assumed, as in any set with few of them.
+    ndarray of float64, shape (n,)
+        In [0, 1], never rising with the score; 1 everywhere without targets. Decoys also get the value of their score. Without any decoy
+        the curve depends on the half decoy that is added to every set.
 
     Raises
     ------
-    ValueError : the arrays do not match or a score is not finite.
+    ValueError
+        The arrays do not match, or a score is not finite.
     """
     score = np.asarray(score, np.float64)
     is_decoy = np.asarray(is_decoy, bool)
@@ -52,7 +55,7 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
     if is_decoy.all():
         return np.ones(len(score))
     centre, decoys, total = _pooled(score, is_decoy)
-    # Half a decoy and half a target more, spread evenly, keep the logits finite where the classes do not overlap.
+    # Adding half a decoy and half a target, spread evenly, makes the logits finite where the classes do not overlap.
     share = (decoys + 0.5 * total / total.sum()) / (total + total / total.sum())
     if len(centre) > 2:
         with one_algebra_thread():
@@ -62,7 +65,7 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
 
 
 def _pooled(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Mean score, decoys and matches of groups of neighbouring scores, ascending; scores that are equal but for rounding stay together."""
+    """Return mean score, decoys and matches of groups of neighbouring scores, ascending; scores equal up to rounding share a group."""
     order = np.argsort(score)
     ranked = score[order]
     new_score = np.append(True, np.diff(ranked) > _ROUNDING * (ranked[-1] - ranked[0]))
@@ -75,21 +78,24 @@ def _pooled(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats,
 
 
 def _smooth_logit(x: Floats, share: Floats, total: Floats) -> Floats:
-    """Logit of the decoys' share at the ascending points x: natural cubic smoothing spline, smoothness of least Akaike criterion."""
-    # The rough directions are penalised away in any case; without them each step solves a small system.
+    """Return the logit of the decoys' share at the ascending points x.
+
+    It is a natural cubic smoothing spline, with the smoothness selected by the Akaike criterion.
+    """
+    # Rough directions would be suppressed by the penalty in any case; without them each step solves a small system.
     roughness, modes = np.linalg.eigh(_roughness((x - x[0]) / (x[-1] - x[0])))
     roughness, modes = np.maximum(roughness[:_MODES], 0.0), modes[:, :_MODES]
-    best, least = np.zeros(len(x)), np.inf
+    best, lowest = np.zeros(len(x)), np.inf
     curve = np.full(len(x), _logit(np.array([share @ total / total.sum()]))[0])
     for smoothness in _SMOOTHNESS[::-1]:
         curve, criterion = _penalised_logistic(curve, share, total, modes, smoothness * roughness)
-        if criterion < least:
-            best, least = curve, criterion
+        if criterion < lowest:
+            best, lowest = curve, criterion
     return best
 
 
 def _penalised_logistic(curve: Floats, share: Floats, total: Floats, modes: Floats, penalty: Floats) -> tuple[Floats, float]:
-    """Curve of logits by Fisher scoring from a start, and its Akaike criterion: deviance plus twice the effective parameters."""
+    """Fit a curve of logits by Fisher scoring; return it and its Akaike criterion, the deviance plus twice the effective parameters."""
     for _ in range(30):
         fitted = _expit(curve)
         weight = np.maximum(total * fitted * (1 - fitted), 1e-6)
@@ -99,14 +105,14 @@ def _penalised_logistic(curve: Floats, share: Floats, total: Floats, modes: Floa
         curve = np.clip(curve + np.clip(step, -4, 4), -_LARGEST_LOGIT, _LARGEST_LOGIT)
         if np.abs(step).max() < 1e-3:
             break
-    # log(share) and log(1 - share) of the fit, written so that neither is the logarithm of a rounded 0.
+    # log(share) and log(1 - share) of the fit, in a form that never takes the logarithm of a rounded 0.
     deviance = 2 * float(total @ (share * np.logaddexp(0, -curve) + (1 - share) * np.logaddexp(0, curve)))
     parameters = float(np.trace(np.linalg.solve(information + np.diag(penalty), information)))
     return curve, deviance + 2 * parameters
 
 
 def _roughness(x: Floats) -> Floats:
-    """Matrix K with g'Kg = integral of g''^2 of the natural cubic spline through (x, g) (Green & Silverman 1994, chapter 2)."""
+    """Return the matrix K with g'Kg = integral of g''^2 of the natural cubic spline through (x, g) (Green & Silverman 1994, chapter 2)."""
     h = np.diff(x)
     n = len(x)
     second = np.zeros((n, n - 2))
@@ -119,12 +125,12 @@ def _roughness(x: Floats) -> Floats:
 
 
 def _falling(value: Floats, weight: Floats) -> Floats:
-    """Isotonic regression: the nearest values, in weighted squares, that never rise (pool adjacent violators)."""
+    """Return the isotonic regression: the nearest values, in weighted squares, that never rise (pool adjacent violators)."""
     means: list[float] = []
     weights: list[float] = []
     sizes: list[int] = []
-    for one_value, one_weight in zip(value.tolist(), weight.tolist(), strict=True):
-        mean, mass, size = one_value, one_weight, 1
+    for mean, mass in zip(value.tolist(), weight.tolist(), strict=True):
+        size = 1
         while means and means[-1] < mean:
             last = weights.pop()
             mean = (means.pop() * last + mean * mass) / (last + mass)
@@ -136,7 +142,7 @@ def _falling(value: Floats, weight: Floats) -> Floats:
 
 
 def _extended(score: Floats, centre: Floats, logit: Floats) -> Floats:
-    """The curve between its points, and beyond the last along its last slope."""
+    """Interpolate the curve between its points, and extrapolate it after the last along its last slope."""
     value = np.interp(score, centre, logit)
     if len(centre) >= 3:
         slope = (logit[-1] - logit[-2]) / (centre[-1] - centre[-2])
@@ -145,10 +151,10 @@ def _extended(score: Floats, centre: Floats, logit: Floats) -> Floats:
 
 
 def _logit(share: Floats) -> Floats:
-    """Log odds."""
+    """Return the log odds of a share."""
     return np.log(share) - np.log1p(-share)
 
 
 def _expit(logit: Floats) -> Floats:
-    """Share of these log odds."""
+    """Return the share with these log odds."""
     return 1 / (1 + np.exp(-logit))

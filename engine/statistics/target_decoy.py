@@ -1,36 +1,35 @@
 """Target-decoy statistics: q-values of ranked matches, and the best match of each group.
 
-Targets and decoys are searched together and compete, so that a false match falls on either with the same chance (Elias & Gygi 2007, Nature
+Targets and decoys are searched together and compete, so that a false match hits either with the same probability (Elias & Gygi 2007, Nature
 Methods 4:207). At a threshold t the false discovery rate among the accepted targets is then estimated by
 
     FDR(t) = (decoys with score >= t  [+ 1]) / (targets with score >= t) / r
 
-where r, the decoy ratio, is how many decoy candidates there were for each target candidate: 1 where every target has its decoy, less where
-somebody's list of decoys is incomplete (a false match then falls on a decoy with the chance r / (1 + r); Levitsky 2017, J Proteome Res
-16:393). The q-value of a match is the least FDR of all thresholds that still accept it (Storey & Tibshirani 2003; Käll 2008, J Proteome Res
-7:29).
+where r, the decoy ratio, is the number of decoy candidates per target candidate: 1 if every target has its decoy, less if a user's list of
+decoys is incomplete (a false match is then a decoy with probability r / (1 + r); Levitsky 2017, J Proteome Res 16:393). The q-value of a
+match is the lowest FDR of all thresholds that still accept it (Storey & Tibshirani 2003; Käll 2008, J Proteome Res 7:29).
 
-The plain ratio promises too much: of all thresholds that one is taken at which chance has kept decoys away longest, so that on average
-one false target more stands above it than decoys do, which is 3 % of a list of 33. The + 1 keeps the promise for lists of any length
-(He 2015, arXiv:1501.00537; Levitsky 2017, J Proteome Res 16:393), but with it fewer than 100 targets never reach 1 %. Where luck has
-kept decoys away can be estimated, though: the tail of all decoys is known far better than its end, and gives the number expected above
-a threshold (`expected_decoys`). That number, at most 1, is added to the decoys seen. Where one false peptide comes with several matches, as
-in replicates, it is multiplied by the mean number of matches of a decoy peptide.
+The plain ratio is too optimistic: of all thresholds the one is used where decoys have been absent for longest by chance, so that on average
+one false target more than decoys is accepted, which is 3 % of a list of 33. The + 1 corrects this for lists of any length (He 2015,
+arXiv:1501.00537; Levitsky 2017, J Proteome Res 16:393), but with it fewer than 100 targets never reach 1 %. The number of decoys that are
+absent by chance can be estimated, however: the tail of all decoys is known far better than its end, and gives the number expected above a
+threshold (`expected_decoys`). That number, at most 1, is added to the observed decoys. If one false peptide has several matches, as in
+replicates, it is multiplied by the mean number of matches of a decoy peptide.
 
-The tail starts at the median of the decoys. On simulated lists of 16 distributions of best scores, 8 to choose the rule and 8 to confirm
+The tail starts at the median of the decoys. On simulated lists of 16 distributions of best scores, 8 to select the rule and 8 to confirm
 it (`benchmarks/decoy_tails.py`), the mean false discovery proportion was, in % at a nominal 1 %, for lists of about 20, 60, 200, 1,000 and
 5,000 targets:
 
-    rule                        chosen on                     confirmed on                  worst distribution
+    rule                        selected on                   confirmed on                  worst distribution
     no addition                 3.93  1.50  1.36  1.03  1.01  3.73  1.42  1.23  1.00  0.98  1.80 and 1.79
     tail from the median        0.51  0.79  0.87  0.93  0.99  0.60  0.78  0.78  0.91  0.96  0.94 and 0.97
     from the upper quartile     0.98  1.14  0.88  0.93  0.99  0.88  1.00  0.78  0.91  0.96  1.05 and 1.06
     quartile from 40 decoys on  0.51  0.98  0.88  0.93  0.99  0.60  0.88  0.78  0.91  0.96  0.96 and 0.98
     1 always                    0     0     0.85  0.93  0.99  0     0     0.76  0.91  0.96  0.58 and 0.57
 
-From the upper quartile the rate was exceeded beyond its error by two distributions of each half, from the median by none. In single
-distributions with heavy tails, at 60 targets, the median gave up to 1.1 % and the quartile up to 1.3 %. To count expected decoys only
-where they exceed those seen gave 6.5 % for 20 targets at a nominal 5 %; to add them, 3.9 %.
+With the upper quartile two distributions of each half exceeded the rate by more than its error, with the median none. For single
+distributions with heavy tails, at 60 targets, the median gave up to 1.1 % and the quartile up to 1.3 %. Counting expected decoys only where
+they exceed the observed ones gave 6.5 % for 20 targets at a nominal 5 %; adding them gave 3.9 %.
 """
 
 from __future__ import annotations
@@ -44,13 +43,15 @@ from numpy.typing import NDArray
 __all__ = ["DecoyTail", "ScoreScale", "best_by_group", "expected_decoys", "false_share_interval", "q_values"]
 
 _TAIL = 0.025  # on either side of an interval of 95 %
-_ENOUGH_DECOYS = 10  # for their own tail to be known without what is known beforehand
-_TAIL_QUANTILE = 0.5  # of the decoys, where their tail starts (see the head of this file)
+_ENOUGH_DECOYS = 10  # minimum for estimating the tail without prior knowledge
+_TAIL_QUANTILE = 0.5  # quantile of the decoys where their tail starts (see the module's docstring)
 
 
 class ScoreScale(NamedTuple):
-    """What is known of a score before any decoy is seen: above `base` false matches become fewer by e for each `spread`, as sure as if
-    that many decoys (`weight`) had said it."""
+    """Prior knowledge of a score: above `base` the number of false matches falls by a factor e per `spread`.
+
+    `weight` is the number of decoys that this knowledge is worth.
+    """
 
     base: float
     spread: float
@@ -58,8 +59,10 @@ class ScoreScale(NamedTuple):
 
 
 class DecoyTail(NamedTuple):
-    """How decoys fall off: `number` of them stand above `base`, and their excess is taken for exponential with the mean `spread`. Best
-    scores fall off so or faster, which errs on the safe side."""
+    """Tail of the decoys: `number` of them are above `base`, with exponentially distributed excess of mean `spread`.
+
+    Best scores fall off like this or faster, so that the estimate is conservative.
+    """
 
     base: float
     number: float
@@ -74,7 +77,7 @@ class DecoyTail(NamedTuple):
         decoys : ndarray of float64, shape (n,)
             Scores.
         scale : ScoreScale, optional
-            What is known of the score beforehand. Fewer than 10 decoys add to it.
+            Prior knowledge of the score, to which fewer than 10 decoys are added.
 
         Returns
         -------
@@ -92,7 +95,7 @@ class DecoyTail(NamedTuple):
         return cls(scale.base, len(excess) + 0.5, spread)
 
     def at(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Decoys to be expected at or above some scores, float64 as they are; never rising with the score."""
+        """Return the number of decoys expected at or above each score, never rising with the score."""
         expected: NDArray[np.float64] = self.number * np.exp(-np.maximum(score - self.base, 0.0) / max(self.spread, 1e-12))
         return expected
 
@@ -106,25 +109,31 @@ def q_values(
     expected: NDArray[np.float64] | None = None,
     at_once: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Least false discovery rate at which each match is accepted.
+    """Return the lowest false discovery rate at which each match is accepted.
 
     Parameters
     ----------
-    score : float64 (n,), higher is better, no NaN. Equal scores share a threshold, whatever their order.
-    is_decoy : bool (n,).
-    plus_one : count one decoy more than seen (see the head of this file); off by default.
-    decoy_ratio : decoy candidates for each target candidate, above 0.
-    expected : float64 (n,), decoys to be expected at or above each score: up to `at_once` of them are added to those seen; when None, or
-        with `plus_one`, none are.
-    at_once : decoys that come with one draw of chance: 1, or where matches are counted, matches of one peptide.
+    score : ndarray of float64, shape (n,)
+        Higher is better, no NaN. Equal scores share a threshold, in any order.
+    is_decoy : ndarray of bool, shape (n,)
+    plus_one : bool
+        Count one decoy more than observed (see the module's docstring).
+    decoy_ratio : float
+        Decoy candidates per target candidate, above 0.
+    expected : ndarray of float64, shape (n,), optional
+        Decoys expected at or above each score: at most `at_once` of them are added to the observed ones. Not used with `plus_one`.
+    at_once : float
+        Decoys per random event: 1, or, if matches are counted, the number of matches of a peptide.
 
     Returns
     -------
-    float64 (n,), in [0, 1], never rising with the score. Decoys get the value of their threshold too.
+    ndarray of float64, shape (n,)
+        In [0, 1], never rising with the score. Decoys also get the value of their threshold.
 
     Raises
     ------
-    ValueError : the arrays do not match or a score is NaN.
+    ValueError
+        The arrays do not match, or a score is NaN.
 
     Examples
     --------
@@ -143,34 +152,41 @@ def q_values(
     ranked = score[order]
     decoys = np.cumsum(is_decoy[order])
     targets = np.arange(1, len(score) + 1) - decoys
-    last_of_ties = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
-    counted = (decoys[last_of_ties] + plus_one).astype(np.float64)
+    tie_ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
+    counted = (decoys[tie_ends] + plus_one).astype(np.float64)
     if expected is not None and not plus_one:
-        counted += np.minimum(expected[order][last_of_ties], at_once)
-    rate = np.minimum(counted / decoy_ratio / np.maximum(targets[last_of_ties], 1), 1.0)
-    rate[targets[last_of_ties] == 0] = 1.0
-    least = np.minimum.accumulate(rate[::-1])[::-1]
+        counted += np.minimum(expected[order][tie_ends], at_once)
+    rate = np.minimum(counted / decoy_ratio / np.maximum(targets[tie_ends], 1), 1.0)
+    rate[targets[tie_ends] == 0] = 1.0
+    lowest_rate = np.minimum.accumulate(rate[::-1])[::-1]
     q = np.empty(len(score))
-    q[order] = np.repeat(least, np.diff(last_of_ties, prepend=-1))
+    q[order] = np.repeat(lowest_rate, np.diff(tie_ends, prepend=-1))
     return q
 
 
 def expected_decoys(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], at: NDArray[np.float64], scale: ScoreScale | None = None
 ) -> NDArray[np.float64]:
-    """Decoys to be expected at or above some scores, from the tail of all decoys.
+    """Return the number of decoys expected at or above some scores, from the tail of all decoys.
 
-    The excess of decoys over their median is taken for exponential, with its mean for the scale: the tail of best scores is that or
-    lighter, so that the estimate errs on the safe side. Fewer than 10 decoys do not tell their tail: half a decoy more than there is above
-    `scale.base` falls off with a spread that is drawn to `scale.spread`; without such knowledge one is to be expected anywhere.
+    The excess of decoys over their median is assumed to be exponentially distributed with its mean as the scale: the tail of best scores
+    is like this or lighter, so that the estimate is conservative. Fewer than 10 decoys are not enough: their number above `scale.base`
+    plus one half falls off with a spread that is shrunk towards `scale.spread`; without such knowledge one decoy is expected everywhere.
 
     Parameters
     ----------
-    score, is_decoy : (n,), of all matches that compete. at : (m,) float64. scale : what is known of the score beforehand.
+    score : ndarray of float64, shape (n,)
+    is_decoy : ndarray of bool, shape (n,)
+        All matches that compete.
+    at : ndarray of float64, shape (m,)
+        Scores.
+    scale : ScoreScale, optional
+        Prior knowledge of the score.
 
     Returns
     -------
-    float64 (m,), never rising with the score.
+    ndarray of float64, shape (m,)
+        Never rising with the score.
 
     Examples
     --------
@@ -183,24 +199,30 @@ def expected_decoys(
 
 
 def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) -> tuple[float, float]:
-    """95 % interval of the share of false ones among accepted targets, from the decoys that were accepted with them.
+    """Return a 95 % interval of the share of false matches among accepted targets, from the decoys accepted with them.
 
-    A false match is a target or a decoy with the same chance, so of N false ones d are decoys with d ~ Binomial(N, 1/2). The interval holds
-    every N under which so few and so many decoys are each likelier than 2.5 %: it is Clopper & Pearson's (1934, Biometrika 26:404), turned
-    around to ask for N, and exact for what is asked, the false ones in this very list, where the rate behind them would come out narrower.
-    With no decoy at all up to 5 targets may be false. Where decoys are incomplete, r / (1 + r) stands for 1/2.
+    A false match is a target or a decoy with the same probability, so that of N false ones d are decoys with d ~ Binomial(N, 1/2). The
+    interval contains every N for which at most as many decoys and at least as many decoys each have a probability above 2.5 %: the
+    interval of Clopper & Pearson (1934, Biometrika 26:404), solved for N. It is exact for the number of false matches in this list; an
+    interval for the underlying rate would be narrower. Without any decoy up to 5 targets may be false. With incomplete decoys, r / (1 +
+    r) replaces 1/2.
 
     Parameters
     ----------
-    targets, decoys : counts at or above one threshold. decoy_ratio : r, decoy candidates for each target candidate, above 0.
+    targets, decoys : int
+        Counts at or above one threshold.
+    decoy_ratio : float
+        Decoy candidates per target candidate, above 0.
 
     Returns
     -------
-    Least and greatest share, in [0, 1]; (0, 1) without targets.
+    float, float
+        Minimum and maximum share, in [0, 1]; (0, 1) without targets.
 
     Raises
     ------
-    ValueError : a number is negative.
+    ValueError
+        A number is negative.
 
     Examples
     --------
@@ -216,13 +238,13 @@ def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) ->
         return 0.0, 1.0
     # P(d or fewer decoys of N) falls with N, P(d or more) rises.
     share, scale = decoy_ratio / (1 + decoy_ratio), max(1.0, 1 / decoy_ratio)
-    fewest = _first(lambda n: 1.0 - _at_most(decoys - 1, n, share) > _TAIL, decoys, int((2 * decoys + 1) * scale))
-    most = _first(lambda n: _at_most(decoys, n, share) <= _TAIL, decoys, int((4 * decoys + 64) * scale)) - 1
-    return min(1.0, (fewest - decoys) / targets), min(1.0, (most - decoys) / targets)
+    minimum = _first(lambda n: 1.0 - _at_most(decoys - 1, n, share) > _TAIL, decoys, int((2 * decoys + 1) * scale))
+    maximum = _first(lambda n: _at_most(decoys, n, share) <= _TAIL, decoys, int((4 * decoys + 64) * scale)) - 1
+    return min(1.0, (minimum - decoys) / targets), min(1.0, (maximum - decoys) / targets)
 
 
 def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """First of the numbers from `low` on for which a condition holds that holds for `high` and, once it holds, for all that follow."""
+    """Return the first number from `low` on that meets a condition, which `high` and all numbers after the first meet."""
     while low < high:
         middle = (low + high) // 2
         if holds(middle):
@@ -233,7 +255,7 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _at_most(k: int, n: int, share: float) -> float:
-    """Probability of at most `k` heads in `n` tosses of a coin that shows heads with the chance `share`."""
+    """Return the probability of at most `k` heads in `n` tosses of a coin with probability `share` of heads."""
     if k < 0:
         return 0.0
     if k >= n:
@@ -245,22 +267,24 @@ def _at_most(k: int, n: int, share: float) -> float:
 
 
 def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Row of the best score in each group (a spectrum, a peptide ...).
+    """Return the row of the best score in each group (a spectrum, a peptide …).
 
     Parameters
     ----------
-    group : int64 (n,), any values in any order.
-    score : float64 (n,), higher is better, no NaN. Of equal scores the first row wins: rows in an order that prefers targets would bias
-        the competition.
+    group : ndarray of int64, shape (n,)
+        Any values in any order.
+    score : ndarray of float64, shape (n,)
+        Higher is better, no NaN. Of equal scores the first row wins: an order of rows that prefers targets would bias the competition.
 
     Returns
     -------
-    int64 (g,), one row for each distinct group, ascending by group.
+    ndarray of int64, shape (g,)
+        One row for each distinct group, ascending by group.
     """
     group, score = np.asarray(group), np.asarray(score, np.float64)
     if len(group) == 0:
         return np.empty(0, np.int64)
-    if (group[1:] > group[:-1]).all():  # most searches report one match of each spectrum, in this order
+    if (group[1:] > group[:-1]).all():  # most searches report one match per spectrum, in this order
         return np.arange(len(group))
     order = np.lexsort((-score, group))
     ranked = group[order]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.executor import Executor
@@ -149,5 +148,4 @@ def _summary(
         "aligned": totals.n_aligned,
     }
     run.record(counts, counted(totals.n_hits, "hit"))
-    numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
-    return StructureSearchSummary(**run.summary_fields, **numbers, mode=parameters.mode, best=totals.best)
+    return StructureSearchSummary(**run.summary_fields(counts), mode=parameters.mode, best=totals.best)

@@ -62,7 +62,7 @@ def devices_of_choice(wish: str, devices: Sequence[Device]) -> tuple[str, ...]:
 
     See Also
     --------
-    proteoscope.engine.execution.devices.chosen_device
+    proteoscope.engine.execution.devices.resolve_device
     """
     cards = [one.name for one in devices if one.numbers and one.usable]
     others = [one.name for one in devices if not one.numbers and one.usable]

@@ -23,13 +23,13 @@ from PySide6.QtWidgets import (
 )
 
 from proteoscope.engine.execution.cluster.certificates import (
-    AUTHORITY,
+    CERTIFICATE,
     USUAL_DAYS,
     make_certificates,
     needs_cryptography,
     write_certificates,
 )
-from proteoscope.engine.execution.cluster.checking import checked_workers
+from proteoscope.engine.execution.cluster.preflight import checked_workers
 from proteoscope.gui.forms.numbers import IntegerBox
 from proteoscope.gui.forms.path_line import FileLine, FolderLine
 from proteoscope.gui.labels import toned_label
@@ -206,7 +206,7 @@ class WorkersDialog(QDialog):
         """Return True if certificates can be created in the entered folder."""
         folder = self.certificates.path
         try:
-            return folder is not None and not self.certificates.problem() and not (folder / AUTHORITY).exists()
+            return folder is not None and not self.certificates.problem() and not (folder / CERTIFICATE).exists()
         except OSError:
             return False
 

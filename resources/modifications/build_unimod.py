@@ -77,7 +77,7 @@ def convert(xml: bytes) -> dict[str, object]:
 
 
 def main() -> None:
-    """Read the XML that the command line names and write the catalogue beside this script."""
+    """Read the XML that the command line names and write the catalogue into the folder of this script."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("xml", type=Path, help="unimod_tables.xml, or the same with gzip")
     path = parser.parse_args().xml

@@ -105,7 +105,7 @@ def explained_once(tmp_path_factory: pytest.TempPathFactory, identified_once: Pa
 
 
 class Make:
-    """The writers, for tests to call."""
+    """Writers of small files, for tests."""
 
     mz, intensity = MZ, INTENSITY
     term = staticmethod(term)
@@ -163,7 +163,7 @@ def fasta(tmp_path):
 
 @pytest.fixture
 def independent_score():
-    """Scores by Biopython's aligner, with the letters that it lacks replaced as the help says."""
+    """Return scores of Biopython's aligner, with residues that it lacks replaced as documented."""
     from Bio.Align import PairwiseAligner
     from Bio.Align.substitution_matrices import Array
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from proteoscope import resources
-from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.estimates import estimate, faster_device_rule
+from proteoscope.engine.entry import EXPECTING, SearchRequest
+from proteoscope.engine.estimates import Expectation, estimate, faster_device_rule
 from proteoscope.engine.execution.cost.calibration_store import store_calibration
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts
 from proteoscope.engine.execution.cost.reference import reference_parameters
@@ -73,9 +73,16 @@ def test_faster_device_uses_shipped_calibrations_where_none_is_stored():
 
 
 def test_faster_device_looks_for_no_gpu_where_none_could_be_ready(monkeypatch):
-    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", lambda wish: pytest.fail("looked for a GPU"))
+    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda wish: pytest.fail("looked for a GPU"))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 2))
     assert (look.device(Progress()).name, look.wish) == ("cpu", "cpu")
+
+
+@pytest.mark.parametrize(("seconds", "name"), [(0.5, "cpu"), (2.0, "cuda:0")])
+def test_faster_device_of_uncounted_workloads_depends_on_the_step(monkeypatch, seconds, name):
+    monkeypatch.setitem(EXPECTING, "identify", lambda: lambda request: Expectation((), {"score": seconds}, {}, 0.0))
+    look = DeviceLookup("auto", faster_device_rule("identify", request(), 1))
+    assert look.device(Progress()).name == name
 
 
 @pytest.mark.parametrize(("wish", "name"), [("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("all", "cuda:0+cpu"), ("cpu", "cpu")])

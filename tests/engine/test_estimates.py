@@ -10,7 +10,8 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.entry import SearchRequest
-from proteoscope.engine.estimates import STEPS, estimate
+from proteoscope.engine.estimates import STEPS, Expectation, estimate, predicted_run, remember_run
+from proteoscope.engine.execution.devices import processor
 from proteoscope.engine.formats.sizes import input_size
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import SEARCHES, search_of_kind
@@ -156,6 +157,17 @@ def test_a_run_records_what_was_predicted_and_later_ones_are_corrected(tmp_path,
     search = search_of_kind("align")
     request = SearchRequest({"queries": [proteins], "database": [proteins]}, search.parameters_of(), device="cpu")
     assert estimate(search, request).n_runs >= 2
+
+
+@pytest.mark.parametrize(("seconds", "start"), [(7.0, 4.0), (2.0, 0.0)])
+def test_remember_run_adds_up_to_the_seconds_of_the_run(own_cache, seconds, start):
+    """Also where steps overlap."""
+    expectation = Expectation((), {"read": 1.0, "score": 2.0}, {}, 0.0)
+    remember_run(predicted_run("align", expectation, processor(), 1), processor(), 1, {"read": 1.0, "score": 2.0}, seconds)
+    found = predicted_run("align", expectation, processor(), 1)
+    assert found.seconds == pytest.approx(seconds)
+    assert found.steps["start"] == pytest.approx(start)
+    assert found.n_runs == 1
 
 
 def test_what_sums_of_floats_leave_is_no_step():

@@ -1,4 +1,4 @@
-"""Temporary files and folders: those of killed processes are removed, and nothing else."""
+"""Temporary files and folders: only those of killed processes are removed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_folder_of_a_running_process_stays_until_it_is_killed(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def test_own_temporary_files_of_other_threads_stay(tmp_path: Path) -> None:
+def test_temporary_files_of_other_threads_are_retained(tmp_path: Path) -> None:
     with temporary_folder(tmp_path / "one") as one, temporary_path(tmp_path / "two") as two:
         two.write_bytes(b"")
         remove_leftovers(tmp_path)

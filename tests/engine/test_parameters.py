@@ -1,4 +1,4 @@
-"""The one description of every parameter: made from texts, checked against its bounds, told in full."""
+"""Descriptions of parameters: parsed from texts, checked against bounds, complete."""
 
 import os
 import tomllib
@@ -22,7 +22,7 @@ from proteoscope.engine.parameters import (
 
 
 class Parameters(SearchParameters):
-    """Parameters of a search that nobody does."""
+    """Parameters of a toy search."""
 
     turns: int = parameter(3, ge=1, le=9, title="Turns", help="How often.", group="Work")
     width: float = parameter(0.5, gt=0, lt=2, title="Width", unit="Da", help="How wide.", group="Work", advanced=True)
@@ -33,7 +33,7 @@ class Parameters(SearchParameters):
     note: str = parameter("", title="Note", help="What else.", group="Work")
 
 
-def test_a_description_tells_all_that_was_declared():
+def test_description_has_everything_declared():
     described = {one.name: one for one in Parameters.describe()}
     assert list(described) == ["turns", "width", "way", "names", "sizes", "quick", "note"]
     turns, width, way = described["turns"], described["width"], described["way"]
@@ -62,24 +62,24 @@ def test_texts_become_values():
         ('"", ,', ()),
     ],
 )
-def test_a_part_of_a_list_that_holds_commas_stands_in_quotes(text, parts):
+def test_list_item_with_commas_is_quoted(text, parts):
     assert Parameters().changed([f"names={text}"]).names == parts
 
 
 @given(st.lists(st.text('ab",; \n')))
-def test_a_list_told_as_a_text_is_read_back(values):
-    kept = [stripped for one in values if (stripped := one.strip())]
-    assert parts_of_list(list_text(kept)) == kept
+def test_list_text_is_parsed_to_the_same_list(values):
+    remaining = [stripped for one in values if (stripped := one.strip())]
+    assert parts_of_list(list_text(remaining)) == remaining
 
 
 @given(st.integers(-(10**9), 10**9))
-def test_a_number_is_taken_exactly_when_it_lies_within_the_bounds(value):
+def test_number_is_accepted_only_within_its_bounds(value):
     if 1 <= value <= 9:
         assert Parameters.checked({"turns": str(value)}).turns == value
     else:
         with pytest.raises(ParameterError) as caught:
             Parameters.checked({"turns": str(value)})
-        # The field, the value and the bound that it breaks.
+        # Field, value and the bound that the value exceeds.
         assert "turns" in str(caught.value)
         assert str(value) in str(caught.value)
         assert str(caught.value).endswith(" 1" if value < 1 else " 9")
@@ -100,7 +100,7 @@ def test_a_number_is_taken_exactly_when_it_lies_within_the_bounds(value):
         ("=4", ("no parameter ''",)),
     ],
 )
-def test_a_wrong_setting_names_the_field_the_value_and_what_is_allowed(setting, tells):
+def test_wrong_setting_names_field_value_and_bounds(setting, tells):
     with pytest.raises(ParameterError) as caught:
         Parameters().changed([setting])
     for part in tells:
@@ -116,7 +116,7 @@ def test_values_with_control_characters_are_refused(field: str, value: str) -> N
     assert str(caught.value).isprintable()
 
 
-def test_every_wrong_value_is_told_at_once():
+def test_all_wrong_values_are_reported_together():
     with pytest.raises(ParameterError, match=r"turns = 0.*; width = 9"):
         Parameters.checked({"turns": 0, "width": 9})
 
@@ -132,7 +132,7 @@ def test_parameters_do_not_change():
     names=st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1)),
     quick=st.booleans(),
 )
-def test_what_the_project_keeps_gives_the_parameters_back(turns, width, names, quick):
+def test_recorded_parameters_are_restored(turns, width, names, quick):
     one = Parameters(turns=turns, width=width, names=tuple(names), quick=quick)
     assert Parameters.checked(one.model_dump(mode="json")) == one
 
@@ -147,7 +147,7 @@ def test_a_preset_is_found_by_its_name_and_by_its_path(tmp_path):
     assert read_preset("identify", str(with_table)) == read_preset("identify", str(plain)) == {"turns": 4}
 
 
-def test_a_preset_that_is_not_there_is_answered_with_those_that_are():
+def test_missing_preset_lists_existing_ones():
     with pytest.raises(ParameterError, match=r"no preset 'phosho'.*phospho, tmt, or give a .toml file"):
         read_preset("identify", "phosho")
 
@@ -164,7 +164,7 @@ def test_a_preset_that_cannot_be_read_is_named(tmp_path, content, tells):
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_file_or_a_folder_is_no_preset(tmp_path):
+def test_missing_file_or_folder_is_not_a_preset(tmp_path):
     for path in (tmp_path / "nowhere.toml", tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             read_preset("identify", str(path))
@@ -189,7 +189,7 @@ HOSTILE_PRESETS = {
 
 
 @pytest.mark.parametrize("name", HOSTILE_PRESETS)
-def test_a_hostile_preset_is_told_shortly(tmp_path, name):
+def test_hostile_preset_is_reported_briefly(tmp_path, name):
     content, tells = HOSTILE_PRESETS[name]
     path = tmp_path / "mine.toml"
     path.write_text(content, encoding="utf-8")
@@ -204,7 +204,7 @@ def test_a_preset_that_never_ends_is_not_read_to_its_end(tmp_path):
         read_preset("identify", str(tmp_path / "endless.toml"))
 
 
-def test_a_preset_of_a_name_that_no_file_can_have_is_told_shortly():
+def test_invalid_preset_name_is_reported_briefly():
     with pytest.raises(ParameterError, match="there is no preset 'xxx") as caught:
         read_preset("identify", "x" * 100_000)
     assert len(str(caught.value)) < 400
@@ -214,7 +214,7 @@ def test_a_preset_of_a_name_that_no_file_can_have_is_told_shortly():
 
 
 @pytest.mark.parametrize("values", [{"way": "x" * 50_000}, {"x" * 50_000: 1}, {"turns": ["x"] * 50_000}])
-def test_a_long_value_is_told_shortly(values):
+def test_long_value_is_shortened_in_the_message(values):
     with pytest.raises(ParameterError) as caught:
         Parameters.checked(values)
     assert len(str(caught.value)) < 700

@@ -33,7 +33,7 @@ SENTENCES = (
     f"a preset has up to {parameters._MAXIMUM_PRESET_BYTES:,} bytes",
     f"a table of samples {separated_rows._MAXIMUM_BYTES >> 20} MB and {separated_rows._MAXIMUM_ROWS:,} rows",
     f"a structure {reading.MAXIMUM_BYTES >> 20} MB",
-    f"a peptide {noted_peptides._MAXIMUM_LETTERS:,} residues in results and {entries._MAXIMUM_LENGTH:,} in libraries",
+    f"a peptide {noted_peptides._MAXIMUM_CHARACTERS:,} residues in results and {entries._MAXIMUM_LENGTH:,} in libraries",
     f"a Parquet report {table_formats._MAXIMUM_ROWS:,} rows",
     f"the sets that one entry of mzSpecLib names {mzspeclib._MAXIMUM_OF_SETS:,} attributes",
     f"a column of BinaryCIF {binary_cif._MAXIMUM_ENCODINGS} encodings",
@@ -138,7 +138,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "| SQLite files": (
         *UNFOLDING,
         "engine/project/test_strangers.py::test_tables_that_are_views_are_refused",
-        "engine/formats/libraries/test_readers.py::test_what_a_database_of_a_stranger_holds_is_not_run",
+        "engine/formats/libraries/test_readers.py::test_code_in_an_untrusted_database_is_not_run",
     ),
     "A file may expand": UNFOLDING,
     "Everything read from a file is counted": UNFOLDING,
@@ -163,19 +163,17 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/matches/writers/test_mzidentml.py::test_addresses_are_relative_to_the_export",
     ),
     "While a run writes, `project.lock`": (f"{PAGE_TEST}::test_project_lock_names_machine_and_process_while_run_writes",),
-    "Machines that compute for each other": (
-        "engine/execution/cluster/test_untrusted.py::test_certificates_of_another_authority_are_refused",
-    ),
+    "Machines that compute for each other": ("engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_refused",),
     "Without them nothing listens": ("engine/execution/cluster/test_wishes.py::test_a_wish_that_cannot_be_is_refused_in_a_sentence",),
     "Certificates that are not valid now": (
         "engine/execution/cluster/test_untrusted.py::test_certificates_are_refused_outside_their_time",
-        "engine/execution/cluster/test_untrusted.py::test_certificates_of_another_authority_are_refused",
+        "engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_refused",
         "engine/execution/cluster/test_untrusted.py::test_damaged_certificates_are_refused",
         "engine/execution/cluster/test_untrusted.py::test_worker_with_a_foreign_answer_is_refused",
     ),
     "A vendor's run is converted": (
         "engine/formats/test_vendor.py::test_a_thermo_file_is_read_by_the_converter_that_is_there",
-        "engine/formats/test_vendor.py::test_a_converter_beside_the_data_is_not_run",
+        "engine/formats/test_vendor.py::test_converter_in_the_data_folder_is_not_run",
     ),
     "**Presets** (TOML)": ("engine/test_parameters.py::test_presets_hold_nothing_but_a_description_and_parameters",),
     "**The cache**": (

@@ -199,7 +199,7 @@ def test_scratch_folder_refuses_folder_that_others_can_change(shared: Path, monk
 
 @two_users
 def test_write_certificates_refuses_folder_that_others_can_change(shared: Path, victim: Path) -> None:
-    certificates = Certificates("authority", {"worker": ("certificate", "key")})
+    certificates = Certificates("certificate", "key")
     own = shared / "public" / "own"
     own.mkdir()
     os.chown(own, OTHER, OTHER)

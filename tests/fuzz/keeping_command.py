@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from proteoscope.engine.clustering import standing
+from proteoscope.engine.clustering import k_means
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.execution import kept
 from proteoscope.engine.sequence_search import scoring
@@ -20,7 +20,7 @@ def keep_at_once() -> None:
     kept.BEGIN_SECONDS, kept.SHARE = 0.0, 1e9
     kept.FLUSH_SECONDS = kept.STATE_SECONDS = 0.02
     scoring.SECONDS_ON_THREADS, scoring.FIRST_SECONDS_ON_THREADS = 0.1, 0.02
-    standing.SECONDS_AT_ONCE = 0.02
+    k_means.SECONDS_AT_ONCE = 0.02
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import numpy as np
 import proteoscope.engine.searches  # noqa: F401 - its kinds of work
 from proteoscope.engine.execution.cluster.cluster import Cluster
 from proteoscope.engine.execution.cluster.connection import RemoteDevice
-from proteoscope.engine.execution.cluster.starting import open_cluster
+from proteoscope.engine.execution.cluster.launchers import open_cluster
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.kinds import register_kinds
 from proteoscope.engine.execution.resources import Resources

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 from proteoscope.engine.execution.cards import open_cards
-from proteoscope.engine.execution.devices import chosen_device
+from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
@@ -48,7 +48,7 @@ for wish in ("cpu", "cuda"):
         peptides,
         modifications,
         IdentificationParameters(),
-        Resources(4, open_cards(chosen_device(wish), progress), progress=progress),
+        Resources(4, open_cards(resolve_device(wish), progress), progress=progress),
     )
     answers.append(search.run())
 names = ("spectrum", "peptide", "site", "modification", "score")

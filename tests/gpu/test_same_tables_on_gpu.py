@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.chemistry.masses import PROTON_MASS
-from proteoscope.engine.execution.devices import chosen_device, gpus
+from proteoscope.engine.execution.devices import gpus, resolve_device
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.identification.parameters import IdentificationParameters
@@ -81,7 +81,7 @@ def tables_of(run: Run, spectra: Path, database: Path, parameters: Identificatio
         progress=Progress(lambda event: told.append(event.message)),
     )
     assert not [text for text in told if "elsewhere" in text], told
-    names = {f"cuda:{number}" for number in chosen_device(run.device).numbers}
+    names = {f"cuda:{number}" for number in resolve_device(run.device).numbers}
     assert names <= set(summary.device.split("+"))
     return {name: (folder / "exports" / name).read_bytes() for name in TABLES}
 

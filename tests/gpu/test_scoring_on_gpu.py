@@ -170,7 +170,7 @@ def test_real_spectra_agree_with_the_processor(score, name, number, shared_data)
 @pytest.mark.parametrize("wish", ["auto", "all"])
 def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processor(wish, number, monkeypatch):
     from proteoscope.engine.execution.cards import open_cards
-    from proteoscope.engine.execution.devices import chosen_device
+    from proteoscope.engine.execution.devices import resolve_device
     from proteoscope.engine.execution.resources import Resources
     from proteoscope.engine.identification.parameters import IdentificationParameters
     from proteoscope.engine.jobs.progress import Progress
@@ -182,7 +182,7 @@ def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processo
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
     series = SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8))
     answers = []
-    for device in (chosen_device("cpu"), chosen_device(wish)):
+    for device in (resolve_device("cpu"), resolve_device(wish)):
         opened = open_cards(device, Progress())
         assert len(opened) == len(device.numbers)
         search = scoring.plan_scoring(

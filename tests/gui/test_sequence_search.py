@@ -189,7 +189,7 @@ def test_a_broken_matrix_file_is_said_at_once(filled: MainWindow, tmp_path: Path
     dialog = editor.findChild(QFileDialog)
     assert dialog is not None
     dialog.fileSelected.emit(str(mine))
-    said = "mine.txt, line 3: 1 scores, where 2 letters were announced"
+    said = "mine.txt, line 3: the row has 1 scores, and the header 2 residues"
     assert field.frame.is_wrong and field.message.text().startswith(said)
     qtbot.waitUntil(lambda: form.reason.text().startswith(f"{field.description.title}: {said}"))
     assert not form.run_button.isEnabled()

@@ -1,6 +1,6 @@
-"""Certificates of the scheduler, the workers and the client of a cluster: each shows its own, and believes nobody without one.
+"""Certificate and key that scheduler, workers and runs share: each shows the certificate and trusts no other.
 
-Whoever has one can run any program on all of the machines, since `distributed` sends functions around: they are the boundary of trust.
+Whoever has the key can run any program on all of the machines, because `distributed` sends functions around: it is the boundary of trust.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ import datetime
 import json
 import os
 import stat
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from proteoscope.engine.errors import InputError, ParameterError, StorageError, WorkersError, shortened
 from proteoscope.engine.files import atomic_file, open_regular, storage_errors
@@ -23,71 +22,76 @@ if TYPE_CHECKING:
     from distributed import Security
 
 __all__ = [
-    "AUTHORITY",
-    "ROLES",
+    "CERTIFICATE",
+    "KEY",
     "USUAL_DAYS",
     "Certificates",
-    "Role",
     "make_certificates",
     "needs_cryptography",
     "read_certificates",
     "write_certificates",
 ]
 
-Role = Literal["scheduler", "worker", "client"]
-ROLES: tuple[Role, ...] = ("scheduler", "worker", "client")
-AUTHORITY = "authority.pem"
+CERTIFICATE, KEY = "certificate.pem", "key.pem"
+"""Names of the files in a folder of certificates."""
 USUAL_DAYS = 365
-"""That certificates are valid which somebody makes to keep."""
+"""Validity of certificates that a user makes."""
 _MAXIMUM_BYTES = 1 << 20
 _MAXIMUM_DAYS = 3650
-_ANEW = "Make new ones with: proteoscope workers certificates --out DIR"
+_REMEDY = "Make new ones with: proteoscope workers certificates --out DIR"
+_REPLACEABLE = "other users can replace certificates here. Give a folder of your own."
 
 
 @dataclass(frozen=True)
 class Certificates:
-    """PEM texts: of the authority that signed them, and for each role its certificate with its key."""
+    """A self-signed certificate with its key, as PEM texts, or as the paths of files that `distributed` reads."""
 
-    authority: str
-    of_role: dict[Role, tuple[str, str]]
+    certificate: str
+    key: str
 
     def security(self) -> Security:
-        """As `distributed` takes them; without encryption it connects nothing."""
+        """Return the settings of `distributed`, which refuse connections without encryption."""
         from distributed import Security  # optional: installed with the extra "workers"
 
         fields = {}
-        for role, (certificate, key) in self.of_role.items():
-            fields[f"tls_{role}_cert"], fields[f"tls_{role}_key"] = certificate, key
-        return Security(require_encryption=True, tls_ca_file=self.authority, **fields)
+        for role in ("scheduler", "worker", "client"):
+            fields[f"tls_{role}_cert"], fields[f"tls_{role}_key"] = self.certificate, self.key
+        return Security(require_encryption=True, tls_ca_file=self.certificate, **fields)
 
-    def bundle(self, role: Role) -> str:
-        """What one role needs, as a line of JSON."""
-        return json.dumps({"authority": self.authority, "role": role, "certificate": list(self.of_role[role])})
+    def to_line(self) -> str:
+        """Return a line of JSON, for the standard input of a process."""
+        return json.dumps(astuple(self))
 
     @classmethod
-    def from_bundle(cls, line: str) -> Certificates:
-        """What `bundle` gave.
+    def from_line(cls, line: str) -> Certificates:
+        """Read the result of `to_line`.
 
         Raises
         ------
-        ParameterError : it is something else.
+        ParameterError
+            The line is something else.
         """
         try:
-            found = json.loads(line)
-            authority, role, (certificate, key) = found["authority"], found["role"], found["certificate"]
-            if role not in ROLES or not all(isinstance(text, str) for text in (authority, certificate, key)):
+            certificate, key = json.loads(line)
+            if not isinstance(certificate, str) or not isinstance(key, str):
                 raise ValueError
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, TypeError, RecursionError):
             raise ParameterError("--certificates -: expected one line from a run of the program on standard input") from None
-        return cls(authority, {role: (certificate, key)})
+        return cls(certificate, key)
 
 
 def make_certificates(days: int = 1) -> Certificates:
-    """New ones, which are valid for so many days. The key of the authority is kept nowhere: nobody can make more of them.
+    """Make a certificate with a new key.
+
+    Parameters
+    ----------
+    days : int
+        Validity.
 
     Raises
     ------
-    ParameterError : so many days cannot be.
+    ParameterError
+        `days` is out of range.
     """
     from cryptography import x509  # optional: installed with the extra "workers"
     from cryptography.hazmat.primitives import hashes, serialization  # optional: installed with the extra "workers"
@@ -96,145 +100,114 @@ def make_certificates(days: int = 1) -> Certificates:
 
     if not 1 <= days <= _MAXIMUM_DAYS:
         raise ParameterError(f"days = {days}: expected 1 to {_MAXIMUM_DAYS}")
-    now = datetime.datetime.now(datetime.UTC)
-    begin, end = now - datetime.timedelta(hours=1), now + datetime.timedelta(days=days)  # clocks differ
-
-    def named(name: str) -> x509.Name:
-        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"proteoscope {name}")])
-
-    def certificate(name: str, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey, *, is_authority: bool) -> str:
-        made = (
-            x509.CertificateBuilder()
-            .subject_name(named(name))
-            .issuer_name(named("authority"))
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(begin)
-            .not_valid_after(end)
-            .add_extension(x509.BasicConstraints(is_authority, 0 if is_authority else None), critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
-            .add_extension(
-                x509.KeyUsage(not is_authority, False, False, False, False, is_authority, is_authority, False, False), critical=True
-            )
-            .sign(signer, hashes.SHA256())
-        )
-        return made.public_bytes(serialization.Encoding.PEM).decode()
-
-    def text(key: ec.EllipticCurvePrivateKey) -> str:
-        plain = serialization.NoEncryption()
-        return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
-
-    authority = ec.generate_private_key(ec.SECP256R1())
-    keys: dict[Role, ec.EllipticCurvePrivateKey] = {role: ec.generate_private_key(ec.SECP256R1()) for role in ROLES}
+    now, name = datetime.datetime.now(datetime.UTC), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "proteoscope")])
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))  # clocks differ
+        .not_valid_after(now + datetime.timedelta(days=days))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.KeyUsage(True, False, False, False, False, True, True, False, False), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    plain = serialization.NoEncryption()
     return Certificates(
-        certificate("authority", authority, authority, is_authority=True),
-        {role: (certificate(role, key, authority, is_authority=False), text(key)) for role, key in keys.items()},
+        certificate.public_bytes(serialization.Encoding.PEM).decode(),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode(),
     )
 
 
 def write_certificates(certificates: Certificates, folder: Path) -> list[Path]:
-    """Write certificates and keys into a folder, and return the paths of what was written.
+    """Write a certificate and its key into a folder.
 
-    A folder that is made can be read by the user only; the mode of one that exists does not change. Keys can be read by the user only in
-    either.
+    A new folder can be read by the user only; the mode of an existing one does not change. The files can be read by the user only.
+
+    Returns
+    -------
+    list of Path
+        The files.
 
     Raises
     ------
-    ParameterError : there are some already. StorageError : the disk refuses.
+    ParameterError
+        The folder has some already.
+    StorageError
+        The disk refuses, or other users can replace files there.
     """
-    if (folder / AUTHORITY).exists():
+    if (folder / CERTIFICATE).exists():
         raise ParameterError(f"{folder}: there are certificates in it already; give a folder that is not there yet")
-    texts = {AUTHORITY: certificates.authority}
-    for role, (certificate, key) in certificates.of_role.items():
-        texts[f"{role}.pem"], texts[f"{role}-key.pem"] = certificate, key
-    _require_own(folder)
+    if (part := untrusted_folder(folder / CERTIFICATE)) is not None:
+        raise StorageError(f"{part}: {_REPLACEABLE}")
     with storage_errors(folder):
         make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
         if not is_of_this_user(folder.lstat()):  # another user made it meanwhile
-            raise StorageError(f"{folder}: other users can replace certificates here. Give a folder of your own.")
-    written = []
-    for name, text in sorted(texts.items(), reverse=True):  # the authority is there when all are
+            raise StorageError(f"{folder}: {_REPLACEABLE}")
+    for name, text in ((KEY, certificates.key), (CERTIFICATE, certificates.certificate)):  # the certificate last, by which they are found
         with atomic_file(folder / name) as file:
             os.chmod(file.fileno(), 0o600)  # noqa: PTH101 - the file has no name of its own yet
             file.write(text.encode())
-        written.append(folder / name)
-    return sorted(written)
+    return [folder / CERTIFICATE, folder / KEY]
 
 
-def _require_own(folder: Path) -> None:
-    if (part := untrusted_folder(folder / AUTHORITY)) is not None:
-        raise StorageError(f"{part}: other users can replace certificates here. Give a folder of your own.")
-
-
-def read_certificates(folder: Path, *roles: Role) -> Certificates:
-    """Those of some roles in a folder.
+def read_certificates(folder: Path) -> Certificates:
+    """Read the certificate and key in a folder.
 
     Raises
     ------
-    InputError : one is missing, is none, is not valid now, is of another authority or key, or its key can be read by others.
+    InputError
+        One is missing or damaged, is not valid now, does not belong to the other, or other users can read the key.
     """
-    authority = _read(folder / AUTHORITY)
-    found: dict[Role, tuple[str, str]] = {}
-    for role in roles:
-        key = folder / f"{role}-key.pem"
-        found[role] = _read(folder / f"{role}.pem"), _read(key)
-        if os.name == "posix" and key.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise InputError(key, "others than you can read this key", remedy=f"chmod 600 {key}")
-    _check(folder, authority, found)
-    return Certificates(authority, found)
+    certificates = Certificates(_read(folder / CERTIFICATE), _read(folder / KEY))
+    if os.name == "posix" and (folder / KEY).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise InputError(folder / KEY, "other users can read this private key", remedy=f"chmod 600 {folder / KEY}")
+    _require_valid(folder, certificates)
+    return certificates
 
 
 def _read(path: Path) -> str:
     try:
         with open_regular(path) as file:
-            text = file.read(_MAXIMUM_BYTES)
-        return text.decode("ascii")
+            return file.read(_MAXIMUM_BYTES).decode("ascii")
     except (OSError, ValueError) as error:
-        remedy = "Make them with: proteoscope workers certificates --out DIR"
-        raise InputError(path, f"is no certificate ({getattr(error, 'strerror', None) or error})", remedy=remedy) from None
+        raise InputError(path, f"cannot be read ({getattr(error, 'strerror', None) or error})", remedy=_REMEDY) from None
 
 
-def _check(folder: Path, authority: str, of_role: Mapping[Role, tuple[str, str]]) -> None:
-    """Require certificates that are valid now, signed by the authority, each with its key."""
+def _require_valid(folder: Path, certificates: Certificates) -> None:
+    """Require a certificate that is valid now and belongs to its key."""
     needs_cryptography()
     from cryptography import x509  # optional: installed with the extra "workers"
-    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm  # optional: installed with the extra "workers"
+    from cryptography.exceptions import UnsupportedAlgorithm  # optional: installed with the extra "workers"
     from cryptography.hazmat.primitives import serialization  # optional: installed with the extra "workers"
 
     try:
-        signer = x509.load_pem_x509_certificate(authority.encode())
-        loaded = {role: x509.load_pem_x509_certificate(certificate.encode()) for role, (certificate, _) in of_role.items()}
-        keys = {role: serialization.load_pem_private_key(key.encode(), None).public_key() for role, (_, key) in of_role.items()}
+        certificate = x509.load_pem_x509_certificate(certificates.certificate.encode())
+        key = serialization.load_pem_private_key(certificates.key.encode(), None)
+        belongs = certificate.public_key() == key.public_key()
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise InputError(folder, f"holds a certificate or key that is none ({shortened(str(error))})", remedy=_ANEW) from None
-    for certificate in (signer, *loaded.values()):
-        _check_time(folder, certificate.not_valid_before_utc, certificate.not_valid_after_utc)
-    for role, certificate in loaded.items():
-        try:
-            certificate.verify_directly_issued_by(signer)
-        except (ValueError, TypeError, InvalidSignature):
-            raise InputError(folder / f"{role}.pem", f"is not signed by the authority in {AUTHORITY}", remedy=_ANEW) from None
-        if certificate.public_key() != keys[role]:
-            raise InputError(folder / f"{role}.pem", f"does not belong to the key in {role}-key.pem", remedy=_ANEW)
-
-
-def _check_time(folder: Path, begin: datetime.datetime, end: datetime.datetime) -> None:
-    now = datetime.datetime.now(datetime.UTC)
+        raise InputError(folder, f"has a damaged certificate or key ({shortened(str(error))})", remedy=_REMEDY) from None
+    if not belongs:
+        raise InputError(folder, f"{CERTIFICATE} does not belong to {KEY}", remedy=_REMEDY)
+    begin, end, now = certificate.not_valid_before_utc, certificate.not_valid_after_utc, datetime.datetime.now(datetime.UTC)
     if end < now:
-        raise InputError(folder, f"its certificates were valid until {end:%Y-%m-%d}", remedy=_ANEW)
+        raise InputError(folder, f"its certificate was valid until {end:%Y-%m-%d}", remedy=_REMEDY)
     if begin > now:
-        remedy = "Correct the clock of this machine, or make new ones with: proteoscope workers certificates --out DIR"
-        raise InputError(folder, f"its certificates are valid from {begin:%Y-%m-%d %H:%M} UTC on", remedy=remedy)
+        remedy = f"Correct the clock of this machine. {_REMEDY}"
+        raise InputError(folder, f"its certificate is valid from {begin:%Y-%m-%d %H:%M} UTC on", remedy=remedy)
 
 
 def needs_cryptography() -> None:
-    """Say what is missing where the libraries for workers are not installed.
+    """Require the libraries for workers.
 
     Raises
     ------
-    WorkersError : they are not.
+    WorkersError
+        They are not installed.
     """
     try:
         import cryptography  # optional: installed with the extra "workers"

@@ -1,11 +1,10 @@
-"""Works on the workers of a cluster, as `proteoscope.engine.execution.elsewhere.Elsewhere`."""
+"""Workloads on the workers of a cluster, as `proteoscope.engine.execution.remote_workers.RemoteWorkers`."""
 
 from __future__ import annotations
 
-import itertools
-import secrets
+import operator
 import threading
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,222 +13,170 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.execution.addresses import address_of_class
-from proteoscope.engine.execution.cluster import remote
-from proteoscope.engine.execution.cluster.columns import NamedColumns, Spool, blocks, file_digest
+from proteoscope.engine.execution.cluster.columns import ColumnFile, NamedColumns, Spool, blocks, file_digest
 from proteoscope.engine.execution.cluster.connection import Connection, RemoteDevice
-from proteoscope.engine.execution.cluster.payload import pack, unpack
-from proteoscope.engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
+from proteoscope.engine.execution.cluster.payload import pack
 from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
 from proteoscope.engine.execution.work import Computation, Piece, Work
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.kernels.device import Device, DeviceError
+from proteoscope.kernels.device import Device
 
 __all__ = ["Cluster"]
 
 _WAIT_SECONDS = 20.0  # for a worker that comes again, when all are gone
-_KEPT_ROUNDS = 2  # whose packed states are there: some workers may still be at the one before
+_STORED_ROUNDS = 2  # packed states; some workers may still be at the round before
 
 
 class Cluster:
-    """Workers, and the works that are open on them.
+    """Workers, and the workloads that are open on them.
 
     Parameters
     ----------
-    spool : the folder where the columns of works are written that lie in memory; that for temporary files when None. A folder that workers
-        on other machines share spares copying.
+    name : str
+        As requested, for example ``local:4``.
+    connection : Connection
+        To the workers.
+    spool : Path, optional
+        Folder for columns that are in memory; by default that for temporary files. Workers on other machines that share it need no copies.
     """
 
     def __init__(self, name: str, connection: Connection, spool: Path | None = None) -> None:
-        self.name, self._connection, self._folder = name, connection, spool
+        self.name, self.connection, self._folder = name, connection, spool
         self._spool: Spool | None = None
         self._lock = threading.Lock()
         self._sent: dict[int, _SentWork] = {}
         self._copying: dict[tuple[str, str], threading.Lock] = {}
-        self._digests: dict[tuple[object, ...], str] = {}
+        self._digests: dict[ColumnFile, str] = {}
 
     @property
     def has_cards(self) -> bool:
-        """Whether some workers are GPUs."""
-        return any(device.is_card for device in self._connection.devices())
+        """True if some workers compute with a GPU."""
+        return any(device.is_card for device in self.connection.devices())
 
     def devices(self) -> list[Device]:
-        """See `Elsewhere`."""
-        return [*self._connection.devices()]
+        """Return the usable workers; see `RemoteWorkers`."""
+        return [*self.connection.devices()]
 
     def wait(self, progress: Progress, but: Collection[str] = ()) -> bool:
-        """See `Elsewhere`."""
-        return self._connection.wait(1, _WAIT_SECONDS, progress, but=but)
+        """Wait for a worker; see `RemoteWorkers`."""
+        return self.connection.wait(1, _WAIT_SECONDS, progress, but=but)
 
     def close(self) -> None:
-        """Remove what was written for the works."""
+        """Remove what was written for the workloads."""
         if self._spool is not None:
             self._spool.close()
 
     @contextmanager
     def open(self, work: Work, device: Device, progress: Progress, *, with_card: bool) -> Iterator[Computation]:
-        """See `Elsewhere`."""
+        """Open a workload on a worker; see `RemoteWorkers`."""
         assert isinstance(device, RemoteDevice)
         with self._lock:
             if self._spool is None:
                 self._spool = Spool(self._folder)
             sent = self._sent.setdefault(id(work), _SentWork(work, self._spool))
             sent.users += 1
+        opened = _RemoteComputation(self, sent, device, progress)
         try:
-            opened = _RemoteComputation(self, sent, device, progress)
-            opened.ask(remote.open_work, sent.packed(), sent.named.files, True, with_card)
+            opened.open(with_card=with_card)
             yield opened
         finally:
-            self._connection.tell(device, remote.close, sent.session)
+            opened.close()
             with self._lock:
                 sent.users -= 1
                 if not sent.users:
                     self._sent.pop(id(work), None)
                     sent.close()
 
-    def ask(
-        self,
-        device: RemoteDevice,
-        sent: _SentWork,
-        function: Callable[..., bytes],
-        packed: bytes,
-        named: dict[str, Any],
-        check: Callable[[], None],
-        *more: Any,
-    ) -> None:
-        """Let a worker open something that names files; those that its machine does not have are copied there.
+    def copy(self, opened: _RemoteComputation, file: ColumnFile) -> str:
+        """Copy a file to the machine of a worker, once for all workers there.
 
-        Raises
-        ------
-        DeviceError : its device failed.
+        Returns
+        -------
+        str
+            Digest, by which its store names the file.
         """
-        digests: dict[str, str] = {}
-        while True:
-            files = pack([(list(file), digests.get(path, "")) for path, file in named.items()])
-            answer = unpack(self._connection.call(device, function, sent.session, packed, files, *more, check=check))
-            if answer["failure"]:
-                raise DeviceError(f"{device.name} ({device.description}): {answer['failure']}")
-            if not answer["missing"]:
-                return
-            for path in answer["missing"]:
-                if path in digests:  # it was there already, or is there now
-                    self._copy(device, sent, path, digests[path], check)
-                else:
-                    digests[path] = self._digest(path, named[path])
-
-    def _digest(self, path: str, file: Any) -> str:
         with self._lock:
             if file not in self._digests:
-                self._digests[file] = file_digest(Path(path))
-            return self._digests[file]
-
-    def _copy(self, device: RemoteDevice, sent: _SentWork, path: str, digest: str, check: Callable[[], None]) -> None:
-        """Copy a file to the machine of a worker, once however many workers there wait for it."""
-        with self._lock:
-            one_at_a_time = self._copying.setdefault((device.host, device.store), threading.Lock())
-        with one_at_a_time:
-            fields = pack([(list(sent.file_at(path)), digest)])
-            if not unpack(self._connection.call(device, remote.look_for, sent.session, fields, check=check))["missing"]:
-                return
-            size = Path(path).stat().st_size
-            for offset, block in blocks(Path(path)):
-                self._connection.call(device, remote.receive, sent.session, digest, size, offset, block, check=check)
-
-    @property
-    def connection(self) -> Connection:
-        """To its workers."""
-        return self._connection
+                self._digests[file] = file_digest(Path(file.path))
+            digest = self._digests[file]
+            copying = self._copying.setdefault((opened.device.host, opened.device.store), threading.Lock())
+        with copying:
+            if opened.call("missing", [(list(file), digest)]):
+                for offset, block in blocks(Path(file.path)):
+                    opened.call("receive", digest, file.size, offset, block)
+        return digest
 
 
 class _SentWork:
-    """A work as bytes, made once for all workers, and the states of its rounds."""
+    """A workload and the states of its rounds as bytes, packed once for all workers."""
 
     def __init__(self, work: Work, spool: Spool) -> None:
-        self.work, self.session, self.users = work, secrets.token_hex(8), 0
-        self._spool, self.named = spool, NamedColumns(spool)
-        self._packed: bytes | None = None
+        self.opening = work.kind, work.sources, work.settings, address_of_class(KINDS[work.kind]())
+        self._spool, self.users = spool, 0
         self._lock = threading.Lock()
-        self._rounds: list[tuple[Any, Any, bytes, NamedColumns]] = []
+        self._packed: list[tuple[tuple[Any, ...], bytes, NamedColumns]] = []
 
-    def packed(self) -> bytes:
+    def packed(self, *values: Any) -> tuple[bytes, Mapping[str, ColumnFile]]:
+        """Return values as bytes, with the files of their large arrays: those of `opening`, or the state and items of a round."""
         with self._lock:
-            if self._packed is None:
-                address = address_of_class(KINDS[self.work.kind]())
-                self._packed = pack([self.work.kind, self.work.sources, self.work.settings, address], self.named.name)
-            return self._packed
-
-    def round(self, state: Any, items: NDArray[np.int64] | None) -> tuple[bytes, NamedColumns]:
-        """The state and the items of a round; what is large goes through the spool."""
-        with self._lock:
-            for known, chosen, packed, named in self._rounds:
-                if known is state and chosen is items:
-                    return packed, named
+            for packed_values, packed, named in self._packed:
+                if all(map(operator.is_, packed_values, values)):
+                    return packed, named.files
             named = NamedColumns(self._spool)
-            packed = pack([state, items], named.name)
-            self._rounds.append((state, items, packed, named))
-            for old in self._rounds[:-_KEPT_ROUNDS]:
-                old[3].remove()
-            del self._rounds[:-_KEPT_ROUNDS]
-            return packed, named
-
-    def file_at(self, path: str) -> Any:
-        with self._lock:
-            for named in (self.named, *(one[3] for one in self._rounds)):
-                if path in named.files:
-                    return named.files[path]
-        raise KeyError(path)
+            packed = pack(list(values), named.name)
+            self._packed.append((values, packed, named))
+            if len(self._packed) > 1 + _STORED_ROUNDS:
+                self._packed.pop(1)[2].remove()
+            return packed, named.files
 
     def close(self) -> None:
-        for named in (self.named, *(one[3] for one in self._rounds)):
+        for _, _, named in self._packed:
             named.remove()
 
 
 class _RemoteComputation:
-    """A work that is open on a worker, as `proteoscope.engine.execution.work.Computation`."""
+    """A workload that is open on a worker, as `proteoscope.engine.execution.work.Computation`."""
 
     def __init__(self, cluster: Cluster, sent: _SentWork, device: RemoteDevice, progress: Progress) -> None:
-        self._cluster, self._sent, self._device, self._check = cluster, sent, device, progress.check
-        self._numbers = itertools.count()
-        self._next: tuple[int, int] | None = None
-        self._promised: tuple[int, int, int] | None = None  # number, first and last item of what the worker begins by itself
+        self._cluster, self._sent, self.device, self._progress = cluster, sent, device, progress
+        self._actor: Any = None
 
-    def ask(self, function: Callable[..., bytes], packed: bytes, named: dict[str, Any], *more: Any) -> None:
-        try:
-            self._cluster.ask(self._device, self._sent, function, packed, named, self._check, *more)
-        except WorkerLostError as error:
-            raise WorkerLostBeforeError(str(error)) from None
+    def open(self, *, with_card: bool) -> None:
+        with _lost_before():
+            self._actor = self._cluster.connection.actor(self.device, self._progress.check)
+            self._send("open", self._sent.opening, with_card)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """A round begins there."""
-        packed, named = self._sent.round(state, items)
-        self._next = self._promised = None
-        self.ask(remote.begin, packed, named.files)
-
-    def expect(self, first: int, last: int) -> None:
-        """See `proteoscope.engine.execution.elsewhere.Foreseeing`."""
-        self._next = first, last
+        """Begin a round."""
+        with _lost_before():
+            self._send("begin", (state, items))
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
-        """Compute a partition there: it goes on while pieces are on their way."""
-        connection, session = self._cluster.connection, self._sent.session
-        is_promised = self._promised is not None and self._promised[1:] == (first, last)
-        number = self._promised[0] if self._promised is not None and is_promised else next(self._numbers)
-        self._promised = None if self._next is None else (next(self._numbers), *self._next)
-        self._next, is_done = None, False
-        try:
-            packed = connection.call(self._device, remote.start, session, number, first, last, self._promised, check=self._check)
-            while True:
-                found = unpack(packed)
-                for end, beyond, rows in found["pieces"]:
-                    yield Piece(end, None if rows is None else unpack(rows), beyond)
-                is_done = found["is_done"]
-                if found["failure"]:
-                    text = f"{self._device.name} ({self._device.description}): {found['failure']}"
-                    raise DeviceError(text) if found["is_of_device"] else RuntimeError(text)
-                if is_done:
-                    return
-                packed = connection.call(self._device, remote.fetch, session, number, check=self._check)
-        finally:
-            if not is_done:
-                for one in (number, *(self._promised or ())[:1]):
-                    connection.tell(self._device, remote.stop, session, one)
-                self._promised = None
+        """Compute a partition there; what is not fetched is not computed."""
+        is_new, is_done = True, False
+        while not is_done:
+            answer = self.call("compute", first, last, is_new)
+            for end, beyond, rows in answer["results"]:
+                yield Piece(end, rows, beyond)
+            is_new, is_done = False, answer["is_done"]
+
+    def close(self) -> None:
+        self._actor = None
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        return self._cluster.connection.call(self.device, self._actor, name, *arguments, check=self._progress.check)
+
+    def _send(self, name: str, values: tuple[Any, ...], *more: Any) -> None:
+        """Call a function with packed values, and copy the files that its machine does not see."""
+        (packed, files), digests = self._sent.packed(*values), dict[str, str]()
+        while missing := self.call(name, packed, [(list(file), digests.get(path, "")) for path, file in files.items()], *more):
+            digests |= {path: self._cluster.copy(self, files[path]) for path in missing}
+
+
+@contextmanager
+def _lost_before() -> Iterator[None]:
+    try:
+        yield
+    except WorkerLostError as error:
+        raise WorkerLostBeforeError(str(error)) from None

@@ -1,8 +1,8 @@
-"""Columns of a work that workers open by memory map: they are never sent around by the scheduler.
+"""Columns of a workload as files that workers memory-map: the scheduler never sends them.
 
-An array that is a memory map of a file is named by that file, its offset, type and shape. A large one that lies in memory is written once
-into a spool of the session, and is a file from then on. A worker that sees the same file under the same path opens it there: on this
-machine, or in a folder that both share. To one that does not it is copied, once to each machine, under its digest.
+A memory-mapped array is named by its file, offset, type and shape. A large one that is in memory is written once to a spool of the session.
+A worker that sees the same file under the same path opens it there: on this machine, or in a shared folder. Otherwise it is copied, once to
+each machine, under its digest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import StorageError
-from proteoscope.engine.files import is_temporary, scratch_folder, storage_error, storage_errors, temporary_folder
+from proteoscope.engine.files import is_temporary, scratch_folder, storage_errors, temporary_folder
 
 __all__ = [
     "MAXIMUM_STORED_BYTES",
@@ -39,15 +39,22 @@ __all__ = [
 _LEAST_BYTES = 1 << 18  # of an array that becomes a file
 _BLOCK = 1 << 22
 MAXIMUM_STORED_BYTES = 64 << 30
-"""Of what was copied to a machine; the oldest files go first."""
+"""Size of all files that were copied to a machine; those used longest ago are removed first."""
 
 
 class ColumnFile(NamedTuple):
-    """A file with columns, as a worker recognises it: the same path, number, size and time of change are the same file.
+    """A file with columns, by which a worker recognises it.
 
     Attributes
     ----------
-    path : absolute. number : of its inode. size : in bytes. changed : nanoseconds.
+    path : str
+        Absolute.
+    number : int
+        Of its inode.
+    size : int
+        Bytes.
+    changed : int
+        Time of its last change (ns).
     """
 
     path: str
@@ -57,24 +64,30 @@ class ColumnFile(NamedTuple):
 
     @classmethod
     def at(cls, path: Path) -> ColumnFile:
-        """The file as it is now."""
+        """Return the file as it is now."""
         found = path.stat()
         return cls(str(path), found.st_ino, found.st_size, found.st_mtime_ns)
 
     @property
     def is_here(self) -> bool:
-        """Whether this machine sees it."""
+        """True if this machine sees it."""
         with contextlib.suppress(OSError):
             return ColumnFile.at(Path(self.path)) == self
         return False
 
 
 class Spool:
-    """A folder for arrays that lie in memory, which goes with the session. `folder`: where it is made; that for temporary files when None.
+    """A folder of a session for arrays that are in memory.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where it is made; by default the folder for temporary files.
 
     Raises
     ------
-    StorageError : the disk refuses.
+    StorageError
+        The disk refuses.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -87,33 +100,31 @@ class Spool:
         self._n, self._lock = 0, threading.Lock()
 
     def write(self, array: NDArray) -> Path:
-        """A file that holds the array, and nothing else."""
+        """Write an array to a file of its own."""
         with self._lock:
             self._n += 1
             path = self._path / f"{self._n}.column"
-        try:
-            with path.open("wb") as file:
-                file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-        except OSError as error:
-            raise storage_error(path, error) from error
+        with storage_errors(path), path.open("wb") as file:
+            file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return path
 
     def remove(self, path: str) -> None:
-        """A file of it is not needed any more."""
+        """Remove a file if it is of this spool."""
         if Path(path).parent == self._path:
             Path(path).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Remove the folder; workers of this machine that have its files open keep what they have."""
+        """Remove the folder; files that workers have open stay readable to them."""
         self._stack.close()
 
 
 class NamedColumns:
-    """Which arrays of a work are named, and by which files.
+    """Names of the large arrays of a workload or round.
 
     Attributes
     ----------
-    files : those that were named.
+    files : dict of str to ColumnFile
+        Their files by path.
     """
 
     def __init__(self, spool: Spool) -> None:
@@ -121,7 +132,7 @@ class NamedColumns:
         self.files: dict[str, ColumnFile] = {}
 
     def name(self, array: NDArray) -> Mapping[str, Any] | None:
-        """What stands for an array; None where it is small and is sent itself."""
+        """Return what names an array, or None for a small one, which is sent itself."""
         if array.nbytes < _LEAST_BYTES or array.dtype.hasobject:
             return None
         source = _mapped_file(array)
@@ -141,13 +152,13 @@ class NamedColumns:
         }
 
     def remove(self) -> None:
-        """Drop what was written for them."""
+        """Remove what was written to the spool for them."""
         for path in self.files:
             self._spool.remove(path)
 
 
 def _mapped_file(array: NDArray) -> tuple[Path, int] | None:
-    """The file that an array is a memory map of, and where in it the array begins; None of one that lies in memory."""
+    """Return the file that an array maps and its offset there, or None for an array in memory."""
     if not array.flags.c_contiguous:
         return None
     root: Any = array
@@ -160,20 +171,28 @@ def _mapped_file(array: NDArray) -> tuple[Path, int] | None:
 
 
 def open_column(named: Mapping[str, Any], folder: Path, digests: Mapping[str, str]) -> NDArray:
-    """An array by what stands for it, opened by memory map.
+    """Memory-map a named array.
 
     Parameters
     ----------
-    folder : of files that were copied here. digests : of those, by their paths where they came from.
+    named : mapping
+        Result of `NamedColumns.name`.
+    folder : Path
+        Store of the files that were copied to this machine.
+    digests : mapping of str to str
+        Their digests, by path in the run.
 
     Raises
     ------
-    ValueError : it does not lie within its file. OSError : the file is gone.
+    ValueError
+        The array does not lie within its file.
+    OSError
+        The file is gone.
     """
     file = ColumnFile(*named["file"])
     path = folder / digests[file.path] if file.path in digests else Path(file.path)
     descr = named["dtype"]
-    kind = np.dtype(descr if isinstance(descr, str) else [tuple(one) for one in descr])
+    kind = np.dtype(descr if isinstance(descr, str) else [tuple(field) for field in descr])
     shape, offset = tuple(int(n) for n in named["shape"]), int(named["offset"])
     n_bytes = kind.itemsize
     for n in shape:
@@ -185,13 +204,13 @@ def open_column(named: Mapping[str, Any], folder: Path, digests: Mapping[str, st
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """A file, a few megabytes at a time, each with its offset."""
+    """Read a file in blocks of a few megabytes, each with its offset."""
     with path.open("rb") as file:
         offset = 0
         while block := file.read(_BLOCK):
@@ -200,29 +219,38 @@ def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def store_folder(cache: Path) -> Path:
-    """Where a machine keeps the columns that were copied to it, within its cache.
+    """Make the folder of a machine's cache for columns that are copied to it.
 
     Raises
     ------
-    StorageError : the disk refuses.
+    StorageError
+        The disk refuses.
     """
     folder = cache / "workers"
-    try:
+    with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise storage_error(folder, error) from error
     return folder
 
 
 def trim_store(folder: Path, needed: int, most: int = MAXIMUM_STORED_BYTES) -> None:
-    """Make room for so many bytes: what was used longest ago goes first.
+    """Remove the files that were used longest ago until another fits.
+
+    Parameters
+    ----------
+    folder : Path
+        The store.
+    needed : int
+        Bytes of the file to come.
+    most : int
+        Bytes of the whole store.
 
     Raises
     ------
-    StorageError : even the empty store has not so much room.
+    StorageError
+        It does not fit even into the empty store.
     """
     if needed > min(most, shutil.disk_usage(folder).free):
-        raise StorageError(f"{folder}: there is no room for {needed / 1e9:.1f} GB of columns. Free some space, or share a folder.")
+        raise StorageError(f"{folder}: {needed / 1e9:.1f} GB of columns do not fit. Free some space, or share a folder.")
     stored = [entry for entry in os.scandir(folder) if entry.is_file() and not is_temporary(Path(entry))]
     found = sorted((entry.stat().st_mtime_ns, entry.stat().st_size, entry.path) for entry in stored)
     total = sum(size for _, size, _ in found)

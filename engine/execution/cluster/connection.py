@@ -1,45 +1,43 @@
-"""The connection of a run with its workers: who is there, calls of one of them, and what is known when one is lost.
+"""Connection of a run with its workers: which are usable, calls of their actors, and loss of a worker.
 
-`distributed` carries messages, tells who comes and who goes, and starts workers again that were killed. Which partition goes where is
-decided by the scheduler that all devices share (`proteoscope.engine.execution.scheduler`), so that its tasks, each of which takes 8 ms of
-this process, are not needed: calls go to a worker by the connections over which workers answer each other, in 1 ms.
+`distributed` carries the calls, reports workers that come and go, and restarts those that were killed. `Scheduler` of
+`proteoscope.engine.execution.scheduler` decides which partition goes to which device.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
-from concurrent.futures import CancelledError, Future, wait
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from concurrent.futures import Future, wait
 from typing import Any
 
 from proteoscope.engine.errors import WorkersError, shortened
-from proteoscope.engine.execution.cluster import remote
 from proteoscope.engine.execution.cluster.payload import unpack
-from proteoscope.engine.execution.elsewhere import WorkerLostError
+from proteoscope.engine.execution.cluster.worker_process import RemoteWorkload, greet, program_version, version_difference
+from proteoscope.engine.execution.remote_workers import WorkerLostError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import DeviceError
 
-__all__ = ["CONFIGURATION", "SILENT", "Connection", "RemoteDevice", "configured", "nothing_to_stop"]
+__all__ = ["CONFIGURATION", "SILENT", "Connection", "RemoteDevice", "configure"]
 
-_LOOK_SECONDS = 0.05  # between two looks at a cancel while a worker is asked
-_DIRECT_SECONDS = 4.0  # for a worker to be reached without the scheduler, which else passes calls on
-_TOLD_SECONDS = 0.3
-_MAXIMUM_LETTERS = 300
+_CHECK_SECONDS = 0.05  # between two checks for a cancel during a call
+_DIRECT_SECONDS = 4.0  # to reach a worker without the scheduler, which otherwise passes calls on
+_LOSS_SECONDS = 0.5  # between a broken connection and the scheduler's report that the worker is gone
+_MAXIMUM_CHARACTERS = 300
 _MAXIMUM_GREETING = 5000  # characters of each text of a worker
 _DISCONNECTED = "the connection with the scheduler of the workers is lost; start it again, and run this again"
+_INCOMPATIBLE = "it is no worker of this Proteoscope; install the same on both"
 SILENT = logging.CRITICAL + 1
-"""Of the log of `distributed`."""
+"""Level above which nothing of `distributed` is logged."""
 
 CONFIGURATION: dict[str, Any] = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
-    "distributed.worker.preload": [remote.__name__],
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.worker-ttl": "60s",
     "distributed.worker.profile.enabled": False,
@@ -47,34 +45,29 @@ CONFIGURATION: dict[str, Any] = {
     "distributed.admin.large-graph-warning-threshold": "1GiB",
     "distributed.comm.timeouts.connect": "20s",
     "distributed.admin.tick.interval": "1s",
-    # What every worker loads is loaded once, in the process that they are forked from. Elsewhere the system's own libraries fear a fork.
+    # The fork server loads the program once for all workers. Only Linux's own libraries are safe to fork.
     "distributed.worker.multiprocessing-method": "forkserver" if sys.platform.startswith("linux") else "spawn",
 }
-"""Of `distributed`, here and in workers: no web pages, no tasks that move, no samples of what the program is at, and rarely a look whether
-its loop is late."""
+"""Settings of `distributed` here and in workers: no web pages, no tasks that move, no profiling."""
 
 
-def configured() -> None:
-    """Prepare `distributed` in this process: quiet, and as `CONFIGURATION` says."""
+def configure() -> None:
+    """Apply `CONFIGURATION` in this process and silence the log of `distributed`."""
     import dask  # optional: installed with the extra "workers"
     import distributed  # noqa: F401 - it sets what is changed here
 
     dask.config.set(CONFIGURATION)
-    # What goes wrong is told by errors of ours; a connection that ends beside another is nothing that a user could mend.
+    # Errors that matter to the user are raised; a connection that ends together with another is none.
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(SILENT)
     for name in ("asyncio", "tornado.application"):
-        logging.getLogger(name).addFilter(_is_of_others)
+        logging.getLogger(name).addFilter(_is_unrelated)
 
 
-def _is_of_others(record: logging.LogRecord) -> bool:
-    """Whether a complaint is about something else than a connection of `distributed` that ended."""
+def _is_unrelated(record: logging.LogRecord) -> bool:
+    """Return True unless a record is about a connection of `distributed` that ended."""
     error = record.exc_info[1] if record.exc_info else None
     return not type(error).__module__.startswith("distributed")
-
-
-def nothing_to_stop() -> None:
-    """Of a call that nobody stops."""
 
 
 class RemoteDevice:
@@ -82,8 +75,18 @@ class RemoteDevice:
 
     Attributes
     ----------
-    name : ``worker 3``, of which there is one in a run. address : where it is reached. host, process : on which it runs. description : of
-        its device. is_card : whether that is a GPU. store : where columns lie that were copied there.
+    name : str
+        ``worker 3``, unique in a run.
+    address : str
+        As `distributed` names the worker.
+    host, process : str, int
+        Machine and number of its process.
+    description : str
+        Machine and device.
+    is_card : bool
+        True if its device is a GPU.
+    store : str
+        Folder on its machine for copied columns.
     """
 
     kernels = ""
@@ -101,54 +104,74 @@ class RemoteDevice:
 
 
 class Connection:
-    """Workers that a scheduler knows.
+    """Workers of a scheduler.
 
     Parameters
     ----------
-    client : of `distributed`, connected. tell : told of workers that come, go, or cannot be used.
+    client : distributed.Client
+        Connected, with `direct_to_workers`.
+    report : callable
+        Called with a sentence when a worker comes or cannot be used.
     """
 
-    def __init__(self, client: Any, tell: Callable[[str], None]) -> None:
-        self._client, self._tell = client, tell
+    def __init__(self, client: Any, report: Callable[[str], None]) -> None:
+        self._client, self._report = client, report
         self._changed = threading.Condition()
         self._present: set[str] = set()
         self._devices: dict[str, RemoteDevice] = {}
-        self._direct: dict[str, bool] = {}
-        self._told: set[Future[Any]] = set()
         self._numbers = itertools.count(1)
         self._refusals: list[str] = []
         self._is_closed = False
-        client.subscribe_topic("all", self._hear)
+        client.subscribe_topic("all", self._handle_event)
         for address in client.scheduler_info(n_workers=-1)["workers"]:
-            self._arrive(address)
+            self._add(address)
 
     def devices(self) -> list[RemoteDevice]:
-        """The workers that can be used now."""
+        """Return the workers that are usable now."""
         with self._changed:
             return list(self._devices.values())
 
     def wait(
-        self, n: int, seconds: float, progress: Progress, check: Callable[[], None] = nothing_to_stop, *, but: Collection[str] = ()
+        self, n: int, seconds: float, progress: Progress, checks: Sequence[Callable[[], None]] = (), *, but: Collection[str] = ()
     ) -> bool:
-        """Wait for so many workers, and for all that the scheduler knows by then, so long at the most; whether there are some.
+        """Wait for workers, and for all that the scheduler knows by then.
 
-        `but` : names of workers that do not count.
+        Parameters
+        ----------
+        n : int
+            Number of workers.
+        seconds : float
+            Maximum time.
+        progress : Progress
+            Checked for a cancel.
+        checks : sequence of callable
+            Called again and again; what they raise ends the wait.
+        but : collection of str
+            Names of workers that do not count.
+
+        Returns
+        -------
+        bool
+            True if there are some.
 
         Raises
         ------
-        Cancelled : the user asked to stop. WorkersError : those that came cannot be used, or nobody can come. And what `check` raises.
+        Cancelled
+            The user cancelled.
+        WorkersError
+            Those that came cannot be used, or no worker can come.
         """
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            progress.check()
-            check()
-            self._look_at_client()
+            for check in (progress.check, *checks):
+                check()
+            self._require_client()
             with self._changed:
                 if self._others(but) and len(self._devices) + len(self._refusals) >= max(n, len(self._present)):
                     return True
                 if self._refusals and not self._devices:
                     raise WorkersError(self._refusals[0])
-                self._changed.wait(_LOOK_SECONDS)
+                self._changed.wait(_CHECK_SECONDS)
         if self._client.status != "running":
             raise WorkersError(_DISCONNECTED)
         return bool(self._others(but))
@@ -156,159 +179,160 @@ class Connection:
     def _others(self, but: Collection[str]) -> list[RemoteDevice]:
         return [device for device in self.devices() if device.name not in but]
 
-    def is_there(self, device: RemoteDevice) -> bool:
-        """Whether nobody has heard that it is gone."""
-        return device.address in self._present
-
-    def call(
-        self, device: RemoteDevice, function: Callable[..., bytes], *arguments: Any, check: Callable[[], None] = nothing_to_stop
-    ) -> bytes:
-        """Call a function of `proteoscope.engine.execution.cluster.remote` in a worker.
+    def actor(self, device: RemoteDevice, check: Callable[[], None]) -> Any:
+        """Start a `RemoteWorkload` in a worker, where it lives as long as the result is referred to.
 
         Raises
         ------
-        DeviceError : the worker was gone already. WorkerLostError : it went meanwhile. WorkersError : the function failed, or the
-        connection did. And what `check` raises.
+        WorkerLostError
+            The worker was lost.
+        WorkersError
+            The connection failed. And what `check` raises.
         """
-        if not self.is_there(device) and not self._is_closed:
-            raise DeviceError(f"{device.name} ({device.description}) is gone")
-        future = self._begin(device, function, arguments)
-        done = threading.Event()
-        future.add_done_callback(lambda _: done.set())
-        try:
-            while not done.wait(_LOOK_SECONDS):
-                check()
-                self._look_at(device)
-            return self._result(device, future, function)
-        finally:
-            future.cancel()
+        options = {"actor": True, "workers": [device.address], "allow_other_workers": False, "pure": False}
+        with self._client.as_current():  # to which the actor belongs
+            return self._result(device, lambda: self._client.submit(RemoteWorkload, **options), check)
 
-    def tell(self, device: RemoteDevice, function: Callable[..., bytes], *arguments: Any) -> None:
-        """Call a function and do not wait for it."""
-        if self.is_there(device) and not self._is_closed:
-            with contextlib.suppress(WorkersError):  # who cannot be told is gone, or we are
-                future = self._begin(device, function, arguments)
-                self._told.add(future)
-                future.add_done_callback(self._told.discard)
+    def call(self, device: RemoteDevice, actor: Any, name: str, *arguments: Any, check: Callable[[], None]) -> Any:
+        """Call a function of an actor; see `proteoscope.engine.execution.cluster.worker_process.FUNCTIONS`.
+
+        Raises
+        ------
+        WorkerLostError
+            The worker was lost.
+        DeviceError
+            Its device failed.
+        WorkersError
+            The function or the connection failed. And what `check` raises.
+        """
+        answer = unpack(self._result(device, lambda: actor.call(name, *arguments), check))
+        if "answer" in answer:
+            return answer["answer"]
+        text = shortened(answer["error"], _MAXIMUM_CHARACTERS)
+        if answer["is_of_device"]:
+            raise DeviceError(f"{device.name} ({device.description}): {text}")
+        raise WorkersError(f"{device.name} ({device.description}) could not {name}: {text}")
 
     def close(self) -> None:
-        """No more workers are heard of. What they were told last is on its way: with the client it would go."""
-        wait([*self._told], _TOLD_SECONDS)
+        """Forget the workers."""
         with self._changed:
             self._is_closed = True
             self._present.clear()
             self._devices.clear()
             self._changed.notify_all()
 
-    def _begin(self, device: RemoteDevice, function: Callable[..., bytes], arguments: tuple[Any, ...]) -> Future[Any]:
-        message = {"name": function.__name__, "arguments": list(arguments)}
-        answer = self._answer(device.address, message)
+    def _result(self, device: RemoteDevice, begin: Callable[[], Awaitable[Any]], check: Callable[[], None]) -> Any:
+        """Wait for a result of `distributed`, as long as its worker is there."""
+        self._require(device)
+        pending = self._start(_result_of(begin))
         try:
-            return asyncio.run_coroutine_threadsafe(answer, self._client.loop.asyncio_loop)
+            while not wait([pending], _CHECK_SECONDS).done:
+                check()
+                self._require(device)
+        finally:
+            pending.cancel()
+        try:
+            return pending.result()
+        except Exception as error:  # whatever the worker raised
+            with self._changed:
+                self._changed.wait_for(lambda: device.address not in self._present, _LOSS_SECONDS)
+            self._require(device)
+            text = f"{device.name} ({device.description}) does not answer: {type(error).__name__}: {shortened(str(error))}"
+            raise WorkerLostError(text) from None
+
+    def _start(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
+        """Run a coroutine on the loop of the client."""
+        try:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._client.loop.asyncio_loop)
         except RuntimeError:  # the loop is closed
-            answer.close()
+            coroutine.close()
             raise WorkersError(_DISCONNECTED) from None
 
-    async def _answer(self, address: str, message: dict[str, Any]) -> Any:
-        """Of a worker, on the loop of the client; by the scheduler where it was not reached itself when it was asked for the first time."""
-        if address not in self._direct:
-            self._direct[address] = await self._is_reached(address)
-        if self._direct[address]:
-            return await self._directly(address, message)
-        return await self._client.scheduler.proxy(worker=address, msg={"op": remote.SERVICE, **message})
+    def _failure(self, device: RemoteDevice, error: Exception) -> Exception:
+        """Return the loss of a worker as an error, or that it does not run this program."""
+        with self._changed:
+            self._changed.wait_for(lambda: device.address not in self._present, _LOSS_SECONDS)
+        self._require(device)
+        text = f"{type(error).__name__}: {shortened(str(error), _MAXIMUM_CHARACTERS)}"
+        return WorkersError(f"{device.name} ({device.description}): {_INCOMPATIBLE} ({text})")
 
-    async def _is_reached(self, address: str) -> bool:
-        try:
-            await asyncio.wait_for(self._client.rpc(address).echo(data=0), _DIRECT_SECONDS)
-        except OSError:  # which a lack of time is, too
-            return False
-        return True
-
-    async def _directly(self, address: str, message: dict[str, Any]) -> Any:
-        return await getattr(self._client.rpc(address), remote.SERVICE)(**message)
-
-    def _look_at_client(self) -> None:
+    def _require_client(self) -> None:
         if self._is_closed or self._client.status not in ("running", "connecting"):
             raise WorkersError(_DISCONNECTED)
 
-    def _look_at(self, device: RemoteDevice) -> None:
-        self._look_at_client()
-        if not self.is_there(device):
+    def _require(self, device: RemoteDevice) -> None:
+        self._require_client()
+        if device.address not in self._present:
             raise WorkerLostError(f"{device.name} ({device.description}) is lost")
 
-    def _result(self, device: RemoteDevice, future: Future[Any], function: Callable[..., bytes]) -> bytes:
-        asked = f"{device.name} ({device.description}) could not {function.__name__.replace('_', ' ')}"
-        try:
-            found = future.result()
-        except Exception as error:
-            # Who is gone is heard of a moment later.
-            time.sleep(_LOOK_SECONDS)
-            self._look_at(device)
-            text = " ".join(str(error).split())[:_MAXIMUM_LETTERS]
-            if isinstance(error, OSError | CancelledError):
-                raise WorkerLostError(f"{device.name} ({device.description}) does not answer: {text}") from None
-            raise WorkersError(f"{asked}: {type(error).__name__}: {text}") from None
-        if not isinstance(found, dict) or not isinstance(found.get("failure"), str):
-            raise WorkersError(f"{asked}: it is no worker of this Proteoscope; install the same on both")
-        if found["failure"]:
-            raise WorkersError(f"{asked}: {' '.join(found['failure'].split())[:_MAXIMUM_LETTERS]}")
-        answer = found.get("answer")
-        if not isinstance(answer, bytes):
-            raise WorkersError(f"{asked}: it is no worker of this Proteoscope; install the same on both")
-        return answer
-
-    def _hear(self, event: tuple[float, Any]) -> None:
-        """An event of the scheduler, on the thread of the client."""
-        _, content = event
-        match content:
+    def _handle_event(self, event: tuple[float, Any]) -> None:
+        """Handle an event of the scheduler, on the thread of the client."""
+        match event[1]:
             case {"action": "add-worker", "worker": str(address)}:
-                self._arrive(address)
+                self._add(address)
             case {"action": "remove-worker", "worker": str(address)}:
-                self._leave(address)
+                with self._changed:
+                    self._present.discard(address)
+                    self._devices.pop(address, None)
+                    self._changed.notify_all()
 
-    def _arrive(self, address: str) -> None:
+    def _add(self, address: str) -> None:
         with self._changed:
             if address in self._present or self._is_closed:
                 return
             self._present.add(address)
-        threading.Thread(target=self._greet, args=(address,), name="proteoscope-greeting", daemon=True).start()
+        threading.Thread(target=self._admit, args=(address,), name="proteoscope-greeting", daemon=True).start()
 
-    def _greet(self, address: str) -> None:
-        """Compare a worker's program with this one, before it gets work."""
-        unknown = {"host": "a worker", "process": 0, "store": "", "device": "cpu", "description": address}
+    def _admit(self, address: str) -> None:
+        """Give a worker a name, or refuse it."""
+        device, refusal = None, ""
         try:
-            greeting = unpack(self.call(RemoteDevice("it", address, unknown), remote.greet))
-            RemoteDevice("it", address, greeting)
-            difference, reason = (shortened(text) for text in (remote.described(greeting["make"], remote.make()), str(greeting["reason"])))
-        except (WorkersError, DeviceError) as error:
-            if not self._is_closed and address in self._present:
-                self._refuse(f"The worker at {address} cannot be used: {error}")
-            return
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-            self._refuse(f"The worker at {address} cannot be used: it does not answer as a worker of Proteoscope does")
-            return
-        if difference:
-            self._refuse(f"The worker on {greeting['host']} is another Proteoscope: {difference}; install the same on both")
-            return
-        if reason:
-            self._refuse(f"The worker on {greeting['host']} cannot compute: {reason}")
-            return
+            device = self._greet(address)
+            self._choose_route(address)
+        except WorkersError as error:
+            refusal = str(error)
         with self._changed:
             if address not in self._present or self._is_closed:
                 return
-            device = self._devices[address] = RemoteDevice(f"worker {next(self._numbers)}", address, greeting)
+            if device is None:
+                self._refusals.append(refusal)
+            else:
+                device.name = f"worker {next(self._numbers)}"
+                self._devices[address] = device
             self._changed.notify_all()
-        self._tell(f"{device.name} is there: {device.description}")
+        self._report(refusal if device is None else f"{device.name} is there: {device.description}")
 
-    def _refuse(self, reason: str) -> None:
-        with self._changed:
-            self._refusals.append(reason)
-            self._changed.notify_all()
-        self._tell(reason)
+    def _greet(self, address: str) -> RemoteDevice:
+        """Compare a worker's program with this one before it gets work.
 
-    def _leave(self, address: str) -> None:
-        with self._changed:
-            self._present.discard(address)
-            self._direct.pop(address, None)
-            self._devices.pop(address, None)
-            self._changed.notify_all()
+        Raises
+        ------
+        WorkersError
+            It cannot be used.
+        """
+        try:
+            # A worker without the program survives `run`; an actor that it cannot import would end it.
+            greeting = unpack(self._client.run(greet, workers=[address])[address])
+            device = RemoteDevice("it", address, greeting)
+            difference, reason = version_difference(greeting["make"], program_version()), str(greeting["reason"])
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+            text = "it does not answer as a worker of Proteoscope does"
+            raise WorkersError(f"The worker at {address} cannot be used: {text}") from None
+        except Exception as error:  # whatever the worker raised
+            raise WorkersError(f"The worker at {address} cannot be used: {_INCOMPATIBLE} ({shortened(str(error))})") from None
+        if difference:
+            raise WorkersError(f"The worker on {device.host} is another Proteoscope: {shortened(difference)}; install the same on both")
+        if reason:
+            raise WorkersError(f"The worker on {device.host} cannot compute: {shortened(reason)}")
+        return device
+
+    def _choose_route(self, address: str) -> None:
+        """Let the scheduler pass all calls on if a worker cannot be reached directly."""
+        try:
+            self._start(asyncio.wait_for(self._client.rpc(address).echo(data=0), _DIRECT_SECONDS)).result()
+        except OSError:  # also when there is no answer in time
+            self._client.direct_to_workers = False
+
+
+async def _result_of(begin: Callable[[], Awaitable[Any]]) -> Any:
+    return await begin()

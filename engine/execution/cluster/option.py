@@ -1,4 +1,4 @@
-"""Which workers a user wishes: the value of ``--workers``. Light, so that wrong ones are told at once."""
+"""Value of ``--workers``. Imports no library for workers, so that a wrong value is reported at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 from proteoscope.engine.errors import ParameterError
 
-__all__ = ["WorkersWish", "checked_address", "is_loopback", "parse_workers"]
+__all__ = ["WorkersRequest", "checked_address", "is_loopback", "parse_workers"]
 
 _EXPECTED = "expected local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
 _MAXIMUM_LOCAL = 256
@@ -19,12 +19,21 @@ _LOOPBACK = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|\[::1\]")
 
 
 @dataclass(frozen=True)
-class WorkersWish:
-    """Workers as they are wished.
+class WorkersRequest:
+    """Request for workers.
 
     Attributes
     ----------
-    text : the value. sort : how they come to be. count : of local ones. file : of hosts, or of a configuration. address : of a scheduler.
+    text : str
+        The value.
+    sort : str
+        How workers are started or found.
+    count : int
+        Number of local workers.
+    file : Path or None
+        File of hosts, or Slurm configuration.
+    address : str
+        Of a scheduler.
     """
 
     text: str
@@ -34,42 +43,44 @@ class WorkersWish:
     address: str = ""
 
 
-def parse_workers(text: str) -> WorkersWish:
-    """The wish in a text.
+def parse_workers(text: str) -> WorkersRequest:
+    """Read a value of ``--workers``.
 
     Raises
     ------
-    ParameterError : it is none, its file is not there, or it would send without encryption beyond this machine.
+    ParameterError
+        It is not valid, its file does not exist, or it would send without encryption beyond this machine.
     """
     sort, _, rest = text.partition(":")
     if sort == "local":
         if not rest.isdecimal() or len(rest) > _MAXIMUM_DIGITS or not 1 <= int(rest) <= _MAXIMUM_LOCAL:
             raise ParameterError(f"workers = '{text:.60}': expected local:N with N from 1 to {_MAXIMUM_LOCAL}")
-        return WorkersWish(text, "local", count=int(rest))
+        return WorkersRequest(text, "local", count=int(rest))
     if sort in ("ssh", "slurm"):
         if not rest or not Path(rest).is_file():
             raise ParameterError(f"workers = '{text:.200}': there is no such file; {_EXPECTED}")
-        return WorkersWish(text, "ssh" if sort == "ssh" else "slurm", file=Path(rest).absolute())
+        return WorkersRequest(text, "ssh" if sort == "ssh" else "slurm", file=Path(rest).absolute())
     if sort in ("tls", "tcp"):
-        return WorkersWish(text, "address", address=checked_address(text))
+        return WorkersRequest(text, "address", address=checked_address(text))
     raise ParameterError(f"workers = '{text:.60}': {_EXPECTED}")
 
 
 def checked_address(text: str) -> str:
-    """The address of a scheduler.
+    """Return the address of a scheduler after validating it.
 
     Raises
     ------
-    ParameterError : it is none, or it would send without encryption beyond this machine.
+    ParameterError
+        It is not an address, or it would send without encryption beyond this machine.
     """
     found = _ADDRESS.fullmatch(text)
     if found is None or not 0 <= int(found["port"]) < 65536:
-        raise ParameterError(f"'{text:.100}' is no address of a scheduler; expected tls://HOST:PORT")
+        raise ParameterError(f"'{text:.100}' is not a scheduler address; expected tls://HOST:PORT")
     if found["protocol"] == "tcp" and not is_loopback(found["host"]):
         raise ParameterError(f"{text}: without encryption only this machine itself can be reached; use tls:// and certificates")
     return text
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, reached by itself."""
+    """Return True if a host is this machine, reached by itself."""
     return _LOOPBACK.fullmatch(host) is not None

@@ -1,7 +1,6 @@
-"""Plain data as bytes, for work that is done in other processes: msgpack, with each array as a ``.npy`` that holds no objects.
+"""Plain data as bytes for other processes: msgpack, with each array as a ``.npy`` that holds no objects.
 
-Nothing is pickled and nothing unpickled. Large arrays may be named in place of being there: whoever packs says which, and whoever unpacks
-opens them (`proteoscope.engine.execution.cluster.columns`).
+Nothing is pickled or unpickled. A large array may be named instead (`proteoscope.engine.execution.cluster.columns`).
 """
 
 from __future__ import annotations
@@ -20,13 +19,19 @@ _ARRAY, _TUPLE, _NAMED, _READ_ONLY = 1, 2, 3, 4
 
 
 def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lambda array: None) -> bytes:
-    """Numbers, texts, bytes, arrays, and mappings and sequences of them as bytes.
+    """Convert plain data to bytes.
 
-    `named`: what stands for an array that is not to be there itself, None for one that is.
+    Parameters
+    ----------
+    value : object
+        Numbers, texts, bytes, arrays, and mappings and sequences of them.
+    named : callable
+        Returns what names an array, or None for an array that is packed itself.
 
     Raises
     ------
-    TypeError : something else is among them, or an array of objects.
+    TypeError
+        Something else is among them, or an array of objects.
     """
 
     def other(one: Any) -> Any:
@@ -52,13 +57,19 @@ def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lamb
 
 
 def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray] | None = None) -> Any:
-    """What `pack` packed, arrays read-only where they were; tuples of names come back as plain tuples.
+    """Convert the result of `pack` back, with read-only arrays where they were; named tuples become plain tuples.
 
-    `opened`: opens an array that is named.
+    Parameters
+    ----------
+    packed : bytes
+        Result of `pack`.
+    opened : callable, optional
+        Opens an array that is named.
 
     Raises
     ------
-    ValueError : the bytes hold something else.
+    ValueError
+        The bytes are something else.
     """
 
     def extension(code: int, data: bytes) -> Any:

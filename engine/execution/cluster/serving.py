@@ -1,4 +1,4 @@
-"""A scheduler, or workers of a machine, as processes: what ``proteoscope workers`` runs, and what a run starts here and by ssh."""
+"""Processes of a scheduler, or of the workers of a machine: for ``proteoscope workers``, and for runs that start them here and by ssh."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from proteoscope.engine.end_signals import heeded_signals
 from proteoscope.engine.errors import WorkersError
-from proteoscope.engine.execution.cluster.connection import CONFIGURATION, SILENT, configured
+from proteoscope.engine.execution.cluster.connection import CONFIGURATION, SILENT, configure
 from proteoscope.engine.execution.cluster.option import checked_address
-from proteoscope.engine.execution.cluster.remote import DEVICE, THREADS
-from proteoscope.engine.execution.devices import chosen_device
+from proteoscope.engine.execution.cluster.worker_process import DEVICE, THREADS
+from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.files import scratch_folder
 
@@ -23,19 +23,27 @@ __all__ = ["devices_of_workers", "serve_scheduler", "serve_workers"]
 _NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # nothing is served there, `CONFIGURATION` says
 
 
-def devices_of_workers(wish: str, count: int | None) -> list[tuple[str, dict[str, str]]]:
-    """What each worker of this machine computes with, and the environment of its process: one for each GPU, the others for the processor.
+def devices_of_workers(device: str, count: int | None) -> list[tuple[str, dict[str, str]]]:
+    """Choose the device of each worker of this machine: one for each GPU, the CPU for the others.
 
     Parameters
     ----------
-    wish : as ``--device`` takes it. count : of workers; one for each GPU, or one, when None.
+    device : str
+        As ``--device`` takes it.
+    count : int or None
+        Number of workers; by default one for each GPU, or one.
+
+    Returns
+    -------
+    list of (str, dict)
+        Device and additional environment of each worker's process.
 
     Raises
     ------
-    ParameterError : the wish names a device that is not usable.
+    ParameterError
+        The device is not usable.
     """
-    chosen = chosen_device(wish)
-    cards = list(chosen.numbers)
+    cards = list(resolve_device(device).numbers)
     n = count or max(1, len(cards))
     named = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if os.environ.get("CUDA_VISIBLE_DEVICES") else []
     made = []
@@ -52,15 +60,25 @@ def devices_of_workers(wish: str, count: int | None) -> list[tuple[str, dict[str
 def serve_workers(
     address: str, security: Any, *, count: int | None, threads: int | None, device: str, ends_with_input: bool = False
 ) -> None:
-    """Run workers of a scheduler until it goes, or this process is told to end.
+    """Run workers until their scheduler ends or this process gets a signal.
 
     Parameters
     ----------
-    ends_with_input : end when standard input does, as it does when who started this is gone.
+    address : str
+        Of the scheduler.
+    security : distributed.Security or None
+        Certificates; without, the address is on this machine.
+    count, threads, device : int, int, str
+        Number of workers, and what all of them together use.
+    ends_with_input : bool
+        End with standard input too, which the end of the starting process closes.
 
     Raises
     ------
-    WorkersError : the scheduler cannot be reached. ParameterError : the device is not usable.
+    WorkersError
+        The scheduler cannot be reached.
+    ParameterError
+        The device is not usable.
     """
     devices = devices_of_workers(device, count)
     each = max(1, (threads or available_threads()) // len(devices))
@@ -77,7 +95,6 @@ def serve_workers(
                     security=security,
                     memory_limit=0,
                     local_directory=str(folder),
-                    resources={"GPU": 1} if name != "cpu" else {},
                     silence_logs=SILENT,
                     config=CONFIGURATION,
                     env={**environment, DEVICE: name, THREADS: str(each)},
@@ -88,8 +105,9 @@ def serve_workers(
             ]
             try:
                 await asyncio.gather(*nannies)
-                ended = [asyncio.ensure_future(nanny.finished()) for nanny in nannies]
-                await _first([asyncio.ensure_future(stopped.wait()), asyncio.ensure_future(asyncio.wait(ended))])
+                ended: asyncio.Future[Any] = asyncio.gather(*(nanny.finished() for nanny in nannies))
+                stopping: asyncio.Future[Any] = asyncio.create_task(stopped.wait())
+                await asyncio.wait([stopping, ended], return_when=asyncio.FIRST_COMPLETED)
             except (OSError, TimeoutError, RuntimeError) as error:
                 # What keeps a nanny from starting, as certificates of another authority, is the cause of its error.
                 reason = error.__cause__ if isinstance(error, RuntimeError) else error
@@ -100,16 +118,26 @@ def serve_workers(
                 with contextlib.suppress(Exception):
                     await asyncio.wait_for(asyncio.gather(*(nanny.close(timeout=1) for nanny in nannies)), 5)
 
-    configured()
+    configure()
     asyncio.run(serve())
 
 
 def serve_scheduler(address: str, security: Any, ready: Any) -> None:
-    """Run a scheduler until this process is told to end; `ready` is called with its address.
+    """Run a scheduler until this process gets a signal.
+
+    Parameters
+    ----------
+    address : str
+        Where it listens.
+    security : distributed.Security or None
+        Certificates; without, the address is on this machine.
+    ready : callable
+        Called with the address when it listens.
 
     Raises
     ------
-    WorkersError : it cannot listen at that address.
+    WorkersError
+        It cannot listen at that address.
     """
 
     async def serve() -> None:
@@ -124,23 +152,17 @@ def serve_scheduler(address: str, security: Any, ready: Any) -> None:
             raise WorkersError(f"no scheduler can listen at {address}: {error}") from None
         try:
             ready(scheduler.address)
-            await _first([asyncio.ensure_future(stopped.wait()), asyncio.ensure_future(scheduler.finished())])
+            waited: list[asyncio.Task[Any]] = [asyncio.create_task(stopped.wait()), asyncio.create_task(scheduler.finished())]
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await scheduler.close()
 
-    configured()
+    configure()
     asyncio.run(serve())
 
 
-async def _first(waited: list[asyncio.Future[Any]]) -> None:
-    """Wait until one has come, and for the others no more."""
-    await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-    for one in waited:
-        one.cancel()
-
-
 def _stop_event(*, ends_with_input: bool) -> asyncio.Event:
-    """Set when this process is told to end."""
+    """Return an event that a signal sets, or the end of standard input."""
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in heeded_signals():
         with contextlib.suppress(NotImplementedError, ValueError):

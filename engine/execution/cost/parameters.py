@@ -128,11 +128,6 @@ class KindCosts(_Measured):
             return line
         return line * float(np.interp(log(n_bytes), [log(one) for one in self.moved], self.host_over_line))
 
-    @property
-    def rate(self) -> float:
-        """Operations in a second of the largest sample."""
-        return self.operations[-1] / self.kernel[-1]
-
 
 class DeviceParameters(_Measured):
     """A device as the model knows it.

@@ -21,7 +21,7 @@ __all__ = ["StepHistory"]
 _MAXIMUM_RUNS = 16  # stored of each kind of run and device
 _RECENT = 3  # runs that correct a prediction
 _NEAR = 4.0  # ratio of predicted seconds within which runs count as equally near in size
-_SMALL = 0.5  # seconds
+_SMALL = 1.0  # seconds: constants that predictions lack, as of libraries that are loaded, are below it
 _LEAST = 1e-3  # seconds
 
 _Seconds = dict[Annotated[str, Field(max_length=20)], Annotated[float, Field(ge=0, lt=1e9)]]

@@ -62,7 +62,7 @@ def write_blib(out: Path, batches: Iterable[LibraryEntries], progress: Progress)
     Parameters
     ----------
     out : Path
-    pieces : iterable of LibraryEntries
+    batches : iterable of LibraryEntries
     progress : Progress
         Receives the number of entries written; polled for cancellation.
 

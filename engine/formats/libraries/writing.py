@@ -72,7 +72,7 @@ def write_library(
     Parameters
     ----------
     out : Path
-    pieces : iterable of LibraryEntries
+    batches : iterable of LibraryEntries
     format : str
         One of `LIBRARY_FORMATS`.
     progress : Progress

@@ -21,7 +21,7 @@ if [ ! -x "$folder/proteoscope/proteoscope" ]; then
         echo "proteoscope: $0 could not be unpacked; is the disk full, or the file cut short?" >&2
         exit 1
     fi
-    # Whoever is second finds a folder that is whole, and uses that.
+    # A second process finds the complete folder, and uses it.
     mv -T "$new" "$folder" 2>/dev/null || [ -x "$folder/proteoscope/proteoscope" ]
     trap - EXIT INT TERM
     rm -rf "$new"

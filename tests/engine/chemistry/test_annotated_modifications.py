@@ -1,4 +1,4 @@
-"""UniProt's names of modifications, against what their chemistry weighs and where Unimod knows it."""
+"""UniProt's names of modifications against the masses of their chemistry and Unimod's sites."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from proteoscope.engine.chemistry.formulas import formula_mass
 from proteoscope.engine.chemistry.modifications import unimod
 
 GROUPS = (
-    # A part of the name, and the atoms that it adds.
+    # Part of a name, and the atoms that it adds.
     (r"dipyrrolyl", "C20H22N2O8"),
     (r"Diphthamide", "C7H14N2O"),
     (r"trimethyl", "C3H6"),
@@ -74,7 +74,7 @@ GROUPS = (
     (r"Iodo", "I|H"),
     (r"Hypusine", "C4H9NO"),
 )
-"""In the order in which they are looked for: the first that a name has."""
+"""In the order of search: the first in a name is used."""
 HALOGENS = {"Br": 78.918338, "I": 126.904473}
 RESIDUES = {
     "alanine": "A",
@@ -101,28 +101,28 @@ RESIDUES = {
 
 
 def weight(formula: str) -> float:
-    """Of atoms in a formula, halogens too."""
+    """Return the mass of a formula, including halogens."""
     for halogen, mass in HALOGENS.items():
-        if found := re.match(rf"{halogen}(\d*)$", formula):
-            return mass * int(found[1] or 1)
+        if result := re.match(rf"{halogen}(\d*)$", formula):
+            return mass * int(result[1] or 1)
     return formula_mass(formula) if formula else 0.0
 
 
 @pytest.mark.parametrize(("name", "residue"), list(annotated_names()))
-def test_a_name_weighs_what_its_chemistry_adds_at_the_residue_that_it_names(name: str, residue: str) -> None:
+def test_annotated_name_has_the_mass_of_its_chemistry(name: str, residue: str) -> None:
     one = annotated_names()[name, residue]
     added, _, lost = next(formula for part, formula in GROUPS if re.search(part, name)).partition("|")
     assert one.mass == pytest.approx(weight(added) - weight(lost), abs=2e-4)
     assert one.unimod_id is not None and unimod().by_id(one.unimod_id).mass == one.mass
-    # The residue that the name ends in, but for a tyrosine that is called a phenylalanine.
+    # The residue at the end of the name, except for a tyrosine derivative that is named after phenylalanine.
     named = [letter for text, letter in RESIDUES.items() if re.search(rf"{text}$", name)]
     assert not named or residue in named or name.startswith("3',4'-")
-    # Unimod lists the residue, or any at that end.
+    # Unimod lists the residue, or any residue at that terminus.
     assert one.position != "anywhere" or one.residues == residue
     assert one.residues in ("", residue) and unimod().by_id(one.unimod_id).sites_covering(one.residues, one.position)
 
 
-def test_remarks_are_no_part_of_a_name_and_other_residues_and_names_are_none() -> None:
+def test_annotated_names_ignore_remarks() -> None:
     for note in ("Phosphoserine", "Phosphoserine; by PKA and PKC", "Phosphoserine; alternate", "Phosphoserine (By similarity)"):
         assert str(annotated_modification(note, "S")) == "Phospho (S)"
     for note, residue in (("Phosphoserine", "T"), ("N6-methylated lysine", "K"), ("O-linked (GalNAc...) serine", "S"), ("", "S")):

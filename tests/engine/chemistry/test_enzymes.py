@@ -15,7 +15,7 @@ from pyteomics import parser
 from proteoscope.engine.chemistry.enzymes import ENZYMES, Enzyme, cleavage_sites, digest, enzyme
 from proteoscope.engine.errors import ParameterError
 
-# The vocabulary's rules, PSI-MS 4.1.258 (has_regexp), of the agents that look only at the two residues of a bond.
+# The vocabulary's rules, PSI-MS 4.1.258 (has_regexp), of the enzymes whose rules involve only the two residues of a bond.
 PSI_RULES = {
     "MS:1001251": r"(?<=[KR])(?!P)",
     "MS:1001303": r"(?<=R)(?!P)",
@@ -103,9 +103,9 @@ def test_a_table_cannot_be_changed() -> None:
         enzyme("Trypsin").cleavage_table()[0, 0] = True
 
 
-@pytest.mark.parametrize(("name", "found"), [("trypsin", "Trypsin"), ("MS:1001313", "Trypsin/P"), ("glu-c", "glutamyl endopeptidase")])
-def test_lookup(name: str, found: str) -> None:
-    assert enzyme(name).name == found
+@pytest.mark.parametrize(("name", "result"), [("trypsin", "Trypsin"), ("MS:1001313", "Trypsin/P"), ("glu-c", "glutamyl endopeptidase")])
+def test_lookup(name: str, result: str) -> None:
+    assert enzyme(name).name == result
 
 
 def test_an_unknown_enzyme_lists_near_matches() -> None:

@@ -14,7 +14,7 @@ from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 
-# pyteomics calls the radical of electron transfer z-dot, or z+1 as here.
+# pyteomics calls the radical z ion of electron transfer z-dot or, as here, z+1.
 PYTEOMICS_NAME = {"z": "z-dot"}
 
 
@@ -33,12 +33,12 @@ def test_every_ion_agrees_with_pyteomics(sequence: str, maximum_charge: int) -> 
 
 
 def test_published_ions_of_glu_fibrinopeptide() -> None:
-    # EGVNDNEEGFFSAR, the y ions that instruments are calibrated by.
+    # EGVNDNEEGFFSAR, whose y ions are used to calibrate instruments.
     ions = fragment_ions("EGVNDNEEGFFSAR", series="y", maximum_charge=1)
-    found = dict(zip(ions.labels(), ions.mz, strict=True))
+    results = dict(zip(ions.labels(), ions.mz, strict=True))
     published = {"y1": 175.119, "y3": 333.188, "y4": 480.257, "y5": 627.325, "y6": 684.346, "y7": 813.389, "y9": 1056.475, "y11": 1285.544}
     for label, mz in published.items():
-        assert found[label] == pytest.approx(mz, abs=2e-3)
+        assert results[label] == pytest.approx(mz, abs=2e-3)
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.data())
@@ -59,24 +59,24 @@ def test_complements_add_up_to_the_precursor(sequence: str) -> None:
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.integers(1, 2))
-def test_water_and_ammonia_leave_the_fragments_that_can_spare_them(sequence: str, maximum_charge: int) -> None:
+def test_water_and_ammonia_losses_need_their_residues(sequence: str, maximum_charge: int) -> None:
     ions = fragment_ions(sequence, series="abyzp", maximum_charge=maximum_charge, neutral_losses=("H2O", "NH3"))
-    found = {
+    results = {
         (SERIES[s], int(n), int(z), ions.loss_names[loss]): mz
         for s, n, z, loss, mz in zip(ions.series, ions.number, ions.charge, ions.loss, ions.mz, strict=True)
     }
-    assert len(found) == len(ions)
-    for (letter, number, charge, loss), mz in list(found.items()):
+    assert len(results) == len(ions)
+    for (letter, number, charge, loss), mz in list(results.items()):
         if loss:
-            assert mz == pytest.approx(found[letter, number, charge, ""] - formula_mass(loss) / charge)
+            assert mz == pytest.approx(results[letter, number, charge, ""] - formula_mass(loss) / charge)
             continue
         part = sequence[:number] if letter in "ab" else sequence[len(sequence) - number :]
         for molecule, able in (("H2O", "STED"), ("NH3", "RKNQ")):
-            assert ((letter, number, charge, molecule) in found) == (letter != "z" and bool(set(part) & set(able)))
+            assert ((letter, number, charge, molecule) in results) == (letter != "z" and bool(set(part) & set(able)))
 
 
 def ions_of(peptidoform: Peptidoform, maximum_charge: int = 1) -> FragmentIons:
-    """Fragments of a modified peptide, with the losses of its modifications."""
+    """Return the fragments of a modified peptide, with the losses of its modifications."""
     deltas, losses = peptidoform.mass_deltas(), modification_losses(peptidoform)
     return fragment_ions(peptidoform.sequence, deltas, maximum_charge=maximum_charge, losses_of_modifications=losses)
 
@@ -130,21 +130,21 @@ def test_annotation_is_its_definition(seed: int, most_intense: bool, tolerance: 
     ions = fragment_ions("PEPTIDEK", series="by", maximum_charge=2, neutral_losses=("H2O",))
     mz = np.sort(np.concatenate((random.uniform(90, 900, 60), random.choice(ions.mz, 10) + random.normal(0, 0.1, 10), ions.mz[:2])))
     intensity = random.permutation(len(mz)).astype(np.float32)
-    found = annotate(mz, intensity, ions, tolerance, most_intense=most_intense)
+    result = annotate(mz, intensity, ions, tolerance, most_intense=most_intense)
     expected = []
     for i, ion_mz in enumerate(ions.mz):
         low, high = tolerance.bounds(float(ion_mz))
         reach = [k for k in range(len(mz)) if low <= mz[k] <= high]
         if reach:
             expected.append((i, max(reach, key=lambda k: intensity[k]) if most_intense else min(reach, key=lambda k: abs(mz[k] - ion_mz))))
-    assert list(zip(found.ion, found.peak, strict=True)) == expected
-    np.testing.assert_allclose(found.error, mz[found.peak] - ions.mz[found.ion])
-    np.testing.assert_allclose(found.error_ppm, found.error / ions.mz[found.ion] * 1e6)
+    assert list(zip(result.ion, result.peak, strict=True)) == expected
+    np.testing.assert_allclose(result.error, mz[result.peak] - ions.mz[result.ion])
+    np.testing.assert_allclose(result.error_ppm, result.error / ions.mz[result.ion] * 1e6)
     single = annotate(mz, intensity, ions, tolerance, most_intense=most_intense, one_ion_per_peak=True)
-    assert sorted(single.peak) == sorted(set(found.peak))
+    assert sorted(single.peak) == sorted(set(result.peak))
     assert set(zip(single.ion, single.peak, strict=True)) <= set(expected)
     for ion, peak in zip(single.ion, single.peak, strict=True):
-        rivals = found.ion[found.peak == peak]
+        rivals = result.ion[result.peak == peak]
         assert (ions.loss[ion] > 0, ions.charge[ion]) == min((bool(ions.loss[k] > 0), ions.charge[k]) for k in rivals)
 
 

@@ -1,4 +1,4 @@
-"""Masses against pyteomics, which carries its own tables, and against published numbers."""
+"""Masses against pyteomics, which has independent tables, and against published numbers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_residues_agree_with_pyteomics(residue: str) -> None:
     assert masses.RESIDUE_MASS[ord(residue) - ord("A")] == pytest.approx(expected, abs=2e-5)
 
 
-def test_letters_of_several_residues_have_no_mass() -> None:
+def test_ambiguous_residues_have_no_mass() -> None:
     assert [chr(i + ord("A")) for i in np.flatnonzero(np.isnan(masses.RESIDUE_MASS))] == ["B", "X", "Z"]
     assert np.isnan(masses.sequence_mass("PEPXIDE"))
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWYUO", min_size=1, max_size=60), st.integers(1, 6))
-def test_a_peptide_weighs_what_pyteomics_says(sequence: str, charge: int) -> None:
+def test_peptide_masses_agree_with_pyteomics(sequence: str, charge: int) -> None:
     mass = masses.sequence_mass(sequence)
     assert mass == pytest.approx(pyteomics_mass.fast_mass(sequence), abs=2e-5 * len(sequence))
     assert masses.mz(mass, charge) == pytest.approx(pyteomics_mass.fast_mass(sequence, charge=charge), abs=2e-5 * len(sequence))
@@ -56,6 +56,6 @@ def test_formulas() -> None:
             formulas.formula_mass(wrong)
 
 
-def test_small_letters_are_refused() -> None:
+def test_lower_case_residues_are_refused() -> None:
     with pytest.raises(ParameterError, match="'e'"):
         masses.residue_masses("PePTIDE")

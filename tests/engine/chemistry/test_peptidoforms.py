@@ -1,4 +1,4 @@
-"""ProForma in and out, against pyteomics' own parser and masses."""
+"""Reading and writing ProForma, against pyteomics' parser and masses."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def test_what_is_written_is_read_back(peptidoform: Peptidoform) -> None:
 def test_every_kind_of_name_survives_everywhere(title: str) -> None:
     mass = unimod().by_name(title).mass
     for text in (f"A[{title}]K", f"[{title}]-AK", f"AK-[{title}]/3", f"{{{title}}}AK", f"[{title}]?AK", f"<[{title}]@A>AK"):
-        found = parse(text)
-        everywhere = (*(modification[1:] for modification in found.modifications), *found.unlocalised, *found.labile)
+        result = parse(text)
+        everywhere = (*(modification[1:] for modification in result.modifications), *result.unlocalised, *result.labile)
         assert everywhere == ((title, mass),)
-        assert parse(write(found)) == found
+        assert parse(write(result)) == result
 
 
 @st.composite
 def with_masses(draw: st.DrawFn) -> Peptidoform:
-    """Peptides whose modifications are masses: pyteomics looks names up elsewhere."""
+    """Peptides with masses as modifications: pyteomics resolves names differently."""
     sequence = draw(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=1, max_size=15))
     mass = st.integers(-(10**8), 10**9).map(lambda n: n / 1e6)
     # pyteomics overlooks the second of two modifications on the C-terminus.
@@ -68,7 +68,7 @@ def test_masses_agree_with_pyteomics(peptidoform: Peptidoform) -> None:
         assert peptidoform.mz is None
     else:
         assert other.charge_state.charge == peptidoform.charge
-    # Places, not only sums.
+    # The positions are compared, not only the masses.
     places = [(0, tag.value) for tag in other.n_term] + [
         (i, tag.value) for i, (_, tags) in enumerate(other.sequence, 1) for tag in tags or []
     ]
@@ -80,8 +80,8 @@ def test_masses_agree_with_pyteomics(peptidoform: Peptidoform) -> None:
     "text",
     ["<[+10.5]@M>MPM[+5]", "[+5]^2?MPM", "{+3}MPM", "M[Formula:C2H3NO]K", "{Glycan:Hex}EM", "N[Glycan:HexNAc2Hex5]M", "M[+1][+2]K"],
 )
-def test_less_common_texts_weigh_what_pyteomics_says(text: str) -> None:
-    # pyteomics takes sugars to four decimals.
+def test_rare_proforma_masses_agree_with_pyteomics(text: str) -> None:
+    # pyteomics rounds masses of glycans to four decimals.
     assert parse(text).mass == pytest.approx(proforma.ProForma.parse(text).mass, abs=1e-3)
 
 
@@ -140,10 +140,10 @@ def test_texts_that_are_refused(text: str, message: str) -> None:
 @given(st.text("PE[]{}<>@?-/+#()^|:1OxidationCM ,.", max_size=25))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        found = parse(text)
+        result = parse(text)
     except ParameterError:
         return
-    assert parse(write(found)) == found
+    assert parse(write(result)) == result
 
 
 @settings(max_examples=50)
@@ -185,7 +185,7 @@ def test_many_are_written_in_a_few_lines_of_python_each() -> None:
 
 @pytest.mark.parametrize("text", ["PEPTIDE/{}", "PEP[+{}]TIDE", "PEP[Formula:C{}]TIDE", "PEP[Glycan:Hex{}]TIDE", "PEP[Hex{}]TIDE"])
 def test_numbers_of_thousands_of_digits_are_refused(text: str) -> None:
-    """More than Python turns into a number, and than a double can hold."""
+    """Numbers beyond Python's limit of digits, and beyond a double."""
     with pytest.raises(ParameterError) as caught:
         parse(text.format("9" * 5000))
     assert len(str(caught.value)) < 1000

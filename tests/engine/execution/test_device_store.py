@@ -64,6 +64,7 @@ def test_get_ignores_old_facts_and_those_of_the_future(own_cache: Path, monkeypa
     for now, expected in ((1e9 + 10, 1.0), (1e9 + 11, None), (1e9 - 1, None)):
         monkeypatch.setattr(device_store.time, "time", lambda now=now: now)
         assert speeds().get("a", maximum_age=10) == expected
+        assert speeds().get("a") == 1.0
 
 
 @pytest.mark.parametrize(

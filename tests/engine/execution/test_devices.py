@@ -7,7 +7,7 @@ import os
 import pytest
 
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.execution.devices import chosen_device, devices
+from proteoscope.engine.execution.devices import devices, resolve_device
 from proteoscope.engine.execution.threads import available_threads
 
 
@@ -32,16 +32,16 @@ def test_names_are_distinct_and_what_is_not_usable_says_why() -> None:
 
 
 def test_auto_and_cpu_give_a_device_that_is_usable() -> None:
-    assert chosen_device("cpu").name == "cpu"
-    assert chosen_device("auto").usable
+    assert resolve_device("cpu").name == "cpu"
+    assert resolve_device("auto").usable
 
 
 @pytest.mark.parametrize("wish", ["gpu", "", "cuda:", "cuda:x", "cuda:-1", "CPU0", "cuda:" + "9" * 5000, "cuda:\u0663"])
 def test_an_unknown_wish_is_answered_by_what_is_possible(wish: str) -> None:
     with pytest.raises(ParameterError, match="auto, cpu, cuda"):
-        chosen_device(wish)
+        resolve_device(wish)
 
 
 def test_a_device_that_is_not_there_is_an_error() -> None:
     with pytest.raises(ParameterError, match="cuda:977"):
-        chosen_device("cuda:977")
+        resolve_device("cuda:977")

@@ -23,7 +23,7 @@ import pytest
 
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution import devices as module
-from proteoscope.engine.execution.devices import chosen_device, devices, gpus
+from proteoscope.engine.execution.devices import devices, gpus, resolve_device
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from proteoscope.kernels.cuda import probe
 
@@ -174,40 +174,40 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 def test_auto_takes_all_usable_gpus_and_cuda_the_first(machine: Callable[..., None]) -> None:
     machine(gpu(0, usable=False, reason="a test kernel does not run"), gpu(1), gpu(2))
-    assert chosen_device("auto").name == "cuda:1+cuda:2"
-    assert chosen_device("auto").numbers == (1, 2)
-    assert not chosen_device("auto").with_processor
-    assert chosen_device("cuda").numbers == (1,)
-    assert chosen_device("cuda:2").numbers == (2,)
-    assert chosen_device("cpu").numbers == ()
+    assert resolve_device("auto").name == "cuda:1+cuda:2"
+    assert resolve_device("auto").numbers == (1, 2)
+    assert not resolve_device("auto").with_processor
+    assert resolve_device("cuda").numbers == (1,)
+    assert resolve_device("cuda:2").numbers == (2,)
+    assert resolve_device("cpu").numbers == ()
     assert "compute capability 8.9" in devices()[2].description
     assert devices()[2].driver == "580.1"
 
 
 def test_all_stands_for_every_usable_gpu_and_the_processor(machine: Callable[..., None]) -> None:
     machine(gpu(0), gpu(1, usable=False, reason="broken"), gpu(2))
-    chosen = chosen_device("all")
+    chosen = resolve_device("all")
     assert chosen.numbers == (0, 2)
     assert chosen.with_processor
     assert chosen.name == "cuda:0+cuda:2+cpu"
     assert chosen.memory_bytes == 16 << 30
     machine(gpu(0))
-    assert chosen_device("all").name == "cuda:0+cpu"
-    assert chosen_device("auto").name == "cuda:0"
+    assert resolve_device("all").name == "cuda:0+cpu"
+    assert resolve_device("auto").name == "cuda:0"
 
 
 def test_a_wish_that_cannot_be_met_says_why(machine: Callable[..., None]) -> None:
     machine(gpu(0, usable=False, reason="CuPy is not installed"), reason="CuPy is not installed")
-    assert chosen_device("auto").name == "cpu"
+    assert resolve_device("auto").name == "cpu"
     for wish in ("cuda", "all", "cuda:0", "cuda:3"):
         with pytest.raises(ParameterError, match="CuPy is not installed"):
-            chosen_device(wish)
+            resolve_device(wish)
     machine(gpu(0))
     with pytest.raises(ParameterError, match=r"cuda:3.*no such GPU.*cuda:0"):
-        chosen_device("cuda:3")
+        resolve_device("cuda:3")
     machine(reason="no NVIDIA driver is installed")
     with pytest.raises(ParameterError, match="no NVIDIA driver"):
-        chosen_device("cuda")
+        resolve_device("cuda")
 
 
 def test_a_gpu_at_which_cuda_crashes_keeps_its_name_and_the_others_are_usable(driver: Callable[..., Path]) -> None:
@@ -217,7 +217,7 @@ def test_a_gpu_at_which_cuda_crashes_keeps_its_name_and_the_others_are_usable(dr
         assert [gpu.numbers[0] for gpu in found if gpu.usable] == usable
         assert found[number].reason == "a test kernel ended with signal 9 complains \ufffd"
         assert found[number].description == f"Fake \ufffd {number}, compute capability 9.0, driver 580.65 (CUDA 13.0)"
-        assert chosen_device("auto").numbers == tuple(usable)
+        assert resolve_device("auto").numbers == tuple(usable)
 
 
 def test_a_gpu_that_hangs_takes_no_other_along(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +273,7 @@ def test_a_cancel_is_heeded_while_a_driver_hangs(driver: Callable[..., Path]) ->
     helper = threading.Thread(target=cancel)
     helper.start()
     with pytest.raises(Cancelled):
-        chosen_device("auto", progress)
+        resolve_device("auto", progress)
     helper.join()
     assert [event.stage for event in events] == ["Looking for GPUs"]
     with pytest.raises(ProcessLookupError):
@@ -300,10 +300,10 @@ def test_who_waits_for_the_look_of_another_heeds_a_cancel_too(monkeypatch: pytes
     helper = threading.Timer(0.1, cancelled.cancel)
     helper.start()
     with pytest.raises(Cancelled):
-        chosen_device("auto", cancelled)
+        resolve_device("auto", cancelled)
     helper.join()
     ends.set()
-    assert chosen_device("auto").name == "cuda:0"
+    assert resolve_device("auto").name == "cuda:0"
     other.join()
     assert len(looks) == 1
     gpus.cache_clear()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proteoscope.engine.clustering import standing
+from proteoscope.engine.clustering import k_means as k_means_module
 from proteoscope.engine.clustering.k_means import Points, Seeds, k_means
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.execution import kept
@@ -196,7 +196,7 @@ def test_damaged_partitions_are_computed_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", [Seeds(7, "k-means++", 3), Seeds(7, "first")])
 def test_k_means_goes_on_from_the_round_or_the_seed_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Seeds) -> None:
     monkeypatch.setattr(kept, "STATE_SECONDS", 0.0)
-    monkeypatch.setattr(standing, "SECONDS_AT_ONCE", 0.0)
+    monkeypatch.setattr(k_means_module, "SECONDS_AT_ONCE", 0.0)
     values = np.random.default_rng(2).normal(size=(3000, 3))
     alone = k_means(Executor(Resources(2)), Points(values), start, rounds=40)
     path, stops = tmp_path / "toy.sqlite", 0

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proteoscope.engine.errors import WorkersError
-from proteoscope.engine.execution.elsewhere import WorkerLostBeforeError, WorkerLostError
+from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
 from proteoscope.engine.execution.scheduler import Account, Costs, Losses, Scheduler, Worker, planned
 from proteoscope.engine.execution.work import Piece, Rows
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
@@ -304,33 +304,6 @@ def test_an_account_leaves_out_what_is_done_once() -> None:
     assert account.speed == 2.0
     account.add(10.0, 1.0, is_warm=True)
     assert account.speed == 10.0
-
-
-@pytest.mark.parametrize("is_lost", [False, True])
-def test_a_worker_far_away_is_told_what_comes_next_until_one_is_lost(is_lost: bool) -> None:
-    record, expected, kept = Recorder(), dict[str, list[tuple[int, int]]](), list[tuple[int, int]]()
-
-    def far(name: str, fails_after: int) -> Worker:
-        near = record.worker(name, piece=1, seconds=2e-4, fails_after=fails_after)
-
-        def search(part: Partition) -> Generator[Piece, None, None]:
-            if (part.first, part.last) in expected.get(name, []):
-                kept.append((part.first, part.last))
-            try:
-                yield from near.search(part)
-            except DeviceError as error:
-                raise WorkerLostError(str(error)) from None
-
-        return Worker(name, search, Account(), expect=lambda part: expected.setdefault(name, []).append((part.first, part.last)))
-
-    workers = [far("worker 1", 0 if is_lost else -1), far("worker 2", -1)]
-    left, scheduler = record.run(workers, parts_of_worker=6)
-    assert left == [] and record.times == {1}
-    told = sum(map(len, expected.values()))
-    if is_lost:
-        assert len(scheduler.losses.items) == 1 and told <= 2  # one for each at the most, before it was lost
-    else:
-        assert told >= 6 and len(kept) >= told // 2  # what was told came, but for what others took at the end
 
 
 def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[list[int], Scheduler]:

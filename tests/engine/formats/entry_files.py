@@ -1,4 +1,4 @@
-"""Small files of the formats that know more of proteins than their sequences, written by hand."""
+"""Small hand-written files of annotated protein formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _in_tens(sequence: str, width: int = 60) -> list[str]:
 
 
 def swiss_prot_entry(accession: str, name: str, sequence: str, features: str = "", *, status: str = "Reviewed") -> str:
-    """An entry of UniProt's text."""
+    """Return an entry of UniProt's text."""
     lines = "\n".join(f"     {line}" for line in _in_tens(sequence))
     return f"""ID   {name:<24}{status};{len(sequence):>12} AA.
 AC   {accession}; Z99999;
@@ -96,8 +96,8 @@ def _xml_feature(kind: str, place: str, text: str = "", inside: str = "") -> str
         return f'<{tag} position="{at.lstrip(">")}"{status}/>'
 
     location = position("begin", first) + position("end", last) if last else position("position", first)
-    told = f' description="{text}"' if text else ""
-    return f'<feature type="{kind}"{told}>{inside}<location>{location}</location></feature>\n'
+    attribute = f' description="{text}"' if text else ""
+    return f'<feature type="{kind}"{attribute}>{inside}<location>{location}</location></feature>\n'
 
 
 def _xml_entry(accession: str, name: str, dataset: str, sequence: str, features: str) -> str:

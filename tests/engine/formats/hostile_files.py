@@ -39,54 +39,54 @@ MZXML = b'<?xml version="1.0"?>\n<mzXML><msRun>'
 
 @dataclass(frozen=True)
 class Hostile:
-    """A file, how it is read, and a pattern of what comes of it: ``read N`` or the error's message; `skipped`, when broken spectra are."""
+    """A file, its reader, and a pattern of the result: ``read N`` or the error; `skipped` applies if broken spectra are left out."""
 
     content: Callable[[], bytes]
-    tells: str
+    expected: str
     read: str = "spectra"
     skipped: str | None = None
 
 
-def gzipped(piece: bytes, n_bytes: int, before: bytes = b"", behind: bytes = b"", size: int = 0) -> bytes:
-    """A gzip file of `before`, `piece` again and again up to so many bytes, and `behind`.
+def gzipped(part: bytes, n_bytes: int, before: bytes = b"", after: bytes = b"", size: int = 0) -> bytes:
+    """A gzip file of `before`, `part` repeated to `n_bytes` bytes, and `after`.
 
     Where `size` is given, a comment in its head makes the file that long, so that it does not unpack to many times its size.
     """
-    large = piece * max(1, (1 << 20) // len(piece))
+    large = part * max(1, (1 << 20) // len(part))
     times = -(-(n_bytes - len(before)) // len(large))
     packer = zlib.compressobj(1 if size else 9, zlib.DEFLATED, -15)
     start = packer.compress(before) + packer.flush(zlib.Z_FULL_FLUSH)
-    # One packed piece again and again is sooner made than all of it is packed.
+    # Repeating one packed part is faster than packing everything.
     again = packer.compress(large) + packer.flush(zlib.Z_FULL_FLUSH)
     checksum, total = zlib.crc32(before), len(before) + times * len(large)
     for _ in range(times):
         checksum = zlib.crc32(large, checksum)
-    body = start + again * times + packer.compress(behind) + packer.flush()
-    end = struct.pack("<II", zlib.crc32(behind, checksum), (total + len(behind)) & 0xFFFFFFFF)
+    body = start + again * times + packer.compress(after) + packer.flush()
+    end = struct.pack("<II", zlib.crc32(after, checksum), (total + len(after)) & 0xFFFFFFFF)
     return b"\x1f\x8b\x08\x10" + bytes(6) + b"c" * (size - len(body) - 20) + b"\0" + body + end
 
 
 def zipped_numbers(number: bytes, n: int) -> bytes:
-    """So many times one number, under zlib: one packed piece again and again, which is sooner made than all of it is packed."""
-    piece = number * min(n, 1 << 17)
+    """Return one number repeated under zlib, from repetitions of one compressed chunk, which is faster than compressing all."""
+    part = number * min(n, 1 << 17)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    again, checksum = packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH), 1
-    for _ in range(n * len(number) // len(piece)):
-        checksum = zlib.adler32(piece, checksum)
-    rest = piece[: n * len(number) % len(piece)]
+    again, checksum = packer.compress(part) + packer.flush(zlib.Z_FULL_FLUSH), 1
+    for _ in range(n * len(number) // len(part)):
+        checksum = zlib.adler32(part, checksum)
+    rest = part[: n * len(number) % len(part)]
     end = packer.compress(rest) + packer.flush() + struct.pack(">I", zlib.adler32(rest, checksum))
-    return b"\x78\xda" + again * (n * len(number) // len(piece)) + end
+    return b"\x78\xda" + again * (n * len(number) // len(part)) + end
 
 
 def zipped_spectrum(n_peaks: int, number: bytes = bytes(8)) -> bytes:
-    """A spectrum of so many times one number, under zlib."""
+    """Return a spectrum of one repeated number, under zlib."""
     data = zipped_numbers(number, n_peaks)
     arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
     return mzml_spectrum(arrays=arrays, length=n_peaks).encode()
 
 
 def zipped_noise(n_spectra: int, n_samples: int, arrays: dict[str, tuple[str, ...]], noise: float = 1.0) -> bytes:
-    """Spectra of three peaks, each with so many times one number, under zlib, in each of some arrays of noise, which have terms besides."""
+    """Return spectra of three peaks with arrays of noise of one repeated number, under zlib, and further terms."""
     text = []
     for kind, terms in arrays.items():
         value = 500.0 if kind == SAMPLED[0] else noise
@@ -103,7 +103,7 @@ def zipped_noise(n_spectra: int, n_samples: int, arrays: dict[str, tuple[str, ..
 
 
 def noise_in_many_blocks() -> bytes:
-    """Two spectra with much noise in each of two times two megabytes, which is what a block has."""
+    """Return two spectra with much noise in each of two blocks of two megabytes."""
     pair = zipped_noise(2, 2 * MILLION, dict.fromkeys(SAMPLED[:2], ZIPPED))
     head, _, rest = pair.partition(b"<spectrum ")
     spectra, end = rest.rsplit(b"</spectrum>", 1)
@@ -111,14 +111,14 @@ def noise_in_many_blocks() -> bytes:
 
 
 def third_level(n_spectra: int, n_peaks: int) -> bytes:
-    """Spectra of MS3 behind one of MS2, of so many times one peak under zlib."""
+    """Return MS3 spectra of one repeated peak, under zlib, after an MS2 spectrum."""
     data = zlib.compress(struct.pack("<d", 150.0) * n_peaks, 9)
     arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
     return mzml(mzml_spectrum(0), *(mzml_spectrum(i + 1, level="3", arrays=arrays, length=n_peaks) for i in range(n_spectra))).encode()
 
 
 def third_level_of_mzxml(n_spectra: int, n_peaks: int) -> bytes:
-    """The same as mzXML."""
+    """Return the same as mzXML."""
     text = base64.b64encode(zlib.compress(struct.pack(">ff", 150.0, 1.0) * n_peaks, 9)).decode()
     peaks = f'<precursorMz>500</precursorMz><peaks precision="32" compressionType="zlib" contentType="m/z-int">{text}</peaks>'
     scans = (mzxml_scan(i + 2, level=3, peaks=peaks, attributes=f'peaksCount="{n_peaks}"') for i in range(n_spectra))
@@ -126,13 +126,13 @@ def third_level_of_mzxml(n_spectra: int, n_peaks: int) -> bytes:
 
 
 def many_sources() -> bytes:
-    """A scan of MS3 that names twenty thousand others."""
+    """Return an MS3 scan that names twenty thousand others."""
     many = "".join(f'<precursorMz precursorScanNum="{i}">{i}</precursorMz>' for i in range(1, 20_001))
     return mzxml(mzxml_scan(1), mzxml_scan(2, level=3, inner=many)).encode()
 
 
 def large_profile() -> bytes:
-    """What an instrument does measure: 300,000 points, a third of them without signal, under zlib."""
+    """Return a realistic profile: 300,000 points, a third of them without signal, under zlib."""
     chance = np.random.default_rng(1)
     mz = np.sqrt(np.linspace(50.0**2, 2000.0**2, 300_000))
     intensity = np.where(np.arange(len(mz)) % 3 == 0, 0.0, chance.poisson(50.0, len(mz)))
@@ -148,7 +148,7 @@ def many_references() -> bytes:
 
 
 def many_references_to_nothing() -> str:
-    """A spectrum whose terms are fewer when its groups, which there are not, have been put in."""
+    """Return a spectrum with references to missing groups, which have no terms."""
     return mzml_spectrum(0, extra='<referenceableParamGroupRef ref="none"/>' * 30)
 
 
@@ -164,7 +164,7 @@ def with_term(accession: str, value: str, unit: str = "") -> bytes:
     return mzml(mzml_spectrum(0), mzml_spectrum(1, **odd), mzml_spectrum(2)).encode()
 
 
-def spectrum_of(first_line: str, rest: str = "") -> bytes:
+def mgf_spectrum(first_line: str, rest: str = "") -> bytes:
     return f"BEGIN IONS\n{first_line}\n{rest}1 1\nEND IONS\n".encode() + MGF
 
 
@@ -175,13 +175,13 @@ def numpress_slof() -> bytes:
 
 
 def signalling() -> bytes:
-    """Numbers whose bytes are those of a signalling not-a-number."""
+    """Return numbers with the bytes of a signalling NaN."""
     arrays = binary_array("MS:1000514", bytes.fromhex("0000a07f") * 3, ("MS:1000521", "MS:1000576"))
     return mzml(mzml_spectrum(arrays=arrays + binary_array("MS:1000515", bytes(12), ("MS:1000521", "MS:1000576")))).encode()
 
 
 CASES: dict[str, Hostile] = {
-    # Scans that took time with the square of the size.
+    # Files whose parsing once took quadratic time.
     "digits": Hostile(lambda: b"1" * 130_000, "is in no known format"),
     "digits and a point": Hostile(lambda: b"1" * 65_000 + b"." + b"1" * 65_000 + b"x", "is in no known format"),
     "comments without an end, recognised": Hostile(lambda: b'<?xml version="1.0"?>' + b"<!--" * 260_000, "broken XML"),
@@ -197,12 +197,12 @@ CASES: dict[str, Hostile] = {
         lambda: mzxml(mzxml_scan(1)).encode().replace(b"> 600.5 <", b">" + b"\n" * MILLION + b"600.5<"), "read 1"
     ),
     "blank lines in MGF": Hostile(lambda: b"COM=x\n" + b"\n" * (MILLION // 2) + MGF + b"\n" * (MILLION // 2), "read 1"),
-    "blanks before a value": Hostile(lambda: spectrum_of("PEPMASS=" + " " * MILLION + "5"), "read 2"),
-    "charges": Hostile(lambda: spectrum_of("PEPMASS=5", "CHARGE=" + "1," * 500_000 + "\n"), "line 3: the charge is not"),
-    "titles of points and zeros": Hostile(lambda: spectrum_of("TITLE=" + ".0000000000" * 1400, "PEPMASS=5\n") * 64, "read 128"),
+    "blanks before a value": Hostile(lambda: mgf_spectrum("PEPMASS=" + " " * MILLION + "5"), "read 2"),
+    "charges": Hostile(lambda: mgf_spectrum("PEPMASS=5", "CHARGE=" + "1," * 500_000 + "\n"), "line 3: the charge is not"),
+    "titles of points and zeros": Hostile(lambda: mgf_spectrum("TITLE=" + ".0000000000" * 1400, "PEPMASS=5\n") * 64, "read 128"),
     "lines of one number": Hostile(lambda: b"BEGIN IONS\nPEPMASS=5\n" + b"1\n" * 500_000 + b"END IONS\n", "line 3: a peak has no"),
     "tags of spectra": Hostile(lambda: MZML + b"<spectrum>" * 100_000, "the spectrum has no end", skipped="cut off"),
-    # Bombs.
+    # Decompression bombs.
     "gzip of one line of residues": Hostile(
         lambda: gzipped(b"M", 100 * MILLION, b">A\n"), "unfolds to more than [0-9,]+ bytes", "proteins"
     ),
@@ -267,19 +267,21 @@ CASES: dict[str, Hostile] = {
     "MS3 that names twenty thousand sources": Hostile(many_sources, "read 1", "third level"),
     "a large profile": Hostile(large_profile, "read 1"),
     "terms of a group, again and again": Hostile(many_references, "XML tags belong to one spectrum"),
-    # One absurd spectrum among others.
-    "precursor of 1e308": Hostile(lambda: spectrum_of("PEPMASS=1e308"), "the precursor m/z is larger than 100,000", skipped="read 1"),
+    # One invalid spectrum among valid ones.
+    "precursor of 1e308": Hostile(lambda: mgf_spectrum("PEPMASS=1e308"), "the precursor m/z is larger than 100,000", skipped="read 1"),
     "precursor of 1e308 in mzML": Hostile(
         lambda: with_term("MS:1000744", "1e308"), "scan=2: the precursor m/z is larger", skipped="read 2"
     ),
-    "precursor's intensity": Hostile(lambda: spectrum_of("PEPMASS=500 1e300"), "read 2"),
-    "time": Hostile(lambda: spectrum_of("PEPMASS=5", "RTINSECONDS=1e300\n"), "the retention time is beyond", skipped="read 1"),
+    "precursor's intensity": Hostile(lambda: mgf_spectrum("PEPMASS=500 1e300"), "read 2"),
+    "time": Hostile(lambda: mgf_spectrum("PEPMASS=5", "RTINSECONDS=1e300\n"), "the retention time is beyond", skipped="read 1"),
     "time in minutes": Hostile(
         lambda: with_term("MS:1000016", "1e308", "UO:0000031"), "scan=2: the retention time is beyond", skipped="read 2"
     ),
     "m/z of a peak": Hostile(lambda: absurd_arrays("mz", 1e300), "scan=2: a peak has an m/z larger than", skipped="read 2"),
     "intensity of a peak": Hostile(lambda: absurd_arrays("intensity", 1e300), "scan=2: a peak has an m/z larger than", skipped="read 2"),
-    "name": Hostile(lambda: spectrum_of("PEPMASS=5", "TITLE=" + "x" * 20_000 + "\n"), "name is longer than 16,384 bytes", skipped="read 1"),
+    "name": Hostile(
+        lambda: mgf_spectrum("PEPMASS=5", "TITLE=" + "x" * 20_000 + "\n"), "name is longer than 16,384 bytes", skipped="read 1"
+    ),
     "name in mzML": Hostile(
         lambda: mzml(mzml_spectrum(0), mzml_spectrum(1, name="x" * 20_000)).encode(), "name is longer than", skipped="read 1"
     ),
@@ -289,8 +291,8 @@ CASES: dict[str, Hostile] = {
     "name of two lines": Hostile(
         lambda: mzml(mzml_spectrum(0), mzml_spectrum(1, name="a\nb&#10;c", ions="")).encode(), "spectrum a b c: the prec", skipped="read 1"
     ),
-    # What mutations found.
-    "broken tag behind an empty group": Hostile(
+    # Cases found by fuzzing.
+    "broken tag after an empty group": Hostile(
         lambda: mzml(many_references_to_nothing() + mzml_spectrum(1)).replace("</spectrumList>", "</spectrumList><x y>").encode(),
         "scan=1: the XML is broken",
         skipped="byte [0-9]+: the XML is broken",
@@ -319,32 +321,32 @@ def _read(case: Hostile, path: Path, *, strict: bool) -> int:
 
 
 def _within_limits(work: Callable[[], int]) -> str:
-    """What comes of some work in a process of its own."""
+    """Return the result of a function in a separate process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         limit_memory(2 * MEMORY_BYTES)  # some files are larger than a megabyte
         limit_time()
         try:
-            told = f"read {work()}"
+            message = f"read {work()}"
         except ProteoscopeError as error:
-            told = str(error)
+            message = str(error)
         except BaseException as error:
-            told = f"{type(error).__name__}: {error}"
-        os.write(writing, told.encode()[:50_000])
+            message = f"{type(error).__name__}: {error}"
+        os.write(writing, message.encode()[:50_000])
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        told = pipe.read().decode()
+        message = pipe.read().decode()
     _, status = os.waitpid(child, 0)
-    return told if not status else f"ended with status {status}"
+    return message if not status else f"ended with status {status}"
 
 
 def main() -> None:
-    """Read every case, as it is and leaving out broken spectra."""
+    """Read every case, strictly and leaving out broken spectra."""
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         path = Path(folder, "file")
-        # What is loaded and compiled for each format belongs to the program, not to the file.
+        # Modules and compiled functions of each format are loaded before memory is limited: they are not due to the file.
         for text in (MGF, mzml(mzml_spectrum(0, zipped=True)).encode(), mzxml(mzxml_scan(1)).encode(), b"S\t1\t1\t5\n", b"500 1\n1 1\n"):
             path.write_bytes(text)
             read_spectra([path], threads=1)
@@ -352,10 +354,10 @@ def main() -> None:
         read_proteins([path])
         for name, case in CASES.items():
             path.write_bytes(case.content())
-            told = _within_limits(functools.partial(_read, case, path, strict=True))
+            message = _within_limits(functools.partial(_read, case, path, strict=True))
             is_skippable = case.skipped is not None
             skipping = _within_limits(functools.partial(_read, case, path, strict=False)) if is_skippable else ""
-            print(json.dumps({"name": name, "told": told, "told_when_skipping": skipping, "path": str(path)}), flush=True)
+            print(json.dumps({"name": name, "message": message, "skipping_message": skipping, "path": str(path)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ PEAKS = "".join(f"{200 + 10 * k}.5 10\n" for k in range(8))
 
 
 def named_in_mgf(tmp_path: Path, lines: list[str]) -> list[str]:
-    """Names of the activations of spectra, each with further lines."""
+    """Return the names of the activations of spectra, each with further lines."""
     path = tmp_path / "a.mgf"
-    path.write_text("".join(f"BEGIN IONS\n{one}PEPMASS=500.25\nCHARGE=2+\n{PEAKS}END IONS\n\n" for one in lines))
+    path.write_text("".join(f"BEGIN IONS\n{line}PEPMASS=500.25\nCHARGE=2+\n{PEAKS}END IONS\n\n" for line in lines))
     return activation_names(read_spectra([path]).activation)
 
 
@@ -35,7 +35,7 @@ def named_in_mgf(tmp_path: Path, lines: list[str]) -> list[str]:
         ("TITLE=FTMS + p NSI d Full ms2 500.25@etd50.00@hcd20.00 [120-1000]\n", "EThcD"),
         ("TITLE=x scan=3 Activation: CID\n", "CID"),
         ("TITLE=x\nACTIVATION=CID\n", "CID"),
-        # The name of a file proves nothing.
+        # The file name is no evidence of the activation.
         ("TITLE=HCD_against_ETD.12.12.2\n", ""),
         ("TITLE=someone@ecdysone.org\n", ""),
         ("", ""),
@@ -95,16 +95,16 @@ FILTER = '<cvParam cvRef="MS" accession="MS:1000512" name="filter string" value=
         (term(1000598) + term(1000422), "", "EThcD"),
         (term(1002631), "", "EThcD"),
         (term(1000044), "", ""),
-        # Older converters name the first of two activations.
+        # Older converters name only the first of two activations.
         (term(1000598), FILTER.format("hcd20.00"), "EThcD"),
         ("", FILTER.format("cid20.00"), "ETciD"),
         (term(1000422), FILTER.format("cid20.00"), "HCD"),
     ],
 )
 def test_mzml_names_the_activation(tmp_path: Path, terms: str, scan: str, name: str) -> None:
-    found = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
+    spectra = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
     path = tmp_path / "a.mzML"
-    write_spectrum_file(path, replace(found, activation=np.zeros(len(found), np.uint8)), rows=np.arange(2))
+    write_spectrum_file(path, replace(spectra, activation=np.zeros(len(spectra), np.uint8)), rows=np.arange(2))
     text = path.read_text()
     (unknown,) = {line for line in text.split("\n") if "MS:1000044" in line}
     path.write_text(text.replace(unknown, terms, 1).replace("</scan>", f"{scan}</scan>", 1))
@@ -113,19 +113,19 @@ def test_mzml_names_the_activation(tmp_path: Path, terms: str, scan: str, name: 
 
 @pytest.mark.parametrize("kind", ["mgf", "ms2", "mzml"])
 def test_written_activations_are_read_back(tmp_path: Path, kind: str) -> None:
-    found = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
-    activation = np.arange(len(found), dtype=np.uint8) % len(Activation)
-    write_spectrum_file(tmp_path / f"a.{kind}", replace(found, activation=activation))
+    spectra = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
+    activation = np.arange(len(spectra), dtype=np.uint8) % len(Activation)
+    write_spectrum_file(tmp_path / f"a.{kind}", replace(spectra, activation=activation))
     np.testing.assert_array_equal(read_spectra([tmp_path / f"a.{kind}"]).activation, activation)
 
 
-def test_tables_of_spectra_hold_activations_where_known(tmp_path: Path) -> None:
-    from pyarrow import parquet  # loaded late by the program too
+def test_spectra_tables_have_activations(tmp_path: Path) -> None:
+    from pyarrow import parquet  # the program also imports it late
 
-    found = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
-    activation = np.arange(len(found), dtype=np.uint8) % len(Activation)
+    spectra = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
+    activation = np.arange(len(spectra), dtype=np.uint8) % len(Activation)
     for given, has_column in ((activation, True), (np.zeros_like(activation), False)):
-        table = spectra_table(replace(found, activation=given))
+        table = spectra_table(replace(spectra, activation=given))
         assert ("activation" in table.column_names) is has_column
         parquet.write_table(table, tmp_path / "spectra.parquet")
         np.testing.assert_array_equal(read_spectra_table(tmp_path / "spectra.parquet").activation, given)

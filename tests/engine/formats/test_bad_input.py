@@ -1,4 +1,4 @@
-"""Whatever is given instead of a good file gives one line that names the file and says what to do."""
+"""Unusable files give one line with the file and a remedy."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_random_damage_is_never_a_traceback(written: Callable[..., Path], make: 
                     assert (spectra.precursor_mz > 0).all()
 
 
-def test_progress_tells_every_byte(written: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_counts_every_byte(written: Callable[..., Path], make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (5000,))
     mzml = written(make.mzml(*(make.mzml_spectrum(i) for i in range(50))), "a.mzML")
     packed = written(gzip.compress(MGF * 2000), "b.mgf.gz")
@@ -198,7 +198,7 @@ def test_a_cancel_is_obeyed_at_the_next_block(written: Callable[..., Path], monk
     assert cancelled.n_looks_after == 0
 
 
-def test_nucleotides_beside_proteins_are_told_by_the_name_of_their_file(written: Callable[..., Path]) -> None:
+def test_nucleotide_file_among_proteins_is_named(written: Callable[..., Path]) -> None:
     proteins = written(">p\n" + "MKWVTFISLLLLFSSAYSRGVFRR" * 500, "proteins.fasta")
     genome = written(">c\n" + "ACGTTGCA" * 400 + "NNRYSW", "genome.fasta")
     for files in ([proteins, genome], [genome, proteins], [genome]):
@@ -207,6 +207,6 @@ def test_nucleotides_beside_proteins_are_told_by_the_name_of_their_file(written:
         assert raised.value.path == str(genome)
 
 
-def test_xml_of_another_kind_is_told_both_what_spectra_and_what_proteins_may_be(written: Callable[..., Path]) -> None:
+def test_other_xml_is_reported_with_all_formats(written: Callable[..., Path]) -> None:
     with pytest.raises(InputError, match=r"<UniRef>.*mzML.*UniProt XML"):
         read_proteins([written(b'<?xml version="1.0"?><UniRef></UniRef>', "clusters.xml")])

@@ -1,4 +1,4 @@
-"""A small run of DDA-PASEF, written here byte by byte, is read back through opentimspy.
+"""A small synthetic run of DDA-PASEF is read back with opentimspy.
 
 No run of an instrument is at hand; the layout is the one that AlphaTims and opentimspy describe: tables in SQLite, and for each frame its
 length, the number of its scans, and packed by zstd the four byte planes of counts and of differences of times of flight and intensities.
@@ -26,24 +26,24 @@ N_SCANS = 50
 PRECURSORS = [(1, 500.25, 500.75, 2, 1000.0), (2, None, 700.5, None, 50.0), (3, 833.1, 833.4, 3, 7.0)]
 """Id, monoisotopic and largest m/z, charge, intensity."""
 ISOLATED = [(2, 5, 15, 1), (2, 20, 30, 2), (3, 5, 15, 1), (3, 31, 50, 3), (5, 20, 30, 2)]
-"""Frame, first scan and the one behind the last, precursor."""
+"""Frame, first scan, end (exclusive) of the scans, precursor."""
 Frame = dict[int, list[tuple[int, int]]]
 
 
 def frames() -> dict[int, tuple[int, Frame]]:
-    """Frames by their numbers: what was measured (0: survey, 8: fragments), and by scan the times of flight and intensities."""
+    """Frames by number: type (0: MS1, 8: fragments), and times of flight and intensities by scan."""
     random = np.random.default_rng(4)
-    found: dict[int, tuple[int, Frame]] = {}
+    results: dict[int, tuple[int, Frame]] = {}
     for number in range(1, 6):
         scans = {}
         for scan in range(0, N_SCANS, 1 if number != 4 else 3):
             tofs = np.sort(random.choice(900, 12, replace=False)) * 200 + 7
             scans[scan] = list(zip(tofs.tolist(), random.integers(1, 500, 12).tolist(), strict=True))
-        found[number] = (0 if number in (1, 4) else 8, scans)
-    # An ion in neighbouring times of flight and several scans: one peak; and two with a valley in between.
-    found[2][1][6] = [(50_000, 10), (50_001, 40), (50_002, 10), (90_000, 30), (90_001, 5), (90_002, 25)]
-    found[3][1][7] = [(50_001, 40)]
-    return found
+        results[number] = (0 if number in (1, 4) else 8, scans)
+    # One ion in neighbouring times of flight and several scans is one peak; two ions with a valley between them are two.
+    results[2][1][6] = [(50_000, 10), (50_001, 40), (50_002, 10), (90_000, 30), (90_001, 5), (90_002, 25)]
+    results[3][1][7] = [(50_001, 40)]
+    return results
 
 
 def packed(scans: Frame) -> bytes:
@@ -122,29 +122,29 @@ def write_run(folder: Path, measured: dict[int, tuple[int, Frame]] | None = None
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pytest.importorskip("opentimspy", reason="opentimspy is not installed")
-    monkeypatch.setenv("PATH", str(tmp_path))  # no msconvert, which would be asked first
+    monkeypatch.setenv("PATH", str(tmp_path))  # without msconvert, which would be preferred
     return write_run(tmp_path / "run.d")
 
 
 def summed() -> list[dict[int, int]]:
-    """By precursor, the intensities of all its frames and scans, by time of flight: the definition, one by one."""
+    """Return the summed intensities of each precursor by time of flight, by the plain definition."""
     measured = frames()
-    found: list[dict[int, int]] = []
+    result: list[dict[int, int]] = []
     for number, *_ in PRECURSORS:
         of_one: dict[int, int] = defaultdict(int)
         for frame, begin, end, precursor in ISOLATED:
             for scan in range(begin, end):
                 for tof, height in measured[frame][1].get(scan, []) if precursor == number else ():
                     of_one[tof] += height
-        found.append(of_one)
-    return found
+        result.append(of_one)
+    return result
 
 
-def mz_of(tof: float) -> float:
+def compute_mz(tof: float) -> float:
     return float((LOWEST**0.5 + (HIGHEST**0.5 - LOWEST**0.5) * tof / SAMPLES) ** 2)
 
 
-def test_each_precursor_is_a_spectrum_of_all_its_frames_and_scans(run: Path) -> None:
+def test_each_precursor_is_one_spectrum_of_all_its_frames(run: Path) -> None:
     spectra = read_tdf(run, Progress())
     assert spectra.precursor_mz.tolist() == [500.25, 700.5, 833.1] and spectra.charge_mask.tolist() == [4, 0, 8]
     assert spectra.precursor_intensity.tolist() == [1000, 50, 7] and spectra.retention_time.tolist() == [62, 62, 63]
@@ -153,23 +153,23 @@ def test_each_precursor_is_a_spectrum_of_all_its_frames_and_scans(run: Path) -> 
         mz, intensity = spectra.peaks(row)
         assert intensity.sum() == sum(expected.values()) and (np.diff(mz) > 0).all()
         if row:
-            # None of their times of flight are neighbours.
+            # No two times of flight are neighbours.
             assert intensity.tolist() == [expected[tof] for tof in sorted(expected)]
-            np.testing.assert_allclose(mz, [mz_of(tof) for tof in sorted(expected)], rtol=2e-6)
+            np.testing.assert_allclose(mz, [compute_mz(tof) for tof in sorted(expected)], rtol=2e-6)
 
 
-def test_neighbouring_times_of_flight_are_one_peak_up_to_a_valley(run: Path) -> None:
+def test_neighbouring_flight_times_form_one_peak(run: Path) -> None:
     mz, intensity = read_tdf(run, Progress()).peaks(0)
-    (ion,) = np.flatnonzero(np.abs(mz - mz_of(50_001)) < 0.01)
+    (ion,) = np.flatnonzero(np.abs(mz - compute_mz(50_001)) < 0.01)
     assert intensity[ion] == 100 and mz[ion] == pytest.approx(
-        (10 * mz_of(50_000) + 80 * mz_of(50_001) + 10 * mz_of(50_002)) / 100, rel=2e-6
+        (10 * compute_mz(50_000) + 80 * compute_mz(50_001) + 10 * compute_mz(50_002)) / 100, rel=2e-6
     )
-    two = np.flatnonzero(np.abs(mz - mz_of(90_001)) < 0.05)
+    two = np.flatnonzero(np.abs(mz - compute_mz(90_001)) < 0.05)
     assert intensity[two].tolist() == [30, 30]
-    assert mz[two].tolist() == pytest.approx([mz_of(90_000), (5 * mz_of(90_001) + 25 * mz_of(90_002)) / 30], rel=2e-6)
+    assert mz[two].tolist() == pytest.approx([compute_mz(90_000), (5 * compute_mz(90_001) + 25 * compute_mz(90_002)) / 30], rel=2e-6)
 
 
-def test_every_search_reads_it_and_says_that_this_is_an_experiment(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_search_reads_timstof_runs_with_a_warning(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.bruker_tdf._PRECURSORS", 2)
     messages: list[str] = []
     spectra = read_spectra([run], progress=Progress(lambda event: messages.append(event.message)))
@@ -178,8 +178,8 @@ def test_every_search_reads_it_and_says_that_this_is_an_experiment(run: Path, mo
     np.testing.assert_array_equal(spectra.intensity, expected.intensity)
     assert spectra.identifier == expected.identifier and spectra.files == (str(run),)
     assert any("experimental" in message and "approximate" in message for message in messages)
-    found = vendor_format(run)
-    assert found is not None and converter_of(found) == ("opentimspy", "")
+    file_format = vendor_format(run)
+    assert file_format is not None and converter_of(file_format) == ("opentimspy", "")
 
 
 def test_a_cancel_is_heeded(run: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_cancel_is_heeded(run: Path) -> None:
         ("DELETE FROM GlobalMetadata", "cannot be read"),
     ],
 )
-def test_a_run_that_is_not_sound_is_told_in_a_sentence(run: Path, change: str, words: str) -> None:
+def test_damaged_run_is_reported_in_a_sentence(run: Path, change: str, words: str) -> None:
     connection = sqlite3.connect(run / "analysis.tdf")
     connection.executescript(change)
     connection.close()
@@ -239,7 +239,7 @@ def test_read_tdf_counts_charges_out_of_bounds(run: Path, charge: str) -> None:
 
 @pytest.mark.parametrize("name", ["analysis.tdf", "analysis.tdf_bin"])
 @pytest.mark.parametrize("content", [None, b"", b"garbage" * 100])
-def test_files_that_are_missing_or_garbage_are_told(run: Path, name: str, content: bytes | None) -> None:
+def test_missing_or_corrupt_files_are_reported(run: Path, name: str, content: bytes | None) -> None:
     (run / name).unlink()
     if content is not None:
         (run / name).write_bytes(content)
@@ -265,7 +265,7 @@ def test_any_damage_is_read_or_refused(run: Path) -> None:
     assert outcomes == {True, "refused"}
 
 
-def test_without_opentimspy_it_is_told_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_opentimspy_is_reported_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("proteoscope.engine.formats.vendor.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"msconvert.*pip install opentimspy"):

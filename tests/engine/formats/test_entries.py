@@ -1,4 +1,4 @@
-"""Databases that know more than sequences, against Biopython and against FASTA of the same, and what is broken."""
+"""Annotated databases against Biopython and equivalent FASTA, and broken files."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def records(proteins: Proteins) -> list[tuple[str, str, str]]:
     return [(proteins.accession(i), proteins.description(i), proteins.sequence(i)) for i in range(len(proteins))]
 
 
-def features_of(proteins: Proteins, i: int) -> list[tuple[str, int, int, str]]:
+def list_features(proteins: Proteins, i: int) -> list[tuple[str, int, int, str]]:
     assert proteins.features is not None
-    found = proteins.features.take(np.array([i]))
+    result = proteins.features.take(np.array([i]))
     return [
         (FEATURE_KINDS[kind].name, first, last, text)
         for kind, first, last, text in zip(
-            found.kind.tolist(), found.first.tolist(), found.last.tolist(), found.texts.strings(), strict=True
+            result.kind.tolist(), result.first.tolist(), result.last.tolist(), result.texts.strings(), strict=True
         )
     ]
 
@@ -69,16 +69,16 @@ def test_uniprot_gives_what_its_fasta_gives(written: Callable[..., Path], text: 
 
 
 @pytest.mark.parametrize("text", [entry_files.SWISS_PROT, entry_files.UNIPROT_XML])
-def test_features_are_kept_but_those_of_other_isoforms_and_unknown_places(written: Callable[..., Path], text: str) -> None:
+def test_features_of_other_isoforms_or_positions_are_left_out(written: Callable[..., Path], text: str) -> None:
     proteins = read_proteins([written(text, "database.dat")])
-    assert features_of(proteins, 0) == FEATURES
-    assert features_of(proteins, 1) == []
+    assert list_features(proteins, 0) == FEATURES
+    assert list_features(proteins, 1) == []
 
 
 def test_features_of_genbank_are_of_the_same_kinds(written: Callable[..., Path]) -> None:
     proteins = read_proteins([written(entry_files.GENBANK_PROTEIN, "one.gp")])
     assert records(proteins) == [("NP_000001.2", "protein one [Bos taurus]", entry_files.SEQUENCES["Q00001"])]
-    assert features_of(proteins, 0) == [
+    assert list_features(proteins, 0) == [
         ("signal peptide", 1, 18, ""),
         ("chain", 19, 65, "protein one"),
         ("region", 20, 60, "A domain"),
@@ -89,7 +89,7 @@ def test_features_of_genbank_are_of_the_same_kinds(written: Callable[..., Path])
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_nucleotides_give_the_proteins_that_they_code_for_or_themselves(written: Callable[..., Path], text: str) -> None:
+def test_nucleotides_give_coded_proteins_or_their_sequence(written: Callable[..., Path], text: str) -> None:
     path = written(text, "contig.gb")
     coded = records(read_proteins([path]))
     assert coded == [("TOY1.1", "first protein [Toy bacterium]", "MKWVTFI"), ("TOY_2", "second protein [Toy bacterium]", "MQFRA")]
@@ -103,18 +103,18 @@ def test_line_ends_gzip_and_blocks_change_nothing(written: Callable[..., Path], 
     forms = (("\ufeff" + text).replace("\n", "\r\n").encode(), text.replace("\n", "\r").encode(), gzip.compress(text.encode()))
     assert all(records(read_proteins([written(form, "other.dat")])) == expected for form in forms)
     monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (300,))
-    found = read_proteins([written(text * 3 if name != "UniProt XML" else text, "plain.dat")])
-    assert records(found) == expected
+    proteins = read_proteins([written(text * 3 if name != "UniProt XML" else text, "plain.dat")])
+    assert records(proteins) == expected
 
 
 def test_a_database_may_be_of_files_of_several_formats(written: Callable[..., Path]) -> None:
     paths = [written(">A\nACD\n", "a.fasta"), written(entry_files.SWISS_PROT, "b.dat"), written(entry_files.FASTA_OF_UNIPROT, "c.fasta")]
     proteins = read_proteins(paths)
     assert [proteins.accession(i) for i in range(len(proteins))] == ["A", "sp|Q00001|ONE_BOVIN", "tr|Q00002|TWO_BOVIN"]
-    assert features_of(proteins, 0) == [] and features_of(proteins, 1) == FEATURES
+    assert list_features(proteins, 0) == [] and list_features(proteins, 1) == FEATURES
 
 
-def test_formats_are_told_by_their_content(written: Callable[..., Path]) -> None:
+def test_formats_are_recognised_by_content(written: Callable[..., Path]) -> None:
     from proteoscope.engine.formats.recognition import recognise
     from proteoscope.engine.formats.sources import ByteSource
 
@@ -143,7 +143,7 @@ def test_count_sequences_of_unreadable_file_is_none(tmp_path: Path) -> None:
     assert count_sequences(tmp_path / "absent.fasta") is None
 
 
-def test_each_kind_of_feature_is_of_a_group_and_each_name_of_one_kind() -> None:
+def test_feature_kinds_have_a_group_and_unique_names() -> None:
     assert {kind.group for kind in FEATURE_KINDS} == set(FEATURE_GROUPS)
     names = [name for kind in FEATURE_KINDS for name in {kind.name, *kind.names}]
     assert len(names) == len(set(names))
@@ -193,23 +193,23 @@ def test_an_endless_line_is_refused_before_it_is_read(written: Callable[..., Pat
         read_proteins([path])
 
 
-def test_a_declaration_in_xml_is_refused_wherever_it_stands(written: Callable[..., Path]) -> None:
+def test_xml_declaration_is_refused_anywhere(written: Callable[..., Path]) -> None:
     bomb = '<!DOCTYPE uniprot [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'
     before, _, after = XML.partition("<uniprot")
     for text in (f"{before}{bomb}<uniprot{after}", XML.replace("<entry", f"{bomb}<entry", 1), XML.replace("<gene>", f"{bomb}<gene>", 1)):
         with pytest.raises(InputError, match=r"document type declaration|XML is broken"):
             read_proteins([written(text, "database.xml")])
-    # Behind so much else it is not looked for: it is not parsed either.
+    # After so much other text it is not searched for, and not parsed.
     far = before + "<!-- " + "x" * (1 << 18) + " -->" + bomb + "<uniprot" + after
     with pytest.raises(InputError):
         read_proteins([written(far.replace("Protein one", "&b;", 1), "database.xml")])
 
 
-def test_features_outside_their_sequence_are_left_out_and_told(written: Callable[..., Path]) -> None:
+def test_features_outside_their_sequence_are_reported(written: Callable[..., Path]) -> None:
     progress = RecordingProgress(Progress())
     path = written(SWISS.replace("55..58", "55..66").replace("3..7", "66..70"), "database.dat")
     proteins = read_proteins([path], progress=progress)
-    assert [found for found in FEATURES if found[0] not in ("disulfide bond", "strand")] == features_of(proteins, 0)
+    assert [feature for feature in FEATURES if feature[0] not in ("disulfide bond", "strand")] == list_features(proteins, 0)
     assert any("2 features that lie outside their sequences" in text for text in map(str, progress.messages))
 
 
@@ -237,12 +237,12 @@ def test_each_format_of_entries_is_named_as_the_registry_has_it() -> None:
 
 
 @pytest.mark.parametrize("place", ["x..y", "3..7..9", "-4..z", "P1:Q2:5..9", "99999999999999999999..7"])
-def test_a_feature_with_a_broken_place_is_left_out_and_told(written: Callable[..., Path], place: str) -> None:
+def test_feature_with_a_broken_position_is_reported(written: Callable[..., Path], place: str) -> None:
     progress = RecordingProgress(Progress())
     proteins = read_proteins([written(SWISS.replace("3..7", place), "database.dat")], progress=progress)
     whole = read_proteins([written(SWISS, "whole.dat")])
     assert proteins.residues.tolist() == whole.residues.tolist()
-    assert set(FEATURES) - set(features_of(proteins, 0)) == {found for found in FEATURES if (found[1], found[2]) == (3, 7)}
+    assert set(FEATURES) - set(list_features(proteins, 0)) == {feature for feature in FEATURES if (feature[1], feature[2]) == (3, 7)}
     assert any("1 feature whose place" in text or "1 feature that lies outside" in text for text in map(str, progress.messages))
 
 
@@ -254,12 +254,12 @@ def test_a_broken_place_in_xml_costs_that_feature_alone(written: Callable[..., P
     )
     feature = '<feature type="site"><location><position position="{}"/></location></feature>'
     places = {"P1": "1", "P2": "2x3", "P3": "4", "P4": "y"}
-    entries = (entry.format(name, "".join(map(feature.format, told))) for name, told in places.items())
+    entries = (entry.format(name, "".join(map(feature.format, positions))) for name, positions in places.items())
     progress = RecordingProgress(Progress())
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n<uniprot xmlns="http://uniprot.org/uniprot">\n{"".join(entries)}</uniprot>\n'
-    found = read_proteins([written(text, "database.xml")], progress=progress)
-    assert [found.accession(i) for i in range(len(found))] == [f"sp|{name}|N{name}" for name in places]
-    assert found.features is not None and found.features.first.tolist() == [1, 2, 3, 4]
+    proteins = read_proteins([written(text, "database.xml")], progress=progress)
+    assert [proteins.accession(i) for i in range(len(proteins))] == [f"sp|{name}|N{name}" for name in places]
+    assert proteins.features is not None and proteins.features.first.tolist() == [1, 2, 3, 4]
     assert any("2 features whose places" in text for text in map(str, progress.messages))
 
 
@@ -270,29 +270,29 @@ BROKEN_PLACES = ("x..y", "3..7..9", "join(1..2,", "complement(2..", "99999999999
 def test_a_broken_feature_of_genbank_costs_that_feature_alone(written: Callable[..., Path], place: str) -> None:
     progress = RecordingProgress(Progress())
     whole = read_proteins([written(GENBANK, "whole.gp")])
-    found = read_proteins([written(GENBANK.replace("20..>60", place), "one.gp")], progress=progress)
-    assert found.residues.tolist() == whole.residues.tolist()
-    kept = [one for one in features_of(whole, 0) if (one[1], one[2]) != (20, 60)]
-    assert features_of(found, 0) == kept and len(kept) == len(features_of(whole, 0)) - 1
+    proteins = read_proteins([written(GENBANK.replace("20..>60", place), "one.gp")], progress=progress)
+    assert proteins.residues.tolist() == whole.residues.tolist()
+    remaining = [one for one in list_features(whole, 0) if (one[1], one[2]) != (20, 60)]
+    assert list_features(proteins, 0) == remaining and len(remaining) == len(list_features(whole, 0)) - 1
     assert any("1 feature whose place or text is broken left out" in text for text in map(str, progress.messages))
 
 
 @pytest.mark.parametrize("place", BROKEN_PLACES)
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_a_broken_coding_sequence_costs_its_protein_alone_and_is_told(written: Callable[..., Path], text: str, place: str) -> None:
+def test_broken_coding_sequence_is_left_out_and_reported(written: Callable[..., Path], text: str, place: str) -> None:
     progress = RecordingProgress(Progress())
-    found = read_proteins([written(text.replace(" 1..24\n", f" {place}\n"), "contig.dat")], progress=progress)
-    assert [found.accession(i) for i in range(len(found))] == ["TOY_2"]
-    n = text.count(" 1..24\n")  # the gene of the same place is another feature
-    told = "1 feature whose place or text is" if n == 1 else f"{n} features whose places or texts are"
-    assert any(f"{told} broken left out" in line for line in map(str, progress.messages))
+    proteins = read_proteins([written(text.replace(" 1..24\n", f" {place}\n"), "contig.dat")], progress=progress)
+    assert [proteins.accession(i) for i in range(len(proteins))] == ["TOY_2"]
+    n = text.count(" 1..24\n")  # the gene with the same location is a second feature
+    message = "1 feature whose place or text is" if n == 1 else f"{n} features whose places or texts are"
+    assert any(f"{message} broken left out" in line for line in map(str, progress.messages))
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
 def test_a_quote_that_does_not_end_costs_its_feature_alone(written: Callable[..., Path], text: str) -> None:
     progress = RecordingProgress(Progress())
-    found = read_proteins([written(text.replace('"MKWVTFI"', '"MKWVTFI'), "contig.dat")], progress=progress)
-    assert [found.accession(i) for i in range(len(found))] == ["TOY_2"]
+    proteins = read_proteins([written(text.replace('"MKWVTFI"', '"MKWVTFI'), "contig.dat")], progress=progress)
+    assert [proteins.accession(i) for i in range(len(proteins))] == ["TOY_2"]
     assert any("1 feature whose place or text is broken left out" in line for line in map(str, progress.messages))
 
 

@@ -1,4 +1,4 @@
-"""FASTA in its variety, against Biopython, and what is broken."""
+"""FASTA variants against Biopython, and broken files."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_one_name_for_two_sequences_is_an_error(written: Callable[..., Path]) ->
         (">c1\n" + "ACGTN" * 300 + "\n", r"the sequences are nucleotides"),
     ],
 )
-def test_a_broken_fasta_is_told(written: Callable[..., Path], content: str, message: str) -> None:
+def test_broken_fasta_is_reported(written: Callable[..., Path], content: str, message: str) -> None:
     path = written(content)
     with pytest.raises(InputError, match=message) as raised:
         read_proteins([path])
@@ -115,7 +115,7 @@ def test_a_broken_fasta_is_told(written: Callable[..., Path], content: str, mess
 
 
 @pytest.mark.parametrize("content", ["MKVLAARND\n", "Dear reader,\nthis is a letter.\n", "1 2 3\n4 5\n", "<html></html>", "a\0b"])
-def test_where_only_sequences_belong_remedies_speak_of_fasta_alone(written: Callable[..., Path], content: str) -> None:
+def test_remedies_mention_only_fasta_for_sequence_searches(written: Callable[..., Path], content: str) -> None:
     with pytest.raises(InputError) as raised:
         read_proteins([written(content)], every_record=True)
     assert raised.value.remedy == "Give a FASTA file: begin each sequence with a line > and a name"

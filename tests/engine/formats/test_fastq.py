@@ -1,4 +1,4 @@
-"""FASTQ files are read as Biopython reads them, and told where they are not as they must be."""
+"""FASTQ files are read as by Biopython, and invalid ones are reported with their place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read(tmp_path, content: bytes | str):
     return read_fastq(path)
 
 
-def records_of(reads):
+def list_records(reads):
     bounds = list(zip(reads.offsets[:-1], reads.offsets[1:], strict=True))
     texts = [[column[a:b].tobytes().decode() for a, b in bounds] for column in (reads.letters, reads.qualities)]
     return list(zip(reads.names.strings(), *texts, strict=True))
@@ -45,7 +45,7 @@ def test_it_reads_what_biopython_reads(tmp_path):
 
     text = written(random_records(300))
     peer = [(title.split()[0], letters, qualities) for title, letters, qualities in FastqGeneralIterator(io.StringIO(text))]
-    assert records_of(read(tmp_path, text)) == peer
+    assert list_records(read(tmp_path, text)) == peer
 
 
 @pytest.mark.parametrize("size", [7, 64, 1000])
@@ -55,25 +55,25 @@ def test_blocks_ends_of_lines_and_gzip_change_nothing(tmp_path, monkeypatch, siz
     records = random_records(40)
     monkeypatch.setattr(fastq, "BLOCK_BYTES", size)
     content = written(records, newline).encode()
-    assert records_of(read(tmp_path, gzip.compress(content) if is_packed else content)) == records
-    assert records_of(read(tmp_path, content.rstrip(b"\r\n"))) == records
+    assert list_records(read(tmp_path, gzip.compress(content) if is_packed else content)) == records
+    assert list_records(read(tmp_path, content.rstrip(b"\r\n"))) == records
 
 
-def test_letters_and_qualities_may_go_over_lines_and_small_letters_and_points_are_letters(tmp_path):
-    found = read(tmp_path, "@a\nacg\nT.\n+a\n@@\n+II\n\n@b\nAC\n+\n@+\n")
-    assert records_of(found) == [("a", "ACGTN", "@@+II"), ("b", "AC", "@+")]
+def test_bases_may_span_lines_and_be_lower_case_or_points(tmp_path):
+    result = read(tmp_path, "@a\nacg\nT.\n+a\n@@\n+II\n\n@b\nAC\n+\n@+\n")
+    assert list_records(result) == [("a", "ACGTN", "@@+II"), ("b", "AC", "@+")]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 def test_blanks_at_the_end_of_lines_are_ignored(tmp_path, newline):
     text = newline.join(["@a more \t", "ACG ", "T\t", "+\t ", "II  ", "II", "@b ", "AC  ", "+b ", "@+ "])
-    assert records_of(read(tmp_path, text)) == records_of(read(tmp_path, text + newline)) == [("a", "ACGT", "IIII"), ("b", "AC", "@+")]
+    assert list_records(read(tmp_path, text)) == list_records(read(tmp_path, text + newline)) == [("a", "ACGT", "IIII"), ("b", "AC", "@+")]
 
 
 def test_the_line_with_plus_may_repeat_only_the_name(tmp_path):
     expected = [("a/1", "AC", "II"), ("b", "A", "I")]
     for again in ("", "a/1", "a/1 x y"):
-        assert records_of(read(tmp_path, f"@a/1 x y\nAC\n+{again}\nII\n@b\nA\n+\nI\n")) == expected
+        assert list_records(read(tmp_path, f"@a/1 x y\nAC\n+{again}\nII\n@b\nA\n+\nI\n")) == expected
     for other in ("a", "a/2", "a/1 x", "a/1x", "a/1 x z"):
         with pytest.raises(InputError, match=r"line 3: the line with . repeats another name than a/1"):
             read(tmp_path, f"@a/1 x y\nAC\n+{other}\nII\n")
@@ -82,13 +82,13 @@ def test_the_line_with_plus_may_repeat_only_the_name(tmp_path):
 @pytest.mark.parametrize(
     "content", ["@a\n\n+\n\n@b\nA\n+\nI\n", "@a\n\n+\n@b\nA\n+\nI\n", "@a\n+\n\n@b\nA\n+\nI", "@a\n \n+\n \n \t\n@b\nA\n+\nI"]
 )
-def test_an_empty_read_is_kept(tmp_path, content):
-    assert records_of(read(tmp_path, content)) == [("a", "", ""), ("b", "A", "I")]
-    assert records_of(read(tmp_path, "@a\n\n+\n")) == [("a", "", "")]
+def test_empty_read_is_retained(tmp_path, content):
+    assert list_records(read(tmp_path, content)) == [("a", "", ""), ("b", "A", "I")]
+    assert list_records(read(tmp_path, "@a\n\n+\n")) == [("a", "", "")]
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         ("@a\nAC\n+\nII\nb\nA\n+\nI\n", "line 5: a record begins with 'b', not with @"),
         ("@ a\nAC\n+\nII\n", "line 1: the record has no name"),
@@ -107,10 +107,10 @@ def test_an_empty_read_is_kept(tmp_path, content):
         ("@a\nT0123\n+\nIIIII\n", "line 2: '0' in a is not a base.*Colours of SOLiD"),
     ],
 )
-def test_what_is_wrong_is_told_by_record_and_line(tmp_path, content, told):
-    with pytest.raises(InputError, match=told):
+def test_fastq_errors_name_record_and_line(tmp_path, content, expected):
+    with pytest.raises(InputError, match=expected):
         read(tmp_path, content)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=expected):
         read(tmp_path, content.replace("\n", "\r\n"))
 
 
@@ -121,8 +121,8 @@ def test_qualities_that_begin_at_64_are_recognised(tmp_path):
 
 
 def test_names_in_latin_1_and_marks_of_byte_order_are_read(tmp_path):
-    found = read(tmp_path, b"\xef\xbb\xbf@\xe4 x\nA\n+\nI\n")
-    assert records_of(found) == [("ä", "A", "I")]
+    result = read(tmp_path, b"\xef\xbb\xbf@\xe4 x\nA\n+\nI\n")
+    assert list_records(result) == [("ä", "A", "I")]
 
 
 def test_a_small_file_that_unpacks_to_very_many_reads_is_refused(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Features of proteins as columns of an index: opened as they were written, and looked at."""
+"""Features of proteins as columns of an index are opened as written, and checked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_features_are_taken_joined_and_opened_as_they_are(tmp_path: Path) -> Non
     assert open_features(tmp_path / "elsewhere", OFFSETS) is None
 
 
-SPOILT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+CORRUPTED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "offsets": lambda column: column[::-1].copy(),
     "kind": lambda column: np.full_like(column, len(FEATURE_KINDS)),
     "first": lambda column: column - 1,
@@ -50,11 +50,11 @@ SPOILT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-@pytest.mark.parametrize("name", SPOILT)
-def test_spoilt_columns_are_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", CORRUPTED)
+def test_corrupt_columns_are_refused(tmp_path: Path, name: str) -> None:
     write_features(tmp_path, Features.from_rows(ROWS))
     path = tmp_path / f"feature_{name}.npy"
-    np.save(path, SPOILT[name](np.load(path)))
+    np.save(path, CORRUPTED[name](np.load(path)))
     with pytest.raises(UnsoundIndexError):
         open_features(tmp_path, OFFSETS)
 

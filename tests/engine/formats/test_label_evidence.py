@@ -1,4 +1,4 @@
-"""Isobaric labels by the peaks of synthetic spectra."""
+"""Isobaric labels from the peaks of synthetic spectra."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_detect_label_ignores_low_and_nearby_peaks() -> None:
 def test_detect_label_uses_lysine_when_reporters_were_cut_off() -> None:
     assert detected(LYSINE + 229.162932, lowest=140.0) == "TMT"
     assert detected(LYSINE + 144.102063, lowest=140.0) == "iTRAQ 4-plex"
-    assert detected(LYSINE + 304.207146, lowest=140.0) == ""  # of two kits
+    assert detected(LYSINE + 304.207146, lowest=140.0) == ""  # two kits match
     assert detected(LYSINE, lowest=140.0) == "none"
     assert detected(lowest=160.0) == ""
 

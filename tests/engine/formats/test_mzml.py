@@ -1,4 +1,4 @@
-"""mzML in its variety: types, compressions, groups, units, charges, profiles, and what is broken."""
+"""mzML variants: types, compressions, groups, units, charges, profiles, and broken files."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_numpress_agrees_with_pynumpress(make: Any, written: Callable[..., Path]
     numpress = pytest.importorskip("pynumpress", reason="pynumpress is the independent implementation")
     random = np.random.default_rng(n)
     mz = np.sort(random.uniform(100.0, 2000.0, n))
-    # Numbers of both signs of the second difference, and long runs of equal ones.
+    # Numbers with positive and negative second differences, and long runs of equal numbers.
     mz[n // 2 : n // 2 + 20] = mz[n // 2 : n // 2 + 1]
     mz.sort()
     intensity = np.round(random.uniform(1.0, 1e6, n) ** random.choice([0.3, 1.0]))
@@ -166,7 +166,7 @@ def good_array(make: Any, kind: str) -> str:
 
 
 def broken_spectra(make: Any) -> dict[str, tuple[str, str]]:
-    """A broken spectrum (scan=2) of each sort, and a word of the reason that is to be told."""
+    """Return a broken spectrum (scan=2) of each kind, and a word of the expected reason."""
     good = good_array(make, "MS:1000514")
     plain = make.mzml_spectrum(1)
 
@@ -216,7 +216,7 @@ def test_every_sort_is_tried(make: Any) -> None:
 
 
 @pytest.mark.parametrize("sort", SORTS)
-def test_a_broken_spectrum_is_told_or_skipped(make: Any, written: Callable[..., Path], sort: str) -> None:
+def test_broken_mzml_spectrum_is_reported_or_skipped(make: Any, written: Callable[..., Path], sort: str) -> None:
     spectrum, reason = broken_spectra(make)[sort]
     path = written(make.mzml(make.mzml_spectrum(0), spectrum, make.mzml_spectrum(2)))
     with pytest.raises(InputError, match=r"spectrum controllerType=0 controllerNumber=1 scan=2: .*") as raised:
@@ -245,7 +245,7 @@ def test_read_spectra_rejects_file_of_broken_spectra(make: Any, written: Callabl
 
 
 def profile(centers: tuple[float, ...], heights: tuple[float, ...], width: float, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian peaks as an instrument samples them, with the zeros at their feet."""
+    """Return sampled Gaussian peaks, with zeros at their feet."""
     mz = np.concatenate([np.arange(center - 5 * width, center + 5 * width, step) for center in centers])
     intensity = np.zeros(len(mz))
     for center, height in zip(centers, heights, strict=True):
@@ -271,7 +271,7 @@ def test_profiles_become_the_peaks_that_made_them(make: Any, written: Callable[.
         read_spectra([path], centroid=False)
 
 
-def test_what_the_file_calls_centroids_is_left_alone_unless_asked(make: Any, written: Callable[..., Path]) -> None:
+def test_labelled_centroids_are_unchanged_unless_requested(make: Any, written: Callable[..., Path]) -> None:
     mz, intensity = profile((300.0,), (100.0,), 0.02, 0.005)
     path = written(make.mzml(make.mzml_spectrum(mz=tuple(mz), intensity=tuple(intensity), dtypes=("<f8", "<f8"))))
     assert len(read_spectra([path]).mz) == (intensity > 0).sum()
@@ -295,14 +295,14 @@ def test_neighbouring_peaks_are_parted(make: Any, written: Callable[..., Path]) 
     np.testing.assert_allclose(spectra.mz[tall], (500.0, 500.25, 501.0), atol=2e-3)
 
 
-def told_of(path: Path) -> list[str]:
+def read_messages(path: Path) -> list[str]:
     messages: list[str] = []
     read_spectra([path], progress=Progress(lambda event: messages.append(event.message) if event.message else None))
     return messages
 
 
 def windows(make: Any, targets: list[float], half: float) -> str:
-    """Spectra of isolation windows, whose middle stands in for an ion."""
+    """Return spectra with isolation windows, whose targets replace the ion."""
 
     def precursor(mz: float) -> str:
         terms = (("MS:1000827", f"{mz}"), ("MS:1000828", f"{half}"), ("MS:1000829", f"{half}"))
@@ -315,27 +315,27 @@ def windows(make: Any, targets: list[float], half: float) -> str:
     ("targets", "half", "is_told"),
     [
         ([400.0 + 25 * k for k in range(20)] * 3, 12.5, True),
-        ([400.0 + 25 * k for k in range(20)] * 2, 12.5, False),  # twice may be chance
-        ([400.0 + 25 * k for k in range(20)] * 3, 0.8, False),  # peptides that are watched
-        ([400.0 + 0.7 * k for k in range(60)], 4.0, False),  # precursors that are chosen, in wide windows
+        ([400.0 + 25 * k for k in range(20)] * 2, 12.5, False),  # two repetitions may be by chance
+        ([400.0 + 25 * k for k in range(20)] * 3, 0.8, False),  # targeted peptides
+        ([400.0 + 0.7 * k for k in range(60)], 4.0, False),  # selected precursors in wide windows
     ],
 )
-def test_wide_windows_that_repeat_are_told_once_to_be_data_independent(
+def test_repeated_wide_windows_are_reported_once_as_dia(
     make: Any, written: Callable[..., Path], targets: list[float], half: float, is_told: bool
 ) -> None:
-    messages = [one for one in told_of(written(windows(make, targets, half))) if "target of the isolation window" not in one]
-    assert [("windows 25 Th wide" in one, "DIA" in one) for one in messages] == [(True, True)] * is_told
+    messages = [one for one in read_messages(written(windows(make, targets, half))) if "target of the isolation window" not in one]
+    assert [("windows 25 Th wide" in message, "DIA" in message) for message in messages] == [(True, True)] * is_told
 
 
-def test_windows_of_mzxml_are_told_likewise(make: Any, written: Callable[..., Path]) -> None:
+def test_repeated_wide_windows_of_mzxml_are_reported(make: Any, written: Callable[..., Path]) -> None:
     scans = "".join(make.mzxml_scan(number) for number in range(1, 31))
     wide = scans.replace("<precursorMz ", '<precursorMz windowWideness="20" ')
-    assert not told_of(written(make.mzxml(scans)))
-    assert ["windows 20 Th wide" in one for one in told_of(written(make.mzxml(wide)))] == [True]
+    assert not read_messages(written(make.mzxml(scans)))
+    assert ["windows 20 Th wide" in one for one in read_messages(written(make.mzxml(wide)))] == [True]
 
 
 @pytest.mark.parametrize("where", ["scan", "ion", "array"])
-def test_ion_mobilities_are_left_aside_and_that_is_told(make: Any, written: Callable[..., Path], where: str) -> None:
+def test_unused_ion_mobilities_are_reported(make: Any, written: Callable[..., Path], where: str) -> None:
     unit = make.term("MS:1002815", "0.95", "MS:1002814")
     changes: dict[str, str] = {
         "scan": {"time": make.term("MS:1000016", "90", "UO:0000010") + unit},
@@ -351,5 +351,5 @@ def test_ion_mobilities_are_left_aside_and_that_is_told(make: Any, written: Call
     spectra = read_spectra([path])
     assert spectra.mz.tolist() == 2 * list(make.mz) and spectra.intensity.tolist() == 2 * list(make.intensity)
     assert spectra.retention_time[0] == 90 and spectra.precursor_mz.tolist() == [500.25, 500.25]
-    (message,) = told_of(path)
+    (message,) = read_messages(path)
     assert "ion mobilities of 1 spectra are not used" in message

@@ -1,4 +1,4 @@
-"""mzXML in its variety, and what is broken."""
+"""mzXML variants, and broken files."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def test_a_profile_is_centroided_or_refused(make: Any, written: Callable[..., Pa
     np.testing.assert_allclose(read_spectra([path]).mz, [500.0], atol=1e-4)
     with pytest.raises(InputError, match=r"spectrum scan=4: .*profile"):
         read_spectra([path], centroid=False)
-    said = written(
+    message = written(
         path.read_text()
         .replace("<msRun", "<x/><msRun")
         .replace('centroided="0"', "")
         .replace("<x/>", "")
         .replace("<scan ", '<dataProcessing centroided="1"/><scan ', 1)
     )
-    assert len(read_spectra([said]).mz) == len(mz)
+    assert len(read_spectra([message]).mz) == len(mz)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_profile_is_centroided_or_refused(make: Any, written: Callable[..., Pa
         (('msLevel="2"', 'msLevel="2'), "XML"),
     ],
 )
-def test_a_broken_scan_is_told_or_skipped(make: Any, written: Callable[..., Path], change: tuple[str, str], reason: str) -> None:
+def test_broken_mzxml_scan_is_reported_or_skipped(make: Any, written: Callable[..., Path], change: tuple[str, str], reason: str) -> None:
     scan = make.mzxml_scan(2).replace("</peaks>", "==</peaks>" if "==" in change[0] else "</peaks>")
     path = written(make.mzxml(make.mzxml_scan(1), scan.replace(*change), make.mzxml_scan(3)))
     with pytest.raises(InputError) as raised:

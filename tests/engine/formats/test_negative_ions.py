@@ -1,4 +1,4 @@
-"""Negative ions: a issue for those who search peptides, a bit of the charge for those who group any spectra."""
+"""Negative ions: an issue for peptide searches, a bit of the charge mask for others."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def test_peak_lists(content: str, masks: list[int], written: Written) -> None:
             read_spectra([path], strict=True)
 
 
-def test_what_is_no_charge_is_none_for_negative_ions_either(written: Written) -> None:
+def test_missing_charges_stay_missing_for_negative_ions(written: Written) -> None:
     for charge in ("x-", "99-"):
         with pytest.raises(InputError, match="charge is not a whole number"):
             read_spectra([written(f"BEGIN IONS\nPEPMASS=500\nCHARGE={charge}\n100 1\nEND IONS\n")], takes_negative=True)
 
 
-def test_mzml_tells_polarity_and_charge(make: Any, written: Written) -> None:
+def test_mzml_has_polarity_and_charge(make: Any, written: Written) -> None:
     ions = make.term("MS:1000744", "500") + make.term("MS:1000041", "2")
     path = written(make.mzml(make.mzml_spectrum(0, ions=ions, extra=make.term("MS:1000129")), make.mzml_spectrum(1, ions=ions)))
     assert read_spectra([path], takes_negative=True).charge_mask.tolist() == [0b101, 0b100]
     assert read_spectra([path]).charge_mask.tolist() == [0b100]
 
 
-def test_mzxml_tells_polarity(make: Any, written: Written) -> None:
+def test_mzxml_has_polarity(make: Any, written: Written) -> None:
     path = written(make.mzxml(make.mzxml_scan(1, attributes='polarity="-"'), make.mzxml_scan(2, attributes='polarity="+"')))
     assert read_spectra([path], takes_negative=True).charge_mask.tolist() == [0b1001, 0b1000]

@@ -1,4 +1,4 @@
-"""Noise of fragment spectra: the ratio of each peak, or noise sampled at some m/z beside NumPy's interpolation; files that spoil it."""
+"""Noise of fragment spectra: ratios of peaks, sampled noise against NumPy's interpolation, and broken arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RATIO, AT, NOISE, BASELINE = "MS:1000517", "MS:1002743", "MS:1002744", "MS:10027
 
 @pytest.fixture
 def spectrum(make):
-    """Makes a spectrum with the peaks above and more arrays, by their terms."""
+    """Return a spectrum with the peaks above and more arrays, by their terms."""
 
     def one_array(kind: str, values) -> str:
         text = make.binary_array(kind, np.asarray(values, "<f8").tobytes(), ("MS:1000523", "MS:1000576"))
@@ -32,7 +32,7 @@ def spectrum(make):
 
 @pytest.fixture
 def ratios(make, tmp_path):
-    """Writes spectra, and reads the ratios of their peaks below 200, one row a spectrum."""
+    """Write spectra, and return the ratios of their peaks below 200, a row for each spectrum."""
 
     def read(*spectra: str):
         path = tmp_path / "run.mzML"
@@ -45,22 +45,22 @@ def ratios(make, tmp_path):
 
 
 def test_the_ratio_of_each_peak_is_read(ratios, spectrum):
-    found = ratios(spectrum(0), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)), spectrum(2, MS_1000517=(0.0, -1.0, np.nan, np.inf)))
-    assert np.isnan(found[[0, 2]]).all()
-    np.testing.assert_allclose(found[1], [2.5, 7, 11], rtol=1e-6)
+    result = ratios(spectrum(0), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)), spectrum(2, MS_1000517=(0.0, -1.0, np.nan, np.inf)))
+    assert np.isnan(result[[0, 2]]).all()
+    np.testing.assert_allclose(result[1], [2.5, 7, 11], rtol=1e-6)
 
 
-def test_sampled_noise_is_interpolated_and_the_baseline_taken_off(ratios, spectrum):
+def test_sampled_noise_is_interpolated_above_the_baseline(ratios, spectrum):
     at, noise, baseline = (120.0, 127.0, 200.0), (1.0, 2.0, 4.0), (0.5, 1.0, 3.0)
-    found = ratios(
+    result = ratios(
         spectrum(0, MS_1002743=at, MS_1002744=noise, MS_1002745=baseline),
         spectrum(1, MS_1002743=at[::-1], MS_1002744=noise[::-1]),
         spectrum(2, MS_1002743=(127.5,), MS_1002744=(5.0,), MS_1000517=(1.0, 1.0, 1.0, 1.0)),
     )
     peaks, heights = np.array(MZ[:3]), np.array(INTENSITY[:3])
-    np.testing.assert_allclose(found[0], (heights - np.interp(peaks, at, baseline)) / np.interp(peaks, at, noise), rtol=1e-6)
-    np.testing.assert_allclose(found[1], heights / np.interp(peaks, at, noise), rtol=1e-6)
-    np.testing.assert_allclose(found[2], heights / 5, rtol=1e-6)
+    np.testing.assert_allclose(result[0], (heights - np.interp(peaks, at, baseline)) / np.interp(peaks, at, noise), rtol=1e-6)
+    np.testing.assert_allclose(result[1], heights / np.interp(peaks, at, noise), rtol=1e-6)
+    np.testing.assert_allclose(result[2], heights / 5, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -82,22 +82,22 @@ def test_sampled_noise_is_interpolated_and_the_baseline_taken_off(ratios, spectr
 )
 def test_noise_that_cannot_be_is_none(ratios, spectrum, more):
     sound = spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0))
-    found = ratios(spectrum(0, **more), sound)
-    assert np.isnan(found[0]).all()
-    np.testing.assert_allclose(found[1], [2.5, 7, 11], rtol=1e-6)
+    result = ratios(spectrum(0, **more), sound)
+    assert np.isnan(result[0]).all()
+    np.testing.assert_allclose(result[1], [2.5, 7, 11], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [("<binary>A", "<binary>#"), ("MS:1000523", "MS:1001479"), ("MS:1000576", "MS:1000574"), ("</binary>", "=</binary>")],
 )
-def test_broken_arrays_of_noise_are_none(ratios, spectrum, before, after):
-    found = ratios(spectrum(0, lambda text: text.replace(before, after), MS_1000517=(2.0, 2.0, 2.0, 2.0)), spectrum(1))
-    assert np.isnan(found).all()
+def test_broken_noise_arrays_give_no_noise(ratios, spectrum, before, after):
+    result = ratios(spectrum(0, lambda text: text.replace(before, after), MS_1000517=(2.0, 2.0, 2.0, 2.0)), spectrum(1))
+    assert np.isnan(result).all()
 
 
 def packed(make, kind: str, data: bytes, length: int, *terms: str) -> str:
-    """An array of `length` numbers of which `data` are the bytes, packed as the terms tell."""
+    """Return an array of `length` numbers with the bytes `data`, encoded as the terms say."""
     text = make.binary_array(kind, data, ("MS:1000523", *terms))
     return text.replace("<binaryDataArray ", f'<binaryDataArray arrayLength="{length}" ')
 
@@ -113,12 +113,12 @@ def test_noise_in_numpress_is_what_pynumpress_reads(ratios, make, spectrum, is_z
     terms = ("MS:1002746", "MS:1002748", "MS:1002747") if is_zipped else ("MS:1002312", "MS:1002314", "MS:1002313")
     arrays = "".join(packed(make, kind, pack(one), 9, term) for kind, one, term in zip((AT, NOISE, BASELINE), data, terms, strict=True))
     peaks, heights = np.array(MZ[:3]), np.array(INTENSITY[:3])
-    (found,) = ratios(spectrum(0, lambda _: arrays))
-    np.testing.assert_allclose(found, (heights - np.interp(peaks, known[0], known[2])) / np.interp(peaks, *known[:2]), rtol=1e-6)
+    (result,) = ratios(spectrum(0, lambda _: arrays))
+    np.testing.assert_allclose(result, (heights - np.interp(peaks, known[0], known[2])) / np.interp(peaks, *known[:2]), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "length", "terms"),
+    ("corrupt", "length", "terms"),
     [
         (lambda data: zlib.compress(data)[:-6], 4, ["MS:1000574"]),
         (lambda data: zlib.compress(data)[:4], 4, ["MS:1000574"]),
@@ -132,8 +132,8 @@ def test_noise_in_numpress_is_what_pynumpress_reads(ratios, make, spectrum, is_z
         (lambda data: data, 0, ["MS:1000576"]),
     ],
 )
-def test_packed_noise_that_is_spoilt_or_of_another_length_is_none(ratios, make, spectrum, spoil, length, terms):
-    data = spoil(np.full(4, 2.0).tobytes())
-    found = ratios(spectrum(0, lambda _: packed(make, RATIO, data, length, *terms)), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)))
-    assert np.isnan(found[0]).all()
-    np.testing.assert_allclose(found[1], [2.5, 7, 11], rtol=1e-6)
+def test_corrupt_noise_arrays_give_no_noise(ratios, make, spectrum, corrupt, length, terms):
+    data = corrupt(np.full(4, 2.0).tobytes())
+    result = ratios(spectrum(0, lambda _: packed(make, RATIO, data, length, *terms)), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)))
+    assert np.isnan(result[0]).all()
+    np.testing.assert_allclose(result[1], [2.5, 7, 11], rtol=1e-6)

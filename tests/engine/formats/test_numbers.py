@@ -1,4 +1,4 @@
-"""Numbers of the text formats: what `float` reads is read so, and what it does not read is left out and counted."""
+"""Numbers of the text formats are read as by `float`; others are left out and counted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PROTON = 1.007276466621
 
 
 def variants(n: int) -> Iterator[str]:
-    """Texts of numbers that are sound in one way or another, and of some that are not."""
+    """Yield valid numbers in many notations, and invalid ones."""
     chance = random.Random(11)
     sound = (
         lambda x: repr(x),
@@ -77,8 +77,8 @@ def variants(n: int) -> Iterator[str]:
         yield chance.choice(sound if chance.random() < 0.5 else broken)(x)
 
 
-def value_of(text: str) -> float:
-    """The number that `float` reads, without Python's own notation of thousands; NaN for none."""
+def parse_value(text: str) -> float:
+    """Return the number that `float` reads, without Python's thousands separators, or NaN."""
     try:
         return float(text) if "_" not in text else math.nan
     except ValueError:
@@ -86,36 +86,41 @@ def value_of(text: str) -> float:
 
 
 def read(path: Path, is_library: bool) -> tuple[list[str], dict[str, np.ndarray], int, list[str]]:
-    """Names, columns, how many records were left out, and the messages."""
+    """Return names, columns, the number of records left out, and the messages."""
     progress = RecordingProgress(Progress())
     if is_library:
         library = read_libraries([path], progress)
-        names, n_out, found = library.name.to_pylist(), library.skipped.n, library
+        names, n_out, result = library.name.to_pylist(), library.skipped.n, library
     else:
         spectra = read_spectra([path], progress=progress, threads=1)
-        names, n_out, found = [str(i) for i in spectra.index], spectra.n_skipped, spectra
-    first = found.offsets[:-1]
-    columns = {"mz": found.precursor_mz, "time": found.retention_time, "peak_mz": found.mz[first], "peak_height": found.intensity[first]}
+        names, n_out, result = [str(i) for i in spectra.index], spectra.n_skipped, spectra
+    first = result.offsets[:-1]
+    columns = {
+        "mz": result.precursor_mz,
+        "time": result.retention_time,
+        "peak_mz": result.mz[first],
+        "peak_height": result.intensity[first],
+    }
     if not is_library:
-        columns |= {"height": found.precursor_intensity, "mass": 2 * found.precursor_mz - PROTON}
+        columns |= {"height": result.precursor_intensity, "mass": 2 * result.precursor_mz - PROTON}
     return names, columns, n_out, list(progress.messages)
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_numbers_are_those_of_float_or_counted(tmp_path: Path, format: str) -> None:
-    """A thousand texts for numbers, in each field of each format, in the middle of three records."""
+    """A thousand number texts are tried in each field of each format, in the middle of three records."""
     template, fields = FORMATS[format]
     is_library = format in ("msp", "sptxt", "gnps")
     path = tmp_path / f"a.{format}"
     for text, field in zip(variants(1000 // len(FORMATS) + 1), itertools.cycle(fields), strict=False):
         path.write_text("".join(template.format(**SOUND | ({field: text} if i == 2 else {}), title=i) for i in (1, 2, 3)))
         names, columns, n_out, messages = read(path, is_library)
-        value = value_of(text)
+        value = parse_value(text)
         assert len(names) + n_out == 3, (field, text)
         if math.isnan(value) and not (text.lower() in NO_VALUE and (field in ("time", "height") or (is_library and field == "mz"))):
-            is_time = is_library and field == "time"  # no search needs it: it is unknown, and counted
+            is_time = is_library and field == "time"  # not needed by any search: the time is unknown, and the entry is counted
             assert n_out == (not is_time), (field, text)
-            assert any("left out" in one or "retention time cannot be read" in one for one in messages)
+            assert any("left out" in message or "retention time cannot be read" in message for message in messages)
             continue
         assert n_out == 0, (field, text, messages)
         scale = 60 if field == "time" and format in ("ms2", "msp") else 1
@@ -149,13 +154,13 @@ def test_read_number_takes_no_point_where_commas_are_decimal() -> None:
 def test_file_of_decimal_commas_is_read_with_warning(tmp_path: Path, format: str) -> None:
     template, _ = FORMATS[format]
     text = "".join(template.format(**SOUND, title=i) for i in (1, 2, 3)).replace(":", ": ")
-    found = []
+    results = []
     for content in (text, text.replace(".", ",")):
         path = tmp_path / f"a.{format}"
         path.write_text(content)
-        found.append(read(path, format in ("msp", "sptxt", "gnps")))
-    (names, columns, _, told), (other_names, others, n_out, messages) = found
-    assert (names, n_out, told) == (other_names, 0, [])
+        results.append(read(path, format in ("msp", "sptxt", "gnps")))
+    (names, columns, _, message), (other_names, others, n_out, messages) = results
+    assert (names, n_out, message) == (other_names, 0, [])
     for name, values in columns.items():
         np.testing.assert_array_equal(values, others[name], err_msg=name)
     assert len(messages) == 1 and "decimals have a comma" in messages[0]
@@ -193,7 +198,7 @@ def test_mgf_keys_are_read_in_any_case(written: Callable[..., Path]) -> None:
 
 
 def test_ambiguous_separators_of_peaks_are_refused(tmp_path: Path) -> None:
-    """53,6309 and 241 are m/z and intensity with a decimal comma, or a peak and a number after it."""
+    """53,6309 and 241 are m/z and intensity with a decimal comma, or a peak and another number."""
     path = tmp_path / "a.msp"
     path.write_text("Name: a\nPrecursorMZ: 300.5\nNum Peaks: 2\n53,6309\t241\n78,2337\t275\n")
     with pytest.raises(InputError, match="a number of a peak has a comma"):

@@ -1,4 +1,4 @@
-"""MGF, MS2, DTA and PKL in their variety, and what is broken."""
+"""MGF, MS2, DTA and PKL: variants of the formats, and broken files."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_mgf_titles_in_latin_1_are_read(written: Callable[..., Path]) -> None:
         ("PEPMASS=5\nnonsense\n100 1\n", 6, "neither a peak nor"),
     ],
 )
-def test_a_broken_mgf_spectrum_is_told_or_skipped(written: Callable[..., Path], body: str, line: int, reason: str) -> None:
+def test_broken_mgf_spectrum_is_reported_or_skipped(written: Callable[..., Path], body: str, line: int, reason: str) -> None:
     good = "BEGIN IONS\nPEPMASS=400\nEND IONS\n"
     path = written(good + "BEGIN IONS\n" + body + "END IONS\n" + good)
     with pytest.raises(InputError, match=rf"file\.txt, line {line}: ") as raised:
@@ -291,7 +291,7 @@ def test_a_profile_in_mgf_is_recognised(written: Callable[..., Path]) -> None:
         read_spectra([path], centroid=False)
 
 
-def test_mgf_titles_keep_control_characters_at_their_ends_escaped(tmp_path):
+def test_control_characters_at_ends_of_mgf_titles_are_escaped(tmp_path):
     path = tmp_path / "run.mgf"
     peaks = "PEPMASS=500\n100 1\n200 2\n300 3\nEND IONS\n"
     path.write_text("".join(f"BEGIN IONS\nTITLE={title}\n{peaks}" for title in ("\x1b[31m", "[31m", " a\x01 ")))

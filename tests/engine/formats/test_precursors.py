@@ -1,4 +1,4 @@
-"""Precursors whose sources are several, missing or contradictory: MS2, MGF, mzML and mzXML."""
+"""Precursors with several, missing or contradictory sources: MS2, MGF, mzML and mzXML."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ PROTON = 1.007276466621
 
 
 def read(path: Path) -> tuple[Spectra, list[str]]:
-    """The spectra of a file, and the messages."""
+    """Return the spectra of a file, and the messages."""
     progress = RecordingProgress(Progress())
     spectra = read_spectra([path], progress=progress, threads=1)
     return spectra, list(progress.messages)
 
 
 def precursors(spectra: Spectra, row: int) -> list[tuple[float, int]]:
-    """m/z and charge bits of all precursors of a spectrum, the first first."""
+    """Return m/z and charge bits of all precursors of a spectrum, the first one first."""
     others = spectra.others
     more = [(mz, bits) for i, mz, bits in zip(*(column.tolist() for column in others), strict=True) if i == row]
     return [(float(spectra.precursor_mz[row]), int(spectra.charge_mask[row])), *more]
 
 
-def mass_of(mz: float, charge: int) -> float:
-    """[M+H]+ of an ion, by definition."""
+def neutral_mass(mz: float, charge: int) -> float:
+    """Return [M+H]+ of an ion, by definition."""
     return charge * mz - (charge - 1) * PROTON
 
 
@@ -47,25 +47,27 @@ def test_ms2_masses_of_z_lines_replace_window_centre(written: Written, selected:
     spectra, messages = read(written(f"S\t1\t1\t{selected}\nZ\t3\t2710.4326\n100 1\n"))
     assert spectra.precursor_mz[0] == pytest.approx((2710.4326 + 2 * PROTON) / 3, abs=1e-9)
     assert spectra.charge_mask.tolist() == [0b1000] and not len(spectra.others.spectrum)
-    assert [("S line differs" in one and "line 2" in one) for one in messages] == [True] * (selected == "904.8200")
+    assert [("S line differs" in message and "line 2" in message) for message in messages] == [True] * (selected == "904.8200")
 
 
 def test_ms2_masses_of_several_charges_compete(written: Written) -> None:
-    masses = {2: mass_of(500.25, 2), 3: mass_of(500.75, 3)}
+    masses = {2: neutral_mass(500.25, 2), 3: neutral_mass(500.75, 3)}
     spectra, messages = read(written("S\t1\t1\t500.9\n" + "".join(f"Z\t{z}\t{mass!r}\n" for z, mass in masses.items()) + "100 1\n"))
     (first, bits), (second, more) = precursors(spectra, 0)
     assert (first, second) == (pytest.approx(500.25, abs=1e-9), pytest.approx(500.75, abs=1e-9)) and (bits, more) == (0b100, 0b1000)
-    assert any("1 spectrum with several precursors" in one for one in messages)
+    assert any("1 spectrum with several precursors" in message for message in messages)
 
 
-def test_ms2_mass_far_from_window_is_tried_besides(written: Written) -> None:
-    spectra, messages = read(written(f"S\t1\t1\t500.25\nZ\t2\t{mass_of(700.25, 2)!r}\n100 1\n"))
+def test_ms2_mass_far_from_its_window_is_tried_too(written: Written) -> None:
+    spectra, messages = read(written(f"S\t1\t1\t500.25\nZ\t2\t{neutral_mass(700.25, 2)!r}\n100 1\n"))
     assert [mz for mz, _ in precursors(spectra, 0)] == [500.25, pytest.approx(700.25, abs=1e-9)]
-    assert any("more than 5 Th" in one for one in messages)
+    assert any("more than 5 Th" in message for message in messages)
 
 
 def test_ms2_masses_that_agree_change_nothing(written: Written) -> None:
-    spectra, messages = read(written(f"S\t1\t1\t500.2512\nZ\t2\t{mass_of(500.2512, 2):.2f}\nZ\t3\t{mass_of(500.2512, 3)!r}\n100 1\n"))
+    spectra, messages = read(
+        written(f"S\t1\t1\t500.2512\nZ\t2\t{neutral_mass(500.2512, 2):.2f}\nZ\t3\t{neutral_mass(500.2512, 3)!r}\n100 1\n")
+    )
     assert precursors(spectra, 0) == [(500.2512, 0b1100)] and messages == []
 
 
@@ -98,17 +100,17 @@ def test_mgf_charge_after_pepmass_is_that_of_pyteomics(shared_cases: Path) -> No
 def test_mgf_charges_that_differ_are_reported(written: Written) -> None:
     spectra, messages = read(written("BEGIN IONS\nPEPMASS=352.5 10 5+\nCHARGE=2+\n100 1\nEND IONS\n"))
     assert spectra.charge_mask.tolist() == [0b100000]
-    assert any("1 spectrum with another charge after PEPMASS" in one and "line 2" in one for one in messages)
+    assert any("1 spectrum with another charge after PEPMASS" in message and "line 2" in message for message in messages)
 
 
 def ion(make: Any, mz: str, charge: str = "") -> str:
-    """A selected ion."""
+    """Return a selected ion."""
     charge = make.term("MS:1000041", charge) if charge else ""
     return f"<selectedIon>{make.term('MS:1000744', mz)}{charge}</selectedIon>"
 
 
 def precursor(make: Any, target: str, *ions: str) -> str:
-    """A precursor with its isolation window."""
+    """Return a precursor with its isolation window."""
     window = f"<isolationWindow>{make.term('MS:1000827', target)}</isolationWindow>" if target else ""
     return f"<precursor>{window}<selectedIonList>{''.join(ions)}</selectedIonList></precursor>"
 
@@ -131,7 +133,7 @@ def test_mzml_selected_ions(
     text = precursor(make, target, *(ion(make, *one) for one in ions))
     spectra, messages = read(written(make.mzml(make.mzml_spectrum(0), make.mzml_spectrum(1, precursors=text), make.mzml_spectrum(2))))
     assert precursors(spectra, 1) == expected and len(precursors(spectra, 2)) == 1
-    assert any("target of the isolation window" in one for one in messages) == (ions[0][0] == "0")
+    assert any("target of the isolation window" in message for message in messages) == (ions[0][0] == "0")
     assert any("several precursors" in one for one in messages) == (len(expected) > 1)
 
 
@@ -151,13 +153,13 @@ def test_mzxml_precursors_of_multiplexed_scan_compete(make: Any, written: Writte
 
 def test_spectrum_index_has_query_for_each_precursor(make: Any, written: Written) -> None:
     peaks = "".join(f"{100 + 20 * k} {k + 1}\n" for k in range(20))
-    masses = f"Z\t2\t{mass_of(500.25, 2)!r}\nZ\t3\t{mass_of(500.75, 3)!r}\n"
+    masses = f"Z\t2\t{neutral_mass(500.25, 2)!r}\nZ\t3\t{neutral_mass(500.75, 3)!r}\n"
     spectra, _ = read(written(f"S\t1\t1\t500.9\n{masses}{peaks}S\t2\t2\t400.5\n{peaks}"))
     index = build_spectrum_index(spectra, IdentificationParameters(minimum_charge=2, maximum_charge=2), Resources(1))
     expected = {(0, 2, 2 * (500.25 - PROTON)), (0, 3, 3 * (500.75 - PROTON)), (1, 2, 2 * (400.5 - PROTON))}
     queries = index.queries
-    found = set(zip(queries.spectrum.tolist(), queries.charge.tolist(), queries.mass.round(6).tolist(), strict=True))
-    assert found == {(spectrum, charge, round(mass, 6)) for spectrum, charge, mass in expected} and index.n_searched == 2
+    results = set(zip(queries.spectrum.tolist(), queries.charge.tolist(), queries.mass.round(6).tolist(), strict=True))
+    assert results == {(spectrum, charge, round(mass, 6)) for spectrum, charge, mass in expected} and index.n_searched == 2
 
 
 def test_precursors_that_are_not_used_are_counted(make: Any, written: Written) -> None:
@@ -176,8 +178,8 @@ def test_spectra_table_has_all_precursors(make: Any, written: Written, tmp_path:
     texts = [precursor(make, f"{500 + 100 * k}", ion(make, f"{500 + 100 * k}.25", str(k + 2))) for k in range(n_precursors)]
     spectra, _ = read(written(make.mzml(make.mzml_spectrum(0), make.mzml_spectrum(1, precursors="".join(texts)), make.mzml_spectrum(2))))
     pq.write_table(spectra_table(spectra), tmp_path / "spectra.parquet")
-    found = read_spectra_table(tmp_path / "spectra.parquet")
-    assert precursors(found, 1) == precursors(spectra, 1) and len(found.others.spectrum) == n_precursors - 1
+    result = read_spectra_table(tmp_path / "spectra.parquet")
+    assert precursors(result, 1) == precursors(spectra, 1) and len(result.others.spectrum) == n_precursors - 1
     settings = IdentificationParameters(minimum_peaks=1)
-    masses = [build_spectrum_index(one, settings, Resources(1)).observed_mass.tolist() for one in (found, spectra)]
+    masses = [build_spectrum_index(one, settings, Resources(1)).observed_mass.tolist() for one in (result, spectra)]
     assert masses[0] == masses[1]

@@ -1,4 +1,4 @@
-"""Files of which users of other programs reported that they were misread: small ones of the same kind, against independent programs.
+"""Small files like those that users of other programs reported as misread, against independent programs.
 
 The address of each report is in the docstring of its test.
 """
@@ -41,7 +41,7 @@ SECONDS = {"millisecond": 0.001, "second": 1.0, "minute": 60.0, "hour": 3600.0}
 
 
 def named(text: str) -> str:
-    """mzML with the names of its terms and units, which pyteomics goes by."""
+    """Return mzML with the names of its terms and units, which pyteomics needs."""
     for accession, name in NAMES.items():
         text = text.replace(f'accession="{accession}" name="x"', f'accession="{accession}" name="{name}"')
     for accession, name in UNITS.items():
@@ -50,7 +50,7 @@ def named(text: str) -> str:
 
 
 def read(path: Path) -> tuple[Any, list[str]]:
-    """The spectra of a file, and the messages."""
+    """Return the spectra of a file, and the messages."""
     progress = RecordingProgress(Progress())
     return read_spectra([path], progress=progress, threads=1), list(progress.messages)
 
@@ -75,7 +75,7 @@ def test_mzml_times_without_a_unit_are_reported(make: Any, written: Written, uni
     time = make.term("MS:1000016", "1.5", unit)
     spectra, messages = read(written(make.mzml(make.mzml_spectrum(time=time), make.mzml_spectrum(1)), "a.mzML"))
     assert np.isnan(spectra.retention_time).tolist() == [True, False]
-    assert [one for one in messages if "1 spectrum whose scan start time has no unit" in one and "scan=1" in one]
+    assert [message for message in messages if "1 spectrum whose scan start time has no unit" in message and "scan=1" in message]
 
 
 @pytest.mark.parametrize("terms", [("MS:1000576", "MS:1002312"), ("MS:1002312", "MS:1000576")])
@@ -95,7 +95,7 @@ BED = ("chr7\t100\t200\tgene one\t5\t-\n", "chr7\t433\t433\tgap\t.\t.\n", "track
 
 
 def places(path: Path) -> dict[str, list[tuple[int, int, str]]]:
-    """First and last base, and strand, of the features of each sequence."""
+    """Return first and last base, and strand, of the features of each sequence."""
     return {name: [(one.first, one.last, one.strand) for one in some] for name, some in read_track(path).features.items()}
 
 
@@ -143,7 +143,7 @@ GENOME = "".join("ACGT"[int(i)] for i in np.random.default_rng(8).integers(0, 4,
 
 
 def genbank(*features: str, topology: str = "circular") -> str:
-    """A record of a small genome with these features."""
+    """Return a record of a small genome with these features."""
     lines = "".join(
         f"{i + 1:>9} " + " ".join(GENOME[i : i + 60].lower()[k : k + 10] for k in range(0, 60, 10)) + "\n" for i in range(0, 300, 60)
     )
@@ -187,25 +187,27 @@ def test_genbank_coding_sequences_without_protein_are_counted(written: Written) 
         coding("121..150", "L5", 'pseudogene="unknown"'),
     )
     path = written(genbank(*features), "a.gb")
-    missed = sum(not {"translation", "pseudo", "pseudogene"} & one.qualifiers.keys() for one in seq_io.read(path, "genbank").features)
+    missed = sum(
+        not {"translation", "pseudo", "pseudogene"} & feature.qualifiers.keys() for feature in seq_io.read(path, "genbank").features
+    )
     progress = RecordingProgress(Progress())
     proteins = read_proteins([path], progress=progress)
     assert len(proteins) == 1 and missed == 2
-    assert [one for one in progress.messages if f"{missed} coding sequences (CDS) without /translation left out" in one]
+    assert [message for message in progress.messages if f"{missed} coding sequences (CDS) without /translation left out" in message]
 
 
 def test_fastq_of_several_lines_is_that_of_biopython(written: Written) -> None:
-    """Qualities that begin with @ or +, in lines of their own. https://github.com/isovic/racon/issues/67"""
+    """Qualities that begin with @ or +, in separate lines. https://github.com/isovic/racon/issues/67"""
     seq_io = pytest.importorskip("Bio.SeqIO", reason="Biopython reads FASTQ independently")
     path = written("@a one\nACGTAC\nGTA\n+\n@IIII+\n+I@\n@b\nAC\n+b\n@@\n@c\nA\nC\nG\n+\n+\n@\nI\n", "a.fastq")
     with path.open() as file:
         expected = [(one.id, str(one.seq), one.letter_annotations["phred_quality"]) for one in seq_io.parse(file, "fastq")]
     reads = read_fastq(path)
-    found = [
+    results = [
         (name, reads.letters[start:stop].tobytes().decode(), (reads.qualities[start:stop] - 33).tolist())
         for name, start, stop in zip(reads.names.strings(), reads.offsets[:-1], reads.offsets[1:], strict=True)
     ]
-    assert found == expected and len(found) == 3
+    assert results == expected and len(results) == 3
 
 
 def test_sptxt_terminal_masses_weigh_what_the_file_has(written: Written) -> None:
@@ -227,7 +229,7 @@ def test_msp_time_that_is_another_field_is_reported(written: Written) -> None:
     progress = RecordingProgress(Progress())
     library = read_libraries([written(text, "a.msp")], progress)
     assert library.mz.tolist() == [78.909088, 79.727272] and np.isnan(library.retention_time[0])
-    assert [one for one in progress.messages if "its retention time cannot be read" in one]
+    assert [message for message in progress.messages if "its retention time cannot be read" in message]
 
 
 @pytest.mark.parametrize(("unit", "seconds"), [("", None), ("UO:0000031|minute", 232.266), ("UO:0000010|second", 3.8711)])
@@ -242,4 +244,4 @@ def test_mzspeclib_times_without_a_unit_are_reported(written: Written, unit: str
     progress = RecordingProgress(Progress())
     library = read_libraries([written(text, "a.mzlib.txt")], progress)
     assert np.nan_to_num(library.retention_time, nan=-1.0).tolist() == [pytest.approx(-1.0 if seconds is None else seconds)]
-    assert bool([one for one in progress.messages if "has no unit of time" in one]) == (seconds is None)
+    assert bool([message for message in progress.messages if "has no unit of time" in message]) == (seconds is None)

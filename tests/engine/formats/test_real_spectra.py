@@ -1,4 +1,4 @@
-"""Every field and every peak of real files is what an independent reader (pyteomics) finds there."""
+"""All fields and peaks of real files agree with an independent reader (pyteomics)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyteomics import mgf, mzml, mzxml
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.spectra.columns import Spectra
 
-# pyteomics reads its vocabulary through psims where that is installed, which leaves the file open.
+# pyteomics reads its vocabulary with psims if installed, which leaves the file open.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed file.*psi-ms:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:.*psi-ms:pytest.PytestUnraisableExceptionWarning"),
@@ -40,14 +40,14 @@ def seconds(time: Any) -> float:
 
 
 def peers_mzml(path: Path) -> list[dict[str, Any]]:
-    found = []
+    results = []
     with mzml.MzML(str(path), use_index=False) as reader:
         for index, spectrum in enumerate(reader):
             if spectrum["ms level"] != 2:
                 continue
             ion = spectrum["precursorList"]["precursor"][0]["selectedIonList"]["selectedIon"][0]
             charges = [int(ion["charge state"])] if "charge state" in ion else []
-            found.append(
+            results.append(
                 {
                     "identifier": spectrum["id"],
                     "index": index,
@@ -59,17 +59,17 @@ def peers_mzml(path: Path) -> list[dict[str, Any]]:
                     "intensity": spectrum["intensity array"],
                 }
             )
-    return found
+    return results
 
 
 def peers_mzxml(path: Path) -> list[dict[str, Any]]:
-    found = []
+    results = []
     with mzxml.MzXML(str(path), use_index=False) as reader:
         for index, spectrum in enumerate(reader):
             if spectrum["msLevel"] != 2:
                 continue
             ion = spectrum["precursorMz"][0]
-            found.append(
+            results.append(
                 {
                     "identifier": f"scan={spectrum['num']}",
                     "index": index,
@@ -81,15 +81,15 @@ def peers_mzxml(path: Path) -> list[dict[str, Any]]:
                     "intensity": spectrum["intensity array"],
                 }
             )
-    return found
+    return results
 
 
 def peers_mgf(path: Path) -> list[dict[str, Any]]:
-    found = []
+    results = []
     with mgf.MGF(str(path), use_header=False, convert_arrays=1, read_charges=False) as reader:
         for index, spectrum in enumerate(reader):
             fields = spectrum["params"]
-            found.append(
+            results.append(
                 {
                     "identifier": fields.get("title", f"index={index}"),
                     "index": index,
@@ -101,7 +101,7 @@ def peers_mgf(path: Path) -> list[dict[str, Any]]:
                     "intensity": spectrum["intensity array"],
                 }
             )
-    return found
+    return results
 
 
 @pytest.mark.parametrize("name", REAL_FILES)
@@ -159,7 +159,7 @@ def test_blocks_threads_and_gzip_change_nothing(shared_data: Path, tmp_path: Pat
     path = shared_data / "spectra" / name
     whole = read_spectra([path], threads=1)
     packed = tmp_path / "packed"
-    # Two gzip members, one after the other, as parallel packers write.
+    # Two consecutive gzip members, as parallel compressors write.
     content = path.read_bytes()
     packed.write_bytes(gzip.compress(content[:500_000], 1) + gzip.compress(content[500_000:], 1))
     same(read_spectra([packed]), whole)

@@ -1,4 +1,4 @@
-"""One line in the registry and one reader are a format: recognised, read, listed, described and exported by its term."""
+"""A registry entry and a reader define a format: it is recognised, read, listed, described and exported."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from tests.toy_format import HEAD, TOY, write_toy
 
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of a toy format, which a line before the others makes known."""
+    """Return a file of a toy format, registered before the others."""
     monkeypatch.setattr(registry, "FORMATS", (TOY, *FORMATS))
     return write_toy(tmp_path / "RUN.Toy")
 
 
-def test_a_new_format_is_recognised_read_listed_and_exported_by_its_line_alone(toy: Path) -> None:
-    found = read_spectra([toy])
-    assert len(found) == 5 and found.identifier == list("01234")
-    np.testing.assert_array_equal(found.intensity[0::2], np.arange(1, 6))
+def test_new_format_needs_only_its_registry_entry(toy: Path) -> None:
+    spectra = read_spectra([toy])
+    assert len(spectra) == 5 and spectra.identifier == list("01234")
+    np.testing.assert_array_equal(spectra.intensity[0::2], np.arange(1, 6))
     assert format_of_name("folder/run.TOYSPECTRA.gz") is TOY
     assert Input("spectra", "Spectra", "spectra", "SPECTRA").described.startswith("Toy, mzML, ")
     assert 'accession="MS:1000001" name="toy format"' in _file_format(format_of_name(str(toy)))
@@ -51,7 +51,7 @@ def test_the_command_line_lists_a_new_format(toy: Path, capsys: pytest.CaptureFi
     assert "Toy, mzML, mzXML" in capsys.readouterr().out
 
 
-def test_without_its_line_it_is_unknown(tmp_path: Path) -> None:
+def test_new_format_is_unknown_without_its_entry(tmp_path: Path) -> None:
     path = tmp_path / "run.toy"
     path.write_bytes(HEAD)
     assert format_of_name(path.name) is None
@@ -67,9 +67,11 @@ def test_names_suffixes_and_roots_are_of_one_format_each() -> None:
     ):
         assert len(set(values)) == len(values)
     assert all(suffix.startswith(".") and suffix == suffix.lower() for one in FORMATS for suffix in one.suffixes)
-    for one in FORMATS:
-        if one.sort == "spectra":
-            assert one.reader and one.term and bool(one.roots) != (one.is_like is not None), one.name
+    for file_format in FORMATS:
+        if file_format.sort == "spectra":
+            assert file_format.reader and file_format.term and bool(file_format.roots) != (file_format.is_like is not None), (
+                file_format.name
+            )
 
 
 BEGINNINGS = {
@@ -83,7 +85,10 @@ BEGINNINGS = {
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in BEGINNINGS.items() for text in texts])
 def test_a_text_is_like_the_first_format_that_it_is_like(name: str, text: bytes) -> None:
-    assert next(one.name for one in FORMATS if one.is_like is not None and one.is_like(Beginning(text))) == name
+    assert (
+        next(file_format.name for file_format in FORMATS if file_format.is_like is not None and file_format.is_like(Beginning(text)))
+        == name
+    )
 
 
 def test_the_samples_are_what_their_names_say() -> None:
@@ -106,9 +111,9 @@ def test_a_search_and_a_database_take_the_same_files_of_a_folder(tmp_path: Path,
         (tmp_path / f"{place}{suffix}").write_text("x")
         (tmp_path / f"{place}{suffix.upper()}.GZ").write_text("x")
     (tmp_path / "notes.txt").write_text("no structure")
-    found = structure_files([tmp_path])
-    assert [one.path for one in sources_of([tmp_path])] == found and len(found) == 6
-    assert {stem(path) for path in found} == {"a", "b", "c"}
+    files = structure_files([tmp_path])
+    assert [source.path for source in sources_of([tmp_path])] == files and len(files) == 6
+    assert {stem(path) for path in files} == {"a", "b", "c"}
 
 
 def test_files_in_reads_folder_by_content(tmp_path: Path) -> None:
@@ -124,7 +129,7 @@ def test_files_in_reads_folder_by_content(tmp_path: Path) -> None:
     files, note = files_in(tmp_path)
     assert [path.name for path in files] == ["a.pdb", "b.pdb1", "c", "d.pdbqt", "f.pdb1.gz", "g.model", "e.dat"]
     assert note == f"{tmp_path}: left out 5 files of other content (1.txt, 2.png, 3 and 2 more)"
-    assert [one.note for one in sources_of([tmp_path])] == [note] + [""] * 6
+    assert [source.note for source in sources_of([tmp_path])] == [note] + [""] * 6
     shown = list[str]()
     assert structure_files([tmp_path], Progress(lambda event: shown.append(event.message))) == files
     assert [text for text in shown if text] == [note]
@@ -147,7 +152,7 @@ def test_a_search_and_a_database_read_lists_alike(tmp_path: Path) -> None:
         (tmp_path / name).write_text("HEADER    toy\n")
     (tmp_path / "some.list").write_text("# what is wanted\na.pdb   # the first\n\nmore\na.pdb\n")
     expected = [tmp_path / name for name in ("a.pdb", "more/b.pdb", "more/c.pdb")]
-    assert structure_files([tmp_path / "some.list"]) == [one.path for one in sources_of([tmp_path / "some.list"])] == expected
+    assert structure_files([tmp_path / "some.list"]) == [source.path for source in sources_of([tmp_path / "some.list"])] == expected
 
 
 def test_formats_are_listed_as_a_sentence_has_them() -> None:
@@ -155,10 +160,12 @@ def test_formats_are_listed_as_a_sentence_has_them() -> None:
 
 
 def test_every_format_of_search_results_has_a_reader() -> None:
-    assert {one.name for one in FORMATS if one.sort == "identifications"} == set(READERS)
+    assert {file_format.name for file_format in FORMATS if file_format.sort == "identifications"} == set(READERS)
     assert all(callable(load()) for load in READERS.values())
 
 
 def test_every_reader_and_writer_is_there() -> None:
-    for one in FORMATS:
-        assert all(load is None or callable(load()) for load in (one.reader, one.writer, one.library_reader)), one.name
+    for file_format in FORMATS:
+        assert all(load is None or callable(load()) for load in (file_format.reader, file_format.writer, file_format.library_reader)), (
+            file_format.name
+        )

@@ -1,4 +1,4 @@
-"""What files of spectra are of: exact or ion-trap, by real runs whose instruments are known, and by peaks of chance."""
+"""Properties of spectrum files: exact or ion-trap, for real runs of known instruments and for random peaks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from proteoscope.engine.matches.preset_advice import advise, warn_of_misfits
 from proteoscope.engine.searches import search_of_kind
 
 
-def test_the_sample_of_an_orbitrap_with_ion_trap_fragments_is_known_as_one() -> None:
-    """Its converter names the orbitrap alone; its fragments were measured in the linear ion trap."""
+def test_orbitrap_with_ion_trap_fragments_is_recognised() -> None:
+    """Its converter names only the orbitrap; its fragments were measured in the linear ion trap."""
     content = spectra_content(Path(str(resources.path("samples", "BSA1.mzML.gz"))))
     assert content is not None
     assert (content.fragments, content.precursors, content.analysers) == ("ion trap", "exact", ("orbitrap",))
@@ -34,7 +34,7 @@ def test_the_sample_of_an_orbitrap_with_ion_trap_fragments_is_known_as_one() -> 
         ("spectra/known_ids/proteometools_171_kuester_test.mgf", "exact"),
     ],
 )
-def test_real_runs_are_told_apart_in_every_format(shared_data: Path, name: str, fragments: str) -> None:
+def test_real_runs_have_distinct_names_in_every_format(shared_data: Path, name: str, fragments: str) -> None:
     content = spectra_content(shared_data / name)
     assert content is not None and content.fragments == fragments and content.precursors == "exact"
 
@@ -52,7 +52,7 @@ def test_precursors_that_lie_anywhere_are_those_of_an_ion_trap() -> None:
     assert precursor_exactness(exact + random.uniform(-0.3, 0.3, 500), charges) == "ion trap"
 
 
-def test_what_is_no_spectra_or_broken_is_not_known(tmp_path: Path) -> None:
+def test_spectra_content_is_none_for_other_or_broken_files(tmp_path: Path) -> None:
     for number, content in enumerate(
         (b"", b">a\nPEPTIDE\n", b"BEGIN IONS\nPEPMASS=nothing\n", b"<mzML" + b"\0" * 1000, b"\x1f\x8b broken")
     ):
@@ -62,15 +62,15 @@ def test_what_is_no_spectra_or_broken_is_not_known(tmp_path: Path) -> None:
     assert spectra_content(tmp_path / "absent.mzML") is None
 
 
-def test_advice_names_the_preset_that_suits_and_is_silent_where_one_fits() -> None:
+def test_advice_names_a_preset_only_if_settings_conflict() -> None:
     search = search_of_kind("identify")
     trap = SpectraContent(fragments="ion trap", precursors="exact", n_ms2=9)
     exact = SpectraContent(fragments="exact", precursors="exact", n_ms2=9)
     old = SpectraContent(fragments="ion trap", precursors="ion trap")
 
     def advised(preset: str, *contents: SpectraContent) -> str:
-        found = search.advice(contents, search.parameters_of(preset))
-        return "" if found is None else found.preset
+        result = search.advice(contents, search.parameters_of(preset))
+        return "" if result is None else result.preset
 
     assert advised("high-resolution", trap) == "low-resolution" and advised("low-resolution", trap) == ""
     assert advised("high-resolution", old) == "ion-trap" and advised("ion-trap", old) == ""
@@ -98,10 +98,10 @@ def test_advice_names_the_preset_that_suits_and_is_silent_where_one_fits() -> No
 )
 def test_advise_compares_ion_series_with_activation(fragmentation: tuple[str, ...], series: str, advised: str) -> None:
     parameters = search_of_kind("identify").parameters_of("high-resolution").changed(ion_series=series)
-    found = advise("identify", [SpectraContent(fragments="exact", fragmentation=fragmentation)], parameters)
-    assert (found is None) == (advised == "")
-    assert found is None or found.sentences[0].endswith(f"and ion_series={series} matches others: set ion_series=activation")
-    assert found is None or f"makes ions {', '.join(advised)}, and" in found.sentences[0]
+    result = advise("identify", [SpectraContent(fragments="exact", fragmentation=fragmentation)], parameters)
+    assert (result is None) == (advised == "")
+    assert result is None or result.sentences[0].endswith(f"and ion_series={series} matches others: set ion_series=activation")
+    assert result is None or f"makes ions {', '.join(advised)}, and" in result.sentences[0]
 
 
 def test_advise_names_the_files_of_each_misfit() -> None:

@@ -25,8 +25,8 @@ def records(proteins: Proteins) -> list[tuple[str, str]]:
 
 
 def by_biopython(name: str, nucleotides: str, direction: str, code: int, minimum: int) -> set[tuple[str, str]]:
-    """Frames between stop codons, their places by counting."""
-    length, found = len(nucleotides), set()
+    """Return the frames between stop codons, located by counting."""
+    length, result = len(nucleotides), set()
     for strand in "+-" if direction == "six-frame" else "+" if direction == "forward" else "-":
         read = Seq(nucleotides) if strand == "+" else Seq(nucleotides).reverse_complement()
         for frame in range(3):
@@ -37,9 +37,9 @@ def by_biopython(name: str, nucleotides: str, direction: str, code: int, minimum
                 if strand == "-":
                     first, last = length - last + 1, length - first + 1
                 if len(protein.replace("X", "")) >= minimum:
-                    found.add((f"{name}:{first}-{last}({strand})", protein))
+                    result.add((f"{name}:{first}-{last}({strand})", protein))
                 at += 3 * len(protein) + 3
-    return found
+    return result
 
 
 @pytest.mark.filterwarnings("ignore:This table contains")
@@ -49,11 +49,11 @@ def test_frames_are_those_between_stop_codons_of_biopython(written: Callable[...
     chance = random.Random(code)
     contigs = {f"contig{n}": "".join(chance.choices("ACGTNRY", (9, 9, 9, 9, 0.2, 0.1, 0.1), k=n)) for n in (1, 2, 3, 4, 5, 61, 1000, 5003)}
     path = written("".join(f">{name} a contig\n{text.lower()}\n" for name, text in contigs.items()), "genome.fasta")
-    found = records(Translation(direction, code, 5).read([path], Progress()))  # type: ignore[arg-type]
+    result = records(Translation(direction, code, 5).read([path], Progress()))  # type: ignore[arg-type]
     expected = set()
     for name, text in contigs.items():
         expected |= by_biopython(name, text, direction, code, 5)
-    assert len(found) == len(set(found)) and set(found) == expected
+    assert len(result) == len(set(result)) and set(result) == expected
 
 
 def test_a_frame_is_what_its_place_spells(shared_data: Path) -> None:
@@ -73,7 +73,7 @@ def test_each_codon_of_each_genetic_code_is_biopythons() -> None:
     from proteoscope.kernels.cpu.translation import BASES
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some codons are stops and residues
+        warnings.simplefilter("ignore")  # in some tables, a codon is a stop and a residue
         for code in ambiguous_dna_by_id:
             codons = list(map("".join, product(BASES, repeat=3)))
             translated = iter(str(Seq("".join(codon for codon in codons if "-" not in codon)).translate(table=code)))
@@ -83,15 +83,15 @@ def test_each_codon_of_each_genetic_code_is_biopythons() -> None:
 
 def test_uracil_is_read_as_thymine_and_genbank_by_its_sequence(written: Callable[..., Path]) -> None:
     path = written(entry_files.GENBANK, "contig.gb")
-    found = records(Translation("six-frame", 11, 5).read([path], Progress()))
-    assert ("CTG1.1:1-21(+)", "MKWVTFI") in found and ("CTG1.1:34-48(-)", "MQFRA") in [
-        (name, text[:5]) for name, text in found if text[:2] == "MQ"
+    result = records(Translation("six-frame", 11, 5).read([path], Progress()))
+    assert ("CTG1.1:1-21(+)", "MKWVTFI") in result and ("CTG1.1:34-48(-)", "MQFRA") in [
+        (name, text[:5]) for name, text in result if text[:2] == "MQ"
     ]
     rna = written(f">CTG1.1\n{entry_files.CONTIG.replace('T', 'U')}\n", "rna.fasta")
-    assert records(Translation("six-frame", 11, 5).read([rna], Progress())) == found
+    assert records(Translation("six-frame", 11, 5).read([rna], Progress())) == result
 
 
-def test_the_file_of_proteins_beside_a_genome_is_the_one_that_is_named(written: Callable[..., Path]) -> None:
+def test_protein_file_among_genomes_is_named(written: Callable[..., Path]) -> None:
     genome, proteins = written(">c\n" + "ACGT" * 500, "genome.fasta"), written(entry_files.FASTA_OF_UNIPROT, "p.fasta")
     for files in ([genome, proteins], [proteins, genome]):
         with pytest.raises(InputError, match="the sequences are proteins") as raised:
@@ -99,7 +99,7 @@ def test_the_file_of_proteins_beside_a_genome_is_the_one_that_is_named(written: 
         assert raised.value.path == str(proteins)
 
 
-def test_proteins_are_not_translated_and_codes_that_are_none_are_refused(written: Callable[..., Path]) -> None:
+def test_translation_refuses_proteins_and_unknown_codes(written: Callable[..., Path]) -> None:
     with pytest.raises(InputError, match=r"the sequences are proteins, and cannot be translated.*translation=none"):
         Translation("six-frame", 1, 30).read([written(entry_files.FASTA_OF_UNIPROT, "p.fasta")], Progress())
     with pytest.raises(InputError, match="no reading frame has 1,000 residues"):
@@ -114,6 +114,6 @@ def test_names_that_are_no_places_have_none() -> None:
     assert place is not None and (place.sequence, place.first, place.last, place.strand) == ("a:b", 4, 9, "-")
 
 
-def test_the_key_of_an_index_holds_the_codons_and_not_the_number_of_their_code() -> None:
+def test_index_key_has_codons_not_their_number() -> None:
     contents = [Translation("six-frame", code, 30).content() for code in (1, 2)]
     assert contents[0] != contents[1] and not any(np.isin([1, 2], list(content.values())).any() for content in contents)

@@ -1,4 +1,4 @@
-"""Files of instrument makers are recognised by content, and converted where a program for that is installed.
+"""Files of instrument vendors are recognised by content, and converted if a converter is installed.
 
 No converter is at hand: a script of its name on the path plays its part. It writes what it was called with, and the mzML that it is given.
 """
@@ -37,7 +37,7 @@ pathlib.Path(out[0]).write_bytes(gzip.decompress(pathlib.Path({sample!r}).read_b
 
 @pytest.fixture
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Put a script on the path, which notes its words and then does what it is told; alone there."""
+    """Put only this script on the path; it records its arguments and then runs its code."""
     programs = tmp_path / "programs"
     programs.mkdir()
     monkeypatch.setenv("PATH", str(programs))
@@ -83,12 +83,12 @@ def files_of_makers(folder: Path) -> dict[str, Path]:
     }
 
 
-def test_each_is_known_by_its_content_and_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_content_is_recognised_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("proteoscope.engine.formats.vendor.find_spec", lambda name: None)
     for name, path in files_of_makers(tmp_path).items():
-        found = vendor_format(path)
-        assert found is not None and name in found.name and converter_of(found) is None
+        file_format = vendor_format(path)
+        assert file_format is not None and name in file_format.name and converter_of(file_format) is None
         with pytest.raises(InputError, match=rf"is an? {name}.*Convert it to mzML with .*msconvert.*PATH") as raised:
             read_spectra([path])
         assert "\n" not in str(raised.value) and ("ThermoRawFileParser" in str(raised.value)) == (name == "Thermo raw file")
@@ -105,10 +105,10 @@ def test_a_thermo_file_is_read_by_the_converter_that_is_there(tmp_path: Path, pl
     notes = play(program)
     path = thermo(tmp_path)
     stages: list[str] = []
-    found = read_spectra([path, SAMPLE], progress=Progress(lambda event: stages.append(event.stage)))
+    spectra = read_spectra([path, SAMPLE], progress=Progress(lambda event: stages.append(event.stage)))
     expected = read_spectra([SAMPLE])
-    np.testing.assert_array_equal(found.mz, np.concatenate([expected.mz, expected.mz]))
-    assert found.files == (str(path), str(SAMPLE))
+    np.testing.assert_array_equal(spectra.mz, np.concatenate([expected.mz, expected.mz]))
+    assert spectra.files == (str(path), str(SAMPLE))
     assert stages[0].startswith("Converting a run.RAW with ") and "Reading spectra" in stages
     words = notes.read_text().splitlines()
     assert (f"-i={path}" in words) != (str(path) in words)
@@ -116,7 +116,7 @@ def test_a_thermo_file_is_read_by_the_converter_that_is_there(tmp_path: Path, pl
     assert not out.exists() and not out.parent.is_relative_to(tmp_path)
 
 
-def test_folders_go_to_msconvert_with_their_own_options(tmp_path: Path, play: Callable[..., Path]) -> None:
+def test_folders_are_converted_with_their_options(tmp_path: Path, play: Callable[..., Path]) -> None:
     notes = play("msconvert")
     for path in files_of_makers(tmp_path).values():
         assert len(read_spectra([path])) == 1120
@@ -125,7 +125,7 @@ def test_folders_go_to_msconvert_with_their_own_options(tmp_path: Path, play: Ca
         assert ("--combineIonMobilitySpectra" in words) == (path.name == "tims.d")
 
 
-def test_what_a_converter_says_of_its_progress_is_shown(tmp_path: Path, play: Callable[..., Path]) -> None:
+def test_converter_progress_is_shown(tmp_path: Path, play: Callable[..., Path]) -> None:
     play("msconvert", "for n in (10, 40, 90):\n    print(f'{n}%', flush=True)\n    time.sleep(0.4)\n" + WRITES)
     shares: list[tuple[int, int]] = []
     read_spectra(
@@ -144,7 +144,7 @@ def test_what_a_converter_says_of_its_progress_is_shown(tmp_path: Path, play: Ca
         ("pathlib.Path(sys.argv[3], 'converted.mzML').write_text('nonsense')", "is in no known format"),
     ],
 )
-def test_a_converter_that_fails_is_told_in_a_sentence(tmp_path: Path, play: Callable[..., Path], does: str, words: str) -> None:
+def test_failing_converter_is_reported_in_a_sentence(tmp_path: Path, play: Callable[..., Path], does: str, words: str) -> None:
     play("msconvert", does)
     path = thermo(tmp_path)
     with pytest.raises(InputError, match=words) as raised:
@@ -178,7 +178,7 @@ def test_a_cancel_ends_the_converter_and_all_that_it_began(tmp_path: Path, play:
 
 
 def _has_ended(process: int) -> bool:
-    """Whether a process is gone, or waits only for somebody to ask how it ended."""
+    """Return True if a process is gone, or is a zombie."""
     for _ in range(500):
         try:
             if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
@@ -190,7 +190,7 @@ def _has_ended(process: int) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_a_search_records_the_makers_own_file(tmp_path: Path, play: Callable[..., Path], kind: str) -> None:
+def test_search_records_the_vendor_file(tmp_path: Path, play: Callable[..., Path], kind: str) -> None:
     play("msconvert")
     path = thermo(tmp_path) if kind == "file" else folder_with(tmp_path, "tims.d", "analysis.tdf", "deep/x")
     out, proteins = tmp_path / "project", few_proteins(tmp_path)
@@ -203,7 +203,7 @@ def test_a_search_records_the_makers_own_file(tmp_path: Path, play: Callable[...
     assert main(["export", str(out), "--format", "mzid", "--out", str(tmp_path / "out.mzid")]) == 0
 
 
-def test_the_digest_of_a_folder_is_that_of_its_names_and_contents(tmp_path: Path) -> None:
+def test_folder_digest_covers_names_and_contents(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, "run.d", "a", "b/c")
     first = file_digest(folder)
     assert file_digest(shutil.copytree(folder, tmp_path / "copy")) == first
@@ -213,9 +213,9 @@ def test_the_digest_of_a_folder_is_that_of_its_names_and_contents(tmp_path: Path
     assert len({first, renamed, file_digest(folder)}) == 3
 
 
-def test_a_converter_beside_the_data_is_not_run(play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_converter_in_the_data_folder_is_not_run(play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play("ThermoRawFileParser")
-    found = vendor_format(thermo(tmp_path))
-    assert found is not None and converter_of(found) is not None
+    file_format = vendor_format(thermo(tmp_path))
+    assert file_format is not None and converter_of(file_format) is not None
     monkeypatch.chdir(tmp_path / "programs")
-    assert converter_of(found) is None
+    assert converter_of(file_format) is None

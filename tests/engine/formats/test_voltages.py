@@ -1,4 +1,4 @@
-"""FAIMS compensation voltages of survey spectra, as mzML and mzXML have them."""
+"""FAIMS compensation voltages of MS1 spectra in mzML and mzXML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Written = Callable[..., Path]
 
 
 def minutes(make: Any, time: float) -> str:
-    """The time of a scan."""
+    """Return the time of a scan."""
     return make.term("MS:1000016", str(time), "UO:0000031")
 
 
@@ -28,27 +28,31 @@ def test_read_surveys_has_the_voltages_of_mzml_in_order_of_time(make: Any, writt
         make.mzml_spectrum(2, level="1", ions="", time=minutes(make, 1) + make.term("MS:1001581", "-60.5")),
         make.mzml_spectrum(3, level="1", ions="", time=minutes(make, 2)),
     ]
-    found = read_surveys(written(make.mzml(*spectra)))
-    np.testing.assert_array_equal(found.voltage, [-60.5, np.nan, -45.0])
-    assert found.voltages[:2] == [-60.5, -45.0] and np.isnan(found.voltages[2])
-    assert [found.at_voltage(one).tolist() for one in found.voltages] == [[True, False, False], [False, False, True], [False, True, False]]
-    np.testing.assert_array_equal(found.voltage_of(np.array([0.0, 60.0, 119.9, 121.0, 500.0])), [-60.5, -60.5, -60.5, np.nan, -45.0])
+    result = read_surveys(written(make.mzml(*spectra)))
+    np.testing.assert_array_equal(result.voltage, [-60.5, np.nan, -45.0])
+    assert result.voltages[:2] == [-60.5, -45.0] and np.isnan(result.voltages[2])
+    assert [result.at_voltage(voltage).tolist() for voltage in result.voltages] == [
+        [True, False, False],
+        [False, False, True],
+        [False, True, False],
+    ]
+    np.testing.assert_array_equal(result.voltage_of(np.array([0.0, 60.0, 119.9, 121.0, 500.0])), [-60.5, -60.5, -60.5, np.nan, -45.0])
 
 
 def test_read_surveys_has_no_voltages_when_the_file_has_none(make: Any, written: Written) -> None:
-    found = read_surveys(written(make.mzml(make.mzml_spectrum(0, level="1", ions=""), make.mzml_spectrum(1))))
-    assert not len(found.voltage) and np.isnan(found.voltages).tolist() == [True]
-    assert found.at_voltage(float("nan")).all() and not found.at_voltage(-45.0).any()
-    assert np.isnan(found.voltage_of(np.array([60.0]))).all()
+    spectra = read_surveys(written(make.mzml(make.mzml_spectrum(0, level="1", ions=""), make.mzml_spectrum(1))))
+    assert not len(spectra.voltage) and np.isnan(spectra.voltages).tolist() == [True]
+    assert spectra.at_voltage(float("nan")).all() and not spectra.at_voltage(-45.0).any()
+    assert np.isnan(spectra.voltage_of(np.array([60.0]))).all()
 
 
 def test_read_surveys_has_the_voltages_of_mzxml(make: Any, written: Written) -> None:
     scans = [make.mzxml_scan(i, level=1, attributes=f'compensationVoltage="{volts}"') for i, volts in ((1, "-50.0"), (2, "x"), (3, "-70"))]
-    found = read_surveys(written(make.mzxml(*scans)))
-    np.testing.assert_array_equal(found.voltage, [-50.0, np.nan, -70.0])
+    spectra = read_surveys(written(make.mzxml(*scans)))
+    np.testing.assert_array_equal(spectra.voltage, [-50.0, np.nan, -70.0])
 
 
-def test_read_surveys_refuses_more_voltages_than_instruments_have(make: Any, written: Written) -> None:
+def test_read_surveys_refuses_too_many_voltages(make: Any, written: Written) -> None:
     spectra = [make.mzml_spectrum(i, level="1", ions="", extra=make.term("MS:1001581", f"-{i}.5")) for i in range(33)]
     with pytest.raises(InputError, match="at 33 FAIMS compensation voltages; at most 32 are expected"):
         read_surveys(written(make.mzml(*spectra)))

@@ -1,4 +1,4 @@
-"""Spectra that are written are read back the same, by our readers and by others, and files are as their standards want them."""
+"""Written spectra are read back unchanged by this program and others, and files conform to their standards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from proteoscope.engine.formats.writing import write_spectrum_file, written_form
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.spectra.columns import Spectra
 
-# pyteomics reads its vocabulary through psims where that is installed, which leaves the file open.
+# pyteomics reads its vocabulary with psims if installed, which leaves the file open.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed file.*psi-ms:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:.*psi-ms:pytest.PytestUnraisableExceptionWarning"),
@@ -34,48 +34,48 @@ FORMATS = [one.name.lower() for one in written_formats()]
 
 @pytest.fixture(scope="module")
 def spectra() -> Spectra:
-    """Real spectra: every sort of charges, with and without a time, a height, a peak; numbers that need all their digits."""
-    found = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
-    mask, time, height = found.charge_mask.copy(), found.retention_time.copy(), found.precursor_intensity.copy()
+    """Return spectra with all kinds of charges, with and without time, intensity and peaks, and numbers that need all their digits."""
+    result = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
+    mask, time, height = result.charge_mask.copy(), result.retention_time.copy(), result.precursor_intensity.copy()
     mask[:6] = 0, 1 << 2, 1 << 2 | 1 << 3, 1 << 2 | NEGATIVE, 1 << 31, NEGATIVE
     time[10], height[11:20] = np.nan, np.float32([1e-12, 0.1, 1 / 3, 1e5, 123456.79, 16777216, 1e20, 3e29, 7])
-    mz, intensity = found.mz.copy(), found.intensity.copy()
+    mz, intensity = result.mz.copy(), result.intensity.copy()
     mz[:3], intensity[:3] = (100.1 + 0.2, 100 + 1e-13, 1e3 / 3), np.float32((1e-30, 9.9e29, 1 / 3))
-    mz[: found.offsets[1]].sort()
-    return replace(found, charge_mask=mask, retention_time=time, precursor_intensity=height, mz=mz, intensity=intensity).only(
-        np.setdiff1d(np.arange(len(found)), [7, len(found) - 1])
+    mz[: result.offsets[1]].sort()
+    return replace(result, charge_mask=mask, retention_time=time, precursor_intensity=height, mz=mz, intensity=intensity).only(
+        np.setdiff1d(np.arange(len(result)), [7, len(result) - 1])
     )
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_what_is_written_is_read_back_to_the_last_bit(spectra: Spectra, tmp_path: Path, format: str) -> None:
     write_spectrum_file(tmp_path / f"out.{format}", spectra, threads=2)
-    found = read_spectra([tmp_path / f"out.{format}"], takes_negative=True)
+    result = read_spectra([tmp_path / f"out.{format}"], takes_negative=True)
     for name in ("offsets", "mz", "intensity", "precursor_mz"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(spectra, name))
-    # A negative ion without a charge has no place in text.
+        np.testing.assert_array_equal(getattr(result, name), getattr(spectra, name))
+    # Text formats cannot express a negative ion without a charge.
     says_sign = (spectra.charge_mask != NEGATIVE) | (format == "mzml")
-    np.testing.assert_array_equal(found.charge_mask[says_sign], spectra.charge_mask[says_sign])
-    np.testing.assert_array_equal(found.scan, spectra.scan)
-    np.testing.assert_allclose(found.retention_time, spectra.retention_time, rtol=1e-15)
+    np.testing.assert_array_equal(result.charge_mask[says_sign], spectra.charge_mask[says_sign])
+    np.testing.assert_array_equal(result.scan, spectra.scan)
+    np.testing.assert_allclose(result.retention_time, spectra.retention_time, rtol=1e-15)
     if format != "ms2":
-        assert found.identifier == spectra.identifier
-        np.testing.assert_array_equal(found.precursor_intensity, spectra.precursor_intensity)
+        assert result.identifier == spectra.identifier
+        np.testing.assert_array_equal(result.precursor_intensity, spectra.precursor_intensity)
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_any_rows_are_written_in_the_order_that_is_asked_for(spectra: Spectra, tmp_path: Path, format: str) -> None:
+def test_rows_are_written_in_the_requested_order(spectra: Spectra, tmp_path: Path, format: str) -> None:
     rows = np.array([900, 3, 500, 4])
     out = tmp_path / "out"
     write_spectrum_file(out, spectra, format=format, rows=rows)
-    found = read_spectra([out], takes_negative=True)
-    np.testing.assert_array_equal(found.precursor_mz, spectra.precursor_mz[rows])
+    result = read_spectra([out], takes_negative=True)
+    np.testing.assert_array_equal(result.precursor_mz, spectra.precursor_mz[rows])
     for place, row in enumerate(rows.tolist()):
-        np.testing.assert_array_equal(found.peaks(place)[0], spectra.peaks(row)[0])
+        np.testing.assert_array_equal(result.peaks(place)[0], spectra.peaks(row)[0])
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_pieces_and_threads_make_no_difference(spectra: Spectra, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_and_threads_do_not_change_results(spectra: Spectra, tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
     write_spectrum_file(tmp_path / "whole", spectra, format=format)
     monkeypatch.setattr("proteoscope.engine.formats.writing._PEAKS", 1000)
     write_spectrum_file(tmp_path / "cut", spectra, format=format, threads=3)
@@ -86,19 +86,19 @@ def test_pyteomics_reads_the_same_from_mzml(spectra: Spectra, tmp_path: Path) ->
     write_spectrum_file(tmp_path / "out.mzML", spectra)
     with mzml.MzML(str(tmp_path / "out.mzML"), use_index=True) as reader:
         assert len(reader) == len(spectra)
-        for i, found in enumerate(reader):
-            np.testing.assert_array_equal(found["m/z array"], spectra.peaks(i)[0])
-            np.testing.assert_array_equal(found["intensity array"], spectra.peaks(i)[1])
-            ion = found["precursorList"]["precursor"][0]["selectedIonList"]["selectedIon"][0]
-            assert found["id"] == spectra.identifier[i] and ion["selected ion m/z"] == spectra.precursor_mz[i]
-            assert ("negative scan" in found) == bool(spectra.charge_mask[i] & NEGATIVE)
+        for i, result in enumerate(reader):
+            np.testing.assert_array_equal(result["m/z array"], spectra.peaks(i)[0])
+            np.testing.assert_array_equal(result["intensity array"], spectra.peaks(i)[1])
+            ion = result["precursorList"]["precursor"][0]["selectedIonList"]["selectedIon"][0]
+            assert result["id"] == spectra.identifier[i] and ion["selected ion m/z"] == spectra.precursor_mz[i]
+            assert ("negative scan" in result) == bool(spectra.charge_mask[i] & NEGATIVE)
             bits = int(spectra.charge_mask[i]) >> 1 << 1
             one = bits.bit_count() == 1
             assert ion.get("charge state") == (bits.bit_length() - 1 if one else None)
             assert np.float32(ion.get("peak intensity", 0)) == spectra.precursor_intensity[i]
-            time = found["scanList"]["scan"][0].get("scan start time", np.nan)
+            time = result["scanList"]["scan"][0].get("scan start time", np.nan)
             np.testing.assert_allclose(60 * float(time), spectra.retention_time[i], rtol=1e-15)
-        # By the index of the file: a place that is wrong by a byte leads elsewhere.
+        # Reading by the index of the file detects offsets that are wrong by a byte.
         assert reader[spectra.identifier[700]]["index"] == 700
 
 
@@ -116,7 +116,7 @@ _PEERS = {
 @pytest.mark.peers
 @pytest.mark.skipif("PROTEOSCOPE_PEER_PYTHON" not in os.environ, reason="PROTEOSCOPE_PEER_PYTHON names no Python with pyopenms and pymzml")
 @pytest.mark.parametrize("peer", _PEERS)
-def test_openms_and_pymzml_read_the_same_one_after_the_other_and_by_the_index(spectra: Spectra, tmp_path: Path, peer: str) -> None:
+def test_openms_and_pymzml_read_the_written_mzml(spectra: Spectra, tmp_path: Path, peer: str) -> None:
     write_spectrum_file(tmp_path / "out.mzML", spectra)
     script = (
         f"import sys, hashlib, numpy as np, {peer} as o\npath = sys.argv[1]\n{_PEERS[peer]}\n"
@@ -125,12 +125,12 @@ def test_openms_and_pymzml_read_the_same_one_after_the_other_and_by_the_index(sp
     )
     command = [os.environ["PROTEOSCOPE_PEER_PYTHON"], "-W", "ignore", "-c", script, str(tmp_path / "out.mzML")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    told, _, digest = done.stdout.rpartition("READ ")[2].strip().rpartition(" ")
+    message, _, digest = done.stdout.rpartition("READ ")[2].strip().rpartition(" ")
     bits = [int(mask) >> 1 << 1 for mask in spectra.charge_mask]
-    charges = [one.bit_length() - 1 if one.bit_count() == 1 else 0 for one in bits]
-    found = ast.literal_eval(told)
-    assert [row[:2] for row in found] == list(zip(spectra.identifier, spectra.precursor_mz.tolist(), strict=True))
-    assert [charge for _, _, charge in found] == charges
+    charges = [bit.bit_length() - 1 if bit.bit_count() == 1 else 0 for bit in bits]
+    result = ast.literal_eval(message)
+    assert [row[:2] for row in result] == list(zip(spectra.identifier, spectra.precursor_mz.tolist(), strict=True))
+    assert [charge for _, _, charge in result] == charges
     assert digest == hashlib.sha256(spectra.mz.astype("<f8").tobytes() + spectra.intensity.astype("<f4").tobytes()).hexdigest()
 
 
@@ -139,7 +139,7 @@ def test_mzml_describes_its_source_files(tmp_path: Path) -> None:
     write_spectrum_file(tmp_path / "out.mzML", read_spectra([tmp_path / "a b.mgf"]))
     (source,) = etree.parse(tmp_path / "out.mzML").iterfind(".//{*}sourceFile")
     terms = {one.get("accession"): one.get("value") for one in source}
-    # The vocabulary's identifiers of spectra, format of the file and checksum, of which the standard demands one each.
+    # The vocabulary's terms for spectrum identifiers, file format and checksum: the standard requires one of each.
     assert terms == {
         "MS:1000774": "",
         "MS:1001062": "",
@@ -148,20 +148,20 @@ def test_mzml_describes_its_source_files(tmp_path: Path) -> None:
 
 
 def test_pyteomics_reads_the_same_from_mgf_and_ms2(spectra: Spectra, tmp_path: Path) -> None:
-    usual = np.array([row for row in range(len(spectra)) if row not in (3, 5)])  # it knows no negative charge of MS2
+    usual = np.array([row for row in range(len(spectra)) if row not in (3, 5)])  # pyteomics reads no negative charges from MS2
     write_spectrum_file(tmp_path / "out.mgf", spectra, rows=usual)
     with mgf.read(str(tmp_path / "out.mgf"), use_index=False) as reader:
-        for row, found in zip(usual.tolist(), reader, strict=True):
-            np.testing.assert_array_equal(found["m/z array"], spectra.peaks(row)[0])
-            assert found["params"]["pepmass"][0] == spectra.precursor_mz[row]
-            assert found["params"]["title"] == spectra.identifier[row] and int(found["params"]["scans"]) == spectra.scan[row]
+        for row, result in zip(usual.tolist(), reader, strict=True):
+            np.testing.assert_array_equal(result["m/z array"], spectra.peaks(row)[0])
+            assert result["params"]["pepmass"][0] == spectra.precursor_mz[row]
+            assert result["params"]["title"] == spectra.identifier[row] and int(result["params"]["scans"]) == spectra.scan[row]
     write_spectrum_file(tmp_path / "out.ms2", spectra, rows=usual)
     with ms2.read(str(tmp_path / "out.ms2"), use_index=False) as reader:
-        for row, found in zip(usual.tolist(), reader, strict=True):
-            np.testing.assert_array_equal(found["m/z array"], spectra.peaks(row)[0])
-            assert found["params"]["precursor m/z"] == spectra.precursor_mz[row]
+        for row, result in zip(usual.tolist(), reader, strict=True):
+            np.testing.assert_array_equal(result["m/z array"], spectra.peaks(row)[0])
+            assert result["params"]["precursor m/z"] == spectra.precursor_mz[row]
             charges = [charge for charge in range(1, 32) if spectra.charge_mask[row] >> charge & 1]
-            assert sorted(map(int, found["params"].get("charge", []))) == charges
+            assert sorted(map(int, result["params"].get("charge", []))) == charges
 
 
 def test_ms2_gives_the_mass_of_the_protonated_peptide(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_ms2_gives_the_mass_of_the_protonated_peptide(tmp_path: Path) -> None:
 
 
 def one_spectrum(**changes: object) -> Spectra:
-    """A spectrum of two peaks."""
+    """Return a spectrum of two peaks."""
     columns = {
         "files": ("a.mgf",),
         "file": np.zeros(1, np.int32),
@@ -192,7 +192,7 @@ def one_spectrum(**changes: object) -> Spectra:
 
 
 def several(names: list[str], scans: list[int]) -> Spectra:
-    """Spectra without peaks, by their names and scans."""
+    """Return spectra without peaks, from names and scans."""
     n = len(names)
     return one_spectrum(
         file=np.zeros(n, np.int32),
@@ -232,11 +232,11 @@ def test_mzml_calls_each_spectrum_by_a_name_of_its_own(
 
 
 def validate(path: Path) -> None:
-    """Against the schema that the package psims ships."""
-    found = importlib.util.find_spec("psims")
-    if found is None or found.origin is None:
+    """Validate against the schema in the package psims."""
+    result = importlib.util.find_spec("psims")
+    if result is None or result.origin is None:
         pytest.skip("the package psims, which ships the PSI's schema, is not there")
-    schema = Path(found.origin).parent / "validation" / "xsd" / "mzML1.1.2_idx.xsd"
+    schema = Path(result.origin).parent / "validation" / "xsd" / "mzML1.1.2_idx.xsd"
     etree.XMLSchema(etree.parse(schema)).assertValid(etree.parse(path))
 
 
@@ -255,7 +255,7 @@ def test_mzml_is_valid_and_its_index_and_digest_are_true(spectra: Spectra, tmp_p
     assert hashlib.sha1(before + b"<fileChecksum>").hexdigest() == digest[:40].decode()
 
 
-def test_scans_are_numbered_anew_in_ms2_where_they_do_not_tell_spectra_apart(tmp_path: Path) -> None:
+def test_ms2_writer_renumbers_ambiguous_scans(tmp_path: Path) -> None:
     for scans in ([7, 7, 8], [7, -1, 8]):
         write_spectrum_file(tmp_path / "out.ms2", several(["a", "b\nc", "d"], scans))
         assert read_spectra([tmp_path / "out.ms2"]).scan.tolist() == [1, 2, 3]

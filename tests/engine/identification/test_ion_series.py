@@ -169,9 +169,9 @@ def test_threads_give_the_same_tables_of_mixed_files(spectra, database, tmp_path
 def test_a_card_gives_the_same_tables_of_mixed_files(spectra, database, tmp_path, monkeypatch):
     identify([spectra / "mixed.mgf"], [database], tmp_path / "processor", plain(), threads=2)
     chosen = Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
-    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", lambda *_: chosen)
+    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda *_: chosen)
     monkeypatch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, **__: [LimitedCard()])
-    summary = identify([spectra / "mixed.mgf"], [database], tmp_path / "card", plain(), threads=2)
+    summary = identify([spectra / "mixed.mgf"], [database], tmp_path / "card", plain(), threads=2, device="cuda")
     assert summary.device == LimitedCard().name
     assert rows_of(tmp_path / "card") == rows_of(tmp_path / "processor")
 

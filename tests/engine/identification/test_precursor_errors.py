@@ -230,19 +230,19 @@ def test_it_is_the_search_of_corrected_precursors_with_that_tolerance(out_of_tun
 def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_path):
     """In two passes, to the last byte of the tables."""
 
-    def found(threads):
+    def found(threads, device="cpu"):
         parameters = IdentificationParameters(tolerance_from_run=True, second_pass=True)
-        return identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=threads)
+        return identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=threads, device=device)
 
     summaries = [found(threads) for threads in (1, 5)]
     if not missing_compiler():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                "proteoscope.engine.execution.device_lookup.chosen_device",
+                "proteoscope.engine.execution.device_lookup.resolve_device",
                 lambda *_: Device("cuda:0", "a card", 1 << 33, True, numbers=(0,)),
             )
             patch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, **__: [LimitedCard()])
-            summaries.append(found(2))
+            summaries.append(found(2, "cuda"))
             assert summaries[-1].device == LimitedCard().name
     expected = tables_of(summaries[0])
     assert all(tables_of(summary) == expected for summary in summaries[1:])

@@ -221,9 +221,7 @@ def test_a_tenth_of_the_decoys_is_refused_in_a_sentence(plain, proteins, databas
     few = tmp_path / "few.fasta"
     decoys = "".join(f">REV_{name}\n{proteins[name][::-1]}\n" for name in sorted(proteins)[::10])
     few.write_text(decoys + database.read_text())
-    with pytest.raises(
-        InputError, match=r"few\.fasta: there are [\d,]+ decoy peptides and [\d,]+ target peptides, too few decoys for error rates"
-    ):
+    with pytest.raises(InputError, match=r"few\.fasta: there are [\d,]+ decoy peptides and [\d,]+ target peptides, too few decoys"):
         search(path, few, tmp_path / "few", "high-resolution", decoys="existing", decoy_prefix="REV_")
 
 
@@ -360,13 +358,13 @@ class LimitedCard(ShimCard):
 def test_a_lost_card_is_told_once_and_used_no_more(plain, database, tmp_path, monkeypatch):
     """In a run with two passes; the record names what the run was computed on in the end."""
     chosen = Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
-    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", lambda *_: chosen)
+    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda *_: chosen)
     devices = {}
     for lost, failing_launch in ((False, -1), (True, 0)):
         card = LimitedCard(failing_launch=failing_launch)
         monkeypatch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, card=card, **__: [card])
         folder = tmp_path / str(lost)
-        summary = identify([plain[1]], [database], folder, IdentificationParameters(second_pass=True), threads=2)
+        summary = identify([plain[1]], [database], folder, IdentificationParameters(second_pass=True), threads=2, device="cuda")
         assert sum("lost" in message for message in summary.messages) == lost
         assert (card.n_launches <= 1) == lost
         devices[lost] = {summary.device, json.loads((folder / "run.json").read_text())["device"], Project.open(folder).runs()[0].device}

@@ -216,7 +216,9 @@ def test_empty_cells_that_are_left_out_at_the_end_of_rows_are_empty(tmp_path):
     whole = read_identifications([path])
     assert len(whole) == len(rows)
     path.write_text("\n".join([header + added, *rows]))  # without an end, as a file that was cut off
-    with pytest.raises(InputError, match=rf"line {len(rows) + 1}: has \d+ cells where there are \d+ columns. Is the file cut off"):
+    with pytest.raises(
+        InputError, match=rf"line {len(rows) + 1}: has \d+ cells where there are \d+ columns. Copy it again: the file may be cut off"
+    ):
         read_identifications([path])
 
 

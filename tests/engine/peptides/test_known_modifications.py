@@ -35,18 +35,18 @@ RESIDUES = "ACDEFGHIKLMNPQRSTVWYKRSST"
 Sites = dict[int, list[str]]
 """UniProt's names by residues, from 1."""
 Form = tuple[str, tuple[tuple[int, str], ...]]
-"""A sequence, and where it carries what: 0 the N-terminus, one more than its length the C-terminus."""
+"""A sequence and its modifications by position: 0 the N-terminus, the length plus 1 the C-terminus."""
 
 
 def random_sites(chance: random.Random, sequence: str, n: int) -> Sites:
-    """Names of what residues may carry, at both ends and elsewhere."""
+    """Return names of modifications of residues, at both ends and elsewhere."""
     names = defaultdict(list)
     for name, residue in annotated_names():
         names[residue].append(name)
-    found: Sites = defaultdict(list)
+    result: Sites = defaultdict(list)
     for at in [1, 2, len(sequence), *(chance.randrange(1, len(sequence) + 1) for _ in range(n))]:
-        found[at].append(chance.choice(names[sequence[at - 1]]))
-    return found
+        result[at].append(chance.choice(names[sequence[at - 1]]))
+    return result
 
 
 def written_database(folder: Path, sequences: dict[str, str], sites: dict[str, Sites], more: str = "") -> Path:
@@ -54,8 +54,8 @@ def written_database(folder: Path, sequences: dict[str, str], sites: dict[str, S
     for accession, sequence in sequences.items():
         features = [
             f'FT   {"LIPID  " if "oyl " in name else "MOD_RES"}         {at}\nFT                   /note="{name}; by something"\n'
-            for at, found in sites[accession].items()
-            for name in found
+            for at, result in sites[accession].items()
+            for name in result
         ]
         text.append(swiss_prot_entry(accession, f"{accession}_BOVIN", sequence, "".join(features) + more))
     path = folder / "database.dat"
@@ -90,60 +90,60 @@ def built(folder: Path, database: Path, settings: IdentificationParameters) -> I
     return build_indexes(databases, folder, settings, Resources(2, (), True, Progress()))
 
 
-def sequence_of(indexes: Indexes, entry: int) -> str:
+def entry_sequence(indexes: Indexes, entry: int) -> str:
     start, length = int(indexes.peptides.position[entry]), int(indexes.peptides.length[entry])
     return np.asarray(indexes.proteins.proteins.residues)[start : start + length].tobytes().decode()
 
 
-def forms_of(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float]]:
-    """Forms of targets, and of decoys alone, with their masses."""
+def collect_forms(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float]]:
+    """Return the forms of targets, and of decoys only, with their masses."""
     known, site, modification = indexes.peptides.forms
-    found: tuple[dict[Form, float], dict[Form, float]] = ({}, {})
+    result: tuple[dict[Form, float], dict[Form, float]] = ({}, {})
     if indexes.proteins.known is None:
-        return found
+        return result
     for entry in np.flatnonzero(known).tolist():
         row = known[entry]
         names = [str(indexes.proteins.known.modifications[m]) for m in modification[row].tolist() if m != 255]
         assert [*modification[row].tolist()] == sorted(modification[row].tolist())
         placed = tuple(sorted(zip(site[row].tolist(), names, strict=False)))
-        side = found[int(indexes.peptides.position[entry]) >= indexes.proteins.first_decoy_residue]
-        form = sequence_of(indexes, entry), placed
+        side = result[int(indexes.peptides.position[entry]) >= indexes.proteins.first_decoy_residue]
+        form = entry_sequence(indexes, entry), placed
         assert form not in side, "a form twice"
         side[form] = float(indexes.peptides.mass[entry])
-    return found
+    return result
 
 
 def digest(sequence: str, *, clip: bool = True) -> set[tuple[int, str]]:
-    """Tryptic peptides (not before proline) and where they begin, from 1, with and without a first methionine."""
+    """Return tryptic peptides (not before proline) and their beginnings, from 1, with and without a first methionine."""
     cuts = [0, *(i + 1 for i in range(len(sequence) - 1) if sequence[i] in "KR" and sequence[i + 1] != "P"), len(sequence)]
-    found = set()
+    results = set()
     for i, start in enumerate(cuts[:-1]):
         for stop in cuts[i + 1 : i + 2 + MISSED]:
-            found.add((start + 1, sequence[start:stop]))
+            results.add((start + 1, sequence[start:stop]))
             if clip and start == 0 and sequence[0] == "M" and stop > 1:
-                found.add((2, sequence[1:stop]))
-    return {(start, peptide) for start, peptide in found if LENGTHS[0] <= len(peptide) <= LENGTHS[1]}
+                results.add((2, sequence[1:stop]))
+    return {(start, peptide) for start, peptide in results if LENGTHS[0] <= len(peptide) <= LENGTHS[1]}
 
 
-def end_of(one: SearchModification) -> str:
+def terminus_name(one: SearchModification) -> str:
     return "" if one.position == "anywhere" else one.position[-6]
 
 
 def carried(start: int, peptide: str, sites: Sites, variable: tuple[SearchModification, ...], whole: str) -> set[tuple[int, str, str]]:
-    """Site, modification and end of what a peptide may carry by the names at the residues of one of its places."""
-    found = set()
+    """Return site, modification and terminus of a peptide's modifications, from the names at one of its occurrences."""
+    results = set()
     for at, names in sites.items():
         for name in names:
             if not 0 <= at - start < len(peptide):
                 continue
             one, place = annotated_names()[name, whole[at - 1]], at - start + 1
-            end = end_of(one)
+            end = terminus_name(one)
             if end and place != (1 if end == "N" else len(peptide)):
                 continue
             is_first, is_last = start == 1 or (start == 2 and whole[0] == "M"), start + len(peptide) - 1 == len(whole)
             if any(
                 abs(other.mass - one.mass) < 1e-4
-                and end_of(other) == end
+                and terminus_name(other) == end
                 and (not other.residues or whole[at - 1] in other.residues)
                 and (not other.position.startswith("protein") or (is_first if end == "N" else is_last))
                 for other in variable
@@ -151,8 +151,8 @@ def carried(start: int, peptide: str, sites: Sites, variable: tuple[SearchModifi
                 continue
             if end and not one.residues:
                 place = 0 if end == "N" else len(peptide) + 1
-            found.add((place, str(one), end))
-    return found
+            results.add((place, str(one), end))
+    return results
 
 
 def subsets(pairs: set[tuple[int, str, str]], most: int) -> Iterator[tuple[tuple[int, str], ...]]:
@@ -175,8 +175,8 @@ def expected_forms(sequences: dict[str, str], sites: dict[str, Sites], settings:
         + sum(parse_modification(name).mass for _, name in placed)
         + fixed
         * sum(letter == "C" and (i, True) not in {(place, "(C" in name) for place, name in placed} for i, letter in enumerate(peptide, 1))
-        for peptide, found in pairs.items()
-        for placed in subsets(found, settings.maximum_modifications)
+        for peptide, result in pairs.items()
+        for placed in subsets(result, settings.maximum_modifications)
     }
 
 
@@ -184,7 +184,7 @@ def expected_forms(sequences: dict[str, str], sites: dict[str, Sites], settings:
 def known(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[str, str], dict[str, Sites]]:
     chance = random.Random(request.param)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=length)) for i, length in enumerate((40, 90, 200))}
-    # Proteins that share peptides, of which each knows other places.
+    # Proteins that share peptides and have annotations at different residues.
     sequences["Q00009"] = sequences["Q00002"][50:150]
     sites = {accession: random_sites(chance, sequence, len(sequence) // 3) for accession, sequence in sequences.items()}
     return written_database(tmp_path, sequences, sites), sequences, sites
@@ -196,7 +196,7 @@ def known(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[st
 def test_forms_are_those_of_the_definition(known, tmp_path: Path, variable: tuple[str, ...]) -> None:
     database, sequences, sites = known
     settings = parameters(variable_modifications=variable)
-    targets, decoys = forms_of(built(tmp_path / "index", database, settings))
+    targets, decoys = collect_forms(built(tmp_path / "index", database, settings))
     expected = expected_forms(sequences, sites, settings)
     assert set(targets) == set(expected)
     for form, mass in targets.items():
@@ -205,19 +205,19 @@ def test_forms_are_those_of_the_definition(known, tmp_path: Path, variable: tupl
 
 
 @pytest.mark.parametrize("change", ["C", "", "GGK", "R"])
-def test_variants_carry_what_their_protein_is_known_to_carry_around_them(known, tmp_path: Path, change: str) -> None:
+def test_variants_have_the_known_modifications_around_them(known, tmp_path: Path, change: str) -> None:
     _, sequences, sites = known
-    of_all, sites_of_all, told = dict(sequences), dict(sites), []
+    of_all, sites_of_all, changes = dict(sequences), dict(sites), []
     at = 17
     for accession, sequence in sequences.items():
         changed = sequence[: at - 1] + change + sequence[at + 1 :]
-        told.append(f"{sequence[at - 1 : at + 1]} -> {change} (in X)" if change else "Missing (in X)")
+        changes.append(f"{sequence[at - 1 : at + 1]} -> {change} (in X)" if change else "Missing (in X)")
         of_all[f"{accession}:v"], longer = changed, len(changed) - len(sequence)
         sites_of_all[f"{accession}:v"] = {
             place + (longer if place > at else 0): names for place, names in sites[accession].items() if place not in (at, at + 1)
         }
     text = ""
-    for accession, variant in zip(sequences, told, strict=True):
+    for accession, variant in zip(sequences, changes, strict=True):
         (tmp_path / accession).mkdir()
         more = f'FT   VARIANT         {at}..{at + 1}\nFT                   /note="{variant}"\n'
         text += written_database(tmp_path / accession, {accession: sequences[accession]}, sites, more).read_text()
@@ -225,7 +225,7 @@ def test_variants_carry_what_their_protein_is_known_to_carry_around_them(known, 
     database.write_text(text)
     settings = parameters(known_variants=True)
     indexes = built(tmp_path / "index", database, settings)
-    targets, decoys = forms_of(indexes)
+    targets, decoys = collect_forms(indexes)
     assert set(targets) == set(expected_forms(of_all, sites_of_all, settings))
     assert set(targets) - set(expected_forms(sequences, sites, settings))
     assert 0.7 < len(decoys) / len(targets) < 1.3
@@ -238,9 +238,9 @@ def test_decoys_have_as_many_forms(tmp_path: Path, decoys: str) -> None:
     chance = random.Random(decoys)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=800)) for i in range(4)}
     database = written_database(tmp_path, sequences, {name: random_sites(chance, one, 300) for name, one in sequences.items()})
-    # Cuts before proline, and where a first methionine may go, are others in decoys, with known modifications or without.
+    # Clipping of methionine and cuts before proline differ between targets and decoys in any case: they are excluded.
     settings = parameters(decoys=decoys, enzyme="Trypsin/P", clip_methionine=False)
-    targets, of_decoys = forms_of(built(tmp_path / "index", database, settings))
+    targets, of_decoys = collect_forms(built(tmp_path / "index", database, settings))
     assert len(targets) > 2000 and abs(len(of_decoys) - len(targets)) < 0.05 * len(targets)
     at_ends = [sum(len(placed) == 1 and "term" in placed[0][1] for _, placed in forms) for forms in (targets, of_decoys)]
     assert at_ends[0] > 50 and abs(at_ends[0] - at_ends[1]) < 0.2 * at_ends[0]
@@ -253,11 +253,11 @@ def test_residues_of_reversed_proteins_carry_what_they_carried(known, tmp_path: 
     position = proteins.known.position.astype(np.int64)
     protein = proteins.protein_of(position)
     residue = position - np.asarray(proteins.proteins.offsets)[protein] + 1
-    found = defaultdict(set)
+    results = defaultdict(set)
     for one, at, kind in zip(protein.tolist(), residue.tolist(), proteins.known.modification.tolist(), strict=True):
         modification = proteins.known.modifications[kind]
         if modification.position == "anywhere":
-            found[one].add((at, str(modification)))
+            results[one].add((at, str(modification)))
             assert proteins.proteins.sequence(one)[at - 1] in modification.residues
     for i, (accession, sequence) in enumerate(sequences.items()):
         on_residues = {
@@ -266,13 +266,13 @@ def test_residues_of_reversed_proteins_carry_what_they_carried(known, tmp_path: 
             for one in (annotated_names()[name, sequence[at - 1]] for name in names)
             if one.position == "anywhere"
         }
-        assert found[i] == on_residues
-        assert found[proteins.n_targets + i] == {(len(sequence) + 1 - at, name) for at, name in on_residues}
+        assert results[i] == on_residues
+        assert results[proteins.n_targets + i] == {(len(sequence) + 1 - at, name) for at, name in on_residues}
 
 
-def test_acetyl_at_the_residue_behind_a_lost_methionine_is_at_the_end_of_the_peptide_and_of_its_decoy(tmp_path: Path) -> None:
+def test_acetyl_after_clipped_methionine_is_terminal_in_decoys(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAGEEDLVIKTTTLLLLDER"}, {"Q00001": {2: ["N-acetylalanine"], 3: ["N-acetylglycine"]}})
-    targets, decoys = forms_of(built(tmp_path / "index", path, parameters()))
+    targets, decoys = collect_forms(built(tmp_path / "index", path, parameters()))
     assert set(targets) == {
         ("AGEEDLVIK", ((0, "Acetyl (N-term)"),)),
         ("AGEEDLVIKTTTLLLLDER", ((0, "Acetyl (N-term)"),)),
@@ -280,11 +280,11 @@ def test_acetyl_at_the_residue_behind_a_lost_methionine_is_at_the_end_of_the_pep
     assert set(decoys) == {("REDLLLLTTTK", ((0, "Acetyl (N-term)"),))}
 
 
-def test_a_known_modification_stands_in_the_place_of_fixed_ones(tmp_path: Path) -> None:
+def test_known_modification_replaces_fixed_ones(tmp_path: Path) -> None:
     sequence, sites = "MCKACDEFGHKCAAAAAR", {2: ["N-acetylcysteine"], 5: ["S-palmitoyl cysteine"], 11: ["N6-acetyllysine"]}
     path = written_database(tmp_path, {"Q00001": sequence}, {"Q00001": sites})
     settings = parameters(fixed_modifications=("Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"))
-    targets, _ = forms_of(built(tmp_path / "index", path, settings))
+    targets, _ = collect_forms(built(tmp_path / "index", path, settings))
     label, carbamidomethyl = 229.162932, 57.021464
     one = targets["ACDEFGHK", ((2, "Palmitoyl (C)"), (8, "Acetyl (K)"))]
     assert one == pytest.approx(sequence_mass("ACDEFGHK") + 238.229666 + 42.010565 + label, abs=1e-6)
@@ -292,7 +292,7 @@ def test_a_known_modification_stands_in_the_place_of_fixed_ones(tmp_path: Path) 
     assert other == pytest.approx(sequence_mass("CKACDEFGHK") + 42.010565 + 238.229666 + carbamidomethyl + 2 * label, abs=1e-6)
 
 
-def test_the_index_is_the_same_in_parts_and_of_some_proteins_those_that_they_know(known, tmp_path: Path) -> None:
+def test_index_with_forms_is_the_same_in_mass_ranges(known, tmp_path: Path) -> None:
     database, *_ = known
     settings = parameters()
     proteins, whole = built(tmp_path / "index", database, settings)
@@ -304,29 +304,29 @@ def test_the_index_is_the_same_in_parts_and_of_some_proteins_those_that_they_kno
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), name)
     for one, other in zip(parts.forms, whole.forms, strict=True):
         np.testing.assert_array_equal(one, other)
-    # The proteins that share peptides know other residues of them.
+    # Proteins that share peptides have annotations at different residues.
     chosen = np.array([0, 3, 4, 7])
     some = build_peptide_index(
         tmp_path / "some", proteins, digestion, resources, memory_bytes=1 << 20, forms=searched(settings), selected=chosen
     )
-    of_some, _ = forms_of(Indexes(proteins, some))
-    of_all, _ = forms_of(Indexes(proteins, whole))
+    of_some, _ = collect_forms(Indexes(proteins, some))
+    of_all, _ = collect_forms(Indexes(proteins, whole))
     assert 0 < len(of_some) < len(of_all)
     assert {form for form in of_some if form not in of_all} == set()
 
 
-def test_no_peptide_has_more_forms_than_are_asked_for_and_the_simplest_come_first(tmp_path: Path) -> None:
+def test_forms_are_limited_and_simplest_come_first(tmp_path: Path) -> None:
     sequence = "SSTTSSTTSSTTSSTTSSK"
     sites = {at: ["Phosphoserine" if one == "S" else "Phosphothreonine"] for at, one in enumerate(sequence[:-1], 1)}
     path = written_database(tmp_path, {"Q00001": sequence}, {"Q00001": sites})
-    targets, _ = forms_of(built(tmp_path / "index", path, parameters(maximum_forms=30, maximum_modifications=6)))
+    targets, _ = collect_forms(built(tmp_path / "index", path, parameters(maximum_forms=30, maximum_modifications=6)))
     assert Counter(len(placed) for _, placed in targets) == {1: 18, 2: 12}
 
 
 def test_what_has_no_mass_is_counted(tmp_path: Path) -> None:
     more = (
         'FT   MOD_RES         2\nFT                   /note="Some adduct"\n'
-        'FT   MOD_RES         3\nFT                   /note="Phosphoserine"\n'  # of another residue
+        'FT   MOD_RES         3\nFT                   /note="Phosphoserine"\n'  # the sequence has another residue at this position
         'FT   CARBOHYD        4\nFT                   /note="N-linked (GlcNAc...) asparagine"\n'
         'FT   MOD_RES         5..6\nFT                   /note="Phosphoserine"\n'
     )
@@ -346,7 +346,7 @@ def test_a_database_that_knows_nothing_gives_the_index_without(tmp_path: Path) -
     assert one == other and not any("known" in name for name in one)
 
 
-def test_keys_tell_what_decides_the_forms(tmp_path: Path) -> None:
+def test_keys_depend_on_all_settings_of_forms(tmp_path: Path) -> None:
     settings = parameters()
     digestion = Digestion.of(settings, "specific")
     plain = Databases([], [], {"database": ["x"]})
@@ -357,14 +357,14 @@ def test_keys_tell_what_decides_the_forms(tmp_path: Path) -> None:
     assert len({str(without), *keys}) == 4
 
 
-def test_a_database_with_decoys_of_its_own_has_none(tmp_path: Path) -> None:
+def test_known_modifications_are_refused_with_existing_decoys(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}, {"Q00001": {2: ["N-acetylalanine"]}, "D00001": {}})
     with pytest.raises(ParameterError, match="known_modifications: a database with its own decoys"):
         built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))
 
 
 @pytest.mark.parametrize(
-    ("column", "spoil"),
+    ("column", "corrupt"),
     [
         ("peptide_known", lambda values: values * 0 + len(values)),
         ("peptide_known", lambda values: values[:-1]),
@@ -377,12 +377,12 @@ def test_a_database_with_decoys_of_its_own_has_none(tmp_path: Path) -> None:
         ("known_modification", lambda values: values + np.uint8(100)),
     ],
 )
-def test_a_spoilt_index_is_refused(known, tmp_path: Path, column: str, spoil: Callable[[NDArray], NDArray]) -> None:
+def test_corrupt_index_is_refused(known, tmp_path: Path, column: str, corrupt: Callable[[NDArray], NDArray]) -> None:
     database, *_ = known
     settings = parameters()
     built(tmp_path / "index", database, settings)
     path = tmp_path / "index" / f"{column}.npy"
-    np.save(path, spoil(np.load(path)))
+    np.save(path, corrupt(np.load(path)))
     with pytest.raises(UnsoundIndexError):
         proteins = open_protein_index(tmp_path / "index")
         open_peptide_index(tmp_path / "index", proteins, Digestion.of(settings, "specific"))

@@ -1,4 +1,4 @@
-"""Decoys that a database already holds: found under every usual name and by sequence, and nothing natural is taken for one."""
+"""Decoys in a database are found under every usual name and by sequence, and natural proteins are not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def found(records: Records, n_database: int | None = None, prefix: str = "") -> 
 
 
 def shuffled(sequence: str) -> str:
-    """Other counts of residues too, so that the sequence says nothing."""
+    """The counts of residues differ too, so that sequences cannot identify decoys."""
     return "".join(random.Random(sequence).choices(RESIDUES, k=len(sequence)))
 
 
@@ -47,7 +47,7 @@ def pseudo_reversed(sequence: str) -> str:
 
 
 def switched(sequence: str) -> str:
-    """Reversed, each K and R exchanged with the residue before it, as MaxQuant does."""
+    """Return a reversed protein, each K and R exchanged with the residue before it, as in MaxQuant."""
     residues = list(sequence[::-1])
     for i in range(1, len(residues)):
         if residues[i] in "KR":
@@ -116,7 +116,7 @@ NAMES: dict[str, tuple[Callable[[str], str], DecoyTag]] = {
     "in front of all parts": (lambda name: "sp|rev_" + "|rev_".join(name.split("|")[1:]), DecoyTag("rev_", is_suffix=False)),
     "at the end of the second part": (lambda name: second_part(name) + "|" + name.split("|")[2], DecoyTag("_REVERSED", is_suffix=True)),
     "at the end of both": (lambda name: second_part(name) + "|" + name.split("|")[2] + "_REVERSED", DecoyTag("_REVERSED", is_suffix=True)),
-    "a bar behind": (lambda name: second_part(name) + "|", DecoyTag("_REVERSED", is_suffix=True)),
+    "a bar after it": (lambda name: second_part(name) + "|", DecoyTag("_REVERSED", is_suffix=True)),
 }
 
 
@@ -135,7 +135,7 @@ def test_named_decoys_are_found(naming: str, decoy_of: Callable[[str], str]) -> 
     assert np.array_equal(are_tagged(names, *(("", tag.text) if tag.is_suffix else (tag.text, ""))), answer.is_decoy)
 
 
-def test_names_that_imports_know_are_known() -> None:
+def test_imported_names_are_recognised() -> None:
     targets = natural(50)
     for prefix in ImportParameters().decoy_prefixes:
         answer = found(targets + [(prefix + name, shuffled(sequence)) for name, sequence in targets])
@@ -143,11 +143,11 @@ def test_names_that_imports_know_are_known() -> None:
 
 
 @pytest.mark.parametrize("mirror", MIRRORS)
-@pytest.mark.parametrize("order", ["behind", "beside", "before"])
-def test_decoys_without_a_telling_name_are_found_by_sequence(mirror: str, order: str) -> None:
+@pytest.mark.parametrize("order", ["after", "alternating", "before"])
+def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: str) -> None:
     targets = natural(200)
     decoys = [(f"tr|Q{number}|X", MIRRORS[mirror](sequence)) for number, (_, sequence) in enumerate(targets)]
-    records = targets + decoys if order == "behind" else [one for pair in zip(targets, decoys, strict=True) for one in pair]
+    records = targets + decoys if order == "after" else [one for pair in zip(targets, decoys, strict=True) for one in pair]
     if order == "before":
         if mirror in ("first methionine stays", "tryptic stretches", "Lys-C stretches", "chymotryptic stretches"):
             pytest.skip("both of a pair begin with methionine: nothing shows which one is the decoy")
@@ -226,7 +226,7 @@ def test_few_accidental_mirrors_are_no_decoys() -> None:
 
 
 def test_shuffled_proteins_of_other_names_are_no_decoys() -> None:
-    """Entrapment needs them, and they spoil no error rate."""
+    """Entrapment needs them, and error rates stay correct."""
     targets = natural(200, longest=3000)
     mixed = [(f"Q{i}", "".join(random.Random(sequence).sample(sequence, len(sequence)))) for i, (_, sequence) in enumerate(targets)]
     assert found(targets + mixed) is None
@@ -268,17 +268,17 @@ UNNAMED = [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(TARGETS)]
 
 def test_the_error_names_file_example_and_remedies(tmp_path: Path) -> None:
     targets, decoys = written(tmp_path / "targets.fasta", TARGETS), written(tmp_path / "decoys.fasta", REVERSED)
-    with pytest.raises(InputError, match=r"40 proteins have names of decoys \(the first is rev_sp") as told:
+    with pytest.raises(InputError, match=r"40 proteins have names of decoys \(the first is rev_sp") as error:
         built(tmp_path / "index", [targets, decoys])
-    assert told.value.path == str(decoys)
-    assert "decoys=existing decoy_prefix=rev_" in told.value.remedy and "decoys_in_database=leave-out" in told.value.remedy
-    with pytest.raises(InputError, match=r"in reversed or shuffled order \(the first is Q0") as told:
+    assert error.value.path == str(decoys)
+    assert "decoys=existing decoy_prefix=rev_" in error.value.remedy and "decoys_in_database=leave-out" in error.value.remedy
+    with pytest.raises(InputError, match=r"in reversed or shuffled order \(the first is Q0") as error:
         built(tmp_path / "index", [targets], [written(tmp_path / "contaminants.fasta", UNNAMED)])
-    assert told.value.path.endswith("contaminants.fasta") and "existing" not in told.value.remedy
+    assert error.value.path.endswith("contaminants.fasta") and "existing" not in error.value.remedy
     for parameters in (PredictionParameters(), ModifiedSearchParameters(), IdentificationParameters(decoys="none")):
-        with pytest.raises(InputError, match="40 proteins have names of decoys") as told:
+        with pytest.raises(InputError, match="40 proteins have names of decoys") as error:
             built(tmp_path / "index", [targets, decoys], parameters=parameters)
-        assert ("existing" in told.value.remedy) == (not isinstance(parameters, PredictionParameters))
+        assert ("existing" in error.value.remedy) == (not isinstance(parameters, PredictionParameters))
 
 
 @pytest.mark.parametrize("decoys", [REVERSED, UNNAMED], ids=["named", "unnamed"])
@@ -297,7 +297,7 @@ def test_leaving_decoys_out_gives_the_index_of_the_targets(tmp_path: Path, decoy
     assert indexes.proteins.n_left_out == 40
     one, other = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("plain", "index"))
     assert one.keys() == other.keys()
-    assert [name for name in one if one[name] != other[name]] == ["proteins.json"]  # the count of those left out
+    assert [name for name in one if one[name] != other[name]] == ["proteins.json"]  # the number of sequences left out
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_existing_decoys_of_every_name_have_their_targets(tmp_path: Path, naming
     assert [proteins.proteins.accession(i) for i in range(39, 41)] == ["sp|P04618|REV_HV1H2", decoys[0][0]]
 
 
-def test_decoys_beside_existing_ones_are_refused_or_left_out(tmp_path: Path) -> None:
+def test_existing_decoys_are_refused_or_left_out(tmp_path: Path) -> None:
     path = written(tmp_path / "both.fasta", TARGETS + REVERSED + UNNAMED)
     with pytest.raises(InputError, match="40 proteins have the residues of other proteins"):
         built(tmp_path / "index", [path], decoys="existing", decoy_prefix="rev_")
@@ -338,6 +338,6 @@ def test_a_refused_database_is_not_cached(tmp_path: Path, monkeypatch: pytest.Mo
     for _ in range(2):
         with pytest.raises(InputError, match="names of decoys"):
             open_indexes(databases, tmp_path / "spare", IdentificationParameters(), resources)
-    for _ in range(2):  # built, and opened from the cache
+    for _ in range(2):  # first built, then opened from the cache
         open_indexes(databases, tmp_path / "spare", IdentificationParameters(decoys_in_database="leave-out"), resources)
     assert sum("40 proteins were left out as decoys" in text for text in messages) == 2

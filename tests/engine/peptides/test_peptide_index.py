@@ -57,7 +57,7 @@ def build(folder: Path, proteins: ProteinIndex, how: Digestion, threads: int = 2
 
 
 def listed(index: PeptideIndex, proteins: ProteinIndex) -> list[Entry]:
-    """(sequence, flags, positions) in the order of the index, with checks of what must hold in any index."""
+    """Return (sequence, flags, positions) in the order of the index, after checking its invariants."""
     text = bytes(np.asarray(proteins.proteins.residues)).decode()
     bounds = index.pointer.tolist()
     assert len(bounds) == len(index) + 1
@@ -75,14 +75,14 @@ def listed(index: PeptideIndex, proteins: ProteinIndex) -> list[Entry]:
 
 
 def letter_mass(letter: str, how: Digestion) -> int:
-    """In 1e-9 dalton."""
+    """Return the mass in 1e-9 dalton."""
     added = sum(one.mass for one in how.fixed if one.position == "anywhere" and letter in one.residues)
     return round((RESIDUE_MASS[ord(letter) - 65] + added) * 1e9)
 
 
 def reference(proteins: ProteinIndex, how: Digestion, chosen: list[int] | None = None) -> dict[str, Entry]:
     held = proteins.proteins
-    found: dict[str, Entry] = {}
+    result: dict[str, Entry] = {}
     terminal = round((WATER_MASS + sum(one.mass for one in how.fixed if one.position != "anywhere")) * 1e9)
     for number in range(len(held)) if chosen is None else chosen:
         sequence = held.sequence(number)
@@ -106,12 +106,12 @@ def reference(proteins: ProteinIndex, how: Digestion, chosen: list[int] | None =
             ):
                 continue
             at_start = start == 0 or (how.clip_methionine and start == 1 and sequence[0] == "M")
-            _, flags, places = found.get(peptide, (peptide, missed << 2, ()))
+            _, flags, places = result.get(peptide, (peptide, missed << 2, ()))
             first_is_target = not places or places[0] < proteins.first_decoy_residue
             if number < proteins.n_targets or not places or not first_is_target:
                 flags |= int(at_start) | int(stop == len(sequence)) << 1
-            found[peptide] = (peptide, flags, (*places, int(held.offsets[number]) + start))
-    return found
+            result[peptide] = (peptide, flags, (*places, int(held.offsets[number]) + start))
+    return result
 
 
 SEQUENCES = st.lists(st.text(ALL_LETTERS, max_size=60).map(lambda text: text + text[:12]), min_size=1, max_size=4)
@@ -126,7 +126,7 @@ SEQUENCES = st.lists(st.text(ALL_LETTERS, max_size=60).map(lambda text: text + t
     st.booleans(),
     st.booleans(),
 )
-def test_random_proteins_give_the_peptides_of_the_reference_digest(
+def test_index_has_the_peptides_of_the_reference_digest(
     tmp_path: Path, sequences: list[str], agent: str, ends: int, missed: int, clip: bool, modified: bool
 ) -> None:
     fixed = tuple(parse_modification(name) for name in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)")) if modified else ()
@@ -134,8 +134,8 @@ def test_random_proteins_give_the_peptides_of_the_reference_digest(
     if ends == 0:
         how = digestion(agent, ends, 62, clip_methionine=clip, fixed=fixed, maximum_length=12)
     proteins = protein_index(tmp_path / "index", sequences, "pseudo-reverse", agent)
-    found = listed(build(tmp_path / "index", proteins, how), proteins)
-    assert {entry[0]: entry for entry in found} == reference(proteins, how)
+    peptides = listed(build(tmp_path / "index", proteins, how), proteins)
+    assert {entry[0]: entry for entry in peptides} == reference(proteins, how)
 
 
 def random_proteome(n: int = 40, seed: int = 3, letters: str = ALL_LETTERS) -> list[str]:
@@ -149,9 +149,9 @@ def test_masses_are_those_of_pyteomics(tmp_path: Path) -> None:
     index = build(tmp_path, proteins, digestion(fixed=(parse_modification("Carbamidomethyl (C)"), parse_modification("Amidated (C-term)"))))
     assert len(index) > 500
     masses = {**pyteomics_mass.std_aa_mass}
-    for (sequence, _, _), found in zip(listed(index, proteins), index.mass, strict=True):
+    for (sequence, _, _), result in zip(listed(index, proteins), index.mass, strict=True):
         expected = pyteomics_mass.fast_mass(sequence, aa_mass=masses) + 57.02146372 * sequence.count("C") - 0.98401558
-        assert found == pytest.approx(expected, abs=3e-5)
+        assert result == pytest.approx(expected, abs=3e-5)
 
 
 def test_equal_compositions_have_masses_equal_to_the_last_bit(tmp_path: Path) -> None:
@@ -159,8 +159,8 @@ def test_equal_compositions_have_masses_equal_to_the_last_bit(tmp_path: Path) ->
     proteins = protein_index(tmp_path, random_proteome(letters="GASPVTK"))
     index = build(tmp_path, proteins, digestion())
     by_composition: dict[str, set[float]] = {}
-    for (sequence, _, _), found in zip(listed(index, proteins), index.mass, strict=True):
-        by_composition.setdefault("".join(sorted(sequence)), set()).add(float(found))
+    for (sequence, _, _), result in zip(listed(index, proteins), index.mass, strict=True):
+        by_composition.setdefault("".join(sorted(sequence)), set()).add(float(result))
     assert max(map(len, by_composition.values())) == 1
     assert len(by_composition) < len(index)
     assert len(set().union(*by_composition.values())) <= len(by_composition)
@@ -181,7 +181,7 @@ def test_threads_and_memory_do_not_change_the_index(tmp_path: Path, ends: int) -
 
 
 @pytest.mark.parametrize("memory", [1 << 28, 30_000])
-def test_selected_proteins_are_digested_alone_and_keep_their_positions(tmp_path: Path, memory: int) -> None:
+def test_selected_proteins_retain_their_positions(tmp_path: Path, memory: int) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     how, chosen = digestion(), [0, 3, 17, 41, 44, 47, 60]
     index = build(tmp_path, proteins, how, memory=memory, selected=np.array(chosen))
@@ -189,19 +189,19 @@ def test_selected_proteins_are_digested_alone_and_keep_their_positions(tmp_path:
 
 
 @pytest.mark.parametrize("memory", [1 << 28, 30_000])
-def test_of_windows_of_masses_the_index_has_the_peptides_near_them(tmp_path: Path, memory: int) -> None:
+def test_index_of_mass_windows_has_peptides_near_them(tmp_path: Path, memory: int) -> None:
     proteins, how = protein_index(tmp_path / "p", random_proteome(8)), digestion()
     whole = build(tmp_path / "whole", proteins, how, memory=memory)
     masses = whole.mass[::40]
     windows = np.column_stack((masses - 0.02, masses + 0.02))
-    beside = np.array([[-5.0, -4.0], [9e6, 9e6 + 1]])
-    near = build(tmp_path / "near", proteins, how, memory=memory, windows=np.concatenate((windows, beside)))
-    found, every = listed(near, proteins), listed(whole, proteins)
-    assert [one for one in every if one in set(found)] == found and len(found) < len(every)
+    distant = np.array([[-5.0, -4.0], [9e6, 9e6 + 1]])
+    near = build(tmp_path / "near", proteins, how, memory=memory, windows=np.concatenate((windows, distant)))
+    result, every = listed(near, proteins), listed(whole, proteins)
+    assert [one for one in every if one in set(result)] == result and len(result) < len(every)
     distance = np.array([np.abs(masses - mass).min() for mass in whole.mass])
-    assert {one for one, away in zip(every, distance, strict=True) if away <= 0.02} <= set(found)
-    assert not {one for one, away in zip(every, distance, strict=True) if away > 0.25} & set(found)
-    assert len(build(tmp_path / "none", proteins, how, memory=memory, windows=beside)) == 0
+    assert {one for one, away in zip(every, distance, strict=True) if away <= 0.02} <= set(result)
+    assert not {one for one, away in zip(every, distance, strict=True) if away > 0.25} & set(result)
+    assert len(build(tmp_path / "none", proteins, how, memory=memory, windows=distant)) == 0
 
 
 def test_all_selected_is_the_whole_index(tmp_path: Path) -> None:
@@ -230,14 +230,14 @@ def test_limits_are_inclusive(tmp_path: Path) -> None:
         assert len(build(tmp_path, proteins, digestion(**change))) == 0, change
 
 
-def test_letters_without_a_mass_break_peptides_and_u_and_o_do_not(tmp_path: Path) -> None:
+def test_ambiguous_residues_break_peptides_but_not_u_and_o(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["AGIAUAAK", "GAOTAAAR", "LLXLLLLK", "MMB*MMMK", "TTTTTZR", "VVVVJVVK"], "none")
     index = build(tmp_path, proteins, digestion())
-    found = {entry[0]: float(mass) for entry, mass in zip(listed(index, proteins), index.mass, strict=True)}
-    assert set(found) == {"AGIAUAAK", "GAOTAAAR", "VVVVJVVK"}
+    results = {entry[0]: float(mass) for entry, mass in zip(listed(index, proteins), index.mass, strict=True)}
+    assert set(results) == {"AGIAUAAK", "GAOTAAAR", "VVVVJVVK"}
     plain = pyteomics_mass.fast_mass("AGIAAAK")
-    assert found["AGIAUAAK"] - plain == pytest.approx(150.95363, abs=1e-4)  # selenocysteine, C3H5NOSe
-    assert found["GAOTAAAR"] - pyteomics_mass.fast_mass("GATAAAR") == pytest.approx(237.147727, abs=1e-4)  # pyrrolysine, C12H19N3O2
+    assert results["AGIAUAAK"] - plain == pytest.approx(150.95363, abs=1e-4)  # selenocysteine, C3H5NOSe
+    assert results["GAOTAAAR"] - pyteomics_mass.fast_mass("GATAAAR") == pytest.approx(237.147727, abs=1e-4)  # pyrrolysine, C12H19N3O2
 
 
 def test_the_index_opens_again_by_memory_map(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_what_the_kernels_take_are_the_columns(tmp_path: Path) -> None:
 
 
 def test_an_end_of_a_decoy_is_not_an_end_of_the_target_peptide(tmp_path: Path) -> None:
-    # Reversed, the second protein begins with a peptide that stands in the middle of the first.
+    # Reversed, the second protein begins with a peptide that is in the middle of the first.
     proteins = protein_index(tmp_path / "proteins", ["GGGGKACDEFGHIKLLLLR", "RLLLKIHGFEDCA"])
     entries = listed(build(tmp_path / "peptides", proteins, digestion(missed=0)), proteins)
     (entry,) = (entry for entry in entries if entry[0] == "ACDEFGHIK")
@@ -288,7 +288,7 @@ def test_an_end_of_a_decoy_is_not_an_end_of_the_target_peptide(tmp_path: Path) -
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle", "none", "existing"])
 @pytest.mark.parametrize("ends", [2, 1, 0])
 def test_stop_inside_protein_ends_peptides_on_both_sides(tmp_path: Path, decoys: str, ends: int) -> None:
-    """A protein with stops has the peptides, target and decoy, of the proteins that its parts are."""
+    """A protein with stops has the peptides, target and decoy, of its parts as separate proteins."""
     sequences = ["MAAAAKCCCCC*MDDDDDKEEEEER*K", "GGGGGKHHHHHK", "*MAAAAK**LLLLLL"]
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     names = ["P", "DECOY_x"] if decoys == "existing" else ["P", "Q", "R"]
@@ -304,16 +304,16 @@ def test_stop_inside_protein_ends_peptides_on_both_sides(tmp_path: Path, decoys:
             folder, Proteins(letters, offsets, *names, *empty), database="x", decoys=decoys, decoy_prefix="DECOY_", cleaves=table
         )
         selected = np.arange(len(held))
-        found = listed(build(folder / "all", held, how), held)
-        assert found == listed(build(folder / "selected", held, how, selected=selected), held)
-        return {peptide: min(places) >= held.first_decoy_residue for peptide, _, places in found}
+        result = listed(build(folder / "all", held, how), held)
+        assert result == listed(build(folder / "selected", held, how, selected=selected), held)
+        return {peptide: min(places) >= held.first_decoy_residue for peptide, _, places in result}
 
     if decoys == "existing":
         sequences = sequences[:2]
-    cut = [[part for part in one.split("*") if part] for one in sequences]
+    cut = [[part for part in sequence.split("*") if part] for sequence in sequences]
     expected = made(parts, [part for some in cut for part in some], [name for name, some in zip(names, cut, strict=True) for _ in some])
-    found = made(whole, sequences, names)
-    assert not any("X" in peptide or "*" in peptide for peptide in found)
-    assert decoys == "shuffle" or set(found) == set(expected)
-    targets, others = ({peptide for peptide, is_decoy in one.items() if not is_decoy} for one in (found, expected))
+    result = made(whole, sequences, names)
+    assert not any("X" in peptide or "*" in peptide for peptide in result)
+    assert decoys == "shuffle" or set(result) == set(expected)
+    targets, others = ({peptide for peptide, is_decoy in one.items() if not is_decoy} for one in (result, expected))
     assert targets == others and {"CCCCC", "MDDDDDK"} <= targets

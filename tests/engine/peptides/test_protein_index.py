@@ -1,4 +1,4 @@
-"""The protein index: order of targets, contaminants and decoys, and what the user is told about a database that cannot work."""
+"""Protein index: order of targets, contaminants and decoys, and errors of unusable databases."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ TARGETS: Records = [("sp|P1|ä", "first β protein", "MAGIC"), ("P2", "", "WRLDK
 CLEAN: Records = [(name, text, sequence.replace("*", "X")) for name, text, sequence in TARGETS]
 
 
-def test_reversed_decoys_stand_behind_all_targets(tmp_path: Path) -> None:
+def test_reversed_decoys_follow_all_targets(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS)
     assert rows(index) == CLEAN + [(f"DECOY_{name}", text, sequence[::-1]) for name, text, sequence in CLEAN]
     assert index.n_targets == 4
@@ -58,7 +58,7 @@ def test_reversed_decoys_stand_behind_all_targets(tmp_path: Path) -> None:
     assert index.partners().tolist() == [4, 5, 6, 7, 0, 1, 2, 3]
 
 
-def test_contaminants_stand_before_the_decoys_and_have_their_own(tmp_path: Path) -> None:
+def test_contaminants_precede_decoys_and_have_decoys(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS, contaminants=[("KRT", "keratin", "SLQK")])
     assert [name for name, _, _ in rows(index)] == [
         "sp|P1|ä",
@@ -102,15 +102,15 @@ def test_existing_decoys_are_gathered_from_among_the_targets(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("decoys", ["existing", "reverse", "shuffle", "none"])
 def test_a_database_of_decoys_only_is_refused(tmp_path: Path, decoys: str) -> None:
-    with pytest.raises(InputError, match="every protein is a decoy") as told:
+    with pytest.raises(InputError, match="every protein is a decoy") as error:
         build(tmp_path, [("DECOY_A", "", "MK"), ("DECOY_B", "", "MR")], decoys)
-    assert told.value.path == "some.fasta"
+    assert error.value.path == "some.fasta"
 
 
 def test_a_prefix_that_matches_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no accession begins with the decoy prefix 'XXX_'") as told:
+    with pytest.raises(InputError, match="no accession begins with the decoy prefix 'XXX_'") as error:
         build(tmp_path, TARGETS, "existing", "XXX_")
-    assert told.value.remedy
+    assert error.value.remedy
 
 
 def test_decoys_in_a_database_that_is_to_get_decoys_are_refused(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_any_interleaving_of_existing_decoys(tmp_path: Path, parts: list[tuple[s
     assert rows(index) == targets + decoys
 
 
-def test_a_stop_at_the_end_of_a_file_s_sequence_does_not_cost_its_last_peptide(tmp_path: Path) -> None:
+def test_stop_at_the_end_does_not_remove_the_last_peptide(tmp_path: Path) -> None:
     path = tmp_path / "stops.fasta"
     path.write_text(">A one\nMAGICK\nLAST*\n>B\nWW*RK\n", encoding="ascii")
     index = build_protein_index(tmp_path, read_proteins([path]), database=str(path), decoys="none", decoy_prefix="DECOY_", cleaves=CLEAVES)
@@ -166,10 +166,10 @@ def test_a_stop_at_the_end_of_a_file_s_sequence_does_not_cost_its_last_peptide(t
 
 @pytest.mark.parametrize("decoys", ["reverse", "existing", "none"])
 @pytest.mark.parametrize("prefix", ["rev_", "REV_", "Rev_", "DECOY_", "decoy_", "XXX_", "xxx_", "reverse_"])
-def test_a_database_of_decoys_alone_is_refused_whatever_their_prefix(tmp_path: Path, prefix: str, decoys: str) -> None:
+def test_database_of_decoys_only_is_refused_with_any_prefix(tmp_path: Path, prefix: str, decoys: str) -> None:
     records = [(f"{prefix}sp|P{i}|X", "", "PEPTIDEK") for i in range(3)]
     with pytest.raises(InputError, match=f"begins with '{prefix}'|every protein is a decoy"):
         build(tmp_path, records, decoys, "DECOY_")
-    # One that is a target is enough.
+    # A single target suffices.
     if decoys != "existing" and prefix != "DECOY_":
         assert build(tmp_path, [*records, ("sp|Q1|Y", "", "ELVISK")], decoys, "DECOY_").n_targets == 4

@@ -32,26 +32,26 @@ def random_protein(chance: random.Random, length: int) -> str:
     return "M" + "".join(chance.choices(RESIDUES, k=length - 1))
 
 
-def variants_of(chance: random.Random, sequence: str, n: int) -> list[tuple[int, str, str]]:
-    """Place from 1, residues there, and what stands in their place; nothing for missing ones."""
-    found = [(1, sequence[:1], "K"), (len(sequence), sequence[-1:], "R")]
+def random_variants(chance: random.Random, sequence: str, n: int) -> list[tuple[int, str, str]]:
+    """Position from 1, original and new residues; none for missing ones."""
+    results = [(1, sequence[:1], "K"), (len(sequence), sequence[-1:], "R")]
     for _ in range(n):
         first, length = chance.randrange(1, len(sequence) - 4), chance.choice((1, 1, 1, 2, 3))
         new = "".join(chance.choices(RESIDUES, k=chance.choice((0, 1, 1, 1, 1, 2, 4))))
-        found.append((first, sequence[first - 1 : first - 1 + length], new))
-    return [one for one in dict.fromkeys(found) if one[1].replace("I", "L") != one[2].replace("I", "L")]
+        results.append((first, sequence[first - 1 : first - 1 + length], new))
+    return [pair for pair in dict.fromkeys(results) if pair[1].replace("I", "L") != pair[2].replace("I", "L")]
 
 
 def digest(sequence: str) -> set[str]:
-    """Tryptic peptides (not before proline), with and without a first methionine."""
+    """Return tryptic peptides (not before proline), with and without a first methionine."""
     cuts = [0, *(i + 1 for i in range(len(sequence) - 1) if sequence[i] in "KR" and sequence[i + 1] != "P"), len(sequence)]
-    found = set()
+    results = set()
     for i, start in enumerate(cuts[:-1]):
         for stop in cuts[i + 1 : i + 2 + MISSED]:
-            found.add(sequence[start:stop])
+            results.add(sequence[start:stop])
             if start == 0 and sequence[0] == "M":
-                found.add(sequence[1:stop])
-    return {peptide for peptide in found if LENGTHS[0] <= len(peptide) <= LENGTHS[1]}
+                results.add(sequence[1:stop])
+    return {peptide for peptide in results if LENGTHS[0] <= len(peptide) <= LENGTHS[1]}
 
 
 def changed(sequence: str, first: int, old: str, new: str) -> str:
@@ -65,8 +65,8 @@ def written_database(folder: Path, sequences: dict[str, str], variants: dict[str
         features = []
         for first, old, new in variants[accession]:
             place = f"{first}" if len(old) == 1 else f"{first}..{first + len(old) - 1}"
-            told = f"{old} -> {new} (in a strain)" if new else "Missing (in a strain)"
-            features.append(f'FT   VARIANT         {place}\nFT                   /note="{told}"\n')
+            note = f"{old} -> {new} (in a strain)" if new else "Missing (in a strain)"
+            features.append(f'FT   VARIANT         {place}\nFT                   /note="{note}"\n')
         text.append(swiss_prot_entry(accession, f"{accession}_BOVIN", sequence, "".join(features) + more))
     path = folder / "database.dat"
     path.write_text("".join(text))
@@ -92,26 +92,26 @@ def built(folder: Path, database: Path, settings: IdentificationParameters) -> I
     return build_indexes(databases, folder, settings, Resources(2, (), True, Progress()))
 
 
-def peptides_of(indexes: Indexes) -> tuple[set[str], set[str]]:
-    """Peptides that targets have, and those that decoys alone have."""
+def collect_peptides(indexes: Indexes) -> tuple[set[str], set[str]]:
+    """Return the peptides of targets, and those of decoys only."""
     residues = np.asarray(indexes.proteins.proteins.residues).tobytes().decode()
-    found: tuple[set[str], set[str]] = (set(), set())
+    result: tuple[set[str], set[str]] = (set(), set())
     for start, length in zip(indexes.peptides.position.tolist(), indexes.peptides.length.tolist(), strict=True):
-        found[start >= indexes.proteins.first_decoy_residue].add(residues[start : start + length])
-    return found
+        result[start >= indexes.proteins.first_decoy_residue].add(residues[start : start + length])
+    return result
 
 
 @pytest.fixture(params=[5, 24, 43])
 def known(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[str, str], dict[str, list[tuple[int, str, str]]]]:
     chance = random.Random(request.param)
     sequences = {f"Q0000{i}": random_protein(chance, length) for i, length in enumerate((40, 90, 300, 301))}
-    variants = {accession: variants_of(chance, sequence, 40) for accession, sequence in sequences.items()}
+    variants = {accession: random_variants(chance, sequence, 40) for accession, sequence in sequences.items()}
     return written_database(tmp_path, sequences, variants), sequences, variants
 
 
-def test_the_peptides_are_those_of_proteins_changed_as_a_whole_and_decoys_those_of_these_reversed(known, tmp_path: Path) -> None:
+def test_variant_peptides_are_those_of_changed_proteins(known, tmp_path: Path) -> None:
     database, sequences, variants = known
-    targets, decoys = peptides_of(built(tmp_path / "index", database, parameters()))
+    targets, decoys = collect_peptides(built(tmp_path / "index", database, parameters()))
     expected: set[str] = set()
     reverse: set[str] = set()
     for accession, sequence in sequences.items():
@@ -120,7 +120,7 @@ def test_the_peptides_are_those_of_proteins_changed_as_a_whole_and_decoys_those_
             reverse |= digest(whole[::-1])
     assert targets == expected
     assert decoys == reverse - expected
-    bare, bare_decoys = peptides_of(built(tmp_path / "bare", database, parameters(known_variants=False)))
+    bare, bare_decoys = collect_peptides(built(tmp_path / "bare", database, parameters(known_variants=False)))
     added, added_decoys = len(targets - bare), len(decoys - bare_decoys)
     assert added > 200 and abs(added - added_decoys) < 0.1 * added
 
@@ -128,10 +128,10 @@ def test_the_peptides_are_those_of_proteins_changed_as_a_whole_and_decoys_those_
 @pytest.mark.parametrize("decoys", ["pseudo-reverse", "shuffle"])
 def test_other_decoys_are_as_many(known, tmp_path: Path, decoys: str) -> None:
     database, *_ = known
-    # Decoys have other cuts than their targets, with variants or without, where a first methionine may go and before proline.
+    # Clipping of methionine and cuts before proline differ between targets and decoys even without variants: they are excluded.
     made = {"decoys": decoys, "clip_methionine": False, "enzyme": "Trypsin/P"}
-    targets, of_decoys = peptides_of(built(tmp_path / "index", database, parameters(**made)))
-    bare, bare_decoys = peptides_of(built(tmp_path / "bare", database, parameters(**made, known_variants=False)))
+    targets, of_decoys = collect_peptides(built(tmp_path / "index", database, parameters(**made)))
+    bare, bare_decoys = collect_peptides(built(tmp_path / "bare", database, parameters(**made, known_variants=False)))
     added, added_decoys = len(targets - bare), len(of_decoys - bare_decoys)
     assert added > 200 and abs(added - added_decoys) <= 0.02 * added
 
@@ -150,21 +150,21 @@ def test_each_place_in_an_entry_is_one_that_its_variant_changes(known, tmp_path:
         accession, change = name.split("|")[1], name.rpartition(":")[2]
         whole = sequences[accession]
         peptide = proteins.proteins.sequence(protein)[start - int(proteins.proteins.offsets[protein]) :][:length]
-        # A methionine that is clipped, or missing residues of a repeat, may leave what was there before.
+        # Clipping a methionine, or deleting part of a repeat, may give the original peptide.
         if re.fullmatch(r"[A-Z]\d\d+[A-Z]", change):
             assert peptide not in digest(whole), (name, peptide)
 
 
 def test_what_cannot_be_applied_is_counted(tmp_path: Path) -> None:
     more = (
-        'FT   VARIANT         5\nFT                   /note="W -> K"\n'  # the sequence has another residue there
+        'FT   VARIANT         5\nFT                   /note="W -> K"\n'  # the sequence has another residue at this position
         'FT   VARIANT         6\nFT                   /note="Requires a partner"\n'
         'FT   VARIANT         7\nFT                   /note="I -> L (of the same mass)"\n'
     )
     path = written_database(tmp_path, {"Q00001": "MAAAAAILLKAAAAAAAAAAAAAAAAA"}, {"Q00001": [(9, "L", "V"), (9, "L", "V")]}, more)
-    found = with_variants(read_proteins([path]), maximum_length=20, cleaves=enzyme("Trypsin").cleavage_table())
-    assert (found.n_variants, found.n_others) == (1, 3)
-    assert [found.proteins.accession(i) for i in range(len(found.proteins))] == ["sp|Q00001|Q00001_BOVIN", "sp|Q00001|Q00001_BOVIN:L9V"]
+    result = with_variants(read_proteins([path]), maximum_length=20, cleaves=enzyme("Trypsin").cleavage_table())
+    assert (result.n_variants, result.n_others) == (1, 3)
+    assert [result.proteins.accession(i) for i in range(len(result.proteins))] == ["sp|Q00001|Q00001_BOVIN", "sp|Q00001|Q00001_BOVIN:L9V"]
 
 
 def test_without_the_parameter_keys_and_columns_are_as_they_were(known, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_without_the_parameter_keys_and_columns_are_as_they_were(known, tmp_path
     assert not list((tmp_path / "index").glob("protein_kept*"))
 
 
-def test_a_database_with_decoys_of_its_own_has_no_variants(tmp_path: Path) -> None:
+def test_variants_are_refused_with_existing_decoys(tmp_path: Path) -> None:
     sequences = {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}
     path = written_database(tmp_path, sequences, {"Q00001": [(9, "L", "V")], "D00001": []})
     with pytest.raises(ParameterError, match="known_variants: a database with its own decoys"):
@@ -189,8 +189,8 @@ def test_a_database_without_features_has_no_variants(tmp_path: Path) -> None:
     path = tmp_path / "plain.fasta"
     path.write_text(">P\nMAAAAAALLK\n")
     proteins: Proteins = read_proteins([path])
-    found = with_variants(proteins, maximum_length=20, cleaves=enzyme("Trypsin").cleavage_table())
-    assert (found.n_variants, found.n_others, len(found.proteins)) == (0, 0, 1)
+    result = with_variants(proteins, maximum_length=20, cleaves=enzyme("Trypsin").cleavage_table())
+    assert (result.n_variants, result.n_others, len(result.proteins)) == (0, 0, 1)
 
 
 def test_of_some_proteins_the_same_peptides_count(known, tmp_path: Path) -> None:
@@ -212,12 +212,12 @@ def test_of_some_proteins_the_same_peptides_count(known, tmp_path: Path) -> None
         tmp_path / "some", proteins, digestion, Resources(2, [], True, Progress()), memory_bytes=1 << 20, selected=chosen
     )
     of_some = np.repeat(np.arange(len(some)), np.diff(some.pointer))
-    found = zip(np.asarray(some.occurrence).tolist(), some.length[of_some].tolist(), strict=True)
-    assert {(start, residues[start : start + length]) for start, length in found} == expected
+    results = zip(np.asarray(some.occurrence).tolist(), some.length[of_some].tolist(), strict=True)
+    assert {(start, residues[start : start + length]) for start, length in results} == expected
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "shuffle"])
-def test_entries_are_placed_in_whole_proteins_with_the_variant_marked(known, tmp_path: Path, decoys: str) -> None:
+def test_variant_entries_are_located_in_whole_proteins(known, tmp_path: Path, decoys: str) -> None:
     database, sequences, variants = known
     proteins = built(tmp_path / "index", database, parameters(decoys=decoys)).proteins
     expected = {f"{name}:{old}{first}{new or 'del'}": (name, first, old, new) for name in sequences for first, old, new in variants[name]}

@@ -170,7 +170,7 @@ class TestFromFilesToFiles:
             return opened
 
         machine.failing_launch = -1
-        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", chosen)
+        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", chosen)
         monkeypatch.setattr("proteoscope.engine.search_run.open_cards", cards)
         return machine
 
@@ -235,7 +235,7 @@ class TestFromFilesToFiles:
             wishes.append(wish)
             return Device("cpu", "a processor", 1, True)
 
-        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", chosen)
+        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", chosen)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
         assert wishes == []
         monkeypatch.setattr("proteoscope.engine.estimates.USUAL_START_SECONDS", 0.0)
@@ -244,7 +244,7 @@ class TestFromFilesToFiles:
 
     def test_a_gpu_that_auto_cannot_use_is_told(self, files, monkeypatch):
         monkeypatch.setattr("proteoscope.engine.estimates.USUAL_START_SECONDS", 0.0)
-        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.chosen_device", lambda wish: Device("cpu", "a processor", 1, True))
+        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda wish: Device("cpu", "a processor", 1, True))
         unusable = Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,))
         monkeypatch.setattr("proteoscope.engine.search_run.gpus", lambda: (unusable,))
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="auto")

@@ -77,7 +77,7 @@ def test_batches_give_what_one_batch_gives(files, tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     for name, scores, columns in (("one", 64_000_000, 1 << 24), ("scores", 1, 1 << 24), ("hits", 64_000_000, 1)):
-        monkeypatch.setattr("proteoscope.engine.sequence_search.batches._MAXIMUM_SCORES", scores)
+        monkeypatch.setattr("proteoscope.engine.sequence_search.scoring._MAXIMUM_SCORES", scores)
         monkeypatch.setattr("proteoscope.engine.sequence_search.reported_hits._ALIGNED_COLUMNS", columns)
         align(
             [files[0]], [files[1]], tmp_path / f"{name}.tsv", STANDARD, all_scores=tmp_path / f"{name}.npy", project_folder=tmp_path / name

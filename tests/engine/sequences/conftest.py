@@ -1,4 +1,4 @@
-"""Packed databases of tests stay apart: each begins with an empty cache."""
+"""Each test begins with an empty cache of packed databases."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def as_codes(text):
 
 
 def rescored(alignment, scheme):
-    """The score of the alignment's columns, added up anew."""
+    """Return the score of the alignment's columns, recomputed."""
     total = 0
     for length, letter in alignment.runs:
         if letter != "M":
@@ -34,7 +34,7 @@ def rescored(alignment, scheme):
     gap=st.tuples(st.integers(0, 12), st.integers(0, 3)),
     cells_kept=st.sampled_from([1, 40, 500, 1 << 24]),
 )
-def test_an_alignment_is_worth_the_best_score_and_spells_its_sequences(query, subject, gap, cells_kept):
+def test_alignment_has_the_best_score_and_its_residues(query, subject, gap, cells_kept):
     from Bio.Align import PairwiseAligner
     from Bio.Align.substitution_matrices import Array
 
@@ -44,23 +44,30 @@ def test_an_alignment_is_worth_the_best_score_and_spells_its_sequences(query, su
     aligner = PairwiseAligner(mode="local", substitution_matrix=Array(LETTERS, dims=2, data=scheme.matrix.scores.astype(float)))
     aligner.open_gap_score, aligner.extend_gap_score = -scheme.first_residue_cost, -scheme.gap_extend
     best = int(aligner.score(query, subject))
-    found = align_pair(as_codes(query), as_codes(subject), scheme, Progress(), cells_kept=cells_kept)
-    assert found.score == best == rescored(found, scheme)
-    top, _, bottom = found.lines()
-    assert top.replace("-", "") == query[found.query_start : found.query_end]
-    assert bottom.replace("-", "") == subject[found.subject_start : found.subject_end]
+    alignment = align_pair(as_codes(query), as_codes(subject), scheme, Progress(), cells_kept=cells_kept)
+    assert alignment.score == best == rescored(alignment, scheme)
+    top, _, bottom = alignment.lines()
+    assert top.replace("-", "") == query[alignment.query_start : alignment.query_end]
+    assert bottom.replace("-", "") == subject[alignment.subject_start : alignment.subject_end]
     known = align_pair(as_codes(query), as_codes(subject), scheme, Progress(), score=best)
-    assert known.cigar == found.cigar
-    assert (known.query_start, known.subject_start) == (found.query_start, found.subject_start)
+    assert known.cigar == alignment.cigar
+    assert (known.query_start, known.subject_start) == (alignment.query_start, alignment.subject_start)
     if best:
-        assert found.runs[0][1] == found.runs[-1][1] == "M"
+        assert alignment.runs[0][1] == alignment.runs[-1][1] == "M"
 
 
-def test_a_known_alignment_is_counted_as_it_is_drawn():
+def test_alignment_counts_agree_with_its_lines():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 4, 1)
-    found = align_pair(as_codes("GGHEAGAWGHEEKK"), as_codes("HEAWGHEEPP"), scheme, Progress())
-    assert found.lines() == ("HEAGAWGHEE", "HE  AWGHEE", "HE--AWGHEE")
-    assert (found.cigar, found.score, found.query_start, found.query_end, found.subject_start, found.subject_end) == (
+    alignment = align_pair(as_codes("GGHEAGAWGHEEKK"), as_codes("HEAWGHEEPP"), scheme, Progress())
+    assert alignment.lines() == ("HEAGAWGHEE", "HE  AWGHEE", "HE--AWGHEE")
+    assert (
+        alignment.cigar,
+        alignment.score,
+        alignment.query_start,
+        alignment.query_end,
+        alignment.subject_start,
+        alignment.subject_end,
+    ) == (
         "2M2I6M",
         46,
         2,
@@ -68,15 +75,15 @@ def test_a_known_alignment_is_counted_as_it_is_drawn():
         0,
         8,
     )
-    assert (found.identities, found.mismatches, found.positives, found.gap_openings, len(found)) == (8, 0, 8, 1, 10)
+    assert (alignment.identities, alignment.mismatches, alignment.positives, alignment.gap_openings, len(alignment)) == (8, 0, 8, 1, 10)
 
 
 def test_middle_line_and_positions():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
-    found = align_pair(as_codes("AAAWKLIVW"), as_codes("WRLIVW"), scheme, Progress())
-    assert found.lines()[1] == "W+LIVW"
-    assert (found.identities, found.positives, found.mismatches) == (5, 6, 1)
-    assert [tuple(line.split()) for line in next(three_lines(found.lines(), found.query_start, found.subject_start))] == [
+    alignment = align_pair(as_codes("AAAWKLIVW"), as_codes("WRLIVW"), scheme, Progress())
+    assert alignment.lines()[1] == "W+LIVW"
+    assert (alignment.identities, alignment.positives, alignment.mismatches) == (5, 6, 1)
+    assert [tuple(line.split()) for line in next(three_lines(alignment.lines(), alignment.query_start, alignment.subject_start))] == [
         ("Query", "4", "WKLIVW", "9"),
         ("W+LIVW",),
         ("Sbjct", "1", "WRLIVW", "6"),
@@ -85,14 +92,14 @@ def test_middle_line_and_positions():
 
 def test_blocks_of_the_three_lines_count_on():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
-    found = align_pair(as_codes("W" * 25), as_codes("W" * 25), scheme, Progress())
-    ends = [(query.split()[1], query.split()[-1]) for query, _, _ in three_lines(found.lines(), 0, 0, 10)]
+    alignment = align_pair(as_codes("W" * 25), as_codes("W" * 25), scheme, Progress())
+    ends = [(query.split()[1], query.split()[-1]) for query, _, _ in three_lines(alignment.lines(), 0, 0, 10)]
     assert ends == [("1", "10"), ("11", "20"), ("21", "25")]
 
 
 def test_nothing_alike_gives_an_empty_alignment():
-    found = align_pair(as_codes("WWW"), as_codes("PPP"), ScoringScheme(read_matrix("BLOSUM62"), 11, 1), Progress())
-    assert (found.score, len(found), found.cigar, found.lines()) == (0, 0, "", ("", "", ""))
+    alignment = align_pair(as_codes("WWW"), as_codes("PPP"), ScoringScheme(read_matrix("BLOSUM62"), 11, 1), Progress())
+    assert (alignment.score, len(alignment), alignment.cigar, alignment.lines()) == (0, 0, "", ("", "", ""))
 
 
 def test_long_pairs_take_little_memory_and_can_be_cancelled():
@@ -103,10 +110,10 @@ def test_long_pairs_take_little_memory_and_can_be_cancelled():
     other = text[:5000] + text[5300:]
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     tracemalloc.start()
-    found = align_pair(as_codes(text), as_codes(other), scheme, Progress())
+    alignment = align_pair(as_codes(text), as_codes(other), scheme, Progress())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.cigar == "5000M300I6700M"
+    assert alignment.cigar == "5000M300I6700M"
     assert peak < 12_000 * 11_700 / 4
     whole, cancelled = LookingProgress(), LookingProgress(2)
     align_pair(as_codes(text), as_codes(other), scheme, whole)

@@ -1,4 +1,4 @@
-"""Hits from the alignment to the file: what is done for many is done in as few lines of Python as for few."""
+"""Hits from the alignment to the file: the number of executed Python lines does not depend on that of hits."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ LETTERS = np.array([ord(letter) - ord("A") for letter in "ARNDCQEGHILKMFPSTWYV"]
 
 
 def relatives(n, generator):
-    """Proteins that resemble one another, and where each begins and ends."""
+    """Return similar proteins, and their ranges."""
     core = generator.choice(LETTERS, 150)
-    found = []
+    results = []
     for _ in range(n):
         own = np.where(generator.random(150) < 0.3, generator.choice(LETTERS, 150), core)
         cut = int(generator.integers(20, 130))
-        found.append(np.concatenate((own[: cut - int(generator.integers(0, 12))], own[cut:])))
-    offsets = offsets_of(np.array([len(one) for one in found]))
-    return np.concatenate(found), np.stack((offsets[:-1], offsets[1:]), axis=1)
+        results.append(np.concatenate((own[: cut - int(generator.integers(0, 12))], own[cut:])))
+    offsets = offsets_of(np.array([len(result) for result in results]))
+    return np.concatenate(results), np.stack((offsets[:-1], offsets[1:]), axis=1)
 
 
 def pairs_of(n):
-    """So many pairs, with their best scores."""
+    """Return `n` pairs, with their best scores."""
     generator = np.random.default_rng(5)
     queries, query_places = relatives(n, generator)
     subjects, subject_places = relatives(n, generator)
@@ -48,7 +48,7 @@ def scheme():
 
 
 def found_of(pairs, scheme):
-    """The pairs as hits of one query."""
+    """Return the pairs as hits of one query."""
     n = len(pairs)
     names, others = Texts.of(f"p{k}" for k in range(n)), Texts.of(["q"] * n)
     queries, subjects = (
@@ -69,7 +69,7 @@ def test_many_pairs_are_aligned_as_each_by_itself(gap_open, cells_kept):
     ]
     known = Pairs(pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, np.array([one.score for one in alone], np.int64))
     together = align_pairs(known, scheme, 2, Progress(), cells_kept=cells_kept)
-    assert together.cigars.strings() == [one.cigar for one in alone]
+    assert together.cigars.strings() == [alignment.cigar for alignment in alone]
     lines = zip(together.query.strings(), together.middle.strings(), together.subject.strings(), strict=True)
     assert list(lines) == [one.lines() for one in alone]
     for name in (
@@ -88,15 +88,15 @@ def test_many_pairs_are_aligned_as_each_by_itself(gap_open, cells_kept):
 @pytest.mark.parametrize("gaps", [(11, 1), (0, 0), (3, 0), (40, 10)])
 @pytest.mark.parametrize("scale", [1, 20])  # the second needs 16 bits
 @pytest.mark.parametrize("n", [3, 150])
-def test_subjects_of_one_query_are_aligned_side_by_side_as_each_by_itself(gaps, scale, n):
+def test_parallel_alignments_equal_single_ones(gaps, scale, n):
     matrix = read_matrix("BLOSUM62")
     scheme, pairs = ScoringScheme(replace(matrix, scores=matrix.scores * scale), *gaps), pairs_of(n)
-    # Pieces that recur give ends and beginnings that tie.
+    # Repeated segments give several ends and starts with the same score.
     query = np.concatenate([pairs.queries[20:60], pairs.queries[20:60], pairs.queries[:150], pairs.queries[20:60]])
     alone = [align_pair(query, pairs.subjects[slice(*subject_place)], scheme, Progress()) for subject_place in pairs.subject_places]
     scores, places = np.array([one.score for one in alone], np.int64), np.tile([0, len(query)], (n, 1))
     together = align_pairs(Pairs(query, places, pairs.subjects, pairs.subject_places, scores), scheme, 2, Progress())
-    assert together.cigars.strings() == [one.cigar for one in alone]
+    assert together.cigars.strings() == [alignment.cigar for alignment in alone]
     starts = zip(together.query_start.tolist(), together.subject_start.tolist(), strict=True)
     assert list(starts) == [(one.query_start, one.subject_start) for one in alone]
 
@@ -107,7 +107,7 @@ def test_no_line_of_python_is_run_for_each_alignment(scheme, monkeypatch):
     few, many = (one.with_places(np.tile(one.query_places[:1], (len(one), 1)), one.subject_places) for one in (few, many))
     align_pairs(few, scheme, 1, Progress())
     lines = [lines_run(lambda pairs=pairs: align_pairs(pairs, scheme, 1, Progress())) for pairs in (few, many)]
-    # Some lines for each vector of subjects, and the partition of the test itself.
+    # A few lines are executed per vector of subjects, plus those of the partition into vectors.
     assert lines[1] - lines[0] < 100 * (200 // lane_count(16) + 1)
 
 
@@ -115,14 +115,14 @@ STACKED = ("stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl")
 """Formats that Bio.Align writes, row by row in Python; a stack is of a few hundred hits."""
 
 
-@pytest.mark.parametrize("format", [one for one in FORMATS if one not in STACKED])
+@pytest.mark.parametrize("format", [file_format for file_format in FORMATS if file_format not in STACKED])
 def test_no_line_of_python_is_run_for_each_hit_that_is_written(scheme, format):
     few, many = found_of(pairs_of(20), scheme), found_of(pairs_of(200), scheme)
 
-    def write(found):
+    def write(result):
         with io.BytesIO() as file:
             writer = hits_module._WRITERS[format](file, Progress())
-            writer.write(found)
+            writer.write(result)
             writer.finish()
             writer.close()
             return file.getvalue()

@@ -1,4 +1,4 @@
-"""E-values adjusted for composition, against definitions and against what they claim of shuffled proteins."""
+"""E-values adjusted for composition, against definitions and shuffled proteins."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ X = LETTERS.index("X")
 
 
 def masked_by_definition(codes):
-    """Windows of 12 with an entropy up to 2.1 bits that overlap, one of them with up to 1.9."""
+    """Return overlapping windows of 12 with an entropy up to 2.1 bits, at least one with up to 1.9."""
     entropies = []
     for first in range(len(codes) - 11):
         share = np.unique(codes[first : first + 12], return_counts=True)[1] / 12
         entropies.append(-float((share * np.log2(share)).sum()))
-    found, first = codes.copy(), 0
+    result, first = codes.copy(), 0
     while first < len(entropies):
         last = first
         while last < len(entropies) and entropies[last] <= 2.1:
             last += 1
         if last > first and min(entropies[first:last]) <= 1.9:
-            found[first : last + 11] = X
+            result[first : last + 11] = X
         first = last + 1
-    return found
+    return result
 
 
 def random_database(tmp_path, n=120):
-    """Proteins of very different compositions, some with repeats."""
+    """Return proteins of very different compositions, some with repeats."""
     generator, letters = np.random.default_rng(4), np.array(list("ACDEFGHIKLMNPQRSTVWY"))
     records = []
     for number in range(n):
@@ -53,7 +53,7 @@ def random_database(tmp_path, n=120):
 
 
 def brute_force_lambda(*counts):
-    """Root of the mean of ``exp(lambda s)`` less 1, of two compositions with 200 residues of the usual one."""
+    """Return the root of the mean of ``exp(lambda s)`` minus 1, for two compositions with 200 residues of the usual one."""
     query, subject = ((count * (USUAL > 0) + 200 * USUAL) / (count[USUAL > 0].sum() + 200) for count in counts)
     pairs = np.outer(query, subject)
     return brentq(lambda value: (pairs * np.exp(value * SCHEME.matrix.scores)).sum() - 1, 0.02, 0.6, xtol=1e-13)
@@ -84,7 +84,7 @@ def test_pair_lambdas_are_the_roots_of_their_equation():
 
 
 def test_significant_hits_equal_brute_force(tmp_path):
-    """Every subject is masked, scored and scaled, without a bound that spares any."""
+    """Every subject is masked, scored and scaled."""
     database, statistics = random_database(tmp_path), tabulated(SCHEME)
     adjustment, standard = CompositionAdjustment(database, SCHEME, 2, Progress()), ungapped_lambda(SCHEME.matrix)
     numbers = range(5, len(database), 9)
@@ -111,22 +111,22 @@ def test_significant_hits_are_the_same_on_any_threads(tmp_path):
     database, statistics = random_database(tmp_path), tabulated(SCHEME)
     query = database.codes(100)
     (scores,) = score_all([query], database.residues, database.offsets, SCHEME, 1, Progress())
-    found = [
+    results = [
         significant_hits(statistics, CompositionAdjustment(database, SCHEME, threads, Progress()), database, query, scores, 50.0)
         for threads in (1, 2, 5)
     ]
-    assert len(found[0].subjects) > 3
-    for hits in found[1:]:
-        assert hits.subjects.tobytes() == found[0].subjects.tobytes()
-        assert hits.e_values.tobytes() == found[0].e_values.tobytes()
+    assert len(results[0].subjects) > 3
+    for hits in results[1:]:
+        assert hits.subjects.tobytes() == results[0].subjects.tobytes()
+        assert hits.e_values.tobytes() == results[0].e_values.tobytes()
 
 
 def test_e_values_of_shuffled_proteins_are_right(shared_data, tmp_path):
-    """Hits up to 1, where as many are expected as queries; without the adjustment, proline-rich queries have many times more."""
+    """As many hits up to 1 as queries are expected; without the adjustment, proline-rich queries have many times more."""
     calibration = Calibration.from_data(shared_data, 16, tmp_path)
-    found = {name: calibration.hits(calibration.shuffled(name, 60, seed=77), SCHEME, 2) for name in ("C", "G", "P", "usual")}
-    assert found["P"]["plain"][0] > 10 * 60
-    for name, counts in found.items():
+    results = {name: calibration.hits(calibration.shuffled(name, 60, seed=77), SCHEME, 2) for name in ("C", "G", "P", "usual")}
+    assert results["P"]["plain"][0] > 10 * 60
+    for name, counts in results.items():
         assert 0.4 * 60 <= counts["adjusted"][0] <= 1.9 * 60, name
         assert counts["adjusted"][2] <= 4, name
 
@@ -135,7 +135,7 @@ def test_e_values_of_shuffled_proteins_are_right(shared_data, tmp_path):
 @pytest.mark.parametrize("name", CLASSES)
 def test_e_values_of_every_composition_are_right(shared_data, tmp_path, name):
     calibration = Calibration.from_data(shared_data, 8, tmp_path)
-    found = calibration.hits(calibration.shuffled(name, 1000, seed=78), SCHEME, 2)["adjusted"]
-    assert 600 <= found[0] <= 1600
-    assert 40 <= found[1] <= 250
-    assert found[2] <= 40 and found[3] <= 15
+    result = calibration.hits(calibration.shuffled(name, 1000, seed=78), SCHEME, 2)["adjusted"]
+    assert 600 <= result[0] <= 1600
+    assert 40 <= result[1] <= 250
+    assert result[2] <= 40 and result[3] <= 15

@@ -16,7 +16,7 @@ from tests.effort import lines_run
 RECORDS = [("first one", "MKVW"), ("second", "acdefghiu*oj"), ("third  with   words", ""), ("first again", "MKV"), ("b", "W")]
 
 
-def test_sequences_stand_by_length_and_know_their_place_in_the_file(fasta):
+def test_sequences_are_sorted_by_length_with_file_positions(fasta):
     database = read_sequences([fasta("a.fasta", RECORDS)], Progress())
     assert database.lengths.tolist() == [0, 1, 3, 4, 12]
     assert database.file_index.tolist() == [2, 4, 3, 0, 1]
@@ -45,13 +45,13 @@ def test_headers_without_descriptions_can_be_packed(fasta, tmp_path):
     assert database.description(0) == ""
 
 
-def test_long_columns_are_sorted_in_pieces(fasta, random_protein, monkeypatch):
+def test_long_columns_are_sorted_in_batches(fasta, random_protein, monkeypatch):
     path = fasta("a.fasta", [(str(k), random_protein(k, 1 + 7 * k % 50)) for k in range(60)])
     whole = read_sequences([path], Progress())
     monkeypatch.setattr("proteoscope.engine.arrays._PIECE", 16)
-    pieces = read_sequences([path], Progress())
-    assert np.array_equal(whole.residues, pieces.residues)
-    assert np.array_equal(whole.description_bytes, pieces.description_bytes)
+    blockwise = read_sequences([path], Progress())
+    assert np.array_equal(whole.residues, blockwise.residues)
+    assert np.array_equal(whole.description_bytes, blockwise.description_bytes)
 
 
 def nucleotides_among(*sequences):
@@ -60,25 +60,25 @@ def nucleotides_among(*sequences):
     return looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).tolist()
 
 
-def test_dna_is_told_from_proteins(random_protein):
+def test_dna_is_distinguished_from_proteins(random_protein):
     dna, rna, protein = random_protein(1, 300, "ACGT"), random_protein(1, 300, "ACGURYN" + "ACGU" * 20), random_protein(1, 300)
     assert nucleotides_among(dna, "", rna, protein, protein, "") == [True, False, True, False, False, False]
     assert nucleotides_among() == []
 
 
 @pytest.mark.parametrize(("n_others", "is_dna"), [(5, True), (6, False)])
-def test_five_letters_in_a_hundred_may_be_others(n_others, is_dna):
+def test_five_residues_in_a_hundred_may_differ(n_others, is_dna):
     assert nucleotides_among("ACGTN" * 19 + "ACGTN"[n_others:] + "W" * n_others, "MKV" * 20)[0] is is_dna
 
 
-def test_sequences_too_short_to_tell_are_judged_together():
+def test_short_sequences_are_classified_together():
     assert nucleotides_among("GATTACA") == [False]
     assert nucleotides_among("GATTACA", "ACGT" * 5, "MKVWLQEHRDIFSPYMKVWLQEHRDIFSPYMKV", "") == [False] * 4
     assert nucleotides_among("GATTACA", "ACGT" * 6, "MKVWLQEHRDIFSPYMKVWLQEHRDIFSPYMKV", "") == [True, True, False, False]
     assert nucleotides_among("GATTACA", "ACGT" * 6, "MKVWLQEHRDI") == [False] * 3
 
 
-def test_sequences_are_judged_in_pieces_as_in_one(random_protein, monkeypatch):
+def test_sequences_are_classified_equally_in_batches(random_protein, monkeypatch):
     sequences = [random_protein(k, 3 * k % 120, "ACGT" if k % 3 else "ARNDCQEGHILKMFPSTWYV") for k in range(90)]
     whole = nucleotides_among(*sequences)
     assert 30 < sum(whole) < 60
@@ -86,12 +86,12 @@ def test_sequences_are_judged_in_pieces_as_in_one(random_protein, monkeypatch):
     assert nucleotides_among(*sequences) == whole
 
 
-def test_a_database_says_how_many_of_its_sequences_look_like_dna(fasta, random_protein):
+def test_database_counts_sequences_that_look_like_dna(fasta, random_protein):
     records = [("p", random_protein(1, 85)), ("d", random_protein(2, 900, "ACGT")), ("e", random_protein(3, 40, "ACGU"))]
     assert read_sequences([fasta("a.fasta", records)], Progress()).n_nucleotides == 2
 
 
-def test_the_cache_keeps_the_databases_used_last(fasta, random_protein, tmp_path, monkeypatch):
+def test_cache_retains_the_most_recently_used_databases(fasta, random_protein, tmp_path, monkeypatch):
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(IndexStore.__init__, "__kwdefaults__", {"byte_limit": 60_000, "grace_seconds": 600.0})
     files = [fasta(f"{k}.fasta", [("p", random_protein(k, 20_000))]) for k in range(4)]
@@ -101,9 +101,9 @@ def test_the_cache_keeps_the_databases_used_last(fasta, random_protein, tmp_path
             os.utime(manifest, (manifest.stat().st_atime, manifest.stat().st_mtime - 3600))
         if k == 2:
             open_database([files[1]], [file_digest(files[1])], cache_store(), Progress())
-    kept = [np.load(file) for file in (tmp_path / "cache").rglob("residues.npy")]
+    remaining = [np.load(file) for file in (tmp_path / "cache").rglob("residues.npy")]
     used = [read_sequences([files[k]], Progress()).residues for k in (1, 3)]
-    assert len(kept) == 2 and all(any(np.array_equal(one, other) for other in kept) for one in used)
+    assert len(remaining) == 2 and all(any(np.array_equal(one, other) for other in remaining) for one in used)
 
 
 @pytest.mark.parametrize("text", ["", ">\n", ">name\n", ">name\n>other\n\n"])
@@ -114,7 +114,7 @@ def test_files_without_residues_are_refused(tmp_path, text):
         read_sequences([path], Progress())
 
 
-def test_twenty_thousand_proteins_take_little_room_and_are_read_once(shared_data, tmp_path, monkeypatch):
+def test_packed_database_is_small_and_read_once(shared_data, tmp_path, monkeypatch):
     path, store = shared_data / "sequences" / "mmseqs_DB.fasta", IndexStore(tmp_path, "sequences")
     digest = file_digest(path)
     database = open_database([path], [digest], store, Progress())

@@ -86,7 +86,7 @@ def test_u_o_and_j_score_as_x():
         assert matrix[code, code] == matrix[x, x]
 
 
-def test_a_file_of_few_letters_is_filled_up(tmp_path):
+def test_matrix_with_few_residues_is_completed(tmp_path):
     path = tmp_path / "own.txt"
     path.write_text("# mine\n   A  C\nA  5 -2 # alike\nc -2  7\n")
     matrix = read_matrix(str(path)).scores
@@ -95,50 +95,50 @@ def test_a_file_of_few_letters_is_filled_up(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
-        ("", "holds no matrix"),
-        ("A C\nA 1 2\n", "different letters"),
+        ("", "has no matrix"),
+        ("A C\nA 1 2\n", "different residues"),
         ("A C\nA 1\nC 1 2\n", "line 2"),
         ("A C\nA 1 x\nC 1 2\n", "'x' is not a whole number"),
         ("A C\nA 1 0.5\nC 1 2\n", "whole number"),
         ("A A\nA 1 2\nA 1 2\n", "twice"),
-        ("A C\nA 1 2\nA 1 2\n", "second time"),
-        ("A 1\nA 1 2\n", "'1' is not a letter"),
+        ("A C\nA 1 2\nA 1 2\n", "occurs twice"),
+        ("A 1\nA 1 2\n", "'1' is not a residue"),
         ("A C\nA 1 9999999\nC 1 2\n", "not within"),
     ],
 )
-def test_a_broken_file_is_an_error_that_says_what_is_wrong(tmp_path, text, said):
+def test_read_matrix_reports_the_error_of_a_broken_file(tmp_path, text, expected):
     path = tmp_path / "broken.txt"
     path.write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=expected):
         read_matrix(str(path))
 
 
-def test_codes_are_the_places_of_the_letters():
+def test_codes_are_the_indices_of_residues():
     assert encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist() == list(range(27))
 
 
-@pytest.mark.parametrize("wish", ["B" * 5000, "BLOSUM62" * 100_000, "a\0b"])
-def test_a_name_that_no_file_can_have_is_told_shortly(wish):
+@pytest.mark.parametrize("name", ["B" * 5000, "BLOSUM62" * 100_000, "a\0b"])
+def test_invalid_file_name_is_reported_briefly(name):
     with pytest.raises(ParameterError, match="there is no matrix") as caught:
-        matrix_name(wish)
+        matrix_name(name)
     assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         ("A\nA " + "9" * 4000 + "\n", "the score 9+... is not within"),
         ("A\nA " + "9" * 5000 + "\n", "is not a whole number"),
-        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a letter"),  # its capitals are two letters, S and T
-        ("A " * 400_000 + "\n", "the letter A stands here twice"),
+        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a residue"),  # its upper case is two characters, S and T
+        ("A " * 400_000 + "\n", "the residue A occurs twice"),
         ("A\nA 1\n" * 300_000, "too large"),
     ],
 )
-def test_a_hostile_matrix_is_told_shortly(tmp_path, content, said):
+def test_hostile_matrix_is_reported_briefly(tmp_path, content, expected):
     (tmp_path / "mine.txt").write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=expected) as caught:
         read_matrix(str(tmp_path / "mine.txt"))
     assert len(str(caught.value)) < 500 + len(str(tmp_path))
 

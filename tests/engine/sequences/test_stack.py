@@ -1,4 +1,4 @@
-"""Hits stacked below their query: against their own pairs, and as Bio.Align reads what was written."""
+"""Stacks of hits against their pairs, and as read back by Bio.Align."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUERY = "MKWVTFISLLLLFSSAYSRG"
 
 @st.composite
 def pairs(draw: st.DrawFn) -> tuple[int, str, str, int, int]:
-    """A local alignment with the query: where it starts there, both lines, where it starts in the subject, what follows there."""
+    """A local alignment with the query: start in the query, both lines, start in the subject, and the rest of the subject."""
     start = draw(st.integers(0, len(QUERY) - 1))
     end = draw(st.integers(start + 1, len(QUERY)))
     above, below = "", ""
@@ -44,7 +44,7 @@ def pairs(draw: st.DrawFn) -> tuple[int, str, str, int, int]:
 
 PAIRS = st.lists(pairs(), max_size=6)
 A_FEW = settings(max_examples=35)
-"""To make pairs takes longer than to stack them."""
+"""Computing pairs takes longer than stacking them."""
 
 
 def stacked(found: list[tuple[int, str, str, int, int]]) -> Stack:
@@ -73,12 +73,12 @@ def parsed(stack: Stack, format: str) -> list[Align.Alignment]:
 
 @A_FEW
 @given(PAIRS)
-def test_each_row_is_its_own_pair_again(found: list[tuple[int, str, str, int, int]]) -> None:
-    stack = stacked(found)
+def test_row_pairs_are_restored(result: list[tuple[int, str, str, int, int]]) -> None:
+    stack = stacked(result)
     shown = rows(stack)
     assert shown[0].replace("-", "") == QUERY
-    for (start, above, below, _, _), row in zip(found, shown[1:], strict=True):
-        # Columns in which both have a gap are others' insertions.
+    for (start, above, below, _, _), row in zip(result, shown[1:], strict=True):
+        # Columns with gaps in both rows are insertions of other sequences.
         own = [(a, b) for a, b in zip(shown[0], row, strict=True) if b != " " and (a, b) != ("-", "-")]
         assert ("".join(a for a, _ in own), "".join(b for _, b in own)) == (above, below)
         first = len(row) - len(row.lstrip())
@@ -87,36 +87,36 @@ def test_each_row_is_its_own_pair_again(found: list[tuple[int, str, str, int, in
 
 @A_FEW
 @given(PAIRS)
-def test_columns_are_opened_for_the_longest_insertion_alone(found: list[tuple[int, str, str, int, int]]) -> None:
+def test_columns_are_opened_for_the_longest_insertion_alone(result: list[tuple[int, str, str, int, int]]) -> None:
     longest = Counter[int]()
-    for start, above, _, _, _ in found:
+    for start, above, _, _, _ in result:
         place, run = start - 1, 0
         for letter in above:
             place, run = (place, run + 1) if letter == "-" else (place + 1, 0)
             longest[place] = max(longest[place], run)
-    stack = stacked(found)
+    stack = stacked(result)
     assert stack.n_columns == len(QUERY) + sum(longest.values())
     assert stack.query_place[~stack.is_opened].tolist() == list(range(len(QUERY)))
 
 
 @A_FEW
 @given(PAIRS)
-def test_what_follows_an_insertion_is_marked_in_its_row_alone(found: list[tuple[int, str, str, int, int]]) -> None:
-    expected = np.zeros((len(found) + 1, len(QUERY)), np.bool_)
-    for row, (start, above, _, _, _) in enumerate(found, start=1):
+def test_what_follows_an_insertion_is_marked_in_its_row_alone(result: list[tuple[int, str, str, int, int]]) -> None:
+    expected = np.zeros((len(result) + 1, len(QUERY)), np.bool_)
+    for row, (start, above, _, _, _) in enumerate(result, start=1):
         place = start
         for before, letter in zip("x" + above, above, strict=False):
             if letter != "-":
                 expected[row, place] = before == "-"
                 place += 1
-    assert np.array_equal(stacked(found).follows_insertion, expected)
+    assert np.array_equal(stacked(result).follows_insertion, expected)
 
 
 @A_FEW
 @given(PAIRS)
 @pytest.mark.parametrize("format", ["stockholm", "phylip", "clustal"])
-def test_a_stack_is_read_back_as_it_was(format: str, found: list[tuple[int, str, str, int, int]]) -> None:
-    stack = stacked(found)
+def test_a_stack_is_read_back_as_it_was(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
+    stack = stacked(result)
     (read,) = parsed(stack, format)
     assert [read[row] for row in range(len(stack))] == [row.replace(" ", "-") for row in rows(stack)]
     width = {"phylip": 10, "clustal": 30}.get(format)
@@ -129,8 +129,8 @@ def test_a_stack_is_read_back_as_it_was(format: str, found: list[tuple[int, str,
 
 @A_FEW
 @given(PAIRS)
-def test_a3m_has_the_columns_of_the_query_and_insertions_in_small_letters(found: list[tuple[int, str, str, int, int]]) -> None:
-    stack = stacked(found)
+def test_a3m_has_query_columns_and_lower_case_insertions(result: list[tuple[int, str, str, int, int]]) -> None:
+    stack = stacked(result)
     lines = stack_text(stack, "a3m").splitlines()
     headers, sequences = [], list[str]()
     for line in lines:
@@ -140,7 +140,7 @@ def test_a3m_has_the_columns_of_the_query_and_insertions_in_small_letters(found:
         else:
             sequences[-1] += line
     assert headers == unique_names(stack.names)
-    for (start, above, below, _, _), read in zip(found, sequences[1:], strict=True):
+    for (start, above, below, _, _), read in zip(result, sequences[1:], strict=True):
         assert len([letter for letter in read if not letter.islower()]) == len(QUERY)
         pair = "".join(b.lower() if a == "-" else b for a, b in zip(above, below, strict=True))
         end = start + len(above.replace("-", ""))
@@ -149,13 +149,13 @@ def test_a3m_has_the_columns_of_the_query_and_insertions_in_small_letters(found:
 
 
 @A_FEW
-@given(PAIRS.filter(bool))  # Bio.Align does not read a file of MAF without alignments
+@given(PAIRS.filter(bool))  # Bio.Align does not read MAF files without alignments
 @pytest.mark.parametrize("format", PAIR_FORMATS)
-def test_pairs_are_read_back_in_the_places_of_the_whole_sequences(format: str, found: list[tuple[int, str, str, int, int]]) -> None:
-    stack = stacked(found)
+def test_pairs_are_read_back_at_their_positions(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
+    stack = stacked(result)
     read = parsed(stack, format)
-    assert len(read) == len(found)
-    for k, ((start, above, below, subject_start, rest), one) in enumerate(zip(found, read, strict=True)):
+    assert len(read) == len(result)
+    for k, ((start, above, below, subject_start, rest), one) in enumerate(zip(result, read, strict=True)):
         query, subject = (0, 1) if format == "maf" else (1, 0)
         residues = len(below.replace("-", ""))
         assert [one.sequences[at].id for at in (query, subject)] == ["query", f"subject{k}"]
@@ -168,7 +168,7 @@ def test_pairs_are_read_back_in_the_places_of_the_whole_sequences(format: str, f
             assert [one[query], one[subject]] == [above, below] and one.score == k + 7
 
 
-def test_names_are_told_apart_in_every_format() -> None:
+def test_names_are_distinct_in_every_format() -> None:
     long = [f"sp|P{k:05d}|A_LONG_NAME_WITH, odd (letters)" for k in range(3)] + ["same", "same", "x\x01y"]
     for width in (None, 10, 30):
         names = unique_names(long, width)
@@ -177,14 +177,14 @@ def test_names_are_told_apart_in_every_format() -> None:
 
 
 def test_rows_are_not_made_anew_from_the_coordinates_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Bio.Align makes them, which takes time that grows with the square of their number."""
+    """As in Bio.Align, whose time grows with the square of their number."""
     stack = stacked([(0, "MKWV", "MK-V", 0, 0), (3, "VT--FI", "VTAAFI", 2, 1)])
     expected = {format: stack_text(stack, format) for format in STACK_FORMATS}
     monkeypatch.setattr(Align.Alignment, "__getitem__", lambda *_: pytest.fail("a row is made from coordinates"))
     assert {format: stack_text(stack, format) for format in STACK_FORMATS} == expected
 
 
-def test_stars_are_written_as_unknown_residues() -> None:
+def test_stars_are_written_as_x() -> None:
     stack = stacked([(0, "MKWV", "MK*V", 0, 0)])
     for format in STACK_FORMATS:
         assert "MKXV" in stack_text(stack, format)
@@ -194,7 +194,7 @@ def test_stars_are_written_as_unknown_residues() -> None:
 def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack_module, "MAXIMUM_CELLS", 3 * len(QUERY) - 1)
     stacked([(0, QUERY, QUERY, 0, 0)])
-    with pytest.raises(ParameterError, match="the 2 hits of query stacked have 20 columns, which is too much; choose fewer hits"):
+    with pytest.raises(ParameterError, match="the 2 hits of query stacked have 20 columns, which are too many; select fewer hits"):
         stacked([(0, QUERY, QUERY, 0, 0)] * 2)
 
 
@@ -211,10 +211,10 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_alignments_that_do_not_fit_are_refused(start: int, above: str, below: str, subject_start: int, length: int) -> None:
-    """A table of hits may be a stranger's."""
+    """A table of hits may come from untrusted sources."""
     numbers = [np.array([one]) for one in (length, start, subject_start)]
     subjects = AlignedSubjects(["s"], [""], *numbers, Texts.of([above]), Texts.of([below]), np.array([1]))
-    with pytest.raises(ParameterError, match="do not fit its sequence and those of its hits; do the search again"):
+    with pytest.raises(ParameterError, match="do not fit its sequence and those of its hits; search again"):
         Stack.of("query", "", QUERY, subjects)
 
 
@@ -233,7 +233,7 @@ def test_conservation_is_the_divergence_written_out(lines: list[str]) -> None:
     assert np.allclose(sequence_weights(letters), weights)
     background = {letter: float(BACKGROUND[ord(letter) - ord("A")]) for letter in AMINO_ACIDS}
     whole = sum(background.values())
-    for column, found in zip(zip(*lines, strict=True), conservation(letters).tolist(), strict=True):
+    for column, result in zip(zip(*lines, strict=True), conservation(letters).tolist(), strict=True):
         shares = {letter: sum(weight for weight, one in zip(weights, column, strict=True) if one == letter) for letter in AMINO_ACIDS}
         filled = sum(shares.values())
         divergence = 0.0
@@ -241,10 +241,10 @@ def test_conservation_is_the_divergence_written_out(lines: list[str]) -> None:
             p, q = (shares[letter] + 1e-7) / (filled + 20e-7), background[letter] / whole
             mean = (p + q) / 2
             divergence += (p * math.log2(p / mean) + q * math.log2(q / mean)) / 2
-        assert found == pytest.approx(min(1.0, max(0.0, divergence * filled)), abs=1e-9)
+        assert result == pytest.approx(min(1.0, max(0.0, divergence * filled)), abs=1e-9)
 
 
-def test_a_column_of_one_rare_residue_is_more_conserved_than_one_of_a_frequent_one_or_of_many() -> None:
+def test_column_of_a_rare_residue_is_most_conserved() -> None:
     rare, frequent, many, gaps = conservation(np.array([list(b"WLA-"), list(b"WLC-"), list(b"WLD-"), list(b"WLE-")], np.uint8)).tolist()
     assert 1 > rare > frequent > many > gaps == 0
 
@@ -279,14 +279,14 @@ def test_a_file_of_one_stack_is_not_written_for_two_queries(tmp_path: Path, rand
     capsys.readouterr()
     for format in ("a3m", "phylip", "clustal-stack"):
         assert main(["export", str(tmp_path / "P"), "--format", format, "--out", str(tmp_path / "o")]) == 2
-        assert "holds the hits of one query, and several have some; choose one (--query)" in capsys.readouterr().err
+        assert "holds the hits of one query, and several have some; select one (--query)" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "P"), "--format", "a3m", "--out", str(tmp_path / "o"), "--query", "three"]) == 2
     assert "run align-0001 has no query 'three'" in capsys.readouterr().err
     assert not (tmp_path / "o").exists()
 
 
 @pytest.mark.parametrize("format", ["stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"])
-def test_a_stack_of_no_hits_is_told_and_not_written(format: str, tmp_path: Path, random_protein, fasta, capsys) -> None:
+def test_stack_without_hits_is_reported_and_not_written(format: str, tmp_path: Path, random_protein, fasta, capsys) -> None:
     from proteoscope.engine.command_line.main import main
 
     files = fasta("q.fasta", [("one", random_protein(1, 120))]), fasta("d.fasta", [("other", random_protein(5, 90))])
@@ -295,5 +295,5 @@ def test_a_stack_of_no_hits_is_told_and_not_written(format: str, tmp_path: Path,
     assert main([*search, "--out", str(direct), "--format", format, "--project", str(tmp_path / "P")]) == 0
     assert "is not written: no query has a hit" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "P"), "--format", format, "--out", str(tmp_path / "o")]) == 2
-    assert f"no query has a hit, so that there is nothing to write as {format}" in capsys.readouterr().err
+    assert f"no query has a hit, so that nothing can be written as {format}" in capsys.readouterr().err
     assert not direct.exists() and not (tmp_path / "o").exists()

@@ -1,4 +1,4 @@
-"""E-values against published constants and against what they claim: how often chance scores so high."""
+"""E-values against published constants, and against the frequency of scores by chance."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def chance():
-    """Scores of random sequences, of lengths from 100 to 1,000."""
+    """Return scores of random sequences with lengths from 100 to 1,000."""
     generator = np.random.default_rng(5)
     subject_lengths, query_lengths = generator.integers(100, 1000, 1500), generator.integers(100, 1000, 24)
     subjects, offsets = random_sequences(subject_lengths, 3)
@@ -53,7 +53,7 @@ def chance():
 
 
 def observed_over_expected(statistics, scores, query_lengths, subject_lengths, share):
-    """How often a pair of chance has an E-value below `share` (of a database of itself), over how often it should."""
+    """Return the ratio of observed to expected random pairs with an E-value below `share`."""
     total = int(subject_lengths.sum())
     pairwise = [
         statistics.e_values(row, int(length), subject_lengths, total) * subject_lengths / total
@@ -89,8 +89,8 @@ def test_bit_scores_and_e_values_are_blasts(query_length, subject_length, score,
     """As blastp 2.12.0 prints them, without composition-based statistics, for a database of 9,055,569 residues."""
     statistics = tabulated(ScoringScheme(read_matrix("BLOSUM62"), 11, 1))
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
-    found = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
-    assert found == pytest.approx(e_value, rel=0.012)
+    result = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
+    assert result == pytest.approx(e_value, rel=0.012)
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_e_values_of_identity_are_blasts(query_length, subject_length, score, bi
     """As blastp 2.12.0 prints them with -matrix IDENTITY, for the same database."""
     statistics = tabulated(ScoringScheme(read_matrix("IDENTITY"), *default_gap_costs("IDENTITY")))
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
-    found = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
-    assert found == pytest.approx(e_value, rel=0.012)
+    result = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
+    assert result == pytest.approx(e_value, rel=0.012)
 
 
 @pytest.mark.parametrize("name", ["DAYHOFF", "GONNET", "BLOSUMN"])
-def test_a_matrix_without_a_table_has_gap_costs_that_chance_does_not_cross(chance, name):
+def test_matrix_without_a_table_has_sufficient_gap_costs(chance, name):
     scores, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix(name), *default_gap_costs(name))
     assert tabulated(scheme) is None
@@ -114,7 +114,7 @@ def test_a_matrix_without_a_table_has_gap_costs_that_chance_does_not_cross(chanc
     assert 0.7 < fitted.lambda_ / ungapped_lambda(scheme.matrix) < 1
 
 
-def test_a_file_with_a_known_matrix_has_its_statistics(tmp_path):
+def test_file_with_an_ncbi_matrix_has_its_statistics(tmp_path):
     (tmp_path / "copy.txt").write_text(resources.path("matrices", "BLOSUM62.txt").read_text())
     assert tabulated(ScoringScheme(read_matrix(str(tmp_path / "copy.txt")), 11, 1)) is not None
     assert tabulated(ScoringScheme(read_matrix("BLOSUM62"), 12, 3)) is None
@@ -122,7 +122,7 @@ def test_a_file_with_a_known_matrix_has_its_statistics(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "PAM30", "PAM70", "PAM250"])
-def test_every_matrix_with_a_table_has_gap_costs_in_it_unless_ncbi_has_not(name):
+def test_default_gap_costs_are_in_the_table_of_each_matrix(name):
     assert tabulated(ScoringScheme(read_matrix(name), *default_gap_costs(name))) is not None
 
 
@@ -132,16 +132,16 @@ def test_every_matrix_with_a_table_has_gap_costs_in_it_unless_ncbi_has_not(name)
 def test_tabulated_e_values_are_right_for_chance(chance, matrix, gap_open, gap_extend):
     scores, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix(matrix), gap_open, gap_extend)
-    found = scores(scheme)
+    result = scores(scheme)
     for share, tolerance in ((0.1, 0.2), (0.01, 0.25), (0.001, 0.5)):
-        observed = observed_over_expected(tabulated(scheme), found, query_lengths, subject_lengths, share)
+        observed = observed_over_expected(tabulated(scheme), result, query_lengths, subject_lengths, share)
         assert observed == pytest.approx(1, abs=tolerance), share
 
 
 @pytest.mark.parametrize(
     ("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("BLOSUM62", 30, 30), ("PAM120", 12, 1), ("BLOSUM65", 8, 2)]
 )
-def test_fitted_e_values_are_right_for_chance_with_relatives_among_the_scores(chance, matrix, gap_open, gap_extend):
+def test_fitted_e_values_are_right_despite_related_pairs(chance, matrix, gap_open, gap_extend):
     make, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix(matrix), gap_open, gap_extend)
     scores = make(scheme)
@@ -161,8 +161,8 @@ def test_the_fit_comes_near_ncbis_constants(chance):
     assert statistics.a == pytest.approx(1.9, rel=0.2)
 
 
-def test_the_usual_real_protein_has_as_many_hits_of_chance_as_the_fitted_e_values_say(shared_data):
-    """Reversed, a protein keeps its composition and has no relatives."""
+def test_fitted_e_values_hold_for_real_proteins(shared_data):
+    """A reversed protein retains its composition and has no relatives."""
     queries = read_sequences([shared_data / "sequences" / "mmseqs_QUERY.fasta"], Progress())
     database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())
     chosen = np.random.default_rng(1).choice(np.flatnonzero(queries.lengths >= 60), 15, replace=False)

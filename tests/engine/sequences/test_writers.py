@@ -1,4 +1,4 @@
-"""What is written of each hit, recomputed from its CIGAR and the sequences, in every format."""
+"""All formats of hits, recomputed from CIGARs and sequences."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from proteoscope.engine.sequences.hits import COLUMNS
 from tests.searching import align
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
-LAMBDA, K = 0.267, 0.041  # NCBI's of BLOSUM62 with gaps 11/1
+LAMBDA, K = 0.267, 0.041  # values of NCBI for BLOSUM62 with gap penalties 11/1
 
 
 def relative(protein, generator, n_changes):
-    """The protein with residues exchanged, left out and put in."""
+    """Return the protein with substitutions, deletions and insertions."""
     letters = list(protein)
     for _ in range(n_changes):
         place, kind = int(generator.integers(len(letters))), generator.random()
@@ -35,7 +35,7 @@ def relative(protein, generator, n_changes):
 
 @pytest.fixture
 def sequences(random_protein):
-    """Queries and subjects: pieces of families with ends that are alike in nothing, copies that tie, and strangers."""
+    """Return queries and subjects: parts of families with unrelated ends, identical copies, and unrelated proteins."""
     generator = np.random.default_rng(41)
     queries, subjects = {}, {}
     for family in range(3):
@@ -53,7 +53,7 @@ def sequences(random_protein):
 
 @dataclass(frozen=True)
 class Expected:
-    """What a row of the table must say beside its places, CIGAR and E-value."""
+    """Return the expected values of a row except for positions, CIGAR and E-value."""
 
     lines: tuple[str, str, str]
     is_positive: list[bool]
@@ -61,7 +61,7 @@ class Expected:
 
 
 def expected(row, query, subject):
-    """From the CIGAR, the sequences and Biopython's matrix."""
+    """Return the columns from the CIGAR, the sequences and Biopython's matrix."""
     from Bio.Align import substitution_matrices
 
     matrix = substitution_matrices.load("BLOSUM62")
@@ -98,7 +98,7 @@ def expected(row, query, subject):
 
 @pytest.fixture
 def found(sequences, fasta, tmp_path):
-    """The rows of the run's table with what is expected of each, and a function that searches again in another format."""
+    """Return the rows of the run's table with their expected values, and a function that searches again in another format."""
     import pyarrow.parquet as pq
 
     queries, subjects = sequences
@@ -135,7 +135,7 @@ def test_the_tables_agree_with_cigar_and_sequences(found, sequences, tmp_path):
     assert any(one.values["positives"] > one.values["identity"] * one.values["alignment_length"] for one in wanted)
 
 
-def test_hits_stand_best_first_and_ties_in_the_order_of_the_files(found, sequences):
+def test_hits_are_sorted_by_score_then_file_order(found, sequences):
     rows, _, _ = found
     for name in sequences[0]:
         own = [row for row in rows if row["query"] == name]
@@ -187,7 +187,7 @@ def test_sam_places_clips_and_edits_are_those_of_the_alignment(found, sequences)
         assert float(tags["ZE:f:"]) == pytest.approx(row["e_value"], rel=6e-3)
 
 
-def test_sam_names_are_short_and_each_of_one_sequence_and_sequences_hold_no_star(fasta, random_protein, tmp_path):
+def test_sam_names_are_short_and_unique_without_stars(fasta, random_protein, tmp_path):
     proteins = [random_protein(k, 80) for k in range(4)]
     long, names = "n" * 300, ("same", "same_2", "same", "*=" + "n" * 260)
     query = fasta("q.fasta", [(f"{long}one", proteins[0]), (f"{long}two", proteins[1][:40] + "*" + proteins[1][40:]), ("*", "WWWW")])
@@ -229,7 +229,7 @@ def test_clustal_marks_what_is_the_same_and_what_is_alike(found):
 
 
 class Page(HTMLParser):
-    """The cells of the tables, the paragraphs, and the letters of the alignments with the class that each has."""
+    """Return the cells of the tables, the paragraphs, and the residues of the alignments with their classes."""
 
     def __init__(self, text):
         super().__init__()
@@ -294,7 +294,7 @@ def test_the_page_shows_every_hit_and_colours_what_agrees(found):
             assert shown[start // width * 4].split()[1] == str(row["query_start"] + start - one.lines[0][:start].count("-"))
 
 
-def test_the_joined_headers_of_ncbi_are_shown_apart(fasta, random_protein, tmp_path):
+def test_joined_ncbi_headers_are_separated(fasta, random_protein, tmp_path):
     protein = random_protein(1, 80)
     database = fasta("d.fasta", [("a.1 first [Homo]\x01b.1 second \x02", protein)])
     align([fasta("q.fasta", [("q", protein)])], [database], tmp_path / "o", SequenceSearchParameters(), format="html", device="cpu")
@@ -306,8 +306,8 @@ def test_sam_query_named_like_header_is_record(fasta, random_protein, tmp_path):
     proteins = [random_protein(k, 60) for k in range(2)]
     query = fasta("q.fasta", [("@SQ", proteins[0]), ("@CO", proteins[1])])
     database = fasta("d.fasta", [("a(b", proteins[0]), ("a)b", proteins[1])])
-    progress, asked = RecordingProgress(Progress()), SequenceSearchParameters(maximum_e_value=1e-6)
-    align([query], [database], tmp_path / "o.sam", asked, format="sam", device="cpu", progress=progress)
+    progress, parameters = RecordingProgress(Progress()), SequenceSearchParameters(maximum_e_value=1e-6)
+    align([query], [database], tmp_path / "o.sam", parameters, format="sam", device="cpu", progress=progress)
     lines = [line.split("\t") for line in (tmp_path / "o.sam").read_text().splitlines()]
     assert [line[0] for line in lines if line[0].startswith("@")] == ["@HD", "@SQ", "@SQ", "@PG"]
     assert [(line[0], line[2]) for line in lines if not line[0].startswith("@")] == [("%40SQ", "a%28b"), ("%40CO", "a%29b")]

@@ -1,4 +1,4 @@
-"""Small spectra, made as columns."""
+"""Small synthetic spectra as columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spectra are chosen as the plain definition has it."""
+"""Spectra are selected as by the plain definition."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PROTON = 1.00727646688
 
 @pytest.fixture(scope="module")
 def spectra() -> Spectra:
-    found = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
+    result = read_spectra([resources.path("samples", "BSA1.mzML.gz")])
     random = np.random.default_rng(1)
-    found.charge_mask[:] = random.choice(np.array([0, 1, 2, 4, 5, 8, 9, 12, 1 << 31], np.uint32), len(found))
-    found.retention_time[::50] = np.nan
-    return found
+    result.charge_mask[:] = random.choice(np.array([0, 1, 2, 4, 5, 8, 9, 12, 1 << 31], np.uint32), len(result))
+    result.retention_time[::50] = np.nan
+    return result
 
 
 @pytest.mark.parametrize("charges", [None, (2,), (2, 3), (1, 3)])
@@ -37,8 +37,8 @@ def test_those_are_chosen_that_have_all_properties(spectra: Spectra, charges, ma
             fits = any(mass[0] <= z * mz - sign * z * PROTON <= mass[1] for z in possible)
         if fits and (time is None or time[0] <= seconds <= time[1]):
             expected.append(i)
-    found = SpectrumSelection(charges, mass, time).rows(spectra)
-    assert found.tolist() == expected
+    result = SpectrumSelection(charges, mass, time).rows(spectra)
+    assert result.tolist() == expected
     assert expected
 
 
@@ -48,6 +48,6 @@ def test_a_range_may_be_open(text: str, expected: tuple[float, float]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "..", "5", "9..5", "a..b", "nan..5", "1..2..3"])
-def test_another_text_is_no_range(text: str) -> None:
+def test_number_range_refuses_other_texts(text: str) -> None:
     with pytest.raises(ParameterError, match="is not a range of masses; expected"):
         number_range(text, "masses")

@@ -1,4 +1,4 @@
-"""The spectrum index: which queries are made of which spectra, and that their peaks are the preprocessed ones."""
+"""Spectrum index: queries of spectra, and their preprocessed peaks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_weights_have_unit_length_and_follow_the_spectra() -> None:
     assert index.n_searched == 2
 
 
-def test_spectra_without_peaks_may_stand_first_and_last() -> None:
+def test_first_and_last_spectra_may_be_empty() -> None:
     index = build(spectra([[], [], THREE, []], [500.0] * 4, [4] * 4), plain())
     assert index.arrays.offsets.tolist() == [0, 0, 0, 3, 3]
     assert index.queries.spectrum.tolist() == [2] and index.n_searched == 1
@@ -66,11 +66,11 @@ def test_charges_are_those_of_the_file_or_all_that_may_be(mask: int, charges: li
     assert index.n_searched == 1
 
 
-def test_queries_stand_in_order_of_mass() -> None:
+def test_queries_are_sorted_by_mass() -> None:
     index = build(spectra([THREE] * 4, [700.0, 300.0, 500.0, 450.0], [0b1100, 0, 0b10, 0b100]), plain())
-    found = queries(index)
-    assert [mass for _, _, mass in found] == sorted(mass for _, _, mass in found)
-    assert sorted((spectrum, charge) for spectrum, charge, _ in found) == [(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (2, 1), (3, 2)]
+    result = queries(index)
+    assert [mass for _, _, mass in result] == sorted(mass for _, _, mass in result)
+    assert sorted((spectrum, charge) for spectrum, charge, _ in result) == [(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (2, 1), (3, 2)]
 
 
 def test_spectra_with_few_peaks_or_no_precursor_are_not_searched() -> None:
@@ -82,12 +82,12 @@ def test_spectra_with_few_peaks_or_no_precursor_are_not_searched() -> None:
 
 
 def test_only_a_known_charge_removes_charge_reduced_precursors() -> None:
-    """Of an ion that may have charge 2 or 3 nothing is known but its m/z."""
+    """Only the m/z is known of an ion with charge 2 or 3."""
     peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
     held = spectra([peaks, peaks, peaks], [400.0] * 3, [0b100, 0b1100, 0])
     index = build(held, plain(precursor_removal=1.5, ion_series="cz"))
-    kept = [index.arrays.mz[a:b].tolist() for a, b in zip(index.arrays.offsets, index.arrays.offsets[1:], strict=False)]
-    assert kept == [[600.0, 900.0], [600.0, 800.0, 900.0], [600.0, 800.0, 900.0]]
+    remaining = [index.arrays.mz[a:b].tolist() for a, b in zip(index.arrays.offsets, index.arrays.offsets[1:], strict=False)]
+    assert remaining == [[600.0, 900.0], [600.0, 800.0, 900.0], [600.0, 800.0, 900.0]]
 
 
 def test_collisions_leave_no_charge_reduced_precursors_to_remove() -> None:
@@ -129,7 +129,7 @@ def test_a_cancel_stops_the_preprocessing() -> None:
         build_spectrum_index(spectra([THREE], [500.0], [4]), plain(), Resources(1, progress=progress))
 
 
-def test_the_queries_of_some_spectra_are_those_of_a_run_that_holds_no_others() -> None:
+def test_only_selects_the_queries_of_some_spectra() -> None:
     held = spectra([THREE, THREE[1:], THREE, THREE[:2]], [700.0, 300.0, 500.0, 450.0], [0b1100, 0, 0b10, 0b100])
     wanted = np.array([0, 3])
     some, alone = build(held, plain()).only(wanted), build(held.only(wanted), plain())
@@ -141,7 +141,7 @@ def test_the_queries_of_some_spectra_are_those_of_a_run_that_holds_no_others() -
         assert some.arrays.mz[low:high].tolist() == alone.arrays.mz[begin:end].tolist()
 
 
-def test_corrected_masses_are_those_without_the_error_in_order_and_the_measured_ones_are_kept() -> None:
+def test_corrected_masses_are_sorted_and_measured_ones_retained() -> None:
     """Errors that change the order of two spectra."""
     true, error = np.array([500.0, 500.001, 700.0]), np.array([6.0, -3.0, 0.0])
     index = build(spectra([THREE] * 3, list((true - PROTON) * (1 + error * 1e-6) + PROTON), [0b10] * 3), plain())

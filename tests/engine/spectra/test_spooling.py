@@ -33,12 +33,12 @@ def test_a_column_is_what_was_added_to_it_wherever_it_lies(parts: list[list[int]
             for part in parts:
                 values = np.array([0, *part], np.int32)
                 column.append(values[1:])
-                values[:] = 7  # a view is copied: its array may change
+                values[:] = 7  # views are copied, since their array may change
             np.testing.assert_array_equal(column.finish(), expected)
 
 
 @pytest.mark.usefixtures("small")
-def test_a_large_column_leaves_no_file_behind_and_can_be_read_after_its_pages_went(tmp_path: Path) -> None:
+def test_large_column_is_readable_after_release_of_pages(tmp_path: Path) -> None:
     column = GrowingColumn(np.float64, tmp_path)
     for start in range(0, 4096, 512):
         column.append(np.arange(start, start + 512))

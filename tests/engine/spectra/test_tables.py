@@ -1,4 +1,4 @@
-"""The table of spectra comes back as it was written, and what the program would not write is refused."""
+"""Tables of spectra are read back unchanged, and other content is refused."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_table_that_the_program_does_not_write_is_refused(column, values, tmp_
         read_spectra_table(tmp_path / "spectra.parquet")
 
 
-def test_a_table_without_peaks_says_so(tmp_path: Path):
+def test_table_without_peaks_is_reported(tmp_path: Path):
     pq.write_table(spectra_table(HELD).drop_columns(["mz"]), tmp_path / "spectra.parquet")
     with pytest.raises(InputError, match="has no column mz"):
         read_spectra_table(tmp_path / "spectra.parquet")

@@ -1,4 +1,4 @@
-"""Spectra as vectors: each against plain loops over its definition; which are compared; that threads change nothing."""
+"""Vectors of spectra against plain loops, compared pairs, and independence of threads."""
 
 from __future__ import annotations
 
@@ -44,25 +44,27 @@ def elements(vectors: SpectrumVectors, spectrum: int) -> dict[int, int]:
 
 def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dict[int, int]:
     low, high, width = values["minimum_mz"], values["maximum_mz"], values["bin_width"]
-    kept = [peak for peak in peaks if low <= peak[0] < high and not 0 <= abs(peak[0] - precursor) <= (values["precursor_removal"] or -1)]
-    kept = sorted(kept, key=lambda peak: -peak[1])[: values["maximum_peaks"]]
-    if len(kept) < values["minimum_peaks"]:
+    remaining = [
+        peak for peak in peaks if low <= peak[0] < high and not 0 <= abs(peak[0] - precursor) <= (values["precursor_removal"] or -1)
+    ]
+    remaining = sorted(remaining, key=lambda peak: -peak[1])[: values["maximum_peaks"]]
+    if len(remaining) < values["minimum_peaks"]:
         return {}
     in_bin: dict[int, list[float]] = defaultdict(list)
-    for mz, height in sorted(kept):
+    for mz, height in sorted(remaining):
         in_bin[int((mz - low) / width)].append(height)
     merged = {b: MERGINGS[values["peak_merging"]](heights) for b, heights in in_bin.items()}
     if values["intensity_transform"] == "rank":
-        # The place among the sorted heights, from 1, where equal ones share the first.
+        # The rank among the sorted intensities, from 1; equal intensities share the lowest rank.
         shown = {b: 1 + sum(other < height for other in merged.values()) for b, height in merged.items()}
     else:
         shown = {b: TRANSFORMS[values["intensity_transform"]](height) for b, height in merged.items()}
     spread: dict[int, float] = defaultdict(float)
     for b, height in shown.items():
         spread[b] += height
-        for beside in (b - 1, b + 1):
-            if values["bin_spread"] and 0 <= beside <= (high - low) / width:
-                spread[beside] += values["bin_spread"] * height
+        for neighbour in (b - 1, b + 1):
+            if values["bin_spread"] and 0 <= neighbour <= (high - low) / width:
+                spread[neighbour] += values["bin_spread"] * height
     length = math.sqrt(sum(height**2 for height in spread.values()))
     return {b: round(height / length * UNIT_LENGTH) for b, height in sorted(spread.items()) if round(height / length * UNIT_LENGTH)}
 
@@ -84,9 +86,9 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
         {"minimum_mz": 200.0, "maximum_mz": 300.0},
     ],
 )
-def test_a_vector_is_what_its_definition_says(changes):
+def test_vectors_agree_with_their_definition(changes):
     random = np.random.default_rng(5)
-    # Whole heights, each once in a spectrum, so that neither ties nor the rounding of sums decide.
+    # Integer intensities without repetitions, so that neither ties nor rounding affect the result.
     peaks = []
     for n in (0, 1, 5, 15, 30, 60):
         places, heights = np.sort(random.integers(40, 400, n)) + 0.25, random.permutation(99)[:n] + 1.0
@@ -95,27 +97,27 @@ def test_a_vector_is_what_its_definition_says(changes):
     vectors = made(held, **changes)
     values = ClusteringParameters(**{**PLAIN, **changes}).model_dump()
     for row, one in enumerate(peaks):
-        expected, found = by_definition(one, float(held.precursor_mz[row]), values), elements(vectors, row)
-        assert set(found) ^ set(expected) <= {b for b in {**found, **expected} if {**found, **expected}[b] <= 1}
-        assert all(abs(found.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**found, **expected}), "but for the rounding of a half"
+        expected, result = by_definition(one, float(held.precursor_mz[row]), values), elements(vectors, row)
+        assert set(result) ^ set(expected) <= {b for b in {**result, **expected} if {**result, **expected}[b] <= 1}
+        assert all(abs(result.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**result, **expected}), "but for the rounding of a half"
 
 
 def test_the_most_intense_peaks_of_each_window_are_taken():
     peaks = [(100.0 + 10 * i, float((7 * i) % 19 + 1)) for i in range(30)]
-    found = elements(made(spectra([peaks], [900.0], [4]), peaks_per_window=2), 0)
+    result = elements(made(spectra([peaks], [900.0], [4]), peaks_per_window=2), 0)
     expected = []
     for window in (1, 2, 3):
         inside = [peak for peak in peaks if int(peak[0] // 100) == window]
         expected += sorted(sorted(inside, key=lambda peak: -peak[1])[:2])
-    assert list(found) == [int(mz - 50) for mz, _ in expected]
+    assert list(result) == [int(mz - 50) for mz, _ in expected]
 
 
 def test_rare_bins_weigh_more_by_the_logarithm_of_their_rarity():
     held = spectra([[(100.0, 1.0), (200.0 + i, 1.0)] for i in range(9)] + [[]], [500.0] * 10, [4] * 10)
     for rarity in (0.5, 1.0):
-        found = elements(made(held, rarity=rarity), 3)
+        result = elements(made(held, rarity=rarity), 3)
         common, rare = math.log(11 / 10) ** rarity, math.log(11 / 2) ** rarity
-        assert found[153] / found[50] == pytest.approx(rare / common, rel=0.02)
+        assert result[153] / result[50] == pytest.approx(rare / common, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_rare_bins_weigh_more_by_the_logarithm_of_their_rarity():
         ({"maximum_charge": 2}, [0, 1, 3, 4, 5]),
     ],
 )
-def test_limits_of_precursor_and_charge_leave_spectra_without_elements(changes, wanted):
+def test_spectra_out_of_limits_have_empty_vectors(changes, wanted):
     held = spectra([[(100.0, 1.0)]] * 6, [400.0, 500.0, 600.0, 500.0, 500.0, np.nan], [4, 2, 8, 0, 4 | 1, 0])
     assert [row for row in range(6) if elements(made(held, **changes), row)] == wanted
 
@@ -147,7 +149,7 @@ def test_threads_change_nothing():
     assert all(np.array_equal(a, b) for a, b in zip((one.order, *one.arrays), (many.order, *many.arrays), strict=True))
 
 
-def test_vectors_stand_in_order_of_ion_and_precursor_and_windows_end_with_both():
+def test_vectors_are_sorted_by_ion_and_precursor():
     one = [(100.0, 1.0), (200.0, 2.0)]
     mz = [500.0, 500.005, 500.02, 500.0, 500.0, np.nan, 500.0]
     masks = [4, 4, 4, 8, 0, 4, 4 | 1]

@@ -43,7 +43,7 @@ def false_proportions(rng: np.random.Generator, draw: Draw, pool: NDArray[np.flo
     """
     spread = (pool[-100:] - pool[-100]).mean()
     wrong = draw(rng, 3 * n_true)
-    depth = rng.normal(8.0, 3.5, n_true)  # natural logarithms into the tail
+    depth = rng.normal(8.0, 3.5, n_true)  # depth in the tail, as a natural logarithm
     place = np.clip(len(pool) * (1.0 - np.exp(-np.maximum(depth, 0.0))), 0, len(pool) - 1).astype(int)
     true = pool[place] + spread * np.maximum(depth - np.log(len(pool)), 0.0)
     score = wrong.copy()
@@ -59,18 +59,18 @@ def false_proportions(rng: np.random.Generator, draw: Draw, pool: NDArray[np.flo
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_expected_decoys_keep_the_rate_for_each_shape(shape: str) -> None:
+def test_expected_decoys_hold_the_rate_for_each_shape(shape: str) -> None:
     rng = np.random.default_rng(49)
     pool = np.sort(SHAPES[shape](rng, 20_000))
     lists = ((30, 500), (60, 400), (200, 120))
     by_size = [np.mean([false_proportions(rng, SHAPES[shape], pool, n, 0.01) for _ in range(number)], axis=0) for n, number in lists]
     tail, plain = np.mean(by_size, axis=0)
     assert tail < 0.013
-    assert plain > 0.015  # the lists are hard enough to show a wrong rule
+    assert plain > 0.015  # the lists are difficult enough to reveal a wrong rule
 
 
 @pytest.mark.parametrize("shape", ["hyperscore", "logistic", "two qualities"])
-def test_expected_decoys_keep_five_per_cent_of_short_lists(shape: str) -> None:
+def test_expected_decoys_hold_five_per_cent_in_short_lists(shape: str) -> None:
     rng = np.random.default_rng(50)
     pool = np.sort(SHAPES[shape](rng, 20_000))
     tail, plain = np.mean([false_proportions(rng, SHAPES[shape], pool, 24, 0.05) for _ in range(700)], axis=0)

@@ -1,4 +1,4 @@
-"""The competition of targets with several decoys, beside plain loops, and on simulated lists of which the truth is known."""
+"""Competition of targets with several decoys, against plain loops, and on simulated lists with known truth."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from proteoscope.engine.statistics.multiple_competition import competition_q_val
 def plain_q_values(score, is_decoy, hypothesis, n_decoys):
     """Count the wins at or above each threshold, by the formula."""
     winners = []
-    for one in set(hypothesis.tolist()):
-        rows = [i for i in range(len(score)) if hypothesis[i] == one]
+    for true_hypothesis in set(hypothesis.tolist()):
+        rows = [i for i in range(len(score)) if hypothesis[i] == true_hypothesis]
         best = max(score[i] for i in rows)
         winners.append((best, any(is_decoy[i] for i in rows if score[i] == best), 1 / n_decoys[rows[0]]))
 
@@ -52,14 +52,14 @@ def test_fewest_peptides_for_1_percent_are_100_by_decoys():
 
 
 def false_shares(random, draw, n_true, n_false, n_decoys, level, trials):
-    """Share of false hypotheses among accepted ones, of lists whose false targets are drawn as their decoys are."""
+    """Return the share of false hypotheses among accepted ones, in lists whose false targets are drawn like their decoys."""
     shares, accepted = [], 0
     for _ in range(trials):
         decoys = np.broadcast_to(n_decoys, n_true + n_false)
         scores = [draw(random, 1 + int(d)) for d in decoys]
         for row in range(n_true):
             scores[row][0] += 4.0
-        hypothesis = np.repeat(np.arange(n_true + n_false), [len(one) for one in scores])
+        hypothesis = np.repeat(np.arange(n_true + n_false), [len(score) for score in scores])
         is_decoy = np.concatenate([np.arange(len(one)) > 0 for one in scores])
         q_value = competition_q_values(np.concatenate(scores), is_decoy, hypothesis, decoys.astype(float)[hypothesis])
         # A target is accepted if it wins its own competition.
@@ -75,7 +75,7 @@ def independent(random, n):
 
 
 def dependent(random, n):
-    """Scores of a hypothesis that have nearly everything in common, as decoys that keep most of their entry's peaks."""
+    """Return strongly correlated scores of a hypothesis, like those of decoys that share most peaks of their entry."""
     return random.exponential(2.0) + random.exponential(0.1, n)
 
 
@@ -93,7 +93,7 @@ def test_false_share_is_at_most_the_rate_when_decoys_differ():
     n_decoys = np.where(np.arange(120) % 3 == 0, 2, 12)
     shares, accepted = false_shares(random, dependent, 40, 80, n_decoys, 0.1, 200)
     assert shares.mean() <= 0.1 + 2.5 * shares.std() / np.sqrt(len(shares))
-    assert accepted > 20 and shares.mean() > 0.01  # it is no test where nothing wrong is accepted
+    assert accepted > 20 and shares.mean() > 0.01  # the test needs some false acceptances
 
 
 def test_more_decoys_accept_small_lists():

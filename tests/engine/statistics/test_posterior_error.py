@@ -13,7 +13,7 @@ from tests.effort import lines_run
 
 
 def normal_mixture(n: int, share_true: float, seed: int, shift: float = 3.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores, decoy labels and the true posterior error probability: false scores N(0, 1), true ones N(shift, 1)."""
+    """Return scores, decoy labels and true posterior error probabilities: false scores N(0, 1), true ones N(shift, 1)."""
     rng = np.random.default_rng(seed)
     is_true = rng.random(n) < share_true
     is_decoy = ~is_true & (rng.random(n) < 0.5)
@@ -27,39 +27,39 @@ def normal_mixture(n: int, share_true: float, seed: int, shift: float = 3.0) -> 
 def test_the_curve_is_near_the_truth_of_a_normal_mixture(n: int, bound: float) -> None:
     for seed in range(5):
         score, is_decoy, truth = normal_mixture(n, 0.5, seed)
-        found = posterior_error_probabilities(score, is_decoy)
+        result = posterior_error_probabilities(score, is_decoy)
         targets = ~is_decoy
-        assert np.abs(found - truth)[targets].mean() < bound
+        assert np.abs(result - truth)[targets].mean() < bound
 
 
 @pytest.mark.parametrize("share_true", [0.1, 0.5, 0.9])
-def test_the_mean_over_accepted_targets_is_their_false_discovery_rate(share_true: float) -> None:
+def test_mean_posterior_error_is_the_false_discovery_rate(share_true: float) -> None:
     score, is_decoy, _ = normal_mixture(50_000, share_true, 11)
-    found, q = posterior_error_probabilities(score, is_decoy), q_values(score, is_decoy)
+    result, q = posterior_error_probabilities(score, is_decoy), q_values(score, is_decoy)
     for level in (0.01, 0.05):
         accepted = ~is_decoy & (q <= level)
-        assert found[accepted].mean() == pytest.approx(level, rel=0.25)
+        assert result[accepted].mean() == pytest.approx(level, rel=0.25)
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-20, 20), st.booleans()), max_size=60), st.sampled_from([1e-6, 1.0, 1e6]))
 def test_any_input_gives_probabilities_that_fall_with_the_score(matches: list[tuple[int, bool]], unit: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float) * unit, np.array([m[1] for m in matches], bool)
-    found = posterior_error_probabilities(score, is_decoy)
-    assert found.shape == score.shape
-    assert np.isfinite(found).all()
-    assert ((found >= 0) & (found <= 1)).all()
-    ranked = found[np.argsort(score)]
+    result = posterior_error_probabilities(score, is_decoy)
+    assert result.shape == score.shape
+    assert np.isfinite(result).all()
+    assert ((result >= 0) & (result <= 1)).all()
+    ranked = result[np.argsort(score)]
     assert (np.diff(ranked) <= 1e-12).all()
     for value in np.unique(score):
-        assert len(np.unique(found[score == value])) == 1
+        assert len(np.unique(result[score == value])) == 1
 
 
-def test_separated_classes_are_told_apart() -> None:
+def test_posterior_errors_separate_distinct_classes() -> None:
     score = np.append(np.linspace(0, 1, 200), np.linspace(10, 11, 200))
-    found = posterior_error_probabilities(score, np.arange(400) < 200)
-    assert found[:200].min() > 0.9
-    assert found[200:].max() < 0.05
+    result = posterior_error_probabilities(score, np.arange(400) < 200)
+    assert result[:200].min() > 0.9
+    assert result[200:].max() < 0.05
 
 
 def test_without_any_target_every_match_is_false() -> None:
@@ -77,6 +77,6 @@ def test_scores_that_are_not_finite_are_refused() -> None:
 
 
 def test_more_matches_cost_no_more_of_python() -> None:
-    """The fit is to groups of scores, of which there are no more than in a small set."""
+    """The fit uses groups of scores, whose number is limited."""
     few, many = (lines_run(lambda n=n: posterior_error_probabilities(*normal_mixture(n, 0.5, 2)[:2])) for n in (10_000, 300_000))
     assert many < 1.5 * few

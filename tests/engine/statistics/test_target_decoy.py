@@ -25,10 +25,10 @@ def q_values_by_definition(score: list[int], is_decoy: list[bool], plus_one: boo
 
 
 @given(MATCHES, st.booleans())
-def test_q_values_are_the_least_rate_of_the_thresholds_that_accept(matches: list[tuple[int, bool]], plus_one: bool) -> None:
+def test_q_values_are_the_lowest_accepting_rate(matches: list[tuple[int, bool]], plus_one: bool) -> None:
     score, is_decoy = [m[0] for m in matches], [m[1] for m in matches]
-    found = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one)
-    np.testing.assert_allclose(found, q_values_by_definition(score, is_decoy, plus_one))
+    q = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one)
+    np.testing.assert_allclose(q, q_values_by_definition(score, is_decoy, plus_one))
 
 
 @given(MATCHES, st.integers(0, 1000))
@@ -39,7 +39,7 @@ def test_q_values_do_not_depend_on_the_order_of_rows(matches: list[tuple[int, bo
 
 
 @given(MATCHES, st.booleans())
-def test_of_incomplete_decoys_each_stands_for_as_many_as_are_missing(matches: list[tuple[int, bool]], plus_one: bool) -> None:
+def test_incomplete_decoys_are_scaled(matches: list[tuple[int, bool]], plus_one: bool) -> None:
     score, is_decoy = [m[0] for m in matches], [m[1] for m in matches]
     rates = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one, decoy_ratio=0.25)
 
@@ -52,7 +52,7 @@ def test_of_incomplete_decoys_each_stands_for_as_many_as_are_missing(matches: li
 
 
 @pytest.mark.parametrize("ratio", [0.25, 0.5, 1.0, 2.0])
-def test_the_interval_of_incomplete_decoys_holds_the_false_ones_95_times_of_100(ratio: float) -> None:
+def test_interval_with_incomplete_decoys_covers_95_per_cent(ratio: float) -> None:
     generator, n_false, held = np.random.default_rng(5), 40, 0
     for _ in range(600):
         decoys = int(generator.binomial(n_false, ratio / (1 + ratio)))
@@ -63,10 +63,10 @@ def test_the_interval_of_incomplete_decoys_holds_the_false_ones_95_times_of_100(
 
 def test_q_values_add_expected_decoys_up_to_one() -> None:
     score, is_decoy = np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([False, False, False, True, False])
-    found = q_values(score, is_decoy, expected=np.array([0.1, 0.2, 0.6, 0.9, 1.6]))
-    np.testing.assert_allclose(found, [0.1, 0.1, 0.2, 0.5, 0.5])  # rates 0.1, 0.2 / 2, 0.6 / 3, 1.9 / 3 and 2 / 4
-    found = q_values(score, is_decoy, expected=np.array([0.1, 1.2, 3.6, 3.9, 4.0]))
-    np.testing.assert_allclose(found, [0.1, 1 / 3, 1 / 3, 0.5, 0.5])  # rates 0.1, 1 / 2, 1 / 3, 2 / 3 and 2 / 4
+    q = q_values(score, is_decoy, expected=np.array([0.1, 0.2, 0.6, 0.9, 1.6]))
+    np.testing.assert_allclose(q, [0.1, 0.1, 0.2, 0.5, 0.5])  # rates 0.1, 0.2 / 2, 0.6 / 3, 1.9 / 3 and 2 / 4
+    q = q_values(score, is_decoy, expected=np.array([0.1, 1.2, 3.6, 3.9, 4.0]))
+    np.testing.assert_allclose(q, [0.1, 1 / 3, 1 / 3, 0.5, 0.5])  # rates 0.1, 1 / 2, 1 / 3, 2 / 3 and 2 / 4
     np.testing.assert_allclose(q_values(score, is_decoy, expected=np.zeros(5)), q_values(score, is_decoy))
 
 
@@ -78,16 +78,16 @@ def test_q_values_with_expected_decoys_equal_their_definition(matches: list[tupl
         return min(decoys / targets, 1.0) if targets else 1.0
 
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
-    found = q_values(score, is_decoy, expected=level * np.exp(-score), at_once=at_once)
-    np.testing.assert_allclose(found, [min(rate(t) for t, _ in matches if t <= s) for s, _ in matches])
+    q = q_values(score, is_decoy, expected=level * np.exp(-score), at_once=at_once)
+    np.testing.assert_allclose(q, [min(rate(t) for t, _ in matches if t <= s) for s, _ in matches])
 
 
 @given(MATCHES, st.floats(0, 20))
 def test_what_is_to_be_expected_lies_between_none_and_one_more(matches: list[tuple[int, bool]], level: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     expected = level * np.exp(-score)
-    judged, cautious = q_values(score, is_decoy, expected=expected), q_values(score, is_decoy, plus_one=True)
-    assert (judged >= q_values(score, is_decoy)).all() and (judged <= cautious).all()
+    measured, cautious = q_values(score, is_decoy, expected=expected), q_values(score, is_decoy, plus_one=True)
+    assert (measured >= q_values(score, is_decoy)).all() and (measured <= cautious).all()
     np.testing.assert_array_equal(q_values(score, is_decoy, plus_one=True, expected=expected), cautious)
 
 
@@ -101,35 +101,35 @@ def test_copies_of_a_run_have_its_rates(matches: list[tuple[int, bool]], copies:
 
 
 @pytest.mark.parametrize("n_right", [150, 400])
-def test_longer_lists_keep_one_percent_on_average_and_hold_no_less_than_with_one_more(n_right: int) -> None:
-    """The plain ratio takes the luckiest threshold: of what it tells as 1 %, more is false."""
-    generator, judged, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
+def test_long_lists_hold_one_per_cent_on_average(n_right: int) -> None:
+    """The plain ratio uses the luckiest threshold: at a nominal 1 % more is false."""
+    generator, measured, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
     for _ in range(150_000 // n_right):
         is_right = np.arange(3 * n_right) < n_right
         score = np.where(is_right, generator.normal(8.0, 2.0, len(is_right)), generator.gumbel(0.0, 0.8, len(is_right)))
         is_decoy = ~is_right & (generator.random(len(is_right)) < 0.5)
         tail = expected_decoys(score, is_decoy, score)
         for rates, counts in (
-            (q_values(score, is_decoy, expected=tail), judged),
+            (q_values(score, is_decoy, expected=tail), measured),
             (q_values(score, is_decoy), plain),
             (q_values(score, is_decoy, plus_one=True), cautious),
         ):
             accepted = (rates <= 0.01) & ~is_decoy
             counts += np.count_nonzero(accepted & ~is_right), np.count_nonzero(accepted)
-    assert judged[0] / judged[1] < 0.0105
+    assert measured[0] / measured[1] < 0.0105
     assert plain[0] / plain[1] > 0.011
-    assert plain[1] > judged[1] > cautious[1]
+    assert plain[1] > measured[1] > cautious[1]
 
 
 @pytest.mark.parametrize("n", [30, 100, 1000])
-def test_the_expected_number_of_decoys_is_that_of_fresh_ones_of_the_same_kind(n: int) -> None:
-    """Exponential tails, as of best scores: the mean of the estimate at a score that few reach, against the truth."""
+def test_expected_decoys_agree_with_new_samples(n: int) -> None:
+    """Exponential tails, like those of best scores: the mean of the estimate at a high score, against the truth."""
     generator, at = np.random.default_rng(11), np.array([np.log(2.0) + 3.0])
-    found = [expected_decoys(generator.exponential(size=n), np.ones(n, bool), at)[0] for _ in range(3000)]
-    assert np.mean(found) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
+    results = [expected_decoys(generator.exponential(size=n), np.ones(n, bool), at)[0] for _ in range(3000)]
+    assert np.mean(results) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
 
 
-def test_of_few_decoys_the_tail_is_what_is_known_beforehand_and_else_one() -> None:
+def test_few_decoys_use_prior_knowledge_or_one() -> None:
     at, scale = np.array([0.0, 1.0, 5.0]), ScoreScale(1.0, 1.0, 3.0)
     np.testing.assert_allclose(expected_decoys(np.empty(0), np.empty(0, bool), at, scale), [0.5, 0.5, 0.5 * np.exp(-4.0)])
     np.testing.assert_array_equal(expected_decoys(np.zeros(3), np.ones(3, bool), at), np.ones(3))
@@ -137,31 +137,33 @@ def test_of_few_decoys_the_tail_is_what_is_known_beforehand_and_else_one() -> No
     assert far[2] > 10 * near[2], "a decoy far out widens the tail"
 
 
-def test_short_lists_keep_one_percent_on_average_and_nulls_accept_nothing() -> None:
-    """Thirty right answers among so many spectra, false ones as best scores are: of what is told as 1 % at most 1.5 % is false, over many
-    runs; down to the first decoy more than 2 %."""
-    generator, judged, plain, nulls = np.random.default_rng(3), np.zeros(2), np.zeros(2), 0
+def test_short_lists_hold_one_per_cent_on_average() -> None:
+    """At a reported 1 %, at most 1.5 % are false on average, but more than 2 % with a cut at the first decoy.
+
+    Each of many runs has thirty correct answers among many spectra, and false scores drawn as the best of several.
+    """
+    generator, measured, plain, nulls = np.random.default_rng(3), np.zeros(2), np.zeros(2), 0
     for _ in range(1500):
         is_right = np.arange(120) < 30
         false = generator.gumbel(0.0, 0.8, 120)
         score, is_decoy = np.where(is_right, generator.normal(8.0, 2.0, 120), false), ~is_right & (generator.random(120) < 0.5)
-        for of, counts in ((expected_decoys(score, is_decoy, score), judged), (None, plain)):
+        for of, counts in ((expected_decoys(score, is_decoy, score), measured), (None, plain)):
             accepted = (q_values(score, is_decoy, expected=of) <= 0.01) & ~is_decoy
             counts += np.count_nonzero(accepted & ~is_right), np.count_nonzero(accepted)
         label = generator.random(120) < 0.5
         nulls += np.count_nonzero((q_values(false, label, expected=expected_decoys(false, label, false)) <= 0.01) & ~label)
-    assert judged[0] / judged[1] < 0.015 and judged[1] > 0.85 * plain[1]
+    assert measured[0] / measured[1] < 0.015 and measured[1] > 0.85 * plain[1]
     assert plain[0] / plain[1] > 0.02
     assert nulls / 1500 < 0.05
 
 
-def test_with_plus_one_fewer_than_a_hundred_targets_never_reach_one_per_cent() -> None:
+def test_plus_one_needs_a_hundred_targets_for_one_per_cent() -> None:
     assert q_values(np.arange(99.0), np.zeros(99, bool), plus_one=True).min() > 0.01
     assert q_values(np.arange(100.0), np.zeros(100, bool), plus_one=True).max() == 0.01
     assert q_values(np.arange(99.0), np.zeros(99, bool)).max() == 0.0
 
 
-def test_only_decoys_are_never_accepted_and_nothing_gives_nothing() -> None:
+def test_q_values_of_decoys_only_are_one() -> None:
     assert (q_values(np.arange(5.0), np.ones(5, bool)) == 1).all()
     assert len(q_values(np.empty(0), np.empty(0, bool))) == 0
 
@@ -175,22 +177,22 @@ def test_infinite_scores_are_ranked_and_nan_is_refused() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), max_size=30))
-def test_the_best_row_of_a_group_is_its_first_with_the_highest_score(rows: list[tuple[int, int]]) -> None:
+def test_best_row_of_a_group_is_its_first_maximum(rows: list[tuple[int, int]]) -> None:
     expected = {}
     for number, (group, score) in enumerate(rows):
         if group not in expected or score > rows[expected[group]][1]:
             expected[group] = number
-    found = best_by_group(np.array([r[0] for r in rows], np.int64), np.array([r[1] for r in rows], float))
-    assert found.tolist() == [expected[group] for group in sorted(expected)]
+    result = best_by_group(np.array([r[0] for r in rows], np.int64), np.array([r[1] for r in rows], float))
+    assert result.tolist() == [expected[group] for group in sorted(expected)]
 
 
 def at_most(k: int, n: int) -> Fraction:
-    """Chance of at most k heads in n tosses, by the definition, in exact arithmetic."""
+    """Return the probability of at most k heads in n tosses, by definition, in exact arithmetic."""
     return Fraction(sum(math.comb(n, i) for i in range(k + 1)), 2**n)
 
 
 @given(st.integers(1, 60), st.integers(0, 40))
-def test_the_interval_holds_the_numbers_of_false_ones_that_leave_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
+def test_interval_leaves_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
     low, high = false_share_interval(targets, decoys)
     likely = [
         n - decoys
@@ -202,7 +204,7 @@ def test_the_interval_holds_the_numbers_of_false_ones_that_leave_a_fortieth_on_e
 
 @pytest.mark.parametrize("expected", [0.5, 3, 30, 300])
 def test_the_interval_holds_the_true_share_in_95_of_100_runs(expected: float) -> None:
-    """False targets and decoys are as many on average; the true ones do not matter."""
+    """False targets and decoys are equally many on average; the true ones do not matter."""
     rng = np.random.default_rng(1)
     held = []
     for false, decoys in rng.poisson(expected, (2_000, 2)).tolist():
@@ -211,7 +213,7 @@ def test_the_interval_holds_the_true_share_in_95_of_100_runs(expected: float) ->
     assert np.mean(held) >= 0.945
 
 
-def test_of_nothing_accepted_nothing_is_known() -> None:
+def test_interval_is_unlimited_without_accepted_targets() -> None:
     assert false_share_interval(0, 0) == (0.0, 1.0)
     assert false_share_interval(0, 7)[1] == 1.0
     with pytest.raises(ValueError, match="negative"):

@@ -23,10 +23,12 @@ def load() -> type[SlowSquares]:
     return SlowSquares
 
 
-def squares(x: NDArray[np.int64], *, seconds: float = 0.0, deadly: int = -1, trace: Path | None = None) -> Work:
+def squares(x: NDArray[np.int64], *, seconds: float = 0.0, deadly: int = -1, trace: Path | None = None, gate: Path | None = None) -> Work:
     """Squares of numbers, each of which takes so long; one of them ends the process. `trace`: a file that grows
-    with each that is done; others, with more behind their names, with each time that the work is opened and closed."""
-    return Work(NAME, {"numbers": {"x": x}}, {"seconds": seconds, "deadly": deadly, "trace": "" if trace is None else str(trace)})
+    with each that is done; others, with more behind their names, with each time that the work is opened and closed.
+    `gate`: a file for which each number waits."""
+    files = {"trace": "" if trace is None else str(trace), "gate": "" if gate is None else str(gate)}
+    return Work(NAME, {"numbers": {"x": x}}, {"seconds": seconds, "deadly": deadly, **files})
 
 
 class SlowSquares:
@@ -75,6 +77,8 @@ class _Computation:
             item = place if self._items is None else int(self._items[place])
             if item == self._settings["deadly"]:
                 os._exit(9)
+            while self._settings["gate"] and not Path(self._settings["gate"]).exists():
+                time.sleep(0.01)
             time.sleep(self._settings["seconds"])
             if self._settings["trace"]:
                 _note(self._settings["trace"], str(item))

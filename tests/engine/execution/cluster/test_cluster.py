@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distributed.core import ConnectionPool
 
 from proteoscope.engine.errors import WorkersError
 from proteoscope.engine.execution.cluster.certificates import make_certificates, write_certificates
 from proteoscope.engine.execution.cluster.cluster import Cluster
 from proteoscope.engine.execution.cluster.columns import ColumnFile, file_digest
-from proteoscope.engine.execution.cluster.connection import Connection, RemoteDevice
-from proteoscope.engine.execution.cluster.starting import open_cluster
+from proteoscope.engine.execution.cluster.connection import RemoteDevice
+from proteoscope.engine.execution.cluster.launchers import open_cluster
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.resources import Resources
@@ -132,20 +133,21 @@ def test_a_killed_worker_is_replaced_and_what_it_had_is_done_again(cluster: Clus
 
 
 def test_workers_that_come_take_part(workers: Workers, cluster: Cluster, tmp_path: Path) -> None:
-    trace, process = tmp_path / "trace", list[object]()
+    gate, process = tmp_path / "gate", workers.start("--count", "1", "--threads", "1")
 
-    def comes() -> None:
-        when(lambda: len(lines(trace)) >= 3)
-        process.append(workers.start("--count", "1", "--threads", "1"))
+    def open_gate() -> None:
+        when(lambda: len(cluster.devices()) == 3)
+        gate.touch()
 
-    coming = threading.Thread(target=comes)
-    coming.start()
-    with on(cluster).session(squares(np.arange(300), seconds=0.06, trace=trace)) as session:
+    opening = threading.Thread(target=open_gate)
+    with on(cluster).session(squares(X, seconds=0.06, gate=gate)) as session:
+        assert len(session.devices) == 2
+        opening.start()
         found = session.run()["found"]
         shares = session.shares()
-    coming.join()
-    end(process[0])  # type: ignore[arg-type]
-    assert found.tolist() == (np.arange(300) ** 2).tolist()
+    opening.join()
+    end(process)
+    assert found.tolist() == (X**2).tolist()
     assert len(shares) == 3
 
 
@@ -179,54 +181,68 @@ def test_a_cancel_is_heard_here_at_once_and_there_soon(cluster: Cluster, tmp_pat
     assert len(lines(trace)) < 1000
 
 
-def test_calls_are_passed_on_by_the_scheduler_where_a_worker_cannot_be_reached_itself(
-    workers: Workers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = list[str]()
+def test_scheduler_passes_calls_on_when_workers_are_unreachable(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect, refused = ConnectionPool.connect, set[str]()
 
-    async def is_not(connection: Connection, address: str) -> bool:
-        asked.append(address)
-        return False
+    async def refuse_workers(pool: ConnectionPool, address: str, *arguments: Any, **options: Any) -> Any:
+        if address != workers.address:
+            refused.add(address)
+            raise OSError("no route to host")
+        return await connect(pool, address, *arguments, **options)
 
-    async def refused(connection: Connection, address: str, message: dict[str, object]) -> object:
-        raise AssertionError("it was not reached before")
-
-    monkeypatch.setattr(Connection, "_is_reached", is_not)
-    monkeypatch.setattr(Connection, "_directly", refused)
+    monkeypatch.setattr(ConnectionPool, "connect", refuse_workers)
     with open_cluster(workers.address, Progress(), certificates=workers.certificates) as cluster:
         when(lambda: len(cluster.devices()) == 2)
         with on(cluster).session(squares(X)) as session:
             assert session.run(3)["found"].tolist() == (X**2 + 3).tolist()
-        addresses = [device.address for device in cluster.devices() if isinstance(device, RemoteDevice)]
-    assert sorted(asked) == sorted(addresses), "each is tried once, when it comes"
+        assert refused >= {device.address for device in cluster.devices() if isinstance(device, RemoteDevice)}
 
 
-_STRANGER = """
+_FOREIGN = """
 import asyncio, sys
 from pathlib import Path
 from distributed import Worker
 from proteoscope.engine.execution.cluster.certificates import read_certificates
+from proteoscope.engine.execution.cluster import worker_process
+security = read_certificates(Path(sys.argv[2])).security()
+if sys.argv[3] == "version":
+    worker_process.VERSION = "0.0.1"
+elif sys.argv[3] == "answer":
+    worker_process.greet.__code__ = (lambda: "text").__code__
+elif sys.argv[3] == "class":
+    del worker_process.greet
+else:
+    for name in [name for name in sys.modules if name.startswith("proteoscope")]:
+        sys.modules[name] = None
 async def serve():
-    async with Worker(sys.argv[1], security=read_certificates(Path(sys.argv[2]), "worker").security(), dashboard=False) as worker:
+    async with Worker(sys.argv[1], security=security, dashboard=False) as worker:
         await worker.finished()
 asyncio.run(serve())
 """
 
 
-def test_a_worker_that_is_none_of_this_program_gets_no_work(workers: Workers, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("lacks", "message"),
+    [
+        ("program", "it is no worker of this Proteoscope"),
+        ("class", "it is no worker of this Proteoscope"),
+        ("answer", "it does not answer as a worker of Proteoscope does"),
+        ("version", "is another Proteoscope: version 0.0.1 there"),
+    ],
+)
+def test_foreign_worker_gets_no_work(workers: Workers, lacks: str, message: str) -> None:
     progress = RecordingProgress(Progress())
-    command = [sys.executable, "-c", _STRANGER, workers.address, str(workers.certificates)]
+    command = [sys.executable, "-c", _FOREIGN, workers.address, str(workers.certificates), lacks]
     process = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         with open_cluster(workers.address, progress, certificates=workers.certificates) as cluster:
-            when(lambda: any("cannot be used" in text for text in progress.messages))
+            when(lambda: any(message in text for text in progress.messages))
             with on(cluster).session(squares(X)) as session:
                 assert session.run()["found"].tolist() == (X**2).tolist()
             assert len(cluster.devices()) == 2
     finally:
         process.kill()
         process.wait()
-    assert any("it is no worker of this Proteoscope" in text for text in progress.messages)
 
 
 def test_a_cancel_leaves_no_work_open_on_workers_that_go_on(workers: Workers, tmp_path: Path) -> None:
@@ -243,9 +259,38 @@ def test_a_cancel_leaves_no_work_open_on_workers_that_go_on(workers: Workers, tm
     when(lambda: len(lines(closed)) == 8, 10.0)
 
 
+_RUN = """
+import sys
+from pathlib import Path
+import numpy as np
+from proteoscope.engine.execution.cluster.launchers import open_cluster
+from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.kinds import register_kinds
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.jobs.progress import Progress
+from tests.engine.execution.cluster.slow_kinds import NAME, load, squares
+register_kinds([(NAME, load)])
+with open_cluster(sys.argv[1], Progress(), certificates=Path(sys.argv[2])) as cluster:
+    with Executor(Resources(1, elsewhere=cluster)).session(squares(np.arange(10_000), seconds=0.05, trace=Path(sys.argv[3]))) as session:
+        session.run()
+"""
+
+
+def test_workers_close_workload_of_killed_run(workers: Workers, tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    command = [sys.executable, "-c", _RUN, workers.address, str(workers.certificates), str(trace)]
+    process = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True)
+    try:
+        when(lambda: len(lines(trace)) >= 10)
+    finally:
+        process.kill()
+        process.wait()
+    when(lambda: len(lines(Path(f"{trace}.closed"))) == len(lines(Path(f"{trace}.opened"))))
+
+
 def test_a_search_ends_when_the_scheduler_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.execution.cluster.cluster._WAIT_SECONDS", 1.0)
-    monkeypatch.setattr("proteoscope.engine.execution.cluster.starting._END_SECONDS", 0.5)
+    monkeypatch.setattr("proteoscope.engine.execution.cluster.launchers._END_SECONDS", 0.5)
     trace = tmp_path / "trace"
 
     def kills(workers: Workers, cluster: Cluster) -> None:

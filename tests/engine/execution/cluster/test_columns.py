@@ -89,5 +89,5 @@ def test_the_store_lets_the_oldest_go(tmp_path: Path) -> None:
         os.utime(tmp_path / f"{number}", ns=(number, number))
     trim_store(tmp_path, 15, 40)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["2", "3"]
-    with pytest.raises(StorageError, match="no room"):
+    with pytest.raises(StorageError, match="do not fit"):
         trim_store(tmp_path, 50, 40)

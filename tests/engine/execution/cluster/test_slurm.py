@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from proteoscope.engine.execution.cluster.starting import open_cluster
+from proteoscope.engine.execution.cluster.launchers import open_cluster
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.resources import Resources

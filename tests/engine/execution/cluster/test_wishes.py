@@ -10,10 +10,11 @@ import pytest
 
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.execution.cluster.certificates import ROLES, Certificates, make_certificates, read_certificates, write_certificates
+from proteoscope.engine.execution.cluster.certificates import Certificates, make_certificates, read_certificates, write_certificates
+from proteoscope.engine.execution.cluster.launchers import ssh_command
 from proteoscope.engine.execution.cluster.option import checked_address, parse_workers
-from proteoscope.engine.execution.cluster.remote import described, make
-from proteoscope.engine.execution.cluster.starting import Host, read_hosts, read_slurm, ssh_command
+from proteoscope.engine.execution.cluster.worker_files import Host, read_hosts, read_slurm
+from proteoscope.engine.execution.cluster.worker_process import program_version, version_difference
 
 
 @pytest.mark.parametrize(
@@ -26,11 +27,11 @@ from proteoscope.engine.execution.cluster.starting import Host, read_hosts, read
         ("many", "expected"),
         ("ssh:nowhere.txt", "no such file"),
         ("slurm:", "no such file"),
-        ("tls://host", "no address"),
-        ("tls://host:99999", "no address"),
+        ("tls://host", "not a scheduler address"),
+        ("tls://host:99999", "not a scheduler address"),
         ("tcp://10.0.0.5:8786", "without encryption"),
-        ("tls://a b:1", "no address"),
-        ("tls://host:1/../x", "no address"),
+        ("tls://a b:1", "not a scheduler address"),
+        ("tls://host:1/../x", "not a scheduler address"),
     ],
 )
 def test_a_wish_that_cannot_be_is_refused_in_a_sentence(text: str, part: str) -> None:
@@ -49,7 +50,11 @@ def test_wishes_that_can_be(tmp_path: Path) -> None:
 def test_hosts_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "hosts.txt"
     path.write_text("# ours\nnode1\n\nanna@node2 workers=2 threads=8 command=/opt/p/bin/proteoscope # fast\nnode3 device=cpu\n")
-    assert read_hosts(path) == [Host("node1"), Host("anna@node2", 2, 8, "auto", "/opt/p/bin/proteoscope"), Host("node3", device="cpu")]
+    assert read_hosts(path) == [
+        Host(name="node1"),
+        Host(name="anna@node2", workers=2, threads=8, command="/opt/p/bin/proteoscope"),
+        Host(name="node3", device="cpu"),
+    ]
     command = ssh_command(read_hosts(path)[1], "tls://10.0.0.1:5")
     assert command[-2] == "anna@node2" and command[-3] == "--"
     assert command[-1] == "/opt/p/bin/proteoscope workers start tls://10.0.0.1:5 --certificates - --device auto --count 2 --threads 8"
@@ -66,6 +71,9 @@ def test_hosts_of_a_file(tmp_path: Path) -> None:
         "no;de\n",
         "node1 command=rm$IFS-rf\n",
         "a command=`x`\n",
+        "a name=b\n",
+        "a workers=1 workers=2\n",
+        "a workers\n",
     ],
 )
 def test_a_wrong_file_of_hosts_is_refused(tmp_path: Path, text: str) -> None:
@@ -75,7 +83,9 @@ def test_a_wrong_file_of_hosts_is_refused(tmp_path: Path, text: str) -> None:
         read_hosts(path)
 
 
-@pytest.mark.parametrize("text", ["jobs = 0", "jobs = 'x'", "nodes = 3", "[", "memory = 3", "cores = true"])
+@pytest.mark.parametrize(
+    "text", ["jobs = 0", "jobs = 'x'", "nodes = 3", "[", "memory = 3", "cores = true", "walltime = 3", "job_extra_directives = [1]"]
+)
 def test_a_wrong_slurm_configuration_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "slurm.toml"
     path.write_text(text)
@@ -86,20 +96,20 @@ def test_a_wrong_slurm_configuration_is_refused(tmp_path: Path, text: str) -> No
 def test_certificates_are_written_for_their_owner_alone_and_read_again(tmp_path: Path) -> None:
     made, folder = make_certificates(3), tmp_path / "certificates"
     written = write_certificates(made, folder)
-    assert len(written) == 1 + 2 * len(ROLES) and all(path.stat().st_mode & 0o077 == 0 for path in [folder, *written])
-    assert read_certificates(folder, *ROLES) == made
-    assert Certificates.from_bundle(made.bundle("worker")).of_role == {"worker": made.of_role["worker"]}
+    assert [path.name for path in written] == ["certificate.pem", "key.pem"]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in [folder, *written])
+    assert read_certificates(folder) == made == Certificates.from_line(made.to_line())
     with pytest.raises(ParameterError, match="already"):
         write_certificates(made, folder)
-    (folder / "client-key.pem").chmod(0o644)
+    (folder / "key.pem").chmod(0o644)
     with pytest.raises(InputError, match="chmod 600"):
-        read_certificates(folder, "client")
-    (folder / "worker.pem").write_text("nothing")
+        read_certificates(folder)
+    (folder / "certificate.pem").write_text("nothing")
     with pytest.raises(InputError, match="certificate"):
-        read_certificates(folder, "worker")
-    (folder / "scheduler.pem").unlink()
+        read_certificates(folder)
+    (folder / "key.pem").unlink()
     with pytest.raises(InputError, match="No such file"):
-        read_certificates(folder, "scheduler")
+        read_certificates(folder)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are other ones there")
@@ -125,18 +135,18 @@ def test_write_certificates_makes_private_folder(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "parent").stat().st_mode) == 0o777, "a folder on the way is as usual"
 
 
-@pytest.mark.parametrize("line", ["", "{}", "[1]", '{"authority": 1, "role": "worker", "certificate": ["a", "b"]}', "[" * 9999])
-def test_a_wrong_bundle_is_refused(line: str) -> None:
+@pytest.mark.parametrize("line", ["", "{}", "[1]", "[1, 2]", '["a", "b", "c"]', "[" * 9999])
+def test_from_line_rejects_other_text(line: str) -> None:
     with pytest.raises(ParameterError, match="standard input"):
-        Certificates.from_bundle(line)
+        Certificates.from_line(line)
 
 
 def test_programs_that_differ_are_told_apart_in_a_phrase() -> None:
-    own = make()
-    assert described(own, dict(own)) == ""
-    assert described({**own, "version": "0.0.1"}, own) == f"version 0.0.1 there, version {own['version']} here"
-    assert "sources 0123" in described({**own, "sources": "0123"}, own)
-    assert "1 sources of kernels there" in described({**own, "kernels": 1}, own)
+    own = program_version()
+    assert version_difference(own, dict(own)) == ""
+    assert version_difference({**own, "version": "0.0.1"}, own) == f"version 0.0.1 there, version {own['version']} here"
+    assert "sources 0123" in version_difference({**own, "sources": "0123"}, own)
+    assert version_difference({**own, "python": "3.1"}, own).startswith("Python 3.1 there")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Libraries as other programs write them: keys before names, separators of peaks, GNPS's placeholders, and what cannot be read."""
+"""Libraries of other programs: keys before names, separators of peaks, GNPS's placeholders, and unreadable entries."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ PEAKS = [(70.25, 10.0), (76.5, 35.0), (80.125, 7.0), (91.0, 2.0)]
 
 
 def read(path: Path, text: str) -> tuple[SpectralLibrary, tuple[str, ...]]:
-    """The library that a text is, and the messages."""
+    """Return the library in a text, and the messages."""
     path.write_text(text)
     progress = RecordingProgress(Progress())
     library = read_libraries([path], progress)
     return library, progress.messages
 
 
-def peaks_of(library: SpectralLibrary, row: int) -> list[tuple[float, float]]:
-    """The peaks of an entry."""
+def list_peaks(library: SpectralLibrary, row: int) -> list[tuple[float, float]]:
+    """Return the peaks of an entry."""
     some = slice(library.offsets[row], library.offsets[row + 1])
     return list(zip(library.mz[some].tolist(), library.intensity[some].tolist(), strict=True))
 
 
 def msp(keys: list[str], gap: str, *, first: int = 0) -> str:
-    """Four entries with keys in this order, but names first before entry `first`; the values name their entry."""
+    """Return four entries with keys in this order, but names first before entry `first`; values name their entry."""
     values = {
         "NAME": "Compound {0}",
         "PRECURSORMZ": "{1}.5",
@@ -57,7 +57,7 @@ def test_msp_keys_in_any_order_belong_to_their_entry(tmp_path: Path, order: tupl
         f"C{100 + i}" for i in range(4)
     ]
     assert library.precursor_mz.tolist() == [100.5, 101.5, 102.5, 103.5] and library.charge.tolist() == [1, 2, 1, 2]
-    assert [peaks_of(library, i)[0] for i in range(4)] == [(50.5, i + 1) for i in range(4)]
+    assert [list_peaks(library, i)[0] for i in range(4)] == [(50.5, i + 1) for i in range(4)]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -117,7 +117,7 @@ def test_msp_peaks_are_read_with_their_separators(tmp_path: Path, name: str) -> 
     head = "Name: {}\nPrecursorMZ: 300.5\nNum Peaks: {}\n"
     text = head.format("a", 4) + PEAK_TEXTS[name] + "\n" + head.format("b", 1) + "50.5 1\n"
     library, messages = read(tmp_path / "a.msp", text)
-    assert messages == () and [peaks_of(library, i) for i in range(2)] == [PEAKS, [(50.5, 1.0)]]
+    assert messages == () and [list_peaks(library, i) for i in range(2)] == [PEAKS, [(50.5, 1.0)]]
 
 
 @pytest.mark.parametrize("text", ["70.25 10 76.5 35\n", "70.25 10, 76.5 35\n"])
@@ -162,13 +162,13 @@ GNPS = "BEGIN IONS\nPEPMASS=336.87\nCHARGE=1\nMSLEVEL=2\nSEQ={seq}\nIONMODE=Posi
 
 
 @pytest.mark.parametrize("seq", ["*..*", "..", "*.*", "", "N/A", "*._.*", "-"])
-def test_gnps_placeholder_is_no_peptide(tmp_path: Path, seq: str) -> None:
+def test_gnps_placeholder_is_not_a_peptide(tmp_path: Path, seq: str) -> None:
     library, messages = read(tmp_path / "a.mgf", GNPS.format(seq=seq, name="NAME=Compound 0 M+H\nSMILES=C"))
     assert library.name.to_pylist() == ["Compound 0 M+H"] and library.peptidoform.to_pylist() == [None] and messages == ()
 
 
 @pytest.mark.parametrize(("name", "is_read"), [("NAME=a", True), ("SMILES=C", True), ("INCHI=x", True), ("SPECTRUMID=x", False)])
-def test_gnps_sequence_that_is_none_is_counted(tmp_path: Path, name: str, is_read: bool) -> None:
+def test_invalid_gnps_sequence_is_counted(tmp_path: Path, name: str, is_read: bool) -> None:
     text = GNPS.format(seq="no peptide 7", name=name) + GNPS.format(seq="PEPTIDEK", name="NAME=b")
     library, messages = read(tmp_path / "a.mgf", text)
     assert library.peptidoform.to_pylist() == ([None] if is_read else []) + ["PEPTIDEK"]

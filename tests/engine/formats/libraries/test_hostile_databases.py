@@ -1,4 +1,4 @@
-"""Libraries that are made to do harm: they are refused or read in part, within bounds of memory, and nothing in them is run."""
+"""Malicious libraries are refused or read in part, within memory limits, and none of their code is run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NUMBERS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE 
 
 
 def blib(path: Path, then: str = "", n: int = 3, *, before: str = "", n_peaks: int = 2, peaks: tuple[bytes, bytes] = PEAKS) -> Path:
-    """A library of so many entries, and what SQL makes of it."""
+    """Return a library with `n` entries, changed by SQL."""
     with closing(sqlite3.connect(path)) as made:
         made.executescript(before + SCHEMA)
         rows = [(i, "ACMK", 250.5, 2, "AC[+57.0]M[+16.0]K", 4, n_peaks, 1.5) for i in range(1, n + 1)]
@@ -66,7 +66,7 @@ def test_entries_of_other_kinds_of_values_are_left_out(tmp_path: Path, name: str
     assert len(library) == 1 and library.skipped.n == 2 and library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]M[Oxidation]K"]
 
 
-def test_numbers_that_are_told_besides_may_be_anything(tmp_path: Path) -> None:
+def test_unused_numbers_may_have_any_value(tmp_path: Path) -> None:
     path = blib(tmp_path / "a.blib", "UPDATE RefSpectra SET copies = -3, retentionTime = 'late'; UPDATE Proteins SET accession = 7")
     library = read_libraries([path])
     assert library.n_members.tolist() == [1, 1, 1] and np.isnan(library.retention_time).all()
@@ -77,7 +77,7 @@ REFUSED = {
         "DROP TABLE RefSpectraPeaks; CREATE TABLE RefSpectraPeaks (RefSpectraID INTEGER, peakMZ BLOB AS (zeroblob(16000000)),"
         " peakIntensity BLOB AS (zeroblob(8000000))); UPDATE RefSpectra SET numPeaks = 2000000;"
         " INSERT INTO RefSpectraPeaks (RefSpectraID) SELECT id FROM RefSpectra",
-        "no table RefSpectraPeaks, or one that is computed",
+        "no table RefSpectraPeaks, or a computed one",
     ),
     "a virtual table": (
         "DROP TABLE RefSpectraPeaks; CREATE VIRTUAL TABLE RefSpectraPeaks USING fts5(RefSpectraID, peakMZ, peakIntensity)",
@@ -95,12 +95,12 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_no_library_is_like_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
     then, reason = REFUSED[name]
-    with pytest.raises(InputError, match=reason) as told:
+    with pytest.raises(InputError, match=reason) as error:
         read_libraries([blib(tmp_path / "a.blib", then)])
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
-def test_views_and_triggers_beside_the_spectra_are_not_run(tmp_path: Path) -> None:
+def test_views_and_triggers_of_a_database_are_not_run(tmp_path: Path) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS RefSpectraID, 1 AS position, 1.0 AS mass FROM n"
     then = (
         f"DROP TABLE Modifications; CREATE VIEW Modifications AS {endless}; DROP TABLE Proteins; CREATE VIEW Proteins AS {endless};"
@@ -109,53 +109,53 @@ def test_views_and_triggers_beside_the_spectra_are_not_run(tmp_path: Path) -> No
     assert len(read_libraries([blib(tmp_path / "a.blib", then)])) == 3
 
 
-def test_what_is_not_written_into_the_database_yet_is_told(tmp_path: Path) -> None:
+def test_unread_write_ahead_log_is_reported(tmp_path: Path) -> None:
     path = blib(tmp_path / "a.blib")
     (tmp_path / "a.blib-wal").write_bytes(b"x")
-    told: list[str] = []
+    messages: list[str] = []
 
-    class Told(Progress):
+    class Recording(Progress):
         def message(self, text: str, level: str = "info") -> None:
-            told.append(f"{level}: {text}")
+            messages.append(f"{level}: {text}")
 
-    assert len(read_libraries([path], Told())) == 3
-    assert any("a.blib-wal, which is not read" in one and one.startswith("warning") for one in told)
+    assert len(read_libraries([path], Recording())) == 3
+    assert any("a.blib-wal, which is not read" in message and message.startswith("warning") for message in messages)
 
 
-def memory_of(path: Path) -> tuple[str, int]:
-    """What reading a file says, and how many megabytes it took beside those of a process that reads a small one."""
+def measure_memory(path: Path) -> tuple[str, int]:
+    """Return the result of reading a file, and the megabytes beyond those of reading a small one."""
     script = (
         "import json, sys; from pathlib import Path; from proteoscope.engine.errors import InputError\n"
         "from proteoscope.engine.formats.libraries.reading import read_libraries\n"
         "def peak(): return int(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"
         "read_libraries([sys.argv[1]]); before = peak()\n"
-        "try: read_libraries([sys.argv[2]]); told = 'read'\n"
-        "except InputError as error: told = str(error)\n"
-        "print(json.dumps([told, (peak() - before) // 1024]))\n"
+        "try: read_libraries([sys.argv[2]]); message = 'read'\n"
+        "except InputError as error: message = str(error)\n"
+        "print(json.dumps([message, (peak() - before) // 1024]))\n"
     )
     small = blib(path.with_name("small.blib"))
     done = subprocess.run([sys.executable, "-c", script, str(small), str(path)], check=True, capture_output=True, text=True)
-    told, megabytes = json.loads(done.stdout)
-    return told, megabytes
+    message, megabytes = json.loads(done.stdout)
+    return message, megabytes
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is told as Linux does")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured as on Linux")
 def test_peaks_that_unpack_to_gigabytes_take_no_such_memory(tmp_path: Path) -> None:
     n = 1 << 20
     peaks = zlib.compress(np.full(n, 100.0).tobytes()), zlib.compress(np.ones(n, np.float32).tobytes())
-    told, megabytes = memory_of(blib(tmp_path / "a.blib", n=300, n_peaks=n, peaks=peaks))
-    assert re.search(r"unfolds to more than [0-9,]+ peaks", told)
+    message, megabytes = measure_memory(blib(tmp_path / "a.blib", n=300, n_peaks=n, peaks=peaks))
+    assert re.search(r"unfolds to more than [0-9,]+ peaks", message)
     assert megabytes < 500  # all peaks of a batch would take 5 GB
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is told as Linux does")
-def test_a_json_value_that_becomes_far_more_objects_than_letters_is_refused(tmp_path: Path) -> None:
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured as on Linux")
+def test_json_with_too_many_objects_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.mzlib.json"
     head = b'{"format_version": "1.0", "attributes": [{"accession": "MS:1003186", "name": "x", "value": "1.0"}], "spectra": [{"mzs": ['
     path.write_bytes(head + b"[]," * 12_000_000 + b"1]}]}")
-    told, megabytes = memory_of(path)
-    assert "longer than 16 MB" in told
-    assert megabytes < 700  # as objects all of it takes 1 GB
+    message, megabytes = measure_memory(path)
+    assert "longer than 16 MB" in message
+    assert megabytes < 700  # as Python objects, all of it would take 1 GB
 
 
 ODD = (
@@ -197,7 +197,7 @@ COLUMNS = {
 
 
 def test_values_changed_by_chance_are_read_left_out_or_refused(tmp_path: Path) -> None:
-    """Two hundred libraries, each with up to four values, or types of columns, of another kind."""
+    """Try two hundred libraries, each with up to four values or column types of another kind."""
     chance, n_read, n_refused = random.Random(33), 0, 0
     whole = blib(
         tmp_path / "whole.blib",
@@ -212,7 +212,7 @@ def test_values_changed_by_chance_are_read_left_out_or_refused(tmp_path: Path) -
                 table = chance.choice(list(COLUMNS))
                 column = chance.choice(COLUMNS[table])
                 if chance.random() < 0.2:
-                    # A column without a type keeps values as they are; of another one they are converted.
+                    # SQLite converts values to the type of their column, but not in a column without a type.
                     made.execute(f"ALTER TABLE {table} RENAME COLUMN {column} TO other")
                     made.execute(f"ALTER TABLE {table} ADD COLUMN {column} {chance.choice(('', 'BLOB', 'TEXT'))}")
                     made.execute(f"UPDATE {table} SET {column} = other")

@@ -1,4 +1,4 @@
-"""Libraries as other programs write them: each entry as a plain parse of its text says, and hostile files told in one line."""
+"""Libraries of other programs against a plain parser, and one line for hostile files."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_line_ends_and_encodings_change_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("nothing", ["0", "-3", "1e-60"])
 def test_peaks_without_intensity_are_left_out(tmp_path: Path, nothing: str) -> None:
-    """1e-60 is 0 in the 32 bits of an intensity; an entry of nothing but such peaks is skipped."""
+    """1e-60 is 0 in the 32 bits of an intensity; an entry with only such peaks is skipped."""
     entry = "Name: {}\nPrecursorMZ: 400\nNum Peaks: {}\n{}\n"
     peaks = f"100 {nothing}\n200 5\n300 {nothing}\n"
     library = _read(tmp_path, "a.msp", entry.format("some", 3, peaks) + entry.format("none", 1, f"100 {nothing}\n"))
@@ -168,7 +168,7 @@ def test_mzspeclib_takes_its_sets_of_attributes(tmp_path: Path) -> None:
     assert _peaks(library, 0) == [(100.5, 10), (200.5, 20)]
 
 
-def test_mzspeclib_says_the_same_as_json(tmp_path: Path) -> None:
+def test_mzspeclib_text_and_json_agree(tmp_path: Path) -> None:
     def term(accession: str, value: object, **more: str) -> dict:
         return {"accession": accession, "name": "x", "value": value, **more}
 
@@ -195,11 +195,11 @@ def test_mzspeclib_says_the_same_as_json(tmp_path: Path) -> None:
         ],
         "spectrum_attribute_sets": {"all": [], "DECOY": [term("MS:1003072", "decoy", value_accession="MS:1003195")]},
     }
-    found, text = _read(tmp_path, "a.mzSpecLib.json", json.dumps(made, indent=1)), _read(tmp_path, "a.mzSpecLib.txt", SPECLIB)
+    result, text = _read(tmp_path, "a.mzSpecLib.json", json.dumps(made, indent=1)), _read(tmp_path, "a.mzSpecLib.txt", SPECLIB)
     for column in ("name", "peptidoform", "sequence"):
-        assert getattr(found, column).equals(getattr(text, column))
+        assert getattr(result, column).equals(getattr(text, column))
     for column in ("charge", "is_decoy", "precursor_mz", "retention_time", "mz", "intensity", "offsets"):
-        np.testing.assert_array_equal(getattr(found, column), getattr(text, column))
+        np.testing.assert_array_equal(getattr(result, column), getattr(text, column))
 
 
 _TRANSITIONS = (
@@ -254,7 +254,7 @@ def test_blib_is_recognised_in_every_encoding_of_sqlite(tmp_path: Path, encoding
     assert other.peptidoform.equals(plain.peptidoform) and (other.mz == plain.mz).all()
 
 
-def test_blib_has_masses_in_full_beside_its_rounded_text(tmp_path: Path) -> None:
+def test_blib_has_full_masses_and_rounded_text(tmp_path: Path) -> None:
     library = read_libraries([_blib(tmp_path / "a.blib", *PACKED)])
     assert library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]M[Oxidation]K"] and library.retention_time.tolist() == [90.0]
     assert _peaks(library, 0) == [(100.5, 1), (200.5, 2)] and library.n_members.tolist() == [4]
@@ -269,7 +269,7 @@ def test_blib_has_masses_in_full_beside_its_rounded_text(tmp_path: Path) -> None
         "PrecursorMz\tFragmentMz\tRelativeIntensity\tdecoy\tModifiedPeptide\tPrecursorCharge\tUniProtIds",
     ],
 )
-def test_transitions_become_one_entry_for_each_peptide_and_charge(tmp_path: Path, head: str) -> None:
+def test_transitions_give_one_entry_per_peptide_and_charge(tmp_path: Path, head: str) -> None:
     forms = ("(UniMod:1)AC(UniMod:4)K", "PEK") if "Uniprot" in head else ("_[Acetyl (Protein N-term)]AC[Carbamidomethyl (C)]K_", "_PEK_")
     rows = [
         (400.5, 200.5, 1, 0, forms[0], 2, "P1,P2"),
@@ -306,7 +306,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_entries_are_left_out_and_told(tmp_path: Path, name: str) -> None:
+def test_broken_entries_are_left_out_and_reported(tmp_path: Path, name: str) -> None:
     text, n_left, reason = BROKEN[name]
     library = _read(tmp_path, "a.msp", text)
     assert len(library) == n_left and library.skipped.n == 2 - n_left
@@ -328,14 +328,14 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_files_that_are_no_library_are_told_in_one_line(tmp_path: Path, name: str) -> None:
+def test_files_without_a_library_are_reported_in_one_line(tmp_path: Path, name: str) -> None:
     content, reason = HOSTILE[name]
-    with pytest.raises(InputError, match=reason) as told:
+    with pytest.raises(InputError, match=reason) as error:
         _read(tmp_path, "a", content)
-    assert "\n" not in str(told.value) and len(str(told.value)) < 1000
+    assert "\n" not in str(error.value) and len(str(error.value)) < 1000
 
 
-def test_what_a_database_of_a_stranger_holds_is_not_run(tmp_path: Path) -> None:
+def test_code_in_an_untrusted_database_is_not_run(tmp_path: Path) -> None:
     bomb = zlib.compress(bytes(40_000_000), 9)
     view = "ALTER TABLE RefSpectraPeaks RENAME TO hidden; CREATE VIEW RefSpectraPeaks AS SELECT * FROM hidden;"
     with pytest.raises(InputError, match="cannot be unpacked"):
@@ -348,7 +348,7 @@ def test_what_a_database_of_a_stranger_holds_is_not_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no table RefSpectraPeaks"):
         read_libraries([path])
     endless = _blib(tmp_path / "product.blib", *PACKED)
-    with closing(sqlite3.connect(endless)) as made:  # each of the spectra has all of the peaks
+    with closing(sqlite3.connect(endless)) as made:  # every spectrum has all peaks
         made.executescript(
             "CREATE TABLE copy AS SELECT * FROM RefSpectra; DROP TABLE RefSpectra; ALTER TABLE copy RENAME TO RefSpectra;"
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
@@ -361,15 +361,15 @@ def test_what_a_database_of_a_stranger_holds_is_not_run(tmp_path: Path) -> None:
 
 
 def _found(pattern: str, text: str) -> str:
-    found = re.search(pattern, text)
-    assert found is not None
-    return found[1]
+    result = re.search(pattern, text)
+    assert result is not None
+    return result[1]
 
 
 def test_the_files_of_other_programs_are_read(shared_data: Path) -> None:
     folder = shared_data / "libraries"
-    for one in formats_of("libraries"):
-        for path in sorted(folder.glob(f"*{one.suffixes[0]}")):
+    for file_format in formats_of("libraries"):
+        for path in sorted(folder.glob(f"*{file_format.suffixes[0]}")):
             with ByteSource(path) as source:
                 assert recognise(source).sort == "libraries", path
     path = folder / "nist-bsa_consensus.msp"
@@ -398,8 +398,8 @@ def test_attribute_sets_count_once(tmp_path: Path, n_attributes: int, n_named: i
         "100.1\t5\n200.1\t6\n300.1\t7\n\n"
     )
     if is_read:
-        (found,) = read_libraries([path]).proteins.to_pylist()
-        assert found == PROTEIN_SEPARATOR.join(f"P{i}" for i in range(n_attributes))
+        (result,) = read_libraries([path]).proteins.to_pylist()
+        assert result == PROTEIN_SEPARATOR.join(f"P{i}" for i in range(n_attributes))
         return
     with pytest.raises(InputError, match=r"line 1005: .*its attribute sets hold more than 1,000"):
         read_libraries([path])

@@ -1,4 +1,4 @@
-"""Libraries that are written: what our readers, and a plain parse of the text, find in them is what was to be written."""
+"""Written libraries have the right content according to this program's readers and a plain parser."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from tests.engine.formats.libraries.written import entries
 SUFFIX = {"msp": ".msp", "mzspeclib": ".mzlib.txt", "blib": ".blib"}
 
 
-def pieces(*parts):
+def batches(*parts):
     yield from parts
 
 
 @pytest.mark.parametrize("format", LIBRARY_FORMATS)
 @pytest.mark.parametrize("origin", ["merged", "predicted"])
 def test_what_is_written_is_read_again(format, origin, tmp_path):
-    # blib has no termini: what stands there is told of the residues beside them.
+    # blib has no termini: modifications of termini are written at the terminal residues.
     parts = [entries(n, seed, origin=origin, ends=format != "blib") for n, seed in ((40, 1), (1, 2), (25, 3))]
     path = tmp_path / f"library{SUFFIX[format]}"
-    write_library(path, pieces(*parts), format, Progress(), threads=3)
-    found = read_libraries([path])
-    assert found.skipped.n == 0 and len(found) == 66
+    write_library(path, batches(*parts), format, Progress(), threads=3)
+    library = read_libraries([path])
+    assert library.skipped.n == 0 and len(library) == 66
     first = 0
     for part in parts:
-        own = found.take(np.arange(first, first + len(part)))
+        own = library.take(np.arange(first, first + len(part)))
         first += len(part)
         assert own.peptidoform.to_pylist() == part.peptidoforms().to_pylist()
         assert own.proteins.to_pylist() == part.proteins.to_pylist()
@@ -50,9 +50,9 @@ def test_what_is_written_is_read_again(format, origin, tmp_path):
         np.testing.assert_array_equal(own.intensity, part.intensity)
 
 
-def test_msp_names_its_ions_and_tells_the_q_value(tmp_path):
+def test_msp_has_ions_and_q_value(tmp_path):
     part = entries(30, 5)
-    write_library(tmp_path / "library.msp", pieces(part), "msp", Progress())
+    write_library(tmp_path / "library.msp", batches(part), "msp", Progress())
     texts = (tmp_path / "library.msp").read_text().split("\n\n")
     for i, text in enumerate(texts[:-1]):
         score = re.search(r"Qvalue=(\S+)", text)
@@ -64,36 +64,36 @@ def test_msp_names_its_ions_and_tells_the_q_value(tmp_path):
             if not part.ions.series[k]:
                 assert name[1] is None
                 continue
-            told = (ord(name[1]), int(name[2]), int(name[3] or 1))
-            assert told == (part.ions.series[k], part.ions.number[k], part.ions.charge[k])
+            message = (ord(name[1]), int(name[2]), int(name[3] or 1))
+            assert message == (part.ions.series[k], part.ions.number[k], part.ions.charge[k])
             assert float(name[4]) == pytest.approx(part.ions.error[k], abs=5.1e-5)
 
 
 def test_msp_has_precursor_and_charge_in_lines(tmp_path):
     part = entries(30, 5)
-    write_library(tmp_path / "library.msp", pieces(part), "msp", Progress())
+    write_library(tmp_path / "library.msp", batches(part), "msp", Progress())
     text = (tmp_path / "library.msp").read_text()
-    found = re.findall(r"^PrecursorMZ: (\S+)\nCharge: (\d+)$", text, re.MULTILINE)
-    assert [float(mz) for mz, _ in found] == pytest.approx(part.precursor_mz.tolist(), abs=6e-6)
-    assert [int(charge) for _, charge in found] == part.charge.tolist()
+    result = re.findall(r"^PrecursorMZ: (\S+)\nCharge: (\d+)$", text, re.MULTILINE)
+    assert [float(mz) for mz, _ in result] == pytest.approx(part.precursor_mz.tolist(), abs=6e-6)
+    assert [int(charge) for _, charge in result] == part.charge.tolist()
 
 
 def test_mzspeclib_has_the_mass_of_the_analyte(tmp_path):
     part = entries(30, 5)
-    write_library(tmp_path / "library.mzlib.txt", pieces(part), "mzspeclib", Progress())
+    write_library(tmp_path / "library.mzlib.txt", batches(part), "mzspeclib", Progress())
     text = (tmp_path / "library.mzlib.txt").read_text()
-    found = [float(one) for one in re.findall(r"^MS:1001117\|theoretical neutral mass=(\S+)$", text, re.MULTILINE)]
+    results = [float(one) for one in re.findall(r"^MS:1001117\|theoretical neutral mass=(\S+)$", text, re.MULTILINE)]
     expected = [
         mass.fast_mass(sequence) + carried
         for sequence, carried in zip(part.sequence.to_pylist(), part.modifications.mass().tolist(), strict=True)
     ]
-    assert found == pytest.approx(expected, abs=2e-5)
-    assert "MS:1003207" not in text  # whose value is a term that this program has not
+    assert results == pytest.approx(expected, abs=2e-5)
+    assert "MS:1003207" not in text  # its value is a term that the program does not know
 
 
 def test_blib_names_the_files_of_its_spectra(tmp_path):
     part = replace(entries(30, 6, origin="best"), files=("a/one.mzML", "b/two.mgf"), file=np.arange(30) % 2)
-    write_library(tmp_path / "library.blib", pieces(part), "blib", Progress())
+    write_library(tmp_path / "library.blib", batches(part), "blib", Progress())
     query = "SELECT fileName FROM RefSpectra JOIN SpectrumSourceFiles ON fileID = SpectrumSourceFiles.id ORDER BY RefSpectra.id"
     with closing(sqlite3.connect(tmp_path / "library.blib")) as connection:
         assert [name for (name,) in connection.execute(query)] == ["a/one.mzML", "b/two.mgf"] * 15
@@ -101,7 +101,7 @@ def test_blib_names_the_files_of_its_spectra(tmp_path):
 
 def test_blib_is_as_skyline_reads_it(tmp_path):
     part = entries(30, 6)
-    write_library(tmp_path / "library.blib", pieces(part), "blib", Progress())
+    write_library(tmp_path / "library.blib", batches(part), "blib", Progress())
     with closing(sqlite3.connect(tmp_path / "library.blib")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert connection.execute("SELECT numSpecs, majorVersion, minorVersion FROM LibInfo").fetchall() == [(30, 1, 10)]
@@ -129,21 +129,21 @@ def test_a_library_appears_whole_or_not_at_all(format, tmp_path):
 
     with pytest.raises(Cancelled):
         write_library(path, cut(), format, stopped)
-    assert path.read_text() == "what was there" and [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert path.read_text() == "what was there" and [file.name for file in tmp_path.iterdir()] == [path.name]
     with pytest.raises(StorageError):
-        write_library(tmp_path, pieces(entries(2, 9)), format, Progress())
+        write_library(tmp_path, batches(entries(2, 9)), format, Progress())
 
 
-def test_formats_are_told_by_their_suffix():
+def test_formats_are_recognised_by_suffix():
     assert [library_format(f"a{suffix}") for suffix in SUFFIX.values()] == list(SUFFIX)
-    with pytest.raises(ParameterError, match="no format that libraries are written in"):
+    with pytest.raises(ParameterError, match="not a format for writing libraries"):
         library_format("library.sptxt")
 
 
 def test_msp_escapes_commas_and_quotes_of_proteins(tmp_path):
     part = replace(entries(3, 6), proteins=pa.array(["a,b", f'"c{PROTEIN_SEPARATOR}d;e', None]))
     progress = RecordingProgress(Progress())
-    write_library(tmp_path / "library.msp", pieces(part), "msp", progress)
+    write_library(tmp_path / "library.msp", batches(part), "msp", progress)
     assert re.findall(r'Protein="(.*?)"', (tmp_path / "library.msp").read_text()) == ["1/a%2Cb", "2/%22c,d;e"]
     assert any("library.msp: 2 entries name proteins with commas or quotes" in text for text in progress.messages)
     assert read_libraries([tmp_path / "library.msp"]).proteins.to_pylist() == ["a%2Cb", f"%22c{PROTEIN_SEPARATOR}d;e", None]

@@ -15,7 +15,7 @@ MASSES = (15.994915, 57.021464, 42.010565, -18.010565, 8.0142, -0.984016)
 
 
 def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
-    """`n` entries; each third is without modifications, protein, time and q-value."""
+    """Return `n` entries; every third has no modifications, protein, time and q-value."""
     rng = np.random.default_rng(seed)
     sequences, modifications, mass = [], [], []
     for i in range(n):
@@ -27,7 +27,7 @@ def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
         if i % 3 == 2:
             own = [*([(1, 3)] if ends else []), *own, (len(letters), 4)]
         modifications.append(own)
-        mass.append(sum(RESIDUE_MASS[ord(one) - 65] for one in letters) + WATER_MASS + sum(MASSES[kind] for _, kind in own))
+        mass.append(sum(RESIDUE_MASS[ord(letter) - 65] for letter in letters) + WATER_MASS + sum(MASSES[kind] for _, kind in own))
     count = rng.integers(1, 60, n)
     offsets = offsets_of(count)
     owner = np.repeat(np.arange(n), count)
@@ -39,7 +39,7 @@ def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
     ions = PeakIons(series, number, charge, (rng.normal(0, 0.01, offsets[-1]) * is_ion).astype(np.float32))
     is_bare = np.arange(n) % 3 == 0
     places, kinds = zip(*(pair for one in modifications for pair in one), strict=True) if any(modifications) else ((), ())
-    counts = np.array([len(one) for one in modifications], np.int64)
+    counts = np.array([len(modification) for modification in modifications], np.int64)
     placed = EntryModifications(offsets_of(counts), np.array(places, np.int64), np.array(kinds, np.int64), NAMES, MASSES)
     proteins = [
         None if bare else PROTEIN_SEPARATOR.join(f"sp|P{k}|X;{k}" for k in range(i % 4 + 1)) for i, bare in enumerate(is_bare.tolist())

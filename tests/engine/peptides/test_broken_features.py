@@ -1,4 +1,4 @@
-"""Databases whose known modifications and variants are spoilt in every way: read and searched without what makes no sense, or refused."""
+"""Databases with all kinds of corrupt known modifications and variants are searched without these, or refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PLACES = (
     "²",
     "{a}..{a}..{b}",
 )
-"""Of features of a protein of n residues, a and b among them, m behind it."""
+"""Features of a protein of n residues, with a and b in it and m after it."""
 NOTES = (
     "{name}",
     "{name}; by PKA",
@@ -100,7 +100,7 @@ def filled(chance: random.Random, text: str, sequence: str) -> str:
     return text.format(**words)
 
 
-def spoilt_text(chance: random.Random, sequence: str) -> str:
+def broken_text(chance: random.Random, sequence: str) -> str:
     features = ""
     for _ in range(chance.randrange(1, 12)):
         place, note = (filled(chance, chance.choice(some), sequence) for some in (PLACES, NOTES))
@@ -109,7 +109,7 @@ def spoilt_text(chance: random.Random, sequence: str) -> str:
     return features
 
 
-def spoilt_xml(chance: random.Random, sequence: str) -> str:
+def broken_xml(chance: random.Random, sequence: str) -> str:
     def quoted(text: str) -> str:
         return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;").replace("\x00", "")
 
@@ -135,9 +135,9 @@ def spoilt_xml(chance: random.Random, sequence: str) -> str:
 
 
 def databases(chance: random.Random, sequences: dict[str, str]) -> tuple[str, str]:
-    text = "".join(swiss_prot_entry(name, f"{name}_X", one, spoilt_text(chance, one)) for name, one in sequences.items())
+    text = "".join(swiss_prot_entry(name, f"{name}_X", one, broken_text(chance, one)) for name, one in sequences.items())
     xml = "".join(
-        f'<entry dataset="Swiss-Prot"><accession>{name}</accession><name>{name}_X</name>{spoilt_xml(chance, one)}'
+        f'<entry dataset="Swiss-Prot"><accession>{name}</accession><name>{name}_X</name>{broken_xml(chance, one)}'
         f'<sequence length="{len(one)}">{one}</sequence></entry>'
         for name, one in sequences.items()
     )
@@ -157,21 +157,21 @@ def built(folder: Path, database: Path, *, knows: bool) -> Indexes:
     )
 
 
-def peptides_of(indexes: Indexes, *, of_proteins: int) -> set[tuple[str, float]]:
-    """Peptides without known modifications of the first proteins, and their masses."""
+def collect_peptides(indexes: Indexes, *, of_proteins: int) -> set[tuple[str, float]]:
+    """Return the peptides without known modifications of the first proteins, and their masses."""
     residues = np.asarray(indexes.proteins.proteins.residues).tobytes().decode()
     known = indexes.peptides.forms.known
     end = int(indexes.proteins.proteins.offsets[of_proteins])
-    found = zip(indexes.peptides.position.tolist(), indexes.peptides.length.tolist(), indexes.peptides.mass.tolist(), strict=True)
+    results = zip(indexes.peptides.position.tolist(), indexes.peptides.length.tolist(), indexes.peptides.mass.tolist(), strict=True)
     return {
         (residues[start : start + length], round(mass, 5))
-        for row, (start, length, mass) in enumerate(found)
+        for row, (start, length, mass) in enumerate(results)
         if start < end and (not len(known) or not known[row])
     }
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_spoilt_features_cost_themselves_alone(tmp_path: Path, seed: int) -> None:
+def test_broken_features_are_left_out(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=chance.randrange(12, 90))) for i in range(3)}
     for suffix, text in zip((".dat", ".xml"), databases(chance, sequences), strict=True):
@@ -183,7 +183,7 @@ def test_spoilt_features_cost_themselves_alone(tmp_path: Path, seed: int) -> Non
             assert path.name in str(error) and "\n" not in str(error)
             continue
         without = built(tmp_path / f"without{suffix}", path, knows=False)
-        assert peptides_of(indexes, of_proteins=3) == peptides_of(without, of_proteins=3)
+        assert collect_peptides(indexes, of_proteins=3) == collect_peptides(without, of_proteins=3)
         known, proteins = indexes.proteins.known, indexes.proteins.proteins
         if known is not None:
             letters = np.asarray(proteins.residues)[known.position].tobytes().decode()

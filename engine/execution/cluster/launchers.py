@@ -1,0 +1,282 @@
+"""Start of the workers of a run: here, on hosts by ssh, or by Slurm; or connection with a scheduler that runs already."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import proteoscope
+from proteoscope import engine
+from proteoscope.engine.errors import WorkersError, shortened
+from proteoscope.engine.execution.cluster.certificates import (
+    Certificates,
+    make_certificates,
+    needs_cryptography,
+    read_certificates,
+    write_certificates,
+)
+from proteoscope.engine.execution.cluster.cluster import Cluster
+from proteoscope.engine.execution.cluster.connection import SILENT, Connection, configure
+from proteoscope.engine.execution.cluster.option import WorkersRequest, parse_workers
+from proteoscope.engine.execution.cluster.worker_files import Host, SlurmConfiguration, read_hosts, read_slurm
+from proteoscope.engine.files import storage_errors, temporary_folder
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+
+__all__ = ["open_cluster", "ssh_command"]
+
+_LOCAL_SECONDS, _REMOTE_SECONDS, _QUEUE_SECONDS = 60.0, 120.0, 86400.0  # until the first workers are there
+_END_SECONDS, _CANCEL_SECONDS = 5.0, 0.1
+_DAYS = 30  # validity of the certificates of a run
+_NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+
+
+@contextmanager
+def open_cluster(
+    requested: str,
+    progress: Progress,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    certificates: Path | None = None,
+    spool: Path | None = None,
+) -> Iterator[Cluster]:
+    """Start or find workers, and use them until the block ends; the first of them are there when it begins.
+
+    Parameters
+    ----------
+    requested : str
+        See `parse_workers`.
+    progress : Progress
+        Shows the start, and workers that come and go.
+    device, threads : str, int, optional
+        Of local workers together.
+    certificates : Path, optional
+        Folder, for the address of a scheduler.
+    spool : Path, optional
+        See `Cluster`.
+
+    Raises
+    ------
+    ParameterError, InputError
+        The request is not valid.
+    WorkersError
+        No worker comes.
+    Cancelled
+        The user cancelled.
+    """
+    request = parse_workers(requested)
+    needs_cryptography()
+    configure()
+    progress.stage("Starting workers")
+    with ExitStack() as stack:
+        started = _start(request, stack, device, threads, certificates)
+        client = _client(started)
+        _close_at_end(stack, client)
+        connection = Connection(client, progress.message)
+        stack.callback(connection.close)
+        if not connection.wait(started.n, started.seconds, progress, started.checks):
+            text = f"no worker came to {started.address} within {started.seconds:.0f} seconds"
+            raise WorkersError(f"{text}; start some with: proteoscope workers start")
+        cluster = Cluster(requested, connection, spool)
+        stack.callback(cluster.close)
+        yield cluster
+
+
+class _Started(NamedTuple):
+    """A scheduler, and how many workers must come in how many seconds; `checks` raise if they cannot."""
+
+    address: str
+    security: Any
+    n: int
+    seconds: float
+    checks: Sequence[Callable[[], None]] = ()
+
+
+def _start(request: WorkersRequest, stack: ExitStack, device: str, threads: int | None, certificates: Path | None) -> _Started:
+    if request.sort == "address":
+        return _Started(request.address, _security(request.address, certificates), 1, _REMOTE_SECONDS)
+    made = make_certificates(_DAYS)
+    if request.sort == "local":
+        return _start_local(request.count, made, stack, device, threads)
+    assert request.file is not None
+    return (_start_slurm if request.sort == "slurm" else _start_hosts)(request.file, made, stack)
+
+
+def _security(address: str, certificates: Path | None) -> Any:
+    if not address.startswith("tls:"):
+        return None
+    if certificates is None:
+        raise WorkersError(f"{address}: give the folder of its certificates with --certificates DIR")
+    return read_certificates(certificates).security()
+
+
+def _start_local(n: int, made: Certificates, stack: ExitStack, device: str, threads: int | None) -> _Started:
+    address = _scheduler(stack, made, "127.0.0.1")
+    options = ["--count", str(n), "--device", device, *([] if threads is None else ["--threads", str(threads)])]
+    # The path of this process, so that the same program is started, whatever the working directory holds.
+    program = f"import sys; sys.path[:] = {sys.path!r}; from proteoscope.engine.command_line.main import main; main()"
+    command = [sys.executable, "-P", "-c", program, "workers", "start", address, "--certificates", "-", *options]
+    check = stack.enter_context(_process(command, made, "The local workers"))
+    return _Started(address, made.security(), n, _LOCAL_SECONDS, [check])
+
+
+def _start_hosts(path: Path, made: Certificates, stack: ExitStack) -> _Started:
+    hosts = read_hosts(path)
+    address = _scheduler(stack, made, _own_address(hosts[0].name))
+    checks = [stack.enter_context(_process(ssh_command(host, address), made, host.name)) for host in hosts]
+    return _Started(address, made.security(), len(hosts), _REMOTE_SECONDS, checks)
+
+
+def ssh_command(host: Host, address: str) -> list[str]:
+    """Return the command that starts the workers of a host with the user's OpenSSH, without a password."""
+    options = [] if host.workers is None else ["--count", str(host.workers)]
+    options += [] if host.threads is None else ["--threads", str(host.threads)]
+    remote = f"{host.command} workers start {address} --certificates - --device {host.device} {' '.join(options)}".strip()
+    return ["ssh", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-T", "--", host.name, remote]
+
+
+def _own_address(host: str) -> str:
+    """Return the address of this machine by which a host reaches it."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((host.rpartition("@")[2], 9))  # nothing is sent
+            return str(probe.getsockname()[0])
+    except OSError:
+        return socket.gethostname()  # a name that only ssh knows
+
+
+def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
+    """Submit the jobs; the first that runs is enough to begin."""
+    from dask_jobqueue import SLURMCluster  # optional: installed with the extra "workers"
+
+    configuration = read_slurm(path)
+    options = configuration.model_dump(exclude_none=True, exclude=set(SlurmConfiguration.OF_THE_PROGRAM))
+    options["job_script_prologue"] = [*configuration.job_script_prologue, f"export PYTHONPATH={_program_folder()}"]
+    security = _written(made, Path(configuration.shared_temp_directory or Path.cwd()), stack).security()
+    try:
+        with _without_warnings():
+            cluster = SLURMCluster(
+                **options,
+                processes=1,
+                protocol="tls://",
+                security=security,
+                silence_logs=SILENT,
+                # The command line is above this package: a job runs this module, and nothing of it is called here.
+                worker_command=engine.command_line.worker_of_job.__name__,
+                worker_extra_args=["--count", str(configuration.workers_of_job), "--device", configuration.device],
+                scheduler_options=_NO_PAGES,
+            )
+    except (TypeError, ValueError) as error:
+        raise WorkersError(f"Slurm: {error}") from None
+    _close_at_end(stack, cluster)
+    cluster.scale(jobs=configuration.jobs)
+    return _Started(str(cluster.scheduler_address), security, 1, _QUEUE_SECONDS)
+
+
+def _program_folder() -> Path:
+    return Path(proteoscope.__file__).resolve().parents[1]
+
+
+def _written(made: Certificates, folder: Path, stack: ExitStack) -> Certificates:
+    """Write certificates as files that the nodes see too, so that the script of a job names them and holds none."""
+    with storage_errors(folder):
+        temporary = stack.enter_context(temporary_folder(folder / "certificates"))
+    return Certificates(*map(str, write_certificates(made, temporary)))
+
+
+def _scheduler(stack: ExitStack, made: Certificates, host: str) -> str:
+    """Start a scheduler in this process and return its address."""
+    from distributed import Scheduler  # optional: installed with the extra "workers"
+    from distributed.deploy.spec import SpecCluster  # optional: installed with the extra "workers"
+
+    security = made.security()
+    options = {"host": host, "protocol": "tls", "security": security, **_NO_PAGES}
+    with _without_warnings():
+        cluster = SpecCluster(workers={}, scheduler={"cls": Scheduler, "options": options}, security=security, silence_logs=SILENT)
+    _close_at_end(stack, cluster)
+    return str(cluster.scheduler_address)
+
+
+def _client(started: _Started) -> Any:
+    from distributed import Client  # optional: installed with the extra "workers"
+
+    try:
+        with _without_warnings():
+            return Client(started.address, security=started.security, set_as_default=False, direct_to_workers=True, timeout=20)
+    except (OSError, TimeoutError) as error:
+        raise WorkersError(f"the scheduler at {started.address} cannot be reached: {shortened(str(error))}") from None
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Hide warnings of `distributed`, about versions that differ and about ports."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _close_at_end(stack: ExitStack, resource: Any) -> None:
+    """Close a client or cluster with the block, on another thread: that takes a while, for which a cancel does not wait."""
+
+    def close() -> None:
+        with contextlib.suppress(Exception):
+            resource.close()
+
+    def leave(kind: type[BaseException] | None, *_: object) -> None:
+        thread = threading.Thread(target=close, name="proteoscope-closing", daemon=True)
+        thread.start()
+        thread.join(_CANCEL_SECONDS if kind is not None and issubclass(kind, Cancelled) else _END_SECONDS)
+
+    stack.push(leave)
+
+
+@contextmanager
+def _process(command: Sequence[str], made: Certificates, name: str) -> Iterator[Callable[[], None]]:
+    """Run workers in a process until the block ends, and yield a check that raises if it has ended.
+
+    The process reads its certificates from standard input, and ends when that does: also when this process is killed.
+    """
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors)
+        except OSError as error:
+            raise WorkersError(f"{name}: {command[0]} cannot be started: {error.strerror}") from None
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):  # it has ended, which the check reports
+            process.stdin.write(made.to_line().encode() + b"\n")
+            process.stdin.flush()
+
+        def check() -> None:
+            if process.poll() is not None:
+                raise WorkersError(f"{name}: the workers ended: {_last_line(errors) or f'code {process.returncode}'}")
+
+        try:
+            yield check
+        finally:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+            process.terminate()
+            threading.Thread(target=_reap, args=(process,), name="proteoscope-closing", daemon=True).start()
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _last_line(errors: IO[bytes]) -> str:
+    errors.seek(0)
+    lines = errors.read().decode(errors="replace").strip().splitlines()
+    return lines[-1][:300] if lines else ""

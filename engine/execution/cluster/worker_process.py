@@ -1,0 +1,303 @@
+"""The part of the program that runs in a worker: opens a workload and computes partitions of it on the worker's device.
+
+A `RemoteWorkload` is an actor of `distributed`: it lives in a worker as long as the run refers to it, and its calls run on one thread, in
+turn with those of all other actors there. What calls take and return is plain data (`proteoscope.engine.execution.cluster.payload`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from proteoscope.engine.execution.addresses import object_at
+from proteoscope.engine.execution.cluster.columns import ColumnFile, file_digest, open_column, store_folder, trim_store
+from proteoscope.engine.execution.cluster.payload import pack, unpack
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.execution.work import Computation, Kind, Piece, Work
+from proteoscope.engine.files import temporary_path
+from proteoscope.engine.project.cache import cache_folder
+from proteoscope.engine.version import VERSION
+from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cuda.modules import card
+from proteoscope.kernels.device import Device, DeviceError
+
+__all__ = ["DEVICE", "THREADS", "RemoteWorkload", "greet", "program_version", "source_digest", "version_difference"]
+
+DEVICE, THREADS = "PROTEOSCOPE_WORKER_DEVICE", "PROTEOSCOPE_WORKER_THREADS"
+"""Environment variables of a worker: its device, ``cpu`` or ``cuda:0``, and its number of threads."""
+_PROGRAM = Path(__file__).parents[3]
+_SOURCES = "*.py", "*.cu", "*.cuh", "*.h"
+_DIGEST = re.compile("[0-9a-f]{64}")
+# An answer costs the run more than computing a partial result does, so that several go together: for a share of the seconds since the round
+# began, because at its end the other workers wait for what is still on its way.
+_GATHER_SHARE, _MINIMUM_GATHER_SECONDS, _MAXIMUM_GATHER_SECONDS = 0.08, 0.12, 0.5
+_MAXIMUM_ROW_BYTES = 32 << 20
+"""Bytes of rows after which an answer is sent, to bound the memory of both sides."""
+
+
+@cache
+def source_digest() -> str:
+    """Return the SHA-256 of all sources of the kernels and searches, which determine the rows."""
+    digest = hashlib.sha256()
+    for name in ("kernels", "engine"):
+        folder = _PROGRAM / name
+        for path in sorted(path for pattern in _SOURCES for path in folder.rglob(pattern)):
+            digest.update(f"{name}/{path.relative_to(folder).as_posix()}".encode() + b"\0")
+            digest.update(path.read_bytes().replace(b"\r\n", b"\n"))
+    return digest.hexdigest()
+
+
+def program_version() -> dict[str, Any]:
+    """Return what must be equal in a worker and in the run that uses it.
+
+    Returns
+    -------
+    dict
+        `version` of the program, digest of all `sources`, and version of `python`.
+    """
+    return {
+        "version": VERSION,
+        "sources": source_digest(),
+        "python": ".".join(platform.python_version_tuple()[:2]),
+    }
+
+
+def version_difference(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """Describe the first difference between two results of `program_version`, or return ''."""
+    names = {"version": "version {}", "python": "Python {}", "sources": "sources {:.12}"}
+    for name, text in names.items():
+        if there.get(name) != here.get(name):
+            return f"{text.format(there.get(name))} there, {text.format(here.get(name))} here"
+    return ""
+
+
+def _thread_count() -> int:
+    return int(os.environ.get(THREADS) or available_threads())
+
+
+def _device(*, with_card: bool) -> Device:
+    """Return the device of this worker, or its CPU without `with_card`.
+
+    Raises
+    ------
+    DeviceError
+        The GPU cannot be opened.
+    """
+    name = os.environ.get(DEVICE, "cpu")
+    return card(int(name.partition(":")[2])) if with_card and name != "cpu" else Processor(_thread_count())
+
+
+def greet() -> bytes:
+    """Describe this worker: its program version, machine and device, and its folder for copied columns."""
+    reason, description = "", f"processor, {_thread_count()} threads"
+    try:
+        device = _device(with_card=True)
+        description = description if device.is_processor else device.name
+    except DeviceError as error:
+        reason = str(error)
+    return pack(
+        {
+            "make": program_version(),
+            "host": socket.gethostname(),
+            "device": os.environ.get(DEVICE, "cpu"),
+            "description": description,
+            "reason": reason,
+            "store": str(store_folder(cache_folder())),
+            "process": os.getpid(),
+        }
+    )
+
+
+class RemoteWorkload:
+    """A workload on the device of this worker. Deleting it closes the workload."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._computation: Computation | None = None
+        self._results: Iterator[Piece] = iter(())
+        self._digests: dict[str, str] = {}  # of the files that were copied to this machine, by their path in the run
+        self._arrival, self._arriving = ExitStack(), Path()
+        self._begun = 0.0
+
+    def __del__(self) -> None:
+        """Close the workload: the run has ended, or does not need it."""
+        self._results = iter(())  # a search ends before what it uses is closed
+        self._stack.close()
+        self._arrival.close()
+
+    def call(self, name: str, *arguments: Any) -> bytes:
+        """Call a function of the workload.
+
+        Parameters
+        ----------
+        name : str
+            Of a function in `FUNCTIONS`.
+        *arguments : object
+            Of that function.
+
+        Returns
+        -------
+        bytes
+            The packed answer, or the error as text, with `is_of_device` for those of the device.
+        """
+        try:
+            return pack({"answer": FUNCTIONS[name](self, *arguments)})
+        except Exception as error:
+            is_of_device = isinstance(error, DeviceError)
+            return pack({"error": str(error) if is_of_device else f"{type(error).__name__}: {error}", "is_of_device": is_of_device})
+
+    def open(self, packed: bytes, files: Sequence[Any], with_card: bool) -> list[str]:
+        """Open the workload unless files are missing.
+
+        Parameters
+        ----------
+        packed : bytes
+            Name, sources, settings, and address of the type of the workload.
+        files : sequence of (ColumnFile as a list, digest)
+            All files that `packed` names. The digest is empty for a file that was not copied to this machine.
+        with_card : bool
+            Whether a GPU can compute the workload.
+
+        Returns
+        -------
+        list of str
+            Paths of the files that this machine does not have.
+
+        Raises
+        ------
+        DeviceError
+            The device failed.
+        """
+        if missing := self.missing(files):
+            return missing
+        name, sources, settings, address = self._unpacked(packed)
+        kind: Kind = object_at(address)()
+        opening = kind.open(Work(name, sources, settings), _device(with_card=with_card), is_shared=True)
+        self._computation = self._stack.enter_context(opening)
+        return []
+
+    def begin(self, packed: bytes, files: Sequence[Any]) -> list[str]:
+        """Begin a round with its packed state and items; like `open`."""
+        if missing := self.missing(files):
+            return missing
+        self._results, self._begun = iter(()), time.monotonic()
+        state, items = self._unpacked(packed)
+        assert self._computation is not None
+        self._computation.begin(state, items)
+        return []
+
+    def _unpacked(self, packed: bytes) -> Any:
+        return unpack(packed, lambda named: open_column(named, store_folder(cache_folder()), self._digests))
+
+    def compute(self, first: int, last: int, is_new: bool) -> dict[str, Any]:
+        """Compute items until enough are done for an answer.
+
+        Parameters
+        ----------
+        first, last : int
+            Partition of the round's items, half open.
+        is_new : bool
+            Begin with the partition, and leave the one before; else continue with it.
+
+        Returns
+        -------
+        dict
+            `results`: end, cost beyond it, and rows or None of each partial result. `is_done`: whether the partition is complete.
+
+        Raises
+        ------
+        DeviceError
+            The device failed.
+        """
+        assert self._computation is not None
+        if is_new:
+            self._results = self._computation.search(first, last)
+        until = time.monotonic() + self._gather_seconds
+        results, n_bytes = list[list[Any]](), 0
+        for result in self._results:
+            if result.rows is None and results and results[-1][2] is None:
+                results.pop()  # it only reports progress, and less of it
+            results.append([int(result.end), float(result.beyond), None if result.rows is None else dict(result.rows)])
+            n_bytes += sum(column.nbytes for column in (result.rows or {}).values())
+            if result.end < last and (time.monotonic() > until or n_bytes > _MAXIMUM_ROW_BYTES):
+                return {"results": results, "is_done": False}
+        return {"results": results, "is_done": True}
+
+    @property
+    def _gather_seconds(self) -> float:
+        return min(_MAXIMUM_GATHER_SECONDS, max(_MINIMUM_GATHER_SECONDS, _GATHER_SHARE * (time.monotonic() - self._begun)))
+
+    def missing(self, files: Sequence[Any]) -> list[str]:
+        """Return the paths of the files that this machine neither sees nor has a copy of; see `open`."""
+        missing = []
+        for fields, digest in files:
+            file = ColumnFile(*fields)
+            if file.path in self._digests or file.is_here:
+                continue
+            copy = _stored(digest) if digest else None
+            if copy is not None and copy.is_file() and copy.stat().st_size == file.size:
+                with contextlib.suppress(OSError):
+                    os.utime(copy)
+                self._digests[file.path] = digest
+            else:
+                missing.append(file.path)
+        return missing
+
+    def receive(self, digest: str, size: int, offset: int, block: bytes) -> None:
+        """Write a block of a file that is copied to this machine; the last completes it.
+
+        Raises
+        ------
+        ValueError
+            The block lies outside the file, or the file does not have its digest.
+        """
+        stored = _stored(digest)
+        if not 0 <= offset <= offset + len(block) <= size:
+            raise ValueError("a block of a file does not lie within it")
+        if offset == 0:
+            trim_store(stored.parent, size)
+            self._arriving = self._arrival.enter_context(temporary_path(stored))
+        with self._arriving.open("wb" if offset == 0 else "r+b") as file:
+            file.seek(offset)
+            file.write(block)
+        if offset + len(block) == size:
+            with self._arrival:
+                if file_digest(self._arriving) != digest:
+                    raise ValueError("a file did not arrive as it was sent")
+                self._arriving.replace(stored)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    function.__name__: function
+    for function in (
+        RemoteWorkload.open,
+        RemoteWorkload.begin,
+        RemoteWorkload.compute,
+        RemoteWorkload.missing,
+        RemoteWorkload.receive,
+    )
+}
+"""Functions of a `RemoteWorkload` that a run calls, by name."""
+
+
+def _stored(digest: str) -> Path:
+    """Return the path of a copied file.
+
+    Raises
+    ------
+    ValueError
+        `digest` is not a SHA-256; it becomes the name of a file.
+    """
+    if _DIGEST.fullmatch(digest) is None:
+        raise ValueError("this is not a digest")
+    return store_folder(cache_folder()) / digest
