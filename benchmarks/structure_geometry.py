@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.execution.precompile import compile_kernels
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structures.chains import HELIX, STRAND
 from proteoscope.engine.structures.meshes import DETAILS, MAXIMUM_TRIANGLES, Detail, Mesh, ribbon, spheres, tube
-from proteoscope.engine.structures.projection import DRAWING_KERNELS, Projection, drawn
+from proteoscope.engine.structures.projection import Projection, drawn
 from proteoscope.engine.structures.reading import read_structure
 from tests.engine.structures.examples import helix
 
@@ -66,7 +68,7 @@ def main() -> None:
         }
         for shape, made in shapes.items():
             emit(shape, options.times, made, detail=name, residues=len(place), triangles=len(made().triangles))
-    DRAWING_KERNELS.use()
+    compile_kernels(["drawing"], Progress())
     steps, sides, _ = of_many
     rng = np.random.default_rng(0)
     many = [place + 4.0 * rng.normal(size=3) for _ in range(options.chains)]

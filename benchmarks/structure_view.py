@@ -24,8 +24,8 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.jobs import Progress
-from proteoscope.engine.structures.projection import DRAWING_KERNELS
 from proteoscope.gui.results.structure_view import StructureView
 from proteoscope.gui.structure.camera import Camera
 from proteoscope.gui.structure.canvas import StructureCanvas
@@ -49,7 +49,7 @@ def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:
 def measure_frames(n_chains: int, n_residues: int) -> None:
     """Turn a scene."""
     scene = scene_of(n_chains - 1, n_residues)
-    DRAWING_KERNELS.compile(Progress())
+    compile_kernels(["drawing"], Progress())
     renderers: list[OpenGLRenderer | DrawnRenderer] = [DrawnRenderer()]
     try:
         renderers.insert(0, OpenGLRenderer())

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import offsets_of
 from proteoscope.engine.execution.executor import Executor
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
@@ -31,7 +32,6 @@ from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.scoring import work_of
 from proteoscope.engine.structure_search.structures import DescribedChains, read_chains, sources_of
-from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
 from proteoscope.engine.structures.superposition import superpose_many
 from proteoscope.kernels.cpu.structure_pairs import align_pair
 from tests.peers.structure_peers import installed, tm_align
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=10, metavar="N", help="of each query")
     parser.add_argument("--machine", default="", metavar="WORDS", help="what it ran on, for the results")
     options = parser.parse_args()
-    STRUCTURE_KERNELS.compile(Progress())
+    compile_kernels(["superposition"], Progress())
     chains = read_chains(sources_of([options.data / "structures" / "bench_ca" / "pdb"]), Progress(), available_threads())
     drawn, own = drawn_candidates(chains, options.queries, options.pairs), chains.chains
     peer = np.zeros((0, 2))

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.structures import DescribedChains, read_chains, sources_of
-from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
 from proteoscope.engine.structures.rewards import GapCosts, Weights, sensitive_rewards, sensitive_tables
 from proteoscope.engine.structures.superposition import pairs_with_query
 from proteoscope.kernels.cpu.processor import Processor
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--machine", default="", metavar="WORDS", help="what it ran on, for the results")
     options = parser.parse_args()
     began = time.perf_counter()
-    STRUCTURE_KERNELS.compile(Progress())
+    compile_kernels(["superposition"], Progress())
     print(json.dumps({"compiling_for_the_processor_s": round(time.perf_counter() - began, 1)}), flush=True)
     chains = read_chains(sources_of([options.data / "structures" / "bench_ca" / "pdb"]), Progress(), available_threads())
     pairs, steps = drawn_pairs(chains, options.queries, options.candidates), EFFORTS["quick"]

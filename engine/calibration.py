@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proteoscope.engine import searches
-from proteoscope.engine.execution.compilation import Kernels, compile_ahead
 from proteoscope.engine.execution.cost.calibration import calibrate_card, calibrate_processor
 from proteoscope.engine.execution.cost.calibration_store import store_calibration
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.execution.kinds import KINDS
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import DeviceError
@@ -33,17 +33,10 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
                 measured = calibrate_card(device.numbers[0], device.description, list(KINDS), progress)
             else:
                 # In processes of their own, which end at once when the user asks to stop.
-                compile_ahead(_kernels(), progress)
+                compile_kernels([search.kind for search in searches.SEARCHES if search.work] + ["fragment-index"], progress)
                 measured = calibrate_processor(threads, list(KINDS), progress)
             store_calibration(device, threads, measured)
             n += 1
         except DeviceError as error:
             progress.message(f"{device.name} was not measured: {str(error).splitlines()[0]}", "warning")
     return n
-
-
-def _kernels() -> list[Kernels]:
-    """Of the processor, of all searches with work of a kind that is measured."""
-    return list(
-        dict.fromkeys(load() for search in searches.SEARCHES if any(name in KINDS for name, _ in search.work) for load in search.kernels)
-    )

@@ -19,7 +19,6 @@ from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.project.outputs import check_outputs
 
 if TYPE_CHECKING:
-    from proteoscope.engine.execution.compilation import Kernels
     from proteoscope.engine.formats.letters import InputContent
     from proteoscope.engine.formats.spectra_content import SpectraContent
     from proteoscope.engine.jobs.progress import Progress
@@ -389,7 +388,6 @@ class Search:
         ``given project``, where they go into the project that is its input (``--out FILE`` if one likes).
     shortcuts : parameters with an option of their own on the command line.
     modules : return the modules that `run` imports, which a window loads while nobody waits for it.
-    kernels : return the `proteoscope.engine.execution.compilation.Kernels` that it may use on the processor, in the order of their use.
     tables : returns its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
     stored : the same of the tables that its runs have besides.
     fitting : returns the module that says which preset suits what is given, and what does not fit; of a search whose inputs are sequences.
@@ -433,7 +431,6 @@ class Search:
     shortcuts: tuple[str, ...] = ()
     epilog: str = ""
     modules: tuple[Callable[[], ModuleType], ...] = ()
-    kernels: tuple[Callable[[], Kernels], ...] = ()
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
     fitting: Callable[[], Fitting] | None = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from proteoscope import kernels
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.estimates import STEPS, faster_device_rule, remember_run, run_prediction
@@ -17,10 +18,10 @@ from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.clock import StageClock
 from proteoscope.engine.execution.cluster.option import parse_workers
-from proteoscope.engine.execution.compilation import Kernels
 from proteoscope.engine.execution.device_lookup import DeviceLookup
 from proteoscope.engine.execution.devices import Device, gpus, processor
 from proteoscope.engine.execution.kept import KeptPartitions
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.remote_workers import RemoteWorkers
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
@@ -62,6 +63,8 @@ class RunSpec:
         True if a file may be given only once, and not even as two kinds.
     outputs
         Files that it writes, besides the project.
+    kernels
+        Group of `proteoscope.kernels.cpu.signatures` that is compiled before it begins; none if empty.
     """
 
     kind: str
@@ -70,6 +73,7 @@ class RunSpec:
     inputs: Mapping[str, Sequence[str | Path]] | None = None
     outputs: Sequence[Path] = ()
     are_distinct: bool = True
+    kernels: str = ""
 
     @property
     def project(self) -> Path | None:
@@ -145,8 +149,8 @@ class SearchRun(Generic[Read]):
         Told, and measuring, all the while.
     began
         Seconds of `time.perf_counter`.
-    was_compiled
-        True if nothing had to be compiled for the processor.
+    compiled
+        Groups of kernels that were compiled when it began; None if it needs none.
     seconds
         Of the whole run, once it is recorded.
     device
@@ -168,13 +172,18 @@ class SearchRun(Generic[Read]):
     threads: int
     clock: StageClock
     began: float
-    was_compiled: bool = True
+    compiled: set[str] | None = None
     project: Project | None = None
     run: Run | None = None
     kept: KeptPartitions | None = None
     workers: Callable[[], RemoteWorkers | None] = lambda: None
     seconds: float = 0.0
     device: str = ""
+
+    @property
+    def was_compiled(self) -> bool:
+        """True if no group of kernels had to be compiled."""
+        return self.compiled is None or self.compiled == kernels.cpu.signatures.compiled_groups()
 
     def load(self, *modules: Callable[[], object]) -> None:
         """Import what only a later step needs, while kernels compute, which do without the interpreter; with one thread only, it is left
@@ -346,17 +355,11 @@ def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> 
 def search_run(
     spec: RunSpec,
     read: Callable[[Progress, int], Read],
-    kernels: Kernels | None = None,
     progress: Progress | None = None,
 ) -> Iterator[SearchRun[Read]]:
     """A search from its first to its last moment; results are kept when the block ends well.
 
     What `read` reads, with a progress and a number of threads, is read behind the digests and the look for the device.
-
-    Parameters
-    ----------
-    kernels
-        CPU kernels, if any; compiled with a message before the block if they are not cached.
 
     Raises
     ------
@@ -377,14 +380,15 @@ def search_run(
         with clock.stage("read"):
             return read(progress, threads)
 
-    was_compiled = kernels is None or kernels.are_compiled
+    compiled = kernels.cpu.signatures.compiled_groups() if spec.kernels else None
+    was_compiled = compiled is None or spec.kernels in compiled
     # Reading runs kernels: where these are not compiled yet, it comes after that.
     with ExitStack() as stack:
         behind = stack.enter_context(Background(recording, threads if was_compiled else 1))
         reading = behind.begin(read_measured)
         inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
         look.complain()
-        searching = SearchRun(spec, inputs, reading, behind.begin, look, recording, threads, clock, began, was_compiled)
+        searching = SearchRun(spec, inputs, reading, behind.begin, look, recording, threads, clock, began, compiled)
         if request.workers:
             searching.workers = stack.enter_context(_workers(request, spec.spool, recording))
         if spec.project is not None:
@@ -402,8 +406,8 @@ def search_run(
             stack.enter_context(_telling_that_nothing_is_kept())
         for copy, original in copied_files((str(one.path), one.sha256 or "") for one in inputs if one.kind == "spectra").items():
             recording.message(f"{copy_text(copy, original)}: its spectra are counted twice. Give the file once", "warning")
-        if kernels is not None:
-            kernels.compile(recording)
+        if not was_compiled:
+            compile_kernels([spec.kernels], recording, threads)
         yield searching
 
 
@@ -418,7 +422,7 @@ def _without_folders(value: Any) -> Any:
 
 @contextmanager
 def project_run(
-    spec: RunSpec, read: Callable[[Progress, int], Read], kernels: Kernels | None = None, progress: Progress | None = None
+    spec: RunSpec, read: Callable[[Progress, int], Read], progress: Progress | None = None
 ) -> Iterator[tuple[SearchRun[Read], Run]]:
     """Run a search whose results go into a project; see `search_run`.
 
@@ -431,7 +435,7 @@ def project_run(
     ParameterError
         The request names no project.
     """
-    with search_run(spec, read, kernels, progress) as searching:
+    with search_run(spec, read, progress) as searching:
         if searching.run is None:
             raise ParameterError(f"{spec.kind} writes its results into a project: name its folder")
         yield searching, searching.run

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from PySide6.QtCore import QLocale
 
 from proteoscope import engine
-from proteoscope.engine import imported, matches, structure_search, structures, views
 from proteoscope.engine import library_search as library_search_package
+from proteoscope.engine import matches, structure_search, structures, views
 from proteoscope.engine.entry import ExportRequest, Search, SearchRequest, recorded_parameters
 from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs import Lane, Progress
 from proteoscope.engine.project import Project, RunRecord, gone_error, is_project
@@ -318,7 +319,7 @@ class ConversionTask(WritingTask):
     def run(self, progress: Progress) -> Conversion:
         """Write the spectra."""
         progress.stage("Starting")
-        imported.compilation.READING.compile(progress)
+        compile_kernels(["import"], progress)
         return matches.conversion.convert_spectra(self.request, progress)
 
     @staticmethod
@@ -405,7 +406,7 @@ class DatabaseTask(WritingTask):
     def run(self, progress: Progress) -> StructureDatabase:
         """Build the database."""
         progress.stage("Starting")
-        structures.compilation.STRUCTURE_KERNELS.compile(progress)
+        compile_kernels(["superposition"], progress)
         return structures.building.build_database(self.sources, self.folder, minimum_confidence=self.minimum_confidence, progress=progress)
 
     @staticmethod

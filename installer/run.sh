@@ -15,15 +15,12 @@ fi
 install_project
 find_cache
 
-# The kernels of all searches are compiled during the search of the sample, so that no first search waits for them. It may fail: a search
-# compiles what it lacks.
-say "Compiling for this processor, some minutes; the sample is searched meanwhile."
-"$environment/bin/proteoscope" compile --quiet &
-compiling=$!
 project=$repository/sample_project
 "$environment/bin/proteoscope" demo --out "$project"
 
-wait "$compiling" || complain "not all could be compiled ahead; what is missing is compiled when it is first used"
+# The sample's search has compiled what it needs, with all cores. Others need not wait either.
+say "Compiling what the other searches compute with, some minutes."
+"$environment/bin/proteoscope" compile --quiet || complain "not all could be compiled ahead; what is missing is compiled when it is first used"
 
 if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
     exec "$environment/bin/proteoscope" "$project"

@@ -1,5 +1,4 @@
 from . import assignment as assignment
-from . import compilation as compilation
 from . import consensus as consensus
 from . import expecting as expecting
 from . import explained_spectra as explained_spectra

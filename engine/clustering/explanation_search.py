@@ -9,7 +9,6 @@ import numpy as np
 
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.clustering.compilation import EXPLANATION
 from proteoscope.engine.clustering.explained_spectra import (
     Explained,
     cascade,
@@ -61,7 +60,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
     parameters, project = request.parameters_as(ExplanationParameters), request.files("project")[0]
     source = identified_run(project, parameters.run)
     inputs = {"project_spectra": [source.spectra], "project_psms": [source.psms]}
-    spec = RunSpec("explain", replace(request, project=project), {}, inputs, request.outputs())
+    spec = RunSpec("explain", replace(request, project=project), {}, inputs, request.outputs(), kernels="explain")
 
     def read(progress: Progress, threads: int) -> Inputs:
         progress.stage("Reading the identification")
@@ -75,7 +74,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
             )
         return spectra, identified
 
-    with project_run(spec, read, EXPLANATION, progress) as (run, results):
+    with project_run(spec, read, progress) as (run, results):
         spectra, identified = run.read()
         _warn_of_narrow_bins(source.fragment_tolerance, parameters, run.progress)
         # Few enough candidates have the same mass for the CPU to finish before a GPU is ready.

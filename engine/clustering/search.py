@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from proteoscope.engine.clustering.compilation import CLUSTERING
 from proteoscope.engine.clustering.consensus import SpectrumClusters, described_clusters
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.quality import Quality, compared_with_labels, read_labels
@@ -45,6 +44,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
         {"spectra": "SPECTRA.mzML"},
         {"spectra": request.files("spectra"), "labels": [] if labels is None else [labels]},
         request.outputs("consensus"),
+        kernels="cluster",
     )
 
     def read(progress: Progress, threads: int) -> Spectra:
@@ -57,7 +57,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
             spool=spec.spool,
         )
 
-    with project_run(spec, read, CLUSTERING, progress) as (run, results):
+    with project_run(spec, read, progress) as (run, results):
         opening = run.begin(run.resources)
         spectra = run.read()
         known = None if labels is None else read_labels(labels, spectra)

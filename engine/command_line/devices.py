@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine, kernels
-from proteoscope.engine import execution, searches, views
+from proteoscope.engine import execution, views
 from proteoscope.engine.command_line.terminal import say, terminal_progress
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution import cost
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["add_compile", "add_cost_model", "add_devices"]
 
 _COMPILING = """
-What searches compute with is compiled for this machine's processor and GPUs when it is first used, up to a minute for each kind of search.
-This does it at once, several at a time, and keeps it for all searches to come; what is compiled already is left as it is.
+The first search of each kind compiles what it computes with for this machine's processor and GPUs, which takes up to a minute.
+This compiles for all searches, in several processes. What is compiled already is left as it is.
 """
 _SIZES = tuple(1_000_000 * number for number in range(1, 11))
 _SIDES = (64, 128, 256, 384, 512, 768, 1024)
@@ -80,7 +80,7 @@ def _print(measured: DeviceParameters) -> None:
 def add_compile(commands: Any) -> None:
     """Add ``compile`` to the sub-commands, which are argparse's sub-parsers."""
     parser = commands.add_parser("compile", help="compile what searches compute with, ahead of the first search", epilog=_COMPILING)
-    parser.add_argument("--processes", type=int, metavar="N", help="compile so many at a time (default: one for each core)")
+    parser.add_argument("--processes", type=int, metavar="N", help="processes that compile, at most eight (default: one for each core)")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(command=_compile)
 
@@ -88,13 +88,13 @@ def add_compile(commands: Any) -> None:
 def _compile(options: argparse.Namespace) -> None:
     if options.processes is not None and options.processes < 1:
         raise ParameterError(f"--processes {options.processes}: there must be at least 1")
-    kernels = list(dict.fromkeys(load() for search in searches.SEARCHES for load in search.kernels))
+    groups = kernels.cpu.signatures.kernel_groups()
     with terminal_progress(is_quiet=options.quiet) as progress:
-        failures = execution.compilation.compile_ahead(kernels, progress, options.processes)
-        failures += execution.compilation.compile_for_cards(progress, options.processes)
-    for failure in failures:
+        failures = execution.precompile.compile_kernels(groups, progress, options.processes)
+        gpu_failures = execution.precompile.compile_for_gpus(progress, options.processes)
+    for failure in [*(failures if options.quiet else ()), *gpu_failures]:  # others were shown as warnings
         say(failure)
-    if not options.quiet and not failures:
+    if not options.quiet and not failures and not gpu_failures:
         say("What searches compute with is compiled.")
 
 

@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from proteoscope import engine
-from proteoscope.engine import execution, searches
+from proteoscope.engine import searches
 from proteoscope.engine.command_line.cache import add_cache
 from proteoscope.engine.command_line.compare import add_compare
 from proteoscope.engine.command_line.convert import add_convert
 from proteoscope.engine.command_line.devices import add_compile, add_cost_model, add_devices
 from proteoscope.engine.command_line.estimate import add_estimate
 from proteoscope.engine.command_line.export import add_export
-from proteoscope.engine.command_line.interruption import INTERRUPTED_TEXT, end_on_interrupt, interrupted_status, is_interrupted_status
+from proteoscope.engine.command_line.interruption import INTERRUPTED_TEXT, end_on_interrupt, interrupted_status
 from proteoscope.engine.command_line.report import add_report
 from proteoscope.engine.command_line.resume import add_resume, add_runs
 from proteoscope.engine.command_line.samples import add_samples
@@ -129,7 +129,7 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
 
     `outcome` holds the exit code, once there is one.
     """
-    if outcome and (is_program or (is_interrupted_status(outcome[0]) and _is_compiling())):
+    if outcome and is_program:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -138,11 +138,6 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
     # DuckDB's binding counts what is left of it then, and would print that it leaked.
     if "duckdb" not in sys.modules:
         gc.freeze()
-
-
-def _is_compiling() -> bool:
-    """Return True while compiling, which cannot be interrupted and would crash if its modules were unloaded."""
-    return execution.compilation.is_compiling()
 
 
 def _print_any_text() -> None:

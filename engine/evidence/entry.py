@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from proteoscope import engine
-from proteoscope.engine import evidence, sequence_search, structure_search, structures
+from proteoscope.engine import evidence, sequence_search, structure_search
 from proteoscope.engine.entry import IDENTIFICATION_INPUT, IDENTIFICATION_TABLES, Demo, Export, Input, Option, Search, SearchRequest
 from proteoscope.engine.jobs.progress import Progress
 
@@ -82,11 +82,6 @@ EVIDENCE = Search(
     goes_on_from=IDENTIFICATION_TABLES,
     writes="given project",
     run=_run,
-    kernels=(
-        lambda: structures.compilation.STRUCTURE_KERNELS,
-        lambda: sequence_search.compilation.ALIGNMENT,
-        lambda: structure_search.compilation.STRUCTURES,
-    ),
     modules=(lambda: evidence.search,),
     expecting=lambda: evidence.expecting.expected,
     tables=lambda: evidence.tables.TABLES,

@@ -27,7 +27,6 @@ from proteoscope.engine.evidence.summary import EvidenceSummary
 from proteoscope.engine.evidence.tables import TABLES, file_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
-from proteoscope.engine.sequence_search.compilation import ALIGNMENT
 from proteoscope.engine.sequence_search.packed import packed_database
 from proteoscope.engine.structure_search.structures import (
     ChainFiles,
@@ -67,7 +66,7 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
         peptides, proteins = identified_peptides(tables, parameters.psm_fdr), protein_entries(tables.proteins, parameters)
         return peptides, proteins if parameters.proteins else proven_proteins(peptides, proteins, progress)
 
-    with project_run(_spec(request, tables, source), read, ALIGNMENT, progress) as (run, stored):
+    with project_run(_spec(request, tables, source), read, progress) as (run, stored):
         opening = run.begin(run.resources)
         peptides, proteins = run.read()
         _check_identification(peptides, proteins, tables, project)
@@ -96,7 +95,15 @@ def _spec(request: SearchRequest, tables: SourceTables, source: ChainInput) -> R
         "homologues": list(request.files("homologues")),
     }
     in_project = replace(request, project=request.files("project")[0])
-    return RunSpec("evidence", in_project, {"structures": "--structures DATABASE"}, inputs, request.outputs("report"), are_distinct=False)
+    return RunSpec(
+        "evidence",
+        in_project,
+        {"structures": "--structures DATABASE"},
+        inputs,
+        request.outputs("report"),
+        are_distinct=False,
+        kernels="evidence",
+    )
 
 
 def _check_identification(peptides: IdentifiedPeptides, proteins: list[ProteinEntry], tables: SourceTables, project: Path) -> None:

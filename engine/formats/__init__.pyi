@@ -1,5 +1,4 @@
 from . import bruker_tdf as bruker_tdf
-from . import compilation as compilation
 from . import fastq as fastq
 from . import flat_files as flat_files
 from . import letters as letters

@@ -1,5 +1,4 @@
 from . import advice as advice
-from . import compilation as compilation
 from . import expecting as expecting
 from . import parameters as parameters
 from . import search as search

@@ -16,11 +16,11 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.clock import StageClock
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.files import nearest_folder, scratch_folder
 from proteoscope.engine.formats import read_spectra
-from proteoscope.engine.identification.compilation import SCORING
 from proteoscope.engine.identification.indexes import open_search_indexes
 from proteoscope.engine.identification.low_yield import LowYieldRun, describe_yield, probe_tolerances
 from proteoscope.engine.identification.low_yield_causes import find_better_enzyme, find_better_series, find_unusual_precursors
@@ -152,7 +152,7 @@ def _read_again(
     progress: Progress,
 ) -> tuple[LowYieldRun, Resources]:
     """Read the spectra and indexes of a finished run as it searched them."""
-    SCORING.compile(progress)
+    compile_kernels(["identify"], progress)
     quiet = LimitedProgress(progress)
     quiet.stage("Reading the files of the run")
     digests: dict[str, list[str]] = {"spectra": [], "database": [], "contaminants": []}

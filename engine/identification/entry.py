@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proteoscope.engine import formats, identification, matches
+from proteoscope.engine import identification, matches
 from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, Demo, KeptKind, Option, Search
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
@@ -37,12 +37,6 @@ IDENTIFICATION = Search(
     ),
     writes="project",
     run=lambda request, progress: identification.search.identify(request, progress),
-    kernels=(
-        lambda: identification.compilation.SCORING,
-        lambda: identification.compilation.FRAGMENT_INDEX,
-        lambda: identification.compilation.KNOWN_FORMS,
-        lambda: formats.compilation.TRANSLATION,
-    ),
     modules=(lambda: identification.search, lambda: matches.tables, lambda: matches.scoring, lambda: matches.run_exporting),
     tables=lambda: identification.tables.TABLES,
     stored=lambda: identification.tables.STORED,

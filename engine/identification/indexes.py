@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.translation_parameters import translation_of
-from proteoscope.engine.identification.compilation import KNOWN_FORMS
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.passes import searched_modifications
 from proteoscope.engine.peptides.indexes import Databases, Indexes, open_indexes
@@ -41,7 +41,7 @@ def open_search_indexes(
     """
     forms = None
     if parameters.known_modifications and parameters.maximum_modifications:
-        KNOWN_FORMS.compile(resources.progress)
+        compile_kernels(["known-modifications"], resources.progress)
         forms = SearchedForms(searched_modifications(parameters), parameters.maximum_modifications, parameters.maximum_forms)
     databases = Databases(
         proteins,

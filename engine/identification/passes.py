@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +13,9 @@ import numpy as np
 
 from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, replacing_fixed
 from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.files import storage_errors
-from proteoscope.engine.identification.compilation import FRAGMENT_INDEX
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.fragment_intensities import why_not_predicted
 from proteoscope.engine.matches.psms import Psms, collect_psms, search_score
@@ -142,7 +143,7 @@ def plan_pass(
         known = None if proteins.known is None else proteins.known.arrays(index.digestion)
         arrays = modification_arrays(modifications, parameters, known)
         peptides = index.arrays(proteins, len(modifications))
-        scoring = plan_by_series(spectra, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
+        scoring = plan_by_series(spectra, peptides, arrays, parameters, resources, partial(compile_kernels, ["fragment-index"]))
     of_proteins = (proteins.n_targets,) if n_found_proteins is None else (n_found_proteins, "found")
     return PassPlan(spectra, indexes, modifications, parameters, scoring, resources, *of_proteins)
 

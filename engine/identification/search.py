@@ -8,7 +8,6 @@ from pathlib import Path
 from proteoscope.engine import identification
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.identification.compilation import SCORING
 from proteoscope.engine.identification.indexes import open_search_indexes
 from proteoscope.engine.identification.low_yield import LowYieldRun, low_yield_run
 from proteoscope.engine.identification.parameters import IdentificationParameters
@@ -58,13 +57,14 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         request,
         {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"},
         {"spectra": request.files("spectra"), "database": request.files("database"), "contaminants": parameters.contaminants},
+        kernels="identify",
     )
 
     def read(progress: Progress, threads: int) -> Spectra:
         return read_searched(spec, parameters, progress, threads)
 
     with (
-        project_run(spec, read, SCORING, progress) as (run, results),
+        project_run(spec, read, progress) as (run, results),
         tempfile.TemporaryDirectory(prefix="index-", dir=results.folder, ignore_cleanup_errors=True) as folder,
     ):
         indexing = run.begin(lambda progress: _indexes(run, Path(folder), parameters, progress))  # while spectra are read

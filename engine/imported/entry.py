@@ -71,7 +71,6 @@ IMPORT = Search(
     options=(STRICT_OPTION,),
     writes="project",
     run=_run,
-    kernels=(lambda: imported.compilation.READING,),
     modules=(lambda: imported.search, lambda: imported.results, lambda: matches.listed.tables, lambda: matches.run_exporting),
     demo=Demo(
         {

@@ -15,7 +15,6 @@ from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import Proteins, read_proteins, read_spectra
-from proteoscope.engine.imported.compilation import READING
 from proteoscope.engine.imported.parameters import ImportParameters
 from proteoscope.engine.imported.reading import describe_unread, read_identifications
 from proteoscope.engine.imported.summary import ImportSummary, rate_sources
@@ -65,7 +64,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         The user cancelled the import.
     """
     parameters = request.parameters_as(ImportParameters)
-    spec = RunSpec("import", request, {"results": "RESULTS.pep.xml", "spectra": "--spectra SPECTRA.mzML"})
+    spec = RunSpec("import", request, {"results": "RESULTS.pep.xml", "spectra": "--spectra SPECTRA.mzML"}, kernels="import")
 
     def read(progress: Progress, threads: int) -> _Read:
         warn_of_misfits("import", request.files("spectra"), parameters, progress)
@@ -76,7 +75,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         files = request.files("database")
         return _Read(found, spectra, read_proteins(files, progress=progress) if files else None)
 
-    with project_run(spec, read, READING, progress) as (run, stored):
+    with project_run(spec, read, progress) as (run, stored):
         found, spectra, database = run.read()
         run.load(partial(import_module, "duckdb"))
         with run.step("index"):

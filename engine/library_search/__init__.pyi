@@ -1,4 +1,3 @@
-from . import compilation as compilation
 from . import error_rates as error_rates
 from . import expecting as expecting
 from . import exporting as exporting

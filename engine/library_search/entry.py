@@ -68,7 +68,6 @@ LIBRARY_SEARCH = Search(
     shortcuts=("precursor_tolerance", "similarity"),
     writes="project",
     run=lambda request, progress: library_search.search.search_library(request, progress),
-    kernels=(lambda: library_search.compilation.LIBRARY, lambda: library_search.compilation.PREDICTION),
     modules=(lambda: library_search.search, lambda: library_search.results, lambda: matches.run_exporting),
     expecting=lambda: library_search.expecting.expected,
     tables=lambda: library_search.tables.TABLES,

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.files import storage_errors, temporary_folder
 from proteoscope.engine.formats.libraries.writing import library_format, write_library
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.library_search.compilation import PREDICTION
 from proteoscope.engine.library_search.prediction import PredictedLibrary
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.engine.peptides.indexes import Databases, build_indexes
@@ -75,7 +75,7 @@ def predict_library(
     files = [Path(one) for one in proteins]
     chosen = library_format(format or path.name)
     check_outputs([path], files, None)
-    PREDICTION.compile(progress)
+    compile_kernels(["predict"], progress)
     resources = Resources(threads or available_threads(), progress=progress)
     with ExitStack() as stack:
         with storage_errors(path):

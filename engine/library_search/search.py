@@ -10,7 +10,6 @@ import numpy as np
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.formats import Proteins, read_proteins, read_spectra
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.library_search.compilation import LIBRARY
 from proteoscope.engine.library_search.error_rates import accepted_spectra, cascade, estimate_error_rates, missing_fdr_reason
 from proteoscope.engine.library_search.parameters import LibrarySearchParameters
 from proteoscope.engine.library_search.queries import Queries, plan_other_masses, plan_same_mass, prepare_queries
@@ -45,14 +44,14 @@ def search_library(request: SearchRequest, progress: Progress | None = None) -> 
         The user cancelled the search.
     """
     parameters = request.parameters_as(LibrarySearchParameters)
-    spec = RunSpec("library", request, {"spectra": "SPECTRA.mzML", "library": "--library LIBRARY.msp"})
+    spec = RunSpec("library", request, {"spectra": "SPECTRA.mzML", "library": "--library LIBRARY.msp"}, kernels="library")
 
     def read(progress: Progress, threads: int) -> Inputs:
         is_strict, files = request.flag("strict"), request.files("database")
         spectra = read_spectra(request.files("spectra"), progress=progress, strict=is_strict, threads=threads, takes_negative=True)
         return spectra, read_proteins(files, progress=progress) if files else None
 
-    with project_run(spec, read, LIBRARY, progress) as (run, results):
+    with project_run(spec, read, progress) as (run, results):
         run.load(partial(import_module, "duckdb"))
         spectra, database = run.read()
         resources = run.resources()

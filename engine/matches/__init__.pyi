@@ -1,4 +1,3 @@
-from . import compilation as compilation
 from . import consensus_library as consensus_library
 from . import conversion as conversion
 from . import fragment_index as fragment_index

@@ -77,7 +77,7 @@ class FragmentIndexSearch:
         self._series = len(settings.n_term_series) + len(settings.c_term_series)
         self._counted: _Peptidoforms | None = None
 
-    def is_worthwhile(self, candidates: NDArray[np.int64], compile_index: Callable[[Progress], None] | None = None) -> bool:
+    def is_worthwhile(self, candidates: NDArray[np.int64], compile_index: Callable[[Progress], object] | None = None) -> bool:
         """Whether building an index and searching it takes far less work than scoring the `candidates` (q,) int64 of each query.
 
         `candidates` count a peptide with a combination of modifications once for each window that it is in, as `count_candidates` does.

@@ -30,8 +30,10 @@ from proteoscope.engine.arrays import offsets_of, take_runs
 from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError, StorageError, shortened
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.rescoring import folds_by_peptide
 from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, MEASURES, Network, compare_intensities, network_shapes, predict_bonds
 from proteoscope.kernels.partitions import Partition, equal_partitions
@@ -195,7 +197,12 @@ class IntensityModel:
 
 
 def learn_intensities(
-    bonds: MatchedBonds, judged: MatchColumns, fragment_tolerance: Tolerance, *, fewest_peptides: int = FEWEST_PEPTIDES
+    bonds: MatchedBonds,
+    judged: MatchColumns,
+    fragment_tolerance: Tolerance,
+    progress: Progress | None = None,
+    *,
+    fewest_peptides: int = FEWEST_PEPTIDES,
 ) -> tuple[IntensityModel | None, str]:
     """What predicts the intensities of a run of which these are matches, and what was learnt, in a sentence.
 
@@ -204,16 +211,17 @@ def learn_intensities(
     """
     judged = judged._replace(is_confident=judged.is_confident & bonds.is_known)
     is_low_resolution = fragment_tolerance.width(1000.0) > _LOW_RESOLUTION
-    network = load_network(_path())
     chosen = _learnt_from(judged)
     n_peptides = len(np.unique(judged.peptide[chosen]))
+    few = f"{n_peptides} peptides are too few"
+    if n_peptides < fewest_peptides and is_low_resolution:
+        return None, f"fragment intensities are not predicted: {few} to learn from ({fewest_peptides} are needed)"
+    compile_kernels(["fragment-intensities"], progress or Progress())
+    network = load_network(_path())
     if n_peptides >= fewest_peptides:
         fold = folds_by_peptide(judged.peptide, _FOLDS, _SEED)
         network = network._replace(out=_corrected(network, bonds, judged.charge, chosen, fold))
         return IntensityModel(network, True), f"fragment intensities learnt from {n_peptides} peptides"
-    few = f"{n_peptides} peptides are too few"
-    if is_low_resolution:
-        return None, f"fragment intensities are not predicted: {few} to learn from ({fewest_peptides} are needed)"
     return IntensityModel(network, False), f"fragment intensities as the shipped model has them: {few} to correct it"
 
 

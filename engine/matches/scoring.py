@@ -124,7 +124,7 @@ class ScoringPass:
     n_candidates: NDArray[np.int64]
     session: Session | None
     opened: ExitStack
-    compile_index: Callable[[Progress], None] | None = None
+    compile_index: Callable[[Progress], object] | None = None
 
     def score(self) -> HitArrays:
         """The best candidates of each query."""
@@ -203,7 +203,7 @@ def plan_scoring(
     modifications: ModificationArrays,
     parameters: MatchSettings,
     resources: Resources,
-    compile_index: Callable[[Progress], None] | None = None,
+    compile_index: Callable[[Progress], object] | None = None,
     *,
     stays_open: bool = True,
 ) -> ScoringPass:
@@ -289,7 +289,7 @@ def plan_by_series(
     modifications: ModificationArrays,
     parameters: MatchSettings,
     resources: Resources,
-    compile_index: Callable[[Progress], None] | None = None,
+    compile_index: Callable[[Progress], object] | None = None,
 ) -> ScoringBySeries:
     """Count the candidates of each query; see `proteoscope.engine.matches.scoring.plan_scoring`."""
     parts = index.by_series()

@@ -206,7 +206,7 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     confident = np.zeros(len(psms), bool)
     rates = q_values(initial[first], psms.is_decoy[first], plus_one=settings.plus_one, decoy_ratio=psms.decoy_ratio)
     confident[first] = (rates <= 0.01) & ~psms.is_decoy[first]
-    model, intensities = _intensities(psms, MatchColumns(psms.charge, psms.peptide_family, initial, confident), settings, series)
+    model, intensities = _intensities(psms, MatchColumns(psms.charge, psms.peptide_family, initial, confident), settings, series, resources)
     learnt = Learnt(SystematicErrors.of(psms, confident), model, None)
     features, learnt = learnt.features(psms, resources)
     score, message = initial, "rescoring is off"
@@ -301,7 +301,7 @@ def error_rates(
 
 
 def _intensities(
-    psms: Psms, judged: MatchColumns, settings: StatisticsSettings, series: Sequence[str]
+    psms: Psms, judged: MatchColumns, settings: StatisticsSettings, series: Sequence[str], resources: Resources
 ) -> tuple[IntensityModel | None, str]:
     """What predicts fragment intensities, and what was learnt of them or why they are not predicted; nothing is said where nobody asked."""
     if not settings.predicted_intensities:
@@ -309,7 +309,7 @@ def _intensities(
     why = why_not_predicted(settings, series, psms.modifications)
     if why or psms.bonds is None:
         return None, f"fragment intensities are not predicted: {why or 'a label of the second pass changes them'}"
-    model, message = learn_intensities(psms.bonds, judged, settings.fragment_tolerance)
+    model, message = learn_intensities(psms.bonds, judged, settings.fragment_tolerance, resources.progress)
     n_unknown = len(np.unique(psms.spectrum[~psms.bonds.is_known]))
     if model is not None and n_unknown:
         message += f", none predicted for {n_unknown:,} spectra without b and y ions"

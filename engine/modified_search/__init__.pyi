@@ -1,5 +1,4 @@
 from . import candidate_search as candidate_search
-from . import compilation as compilation
 from . import error_rates as error_rates
 from . import expecting as expecting
 from . import exporting as exporting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from proteoscope.engine import formats, matches, modified_search
+from proteoscope.engine import matches, modified_search
 from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, Demo, Export, KeptKind, Option, Search
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
@@ -52,7 +52,6 @@ MODIFIED_SEARCH = Search(
     shortcuts=("mass_shift", "hits_per_spectrum"),
     writes="project",
     run=lambda request, progress: modified_search.search.find_modified(request, progress),
-    kernels=(lambda: modified_search.compilation.MODIFIED, lambda: formats.compilation.TRANSLATION),
     modules=(lambda: modified_search.search, lambda: modified_search.error_rates, lambda: matches.run_exporting),
     tables=lambda: modified_search.tables.TABLES,
     stored=lambda: modified_search.tables.STORED,

@@ -18,7 +18,6 @@ from proteoscope.engine.matches.preset_advice import read_searched
 from proteoscope.engine.matches.run_tables import EXPORTED
 from proteoscope.engine.matches.search_passes import SearchPass, SeriesCount, series_counts
 from proteoscope.engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
-from proteoscope.engine.modified_search.compilation import MODIFIED
 from proteoscope.engine.modified_search.error_rates import RatedMatches, estimate_error_rates
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 from proteoscope.engine.modified_search.passes import plan_search, score_search
@@ -71,7 +70,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
         return spectra, spectra
 
     with (
-        project_run(spec, read, MODIFIED, progress) as (run, results),
+        project_run(spec, read, progress) as (run, results),
         tempfile.TemporaryDirectory(prefix="index-", dir=results.folder, ignore_cleanup_errors=True) as folder,
     ):
         indexing = run.begin(lambda progress: _indexes(run, source, Path(folder), parameters, progress))  # while spectra are read
@@ -110,10 +109,12 @@ def _spec(request: SearchRequest, source: SourceRun | None, parameters: Modified
         "contaminants": parameters.contaminants,
     }
     if source is None:
-        return RunSpec("modified", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}, inputs)
+        return RunSpec(
+            "modified", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}, inputs, kernels="modified"
+        )
     proteins = [] if source.proteins is None else [source.proteins]
     own = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": proteins}
-    return RunSpec("modified", request, {}, {**inputs, **own})
+    return RunSpec("modified", request, {}, {**inputs, **own}, kernels="modified")
 
 
 def _unidentified(source: SourceRun, parameters: ModifiedSearchParameters, progress: Progress) -> _Read:

@@ -1,4 +1,3 @@
-from . import compilation as compilation
 from . import expecting as expecting
 from . import exporting as exporting
 from . import ion_traces as ion_traces

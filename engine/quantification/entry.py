@@ -58,7 +58,6 @@ QUANTIFICATION = Search(
     shortcuts=("run", "method", "label", "match_between_runs", "groups"),
     writes="given project",
     run=_run,
-    kernels=(lambda: quantification.compilation.TRACES,),
     modules=(lambda: quantification.search,),
     expecting=lambda: quantification.expecting.expected,
     tables=lambda: quantification.tables.RESULT_TABLES,

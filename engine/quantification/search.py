@@ -14,7 +14,6 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.quantification.amounts import Measured
 from proteoscope.engine.quantification.changes import Changes, protein_changes
-from proteoscope.engine.quantification.compilation import TRACES
 from proteoscope.engine.quantification.design import Design, planned_design
 from proteoscope.engine.quantification.identified import Identified, Sources, identified, sources, warn_of_identified
 from proteoscope.engine.quantification.impurities import read_impurities
@@ -66,7 +65,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
         uses_razor = parameters.shared_peptides == "razor"
         return identified(found, parameters.psm_fdr, parameters.protein_fdr, uses_razor=uses_razor)
 
-    with project_run(spec, read, TRACES if parameters.method == "label-free" else None, progress) as (run, stored):
+    with project_run(spec, read, progress) as (run, stored):
         found.check_digests(run.digests("spectra"))
         # A design needs the names of the files only: what is wrong with it is shown before the identification is read.
         design = planned_design(request.path("design"), [one.path for one in found.files], found.copies, parameters, run.progress)
@@ -92,7 +91,8 @@ def _spec(request: SearchRequest, found: Sources, parameters: QuantificationPara
         name: [] if path is None else [path] for name, path in options.items()
     }
     in_project = replace(request, project=request.files("project")[0])
-    return RunSpec("quantify", in_project, {}, inputs, request.outputs("report"), are_distinct=False)
+    kernels = "quantify" if parameters.method == "label-free" else ""
+    return RunSpec("quantify", in_project, {}, inputs, request.outputs("report"), are_distinct=False, kernels=kernels)
 
 
 def _measured(

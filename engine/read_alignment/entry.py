@@ -101,7 +101,6 @@ READ_ALIGNMENT = Search(
     ),
     writes="file",
     run=lambda request, progress: read_alignment.search.align_reads(request, progress),
-    kernels=(lambda: read_alignment.compilation.READS,),
     modules=(lambda: read_alignment.search,),
     fitting=lambda: read_alignment.fitting,
     tables=lambda: read_alignment.tables.TABLES,

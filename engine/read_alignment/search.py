@@ -14,7 +14,6 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.read_alignment.compilation import READS
 from proteoscope.engine.read_alignment.exporting import check_format, write_as
 from proteoscope.engine.read_alignment.pairing import PairingPlan, plan_pairs
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
@@ -72,6 +71,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
         {"texts": texts, "patterns": patterns, "mates": [] if mates is None else [mates], "matrix": own_matrix},
         request.outputs(),
         are_distinct=False,
+        kernels="reads",
     )
 
     def read(progress: Progress, threads: int) -> AlignedSequences:
@@ -86,7 +86,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
         check_sequences(*found, rules, parameters, pairs=pairs, has_places=has_places)
         return AlignedSequences(*found, rules, has_places)
 
-    with search_run(spec, read, READS, progress) as run:
+    with search_run(spec, read, progress) as run:
         opening = run.begin(run.resources)  # opening a GPU takes as long as reading the files
         sequences = run.read()
         with run.step("index"):

@@ -1,4 +1,3 @@
-from . import compilation as compilation
 from . import expecting as expecting
 from . import exporting as exporting
 from . import methods_paragraph as methods_paragraph

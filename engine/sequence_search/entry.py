@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from proteoscope.engine import formats, sequence_search
+from proteoscope.engine import sequence_search
 from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
@@ -92,7 +92,6 @@ SEQUENCE_SEARCH: Search = Search(
     shortcuts=("matrix", "gap_open", "gap_extend", "maximum_e_value", "hits_per_query", "statistics"),
     writes="file",
     run=_run,
-    kernels=(lambda: sequence_search.compilation.ALIGNMENT, lambda: formats.compilation.TRANSLATION),
     modules=(lambda: sequence_search.search,),
     tables=lambda: sequence_search.tables.TABLES,
     stored=lambda: sequence_search.tables.STORED,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from proteoscope import kernels
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
-from proteoscope.engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
 from proteoscope.engine.sequence_search.computing import open_session, shares_of
 from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
 from proteoscope.engine.sequence_search.packed import packed_database
@@ -51,9 +51,9 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
     def read(progress: Progress, threads: int) -> SequenceDatabase:
         return read_sequences(request.files("queries"), progress)
 
-    with search_run(_spec(request, parameters), read, ALIGNMENT, progress) as run:
+    with search_run(_spec(request, parameters), read, progress) as run:
         opening = run.begin(run.resources)  # opening a card takes as long as reading the files
-        run.begin(load_report_kernels)
+        run.load(lambda: kernels.cpu.signatures.load_kernels("align", "traceback"))  # for the report
         queries = run.read()
         with run.step("index"):
             database = packed_database(run, "database", translation_of(parameters))
@@ -93,6 +93,7 @@ def _spec(request: SearchRequest, parameters: SequenceSearchParameters) -> RunSp
         {"queries": request.files("queries"), "database": request.files("database"), "matrix": matrix},
         request.outputs("all_scores"),
         are_distinct=False,
+        kernels="align",
     )
 
 

@@ -1,5 +1,4 @@
 from . import candidates as candidates
-from . import compilation as compilation
 from . import expecting as expecting
 from . import exporting as exporting
 from . import hit_chains as hit_chains

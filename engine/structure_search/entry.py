@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from proteoscope.engine import structure_search, structures
+from proteoscope.engine import structure_search
 from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.structures.commands import COMMANDS
@@ -91,7 +91,6 @@ STRUCTURE_SEARCH: Search = Search(
     shortcuts=("mode", "qualification_threshold", "weights", "hits_per_query"),
     writes="file",
     run=lambda request, progress: structure_search.search.find_structures(request, progress),
-    kernels=(lambda: structures.compilation.STRUCTURE_KERNELS, lambda: structure_search.compilation.STRUCTURES),
     modules=(lambda: structure_search.search,),
     tables=lambda: structure_search.tables.TABLES,
     methods=lambda: structure_search.methods_paragraph.methods,

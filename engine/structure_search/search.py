@@ -12,7 +12,6 @@ from proteoscope.engine.results.counts import counted
 from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.structure_search.candidates import Comparison, best_candidates, query_batches, superpose_candidates
-from proteoscope.engine.structure_search.compilation import STRUCTURES
 from proteoscope.engine.structure_search.complexes import by_file, complex_hits, complex_writer
 from proteoscope.engine.structure_search.hits import StructureQueryHits, reported_hits
 from proteoscope.engine.structure_search.kept_chains import kept_chains
@@ -63,12 +62,13 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         {"queries": [source.path for source in query_sources], "database": database.paths},
         request.outputs("complexes"),
         are_distinct=False,
+        kernels="structures",
     )
 
     def read(progress: Progress, threads: int) -> DescribedChains:
         return read_chains(query_sources, progress, threads, minimum_confidence=parameters.minimum_confidence, models=parameters.models)
 
-    with search_run(spec, read, STRUCTURES, progress) as run:
+    with search_run(spec, read, progress) as run:
         opening = run.begin(run.resources)  # opening a GPU takes as long as opening a database
         queries = run.read()
         with run.step("index"):

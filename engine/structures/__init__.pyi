@@ -1,6 +1,5 @@
 from . import building as building
 from . import chains as chains
-from . import compilation as compilation
 from . import counting as counting
 from . import outputs as outputs
 from . import pdb_text as pdb_text

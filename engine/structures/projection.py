@@ -7,7 +7,6 @@ polygons one by one. A picture may have any size, so that it is also what is wri
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.execution.compilation import Kernels
-from proteoscope.engine.structures.meshes import Mesh, spheres
+from proteoscope.engine.structures.meshes import Mesh
 
-__all__ = ["AMBIENT", "DRAWING_KERNELS", "LIGHT", "MAXIMUM_PIXELS", "Projected", "Projection", "drawn", "projected"]
+__all__ = ["AMBIENT", "LIGHT", "MAXIMUM_PIXELS", "Projected", "Projection", "drawn", "projected"]
 
 MAXIMUM_PIXELS = 1 << 26
 """Maximum pixels of a picture during drawing, oversampling included: 7 bytes each."""
@@ -126,14 +124,3 @@ def _shaded(
         part = ((high - depth) * np.float32(fog / (high - low)))[:, None]
         shaded += part * (np.array(background, np.float32) - shaded)
     return shaded
-
-
-def _last() -> Callable[..., Any]:
-    return kernels.cpu.rasterisation.draw_triangles
-
-
-def _use() -> None:
-    drawn(spheres(np.zeros((1, 3))), np.zeros((1, 3), np.uint8), Projection(np.eye(3), np.zeros(3), 8.0), 16, 16)
-
-
-DRAWING_KERNELS = Kernels("drawing of structures", _last, _use, takes="some seconds", family="structures")

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
-from proteoscope.engine import formats, identification, structure_search
+from proteoscope import kernels
+from proteoscope.engine import formats, structure_search
 from proteoscope.engine import structures as structures_package
 from proteoscope.engine.entry import FileSort
 from proteoscope.engine.errors import InputError, ProteoscopeError
@@ -296,13 +297,13 @@ def _runs_of(folder: Path, kinds: Mapping[str, frozenset[str]]) -> list[Searched
 
 
 def _spectra_content(path: Path) -> SpectraContent | None:
-    return formats.spectra_content.spectra_content(path) if identification.compilation.SCORING.are_compiled else None
+    return formats.spectra_content.spectra_content(path) if kernels.cpu.signatures.is_compiled("identify") else None
 
 
 def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:
     if found.sort == "structure database":
         return structures_package.counting.count_database(found.path)
-    if not structures_package.compilation.STRUCTURE_KERNELS.are_compiled:
+    if not kernels.cpu.signatures.is_compiled("superposition"):
         return None
 
     try:

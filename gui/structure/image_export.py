@@ -14,10 +14,10 @@ from PySide6.QtGui import QFont, QImage, QPainter
 from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QFormLayout, QVBoxLayout, QWidget
 
 from proteoscope.engine.errors import StorageError
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.structures.meshes import MAXIMUM_TRIANGLES
-from proteoscope.engine.structures.projection import DRAWING_KERNELS
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.icons import without_icons
 from proteoscope.gui.labels import toned_label
@@ -111,7 +111,7 @@ class PictureTask(WritingTask):
 
     def run(self, progress: Progress) -> Path:
         """Write the picture and return its path."""
-        DRAWING_KERNELS.compile(progress)
+        compile_kernels(["drawing"], progress)
         progress.stage("Drawing")
         image = _drawn(self.snapshot, self.size, None, self.path)
         progress.stage("Writing")
@@ -144,7 +144,7 @@ class TurntableTask(WritingTask):
 
     def run(self, progress: Progress) -> Path:
         """Write the animation and return its path."""
-        DRAWING_KERNELS.compile(progress)
+        compile_kernels(["drawing"], progress)
         n_frames = max(2, round(self.seconds * _FRAMES_A_SECOND))
         progress.stage("Choosing colours", _PALETTE_VIEWS)
         palette = self._palette(progress)

@@ -50,7 +50,7 @@ class Renderer(Protocol):
     maximum_triangles : int
         Maximum number of triangles for smooth interaction.
     needs_kernels : bool
-        True if `proteoscope.engine.structures.projection.DRAWING_KERNELS` must be compiled first.
+        True if the kernels of the group ``drawing`` must be compiled first.
     """
 
     name: str

@@ -23,10 +23,10 @@ from PySide6.QtWidgets import (
 )
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.structures.colouring import MAXIMUM_HITS, SCHEMES, Scheme, scheme_named
 from proteoscope.engine.structures.meshes import Mesh
-from proteoscope.engine.structures.projection import DRAWING_KERNELS
 from proteoscope.engine.structures.residue_atoms import NO_ATOMS, Atoms, b_factors
 from proteoscope.engine.structures.scripts import Style
 from proteoscope.engine.views.traces import Trace
@@ -711,7 +711,7 @@ class StructurePanel(QWidget):
 
     def _prepare(self) -> None:
         """Compile the kernels for drawing without OpenGL."""
-        self._submit("drawing", lambda: DRAWING_KERNELS.compile(Progress()), lambda _: self.canvas.kernels_ready(), self._fail)
+        self._submit("drawing", lambda: compile_kernels(["drawing"], Progress()), lambda _: self.canvas.kernels_ready(), self._fail)
 
     def _fail(self, error: Exception) -> None:
         self.message.emit(str(error))

@@ -6,7 +6,6 @@ from . import banded as banded
 from . import caching as caching
 from . import candidates as candidates
 from . import cigars as cigars
-from . import compilation as compilation
 from . import composition as composition
 from . import consensus as consensus
 from . import digestion as digestion
@@ -37,6 +36,7 @@ from . import rows as rows
 from . import scoring as scoring
 from . import secondary_structure as secondary_structure
 from . import shift_placement as shift_placement
+from . import signatures as signatures
 from . import solvent_area as solvent_area
 from . import strands as strands
 from . import structure_alignment as structure_alignment

@@ -127,6 +127,7 @@ def guard_cache() -> None:
 
     vars(dispatcher)["FunctionCache"] = GuardedCache
     _refuse_shapes_in_few_words()
+    _compile_once_for_all_constants()
     # Numba's implementations of array functions import SciPy's linear algebra to see whether it is there, which takes a third of a second.
     vars(linalg)["ensure_blas"] = lambda: None
 
@@ -144,6 +145,22 @@ def _refuse_shapes_in_few_words() -> None:
 
     overload(raise_of_shapes)(lambda source, target: raise_of_shapes)
     vars(arrayobj)["raise_with_shape_context"] = raise_of_shapes
+
+
+def _compile_once_for_all_constants() -> None:
+    """Make kernels called with a constant share the compiled function of its type: Numba would compile another for each constant."""
+    from numba.core.dispatcher import Dispatcher  # reads its environment when imported: after `settle_cache`
+    from numba.core.types.misc import unliteral  # reads its environment when imported: after `settle_cache`
+
+    find = Dispatcher.get_call_template
+
+    def find_of_types(self: Any, arguments: Any, keywords: Any) -> Any:
+        if self.py_func.__module__.startswith(_OWN):
+            arguments = tuple(map(unliteral, arguments))
+            keywords = {name: unliteral(argument) for name, argument in keywords.items()}
+        return find(self, arguments, keywords)
+
+    Dispatcher.get_call_template = find_of_types  # type: ignore[method-assign, assignment]
 
 
 @contextlib.contextmanager

@@ -185,7 +185,7 @@ def test_device_is_calibrated_as_a_job_for_estimates(
     window: MainWindow, own_cache: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
-    monkeypatch.setattr("proteoscope.engine.calibration._kernels", list)
+    monkeypatch.setattr("proteoscope.engine.calibration.compile_kernels", lambda groups, progress: [])
     store_speeds("structures", {"cpu": 3.4e10}, available_threads())
     window.menus.devices.trigger()
     page = window.device_page
@@ -206,14 +206,14 @@ def test_calibration_is_cancelled_from_the_page(window: MainWindow, own_cache: P
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
     entered = threading.Event()
 
-    def endless(places: list[str], progress: Progress) -> None:
+    def endless(groups: list[str], progress: Progress) -> None:
         progress.stage("Compiling for this processor", 3)
         entered.set()
         while True:
             progress.check()
             time.sleep(0.01)
 
-    monkeypatch.setattr("proteoscope.engine.calibration.compile_ahead", endless)
+    monkeypatch.setattr("proteoscope.engine.calibration.compile_kernels", endless)
     window.menus.devices.trigger()
     page = window.device_page
     qtbot.waitUntil(lambda: window.devices.is_known and not page.is_busy)

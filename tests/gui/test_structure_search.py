@@ -12,8 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.jobs import Progress
-from proteoscope.engine.structures.compilation import STRUCTURE_KERNELS
 from proteoscope.gui.database_dialog import DatabaseDialog, SkippedChains
 from proteoscope.gui.forms.file_inspection import file_kind
 from proteoscope.gui.forms.file_list import structure_text
@@ -31,7 +31,7 @@ ASIDE = QPoint(100, 500)
 @pytest.fixture(scope="session", autouse=True)
 def compiled() -> None:
     """Compile the structure reader, as after the first search on a machine."""
-    STRUCTURE_KERNELS.compile(Progress())
+    compile_kernels(["superposition"], Progress())
 
 
 @pytest.fixture

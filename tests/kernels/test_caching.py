@@ -176,3 +176,27 @@ def test_an_assignment_that_does_not_fit_is_refused_without_texts_that_numba_wou
         [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
     )
     assert done.stdout.splitlines() == ["1.0 1.0 1.0 0.0", "an array does not fit the slice that it is assigned to"], done.stderr
+
+
+CONSTANTS = """
+import numba, proteoscope.kernels.cpu
+
+def following(number):
+    return number + 1
+
+def following_of_kernels(number):
+    return number + 1
+
+following_of_kernels.__module__ = "proteoscope.kernels.cpu.sample"
+for callee in numba.njit(following), numba.njit(following_of_kernels):
+    @numba.njit
+    def add(number):
+        return callee(0) + callee(1) + callee(number)
+    assert add(5) == 9
+    print(len(callee.signatures))
+"""
+
+
+def test_kernels_compile_once_for_all_constants(tmp_path):
+    """Numba by itself compiles a function for 0, for 1 and for the type of both."""
+    assert used(CONSTANTS, tmp_path) == ["3", "1"]

@@ -11,14 +11,12 @@ import pytest
 
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.identification import IDENTIFICATION
-from proteoscope.engine.identification.compilation import KNOWN_FORMS
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.identification import coverage_of_group
-from proteoscope.kernels.cpu.known_forms import list_known_forms
 from tests.engine.formats.entry_files import swiss_prot_entry
 from tests.engine.identification.test_databases import SAMPLES, chosen_proteins
 from tests.searching import identify
@@ -80,11 +78,6 @@ def test_what_is_known_there_is_found_with_the_scores_that_the_same_masses_have_
         for score in ("hyperscore", "xcorr", "spectral_dot_product", "matched_ions", "search_score"):
             assert one[score] == pytest.approx(other[score], abs=1e-6), score
         assert other["feature_variable_modifications"] == one["feature_variable_modifications"] + other["peptide"].count(ASPARTATE)
-
-
-def test_what_is_compiled_ahead_is_what_a_search_calls(found: tuple[Path, Path]) -> None:
-    KNOWN_FORMS.use()
-    assert len(list_known_forms.signatures) == 1
 
 
 def test_tables_name_the_residues_of_the_protein(found: tuple[Path, Path]) -> None:

@@ -334,11 +334,12 @@ def test_what_a_card_tells_stands_in_the_records_of_the_run(plain, database, tmp
         progress.message("cuda:0 failed: its driver is too old; it is not used")
         return []
 
-    def compile_kernels(_, progress):
+    def compile_kernels(groups, progress, processes):
         progress.message("cuda:1 is lost")
 
     monkeypatch.setattr("proteoscope.engine.search_run.open_cards", cards)
-    monkeypatch.setattr("proteoscope.engine.execution.compilation.Kernels.compile", compile_kernels)
+    monkeypatch.setattr("proteoscope.engine.search_run.compile_kernels", compile_kernels)
+    monkeypatch.setattr("proteoscope.kernels.cpu.signatures.is_compiled", lambda group: False)
     summary = identify([plain[1]], [database], tmp_path / "project", IdentificationParameters())
     told = ("cuda:1 is lost", "cuda:0 failed: its driver is too old; it is not used")
     assert summary.messages[:2] == told

@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from proteoscope import resources
-from proteoscope.engine.identification.compilation import SCORING
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.gui.devices import DeviceDetector
@@ -24,7 +24,7 @@ from proteoscope.gui.theme import Theme
 
 @pytest.fixture
 def form(qtbot: QtBot, theme: Theme) -> Iterator[SearchForm]:
-    SCORING.compile(Progress())
+    compile_kernels(["identify"], Progress())
     survey, devices = FileInspector(), DeviceDetector()
     made = SearchForm(search_of_kind("identify"), survey, devices)
     qtbot.addWidget(made)

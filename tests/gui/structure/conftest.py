@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.jobs import Progress
-from proteoscope.engine.structures.projection import DRAWING_KERNELS
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session", autouse=True)
 def compiled() -> None:
     """Compile the renderer without OpenGL, as after the first image on a machine."""
-    DRAWING_KERNELS.compile(Progress())
+    compile_kernels(["drawing"], Progress())
 
 
 @pytest.fixture

@@ -1,0 +1,212 @@
+"""Compilation of kernels before they are called: once on a machine, in processes of its own, with progress, and cancelled at once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from typing import IO
+
+from proteoscope import kernels as kernels_package
+from proteoscope.engine.execution.devices import gpus
+from proteoscope.engine.execution.threads import available_threads
+from proteoscope.engine.jobs.progress import PASSING, Progress
+from proteoscope.kernels.device import DeviceError
+
+__all__ = ["compile_for_gpus", "compile_kernels"]
+
+_MAXIMUM_PROCESSES = 8
+"""Kernels wait for those that they call: more processes would not be done sooner."""
+_CHECK_SECONDS = 0.05
+
+
+def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | None = None) -> list[str]:
+    """Compile the kernels of groups that are not compiled yet, each after those that it calls.
+
+    Parameters
+    ----------
+    groups : iterable of str
+        Of `proteoscope.kernels.cpu.signatures.kernel_groups`.
+    progress : Progress
+        Shows the number of kernels, and warns of those that could not be compiled.
+    processes : int, optional
+        Maximum number of processes, at most eight; by default the number of cores.
+
+    Returns
+    -------
+    list of str
+        Why kernels could not be compiled, a sentence each. They are compiled when they are called, so that only time is lost.
+
+    Raises
+    ------
+    Cancelled
+        The user stopped it; the processes have ended.
+    """
+    signatures = kernels_package.cpu.signatures
+    missing = [group for group in groups if not signatures.is_compiled(group)]
+    if not missing:
+        return []
+    plan = _Plan(signatures.needed_kernels(missing))
+    progress.stage("Compiling for this processor", len(plan.waiting))
+    progress.message("Compiling kernels for this processor; this happens once", PASSING)
+    failures = _compile(plan, progress, min(processes or available_threads(), _MAXIMUM_PROCESSES))
+    for failure in failures:
+        progress.message(failure, "warning")
+    if not failures:
+        with suppress(OSError):  # a disk that is full: they are looked up again
+            signatures.mark_compiled(missing)
+    if reason := kernels_package.cpu.caching.why_not_kept():
+        progress.message(f"What was compiled may have to be compiled again: {reason}", "warning")
+    return failures
+
+
+class _Plan:
+    """Kernels that are to be compiled, by their numbers in the list, in the order in which they should begin.
+
+    Attributes
+    ----------
+    waiting : dict of int to set of int
+        Kernels that have not begun; with those that they call and that are not compiled yet.
+    """
+
+    def __init__(self, numbers: set[int]) -> None:
+        listed = kernels_package.cpu.signatures.listed_kernels()
+        callers = dict.fromkeys(numbers, 0)  # length of the longest chain of callers: the longest begins first
+        for number in sorted(numbers, reverse=True):  # callers come after their callees
+            for callee in listed[number].calls:
+                callers[callee] = max(callers[callee], callers[number] + 1)
+        self.waiting = {number: set(listed[number].calls) for number in sorted(numbers, key=lambda number: (-callers[number], number))}
+
+    def next(self) -> int | None:
+        """Return the next kernel whose callees are compiled, and take it off the plan."""
+        ready = next((number for number, callees in self.waiting.items() if not callees), None)
+        if ready is not None:
+            del self.waiting[ready]
+        return ready
+
+    def end(self, number: int) -> None:
+        """Let the callers of a kernel begin."""
+        for callees in self.waiting.values():
+            callees.discard(number)
+
+
+def _compile(plan: _Plan, progress: Progress, processes: int) -> list[str]:
+    listed, failures = kernels_package.cpu.signatures.listed_kernels(), list[str]()
+    answers, idle, busy = SimpleQueue[tuple[_Compiler, bytes]](), list[_Compiler](), set[_Compiler]()
+    with ExitStack() as stack:
+        while plan.waiting or busy:
+            progress.check()
+            while (idle or len(busy) < processes) and (number := plan.next()) is not None:
+                compiler = idle.pop() if idle else stack.enter_context(_Compiler(answers))
+                compiler.begin(number)
+                busy.add(compiler)
+            try:
+                compiler, line = answers.get(timeout=_CHECK_SECONDS)
+            except Empty:
+                continue
+            if compiler not in busy:  # an idle one has ended
+                idle = [other for other in idle if other is not compiler]
+                continue
+            reason = json.loads(line) if line else compiler.complaint()
+            if reason:
+                failures.append(f"{listed[compiler.number].name} could not be compiled ahead: {reason}")
+            busy.remove(compiler)
+            idle += [compiler] if line else []
+            plan.end(compiler.number)
+            progress.advance(1)
+    return failures
+
+
+@dataclass(eq=False)
+class _Compiler:
+    """A process that compiles the kernels whose numbers it is sent; it ends with the block that it is entered for."""
+
+    answers: SimpleQueue[tuple[_Compiler, bytes]]
+    number: int = -1
+    _errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
+
+    def __enter__(self) -> _Compiler:
+        signatures = kernels_package.cpu.signatures
+        # The path of this process, so that the same program is compiled, whatever the working directory holds.
+        program = f"import sys; sys.path[:] = {sys.path!r}; from {signatures.__name__} import run_compiler; run_compiler()"
+        command = [sys.executable, "-P", "-c", program]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
+        self._reader = threading.Thread(target=self._read, name="proteoscope-compilers", daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
+        self._errors.close()
+        with suppress(OSError):  # it had ended before it read its last number
+            _pipe(self._process.stdin).close()
+
+    def begin(self, number: int) -> None:
+        """Send it the number of a kernel."""
+        self.number = number
+        with suppress(OSError):  # it has ended, as its answers show
+            _pipe(self._process.stdin).write(b"%d\n" % number)
+            _pipe(self._process.stdin).flush()
+
+    def _read(self) -> None:
+        with _pipe(self._process.stdout) as lines:
+            for line in lines:
+                self.answers.put((self, line))
+        self.answers.put((self, b""))
+
+    def complaint(self) -> str:
+        """Return the last line of its errors, after it has ended."""
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "the process was ended"
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
+
+
+def compile_for_gpus(progress: Progress, threads: int | None = None) -> list[str]:
+    """Compile what searches usually compute with on the GPUs of this machine, once for each model; nothing where none is usable.
+
+    Parameters
+    ----------
+    progress : Progress
+        Shows the number of sources.
+    threads : int, optional
+        Sources that are compiled together; by default the number of cores.
+
+    Returns
+    -------
+    list of str
+        Why some could not be compiled, a sentence each.
+
+    Raises
+    ------
+    Cancelled
+        The user stopped it.
+    """
+    models = {gpu.compute_capability: gpu for gpu in gpus(progress) if gpu.usable}
+    failures = list[str]()
+
+    def advance(n: int) -> None:
+        progress.check()
+        progress.advance(n)
+
+    for gpu in models.values():
+        forms = kernels_package.cuda.usual_forms
+        progress.stage(f"Compiling for {gpu.name}", len(forms.usual_forms()))
+        try:
+            card = kernels_package.cuda.modules.card(gpu.numbers[0])
+            failures += forms.compile_usual_forms(card, threads or available_threads(), advance)
+        except DeviceError as error:
+            failures.append(f"Nothing could be compiled for {gpu.name}: {error}")
+    return failures

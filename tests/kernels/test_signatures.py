@@ -1,0 +1,91 @@
+"""The list of kernels with the types that searches call them with, and the marks of groups that are compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+from proteoscope.engine.execution.addresses import object_at
+from proteoscope.engine.searches import SEARCHES
+from proteoscope.kernels.cpu import signatures
+from proteoscope.kernels.cpu.signatures import ListedKernel
+
+FLOATS = ["array", "float64", 1, "C"]
+
+
+@pytest.fixture
+def own_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three kernels in two groups, of which one needs what the other needs too, and a folder for marks."""
+    listed = ListedKernel("a", [], []), ListedKernel("b", [], [0]), ListedKernel("c", [], [])
+    monkeypatch.setattr(signatures, "listed_kernels", lambda: listed)
+    monkeypatch.setattr(signatures, "kernel_groups", lambda: {"all": [1, 2], "few": [1], "other": [2]})
+    monkeypatch.setattr(signatures, "power", SimpleNamespace(stats=SimpleNamespace(cache_path=str(tmp_path / "marks"))))
+
+
+def test_listed_kernels_are_kernels_with_types() -> None:
+    listed = signatures.listed_kernels()
+    assert len(listed) > 100
+    for number, kernel in enumerate(listed):
+        module, _, name = kernel.name.rpartition(".")
+        assert module.startswith("kernels.cpu.")
+        assert isinstance(object_at(f"proteoscope.{module}:{name}"), Dispatcher), kernel.name
+        assert [signatures.describe_type(signatures.parse_type(argument)) for argument in kernel.types] == kernel.types
+        assert all(callee < number for callee in kernel.calls)
+    assert len({repr(kernel[:2]) for kernel in listed}) == len(listed)
+
+
+def test_kernel_groups_have_every_search() -> None:
+    assert {search.kind for search in SEARCHES} <= set(signatures.kernel_groups())
+    assert signatures.needed_kernels(signatures.kernel_groups()) == set(range(len(signatures.listed_kernels())))
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "object",
+        "__import__('os')",
+        [],
+        None,
+        ["array", "float64", 99, "C"],
+        ["array", "float64", 1, "X"],
+        ["array", "float64", 1, "C", "writable"],
+        ["os.system", "int64"],
+        ["kernels.cpu.caching.settle_cache", "int64"],
+        ["kernels.layouts.numpy", "int64"],
+    ],
+)
+def test_parse_type_rejects_other_descriptions(description: object) -> None:
+    with pytest.raises(ValueError):
+        signatures.parse_type(description)
+
+
+def test_parse_type_returns_the_types_of_arguments() -> None:
+    assert str(signatures.parse_type(FLOATS)) == "array(float64, 1d, C)"
+    assert not signatures.parse_type([*FLOATS, "readonly"]).mutable
+    assert str(signatures.parse_type(["tuple", "int64", FLOATS])) == "Tuple(int64, array(float64, 1d, C))"
+
+
+def test_needed_kernels_have_callees(own_marks: None) -> None:
+    assert signatures.needed_kernels(["few"]) == {0, 1}
+    assert signatures.needed_kernels(["few", "other"]) == {0, 1, 2}
+
+
+def test_mark_compiled_marks_contained_groups(own_marks: None) -> None:
+    signatures.mark_compiled(["few"])
+    assert signatures.compiled_groups() == {"few"}
+    signatures.mark_compiled(["other"])
+    assert signatures.compiled_groups() == {"all", "few", "other"}, "both together need what all needs"
+
+
+def test_is_compiled_is_false_for_another_cpu_or_source(own_marks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    signatures.mark_compiled(["few"])
+    with monkeypatch.context() as patch:
+        patch.setattr(signatures.llvmlite.binding, "get_host_cpu_name", lambda: "another")
+        assert not signatures.is_compiled("few")
+    with monkeypatch.context() as patch:
+        patch.setattr(signatures, "_sources", lambda: "changed")
+        assert not signatures.is_compiled("few")
+    assert signatures.is_compiled("few")
