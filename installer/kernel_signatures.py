@@ -1,4 +1,6 @@
-"""Write `resources/kernels.json`, the kernels of each search with the types that it calls them with: python -m installer.kernel_signatures
+"""Write `resources/kernels.json`, the kernels of each search with their argument types.
+
+    python -m installer.kernel_signatures
 
 Runs the commands below in fresh processes with an empty cache, and records which kernels Numba compiles in them, and which kernels
 these call. `proteoscope compile` and the first search of each kind compile this list ahead. Run it after kernels or their calls have
@@ -181,10 +183,15 @@ def _listed(records: Mapping[str, Record]) -> dict[str, Any]:
 def _write_list() -> None:
     records, program = dict[str, Record](), Path(__file__).resolve().parents[1]
     with tempfile.TemporaryDirectory() as folder:
-        own = {"NUMBA_CACHE_DIR": f"{folder}/kernels", "PROTEOSCOPE_CACHE": f"{folder}/cache", "PYTHONPATH": str(program), "NUMBA_OPT": "1"}
+        settings = {
+            "NUMBA_CACHE_DIR": f"{folder}/kernels",
+            "PROTEOSCOPE_CACHE": f"{folder}/cache",
+            "PYTHONPATH": str(program),
+            "NUMBA_OPT": "1",
+        }
         for group in COMMANDS:
             record = Path(folder, f"{group}.json")
-            subprocess.run([sys.executable, "-m", __spec__.name, group, str(record)], cwd=folder, env=os.environ | own, check=True)
+            subprocess.run([sys.executable, "-m", __spec__.name, group, str(record)], cwd=folder, env=os.environ | settings, check=True)
             records[group] = Record(**json.loads(record.read_text(encoding="utf-8")))
     content = _listed(records)
     lines = ",\n".join(json.dumps(kernel, separators=(",", ":")) for kernel in content["kernels"])
