@@ -133,7 +133,7 @@ def decoy_pattern(prefix: str, suffix: str = "") -> str:
     Examples
     --------
     >>> decoy_pattern("rev_")
-    '(?:^|\\\\|)rev_'
+    '(?:^|\\|)rev_'
     >>> [bool(re.search(decoy_pattern("REV_"), name)) for name in ("sp|REV_P04618|X", "sp|P04618|REV_HV1H2", "sp|P04618|REV_REV_HV1H2")]
     [True, False, True]
     """

@@ -29,7 +29,7 @@ class RowMark:
 def one_line(text: str) -> str:
     r"""Replace line breaks, tabs, direction marks and invalid characters of a text by blanks.
 
-    >>> one_line(" a\\tb\\u202e ")
+    >>> one_line(" a\tb\u202e ")
     'a b'
     """
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

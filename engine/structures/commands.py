@@ -6,10 +6,9 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from proteoscope.engine import structures
+from proteoscope.engine import execution, structures
 from proteoscope.engine.entry import Command
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.formats.registry import names_of
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.row_numbers import ChainRow
@@ -43,7 +42,7 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
 def _superpose(options: argparse.Namespace, progress: Progress) -> None:
     import numpy as np  # parameters are described without loading NumPy
 
-    compile_kernels(["superposition"], progress)
+    execution.precompile.compile_kernels(["superposition"], progress)
     query, target = (structures.places.read_chain(wish, options.models or "first") for wish in (options.query, options.target))
     for file in (query, target):
         for text in file.messages:
@@ -95,7 +94,7 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
     if options.action == "remove":
         database = structures.building.remove_from_database(options.items, options.out)
     else:
-        compile_kernels(["superposition"], progress)
+        execution.precompile.compile_kernels(["superposition"], progress)
         if options.action == "build":
             database = structures.building.build_database(
                 options.items,
