@@ -166,9 +166,9 @@ BROKEN = {
     "a record cut off": (GENBANK[:-4], r"line 1: the last record is cut off"),
     "two records in one": (GENBANK.replace("//\n", "") + GENBANK, r"line 1: the record is cut off: another begins in it"),
     "a record too short": (GENBANK.replace("mkwvtfisll", "mkwv"), r"line 1: the sequence has 59 residues, and the record declares 65"),
-    "a record with a place for its sequence": (
+    "a record with a reference to its sequence": (
         GENBANK[: GENBANK.index("ORIGIN")] + "CONTIG      join(AB1.1:1..65)\n//\n",
-        r"line 1: the record has no sequence, only where it is to be found",
+        r"line 1: the record has no sequence, only a reference to it",
     ),
     "features without an end": (GENBANK[: GENBANK.index("ORIGIN")] + "//\n", r"line 1: the record is broken \(Premature end of features"),
     "another before the record": ("//\n" + GENBANK, "no known format|begin with LOCUS"),

@@ -222,8 +222,8 @@ _JSON = json.dumps(
     [
         ("a.mzSpecLib.txt", SPECLIB.replace("-AC[UNIMOD:4]K", "-AC[UNIMOD:4K"), "line 8, its peptide cannot be read"),
         ("a.mzSpecLib.txt", SPECLIB.replace("1003169", "1000888").replace("PEK", "P#K"), "line 20, its peptide cannot be read"),
-        ("a.mzSpecLib.json", _JSON.replace("[1]", '["x"]', 1), "line 1, a peak of it is no number"),
-        ("a.mzSpecLib.json", _JSON.replace("[1]", "[[1], 2]", 1), "line 1, a peak of it is no number"),
+        ("a.mzSpecLib.json", _JSON.replace("[1]", '["x"]', 1), "line 1, one of its peaks is not a number"),
+        ("a.mzSpecLib.json", _JSON.replace("[1]", "[[1], 2]", 1), "line 1, one of its peaks is not a number"),
         ("a.tsv", _TRANSITIONS.format("_AC(UniMod:4DK_"), "line 3, its peptide cannot be read"),
         ("a.tsv", _TRANSITIONS.format("_AC[Unheard of]DK_"), "line 3, a modification of its peptide is not known and has no mass"),
     ],
