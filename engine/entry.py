@@ -587,7 +587,7 @@ def identifying_kinds() -> frozenset[str]:
     They are asked of the list of searches when a run is looked at: a script that does one search has imported the entry of that alone.
     """
     # The list is above this module and imports it, so it is imported here when it is first needed.
-    return frozenset(one.kind for one in engine.searches.SEARCHES if one.identifies)
+    return frozenset(search.kind for search in engine.searches.SEARCHES if search.identifies)
 
 
 def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:

@@ -133,16 +133,16 @@ class NameCharacters:
         >>> NameCharacters(b"ab").escape_texts(Texts.of(["ab", "", "a b"]))[0].strings()
         ['ab', '', 'a%20b']
         """
-        letters, offsets = names.own, names.offsets - names.offsets[0]
-        is_odd = ~self.is_allowed[letters] | (letters == _PERCENT)
+        symbols, offsets = names.own, names.offsets - names.offsets[0]
+        is_odd = ~self.is_allowed[symbols] | (symbols == _PERCENT)
         lengths = np.diff(offsets)
         begins = offsets[:-1][lengths > 0]
-        is_odd[begins] |= np.isin(letters[begins], np.frombuffer(self._not_first, np.uint8))
+        is_odd[begins] |= np.isin(symbols[begins], np.frombuffer(self._not_first, np.uint8))
         rows = np.unique(np.searchsorted(offsets, np.flatnonzero(is_odd), side="right") - 1)
         is_changed = np.zeros(len(names), np.bool_)
         if not len(rows):
             return names, is_changed
-        before = [letters[offsets[row] : offsets[row + 1]].tobytes().decode() for row in rows.tolist()]
+        before = [symbols[offsets[row] : offsets[row + 1]].tobytes().decode() for row in rows.tolist()]
         after = list(map(self.escape, before))
         is_changed[rows] = list(map(str.__ne__, before, after))
         if not is_changed.any():

@@ -156,8 +156,8 @@ def _check(path: Path, asked: Input) -> None:
 
 
 def _expected(load: Expecting, request: SearchRequest) -> Expectation:
-    found: Expectation = load()(request)
-    return found
+    result: Expectation = load()(request)
+    return result
 
 
 def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
@@ -232,7 +232,7 @@ def _steps(host: Mapping[str, float], on_devices: _OnDevices, parameters: Sequen
     """Return the seconds of each step. All GPUs are opened at once; reading goes on meanwhile."""
     steps = {step: host.get(step, 0.0) / _speed_up(step, threads) for step in STEPS}
     steps["score"] += sum(on_devices.seconds.values())
-    return steps | {"start": _START_SECONDS + max((one.start for one in parameters if not one.is_processor), default=0.0)}
+    return steps | {"start": _START_SECONDS + max((parameter.start for parameter in parameters if not parameter.is_processor), default=0.0)}
 
 
 def _speed_up(step: str, threads: int) -> float:
@@ -252,8 +252,8 @@ def _members(device: Device) -> list[Device]:
     """Return the devices that a choice of several consists of."""
     if not device.numbers:
         return [device]
-    found = [one for one in gpus() if one.numbers and one.numbers[0] in device.numbers] or [device]
-    return [*found, *([processor()] if device.with_processor else [])]
+    result = [one for one in gpus() if one.numbers and one.numbers[0] in device.numbers] or [device]
+    return [*result, *([processor()] if device.with_processor else [])]
 
 
 def _parameters(device: Device, threads: int) -> tuple[DeviceParameters, bool]:
@@ -279,19 +279,19 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     requested = resolve_device(request.device)
     threads = request.threads or available_threads()
     device = _faster_device(search.kind, expectation, threads, lambda: requested) if request.device == "auto" else requested
-    found = predicted_run(search.kind, expectation, device, threads)
+    result = predicted_run(search.kind, expectation, device, threads)
     if request.workers:
-        return _with_note(found, "as this machine would compute it itself: what workers take is not known before")
+        return _with_note(result, "as this machine would compute it itself: what workers take is not known before")
     if not compares or not requested.numbers:
-        return found
+        return result
     other = requested if device is not requested else processor()
     compared = predicted_run(search.kind, expectation, other, threads)
-    found = replace(found, alternatives={other.name: round(compared.seconds, 3)})
+    result = replace(result, alternatives={other.name: round(compared.seconds, 3)})
     if device is not requested:
-        return _with_note(found, "the processor is taken, which should be done before a GPU is ready (--device cuda takes that)")
-    if compared.seconds < found.seconds:
-        return _with_note(found, "the processor alone would be done sooner: a GPU is not worth its start here (--device cpu)")
-    return found
+        return _with_note(result, "the processor is taken, which should be done before a GPU is ready (--device cuda takes that)")
+    if compared.seconds < result.seconds:
+        return _with_note(result, "the processor alone would be done sooner: a GPU is not worth its start here (--device cpu)")
+    return result
 
 
 def _with_note(found: Estimate, note: str) -> Estimate:
@@ -346,7 +346,7 @@ def remember_run(found: Estimate, device: Device, threads: int, measured: Mappin
 
 def counts_of(record: Mapping[str, Any]) -> dict[str, float]:
     """Return the counts of the record of a run that are numbers."""
-    found = record.get("counts")
-    if not isinstance(found, dict):
+    result = record.get("counts")
+    if not isinstance(result, dict):
         return {}
-    return {str(name): float(value) for name, value in found.items() if isinstance(value, int | float) and 0 <= value < 1e12}
+    return {str(name): float(value) for name, value in result.items() if isinstance(value, int | float) and 0 <= value < 1e12}

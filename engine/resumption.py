@@ -198,8 +198,8 @@ def stopped_run(project: Project, run_id: str = "") -> StoppedRun:
     InputError : there is none, or it cannot. ParameterError : another version of the program began it.
     """
     if not run_id:
-        found = project.resumable()
-        run_id = next((run.id for run in reversed(project.runs()) if run.id in found), "")
+        result = project.resumable()
+        run_id = next((run.id for run in reversed(project.runs()) if run.id in result), "")
         if not run_id:
             _refuse_running(project, (run.id for run in reversed(project.runs()) if run.status == "running"))
             raise InputError(project.folder, "holds no run that can be resumed", remedy="proteoscope runs lists what there is")

@@ -102,15 +102,15 @@ class RunSpec:
         for kind, example in self.required.items():
             if not inputs.get(kind):
                 raise ParameterError(f"no file of {kind} was given, as {example}")
-        found = [(Path(path), kind) for kind, paths in inputs.items() for path in paths]
-        for path, _ in found:
+        result = [(Path(path), kind) for kind, paths in inputs.items() for path in paths]
+        for path, _ in result:
             _check_file(path)
         if self.are_distinct:
-            check_distinct([path for path, _ in found])
+            check_distinct([path for path, _ in result])
         if self.project is not None:
             check_folder_name(self.project)
-        check_outputs(self.outputs, [path for path, _ in found], self.project)
-        return found
+        check_outputs(self.outputs, [path for path, _ in result], self.project)
+        return result
 
 
 def _check_file(path: Path) -> None:
@@ -296,23 +296,23 @@ class SearchRun(Generic[Read]):
         device = self.look.device(self.progress)
         if self.spec.request.workers or (self.device and self.device != device.name):
             return None  # others computed than were predicted
-        found = run_prediction(self.spec.kind, self.spec.request, device, self.threads)
-        if found is None:
+        result = run_prediction(self.spec.kind, self.spec.request, device, self.threads)
+        if result is None:
             return None
         measured = {name: stage["seconds"] for name, stage in self.clock.stages.items() if name in STEPS}
         if self.was_compiled and not self.spec.request.resume:
             advice = self.clock.stages.get("advice", {"seconds": 0.0})["seconds"]  # optional, and not predicted
-            remember_run(found, device, self.threads, measured, self.seconds - advice)
+            remember_run(result, device, self.threads, measured, self.seconds - advice)
         parts = ("seconds", "transfer", "kernel", "synchronisation", "host")
         return {
-            **{name: round(getattr(found, name), 4) for name in parts},
-            "bound": found.bound,
-            "device": found.device,
-            "steps": {name: round(seconds, 4) for name, seconds in found.steps.items()},
-            "works": {name: round(seconds, 4) for name, seconds in found.works.items()},
-            "memory_bytes": round(found.memory_bytes),
-            "card_bytes": round(found.card_bytes),
-            "runs": found.n_runs,
+            **{name: round(getattr(result, name), 4) for name in parts},
+            "bound": result.bound,
+            "device": result.device,
+            "steps": {name: round(seconds, 4) for name, seconds in result.steps.items()},
+            "works": {name: round(seconds, 4) for name, seconds in result.works.items()},
+            "memory_bytes": round(result.memory_bytes),
+            "card_bytes": round(result.card_bytes),
+            "runs": result.n_runs,
             "was_compiled": self.was_compiled,
         }
 
@@ -336,17 +336,17 @@ def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> 
 
     `spool`: the folder for what is sent to them that is large, None for that of temporary files.
     """
-    found = list[RemoteWorkers]()
+    result = list[RemoteWorkers]()
     with ExitStack() as stack:
 
         def workers() -> RemoteWorkers:
-            if not found:
+            if not result:
                 certificates = None if request.certificates is None else Path(request.certificates)
                 opening = cluster.launchers.open_cluster(
                     request.workers, progress, device=request.device, threads=request.threads, certificates=certificates, spool=spool
                 )
-                found.append(stack.enter_context(opening))
-            return found[0]
+                result.append(stack.enter_context(opening))
+            return result[0]
 
         yield workers
 

@@ -50,10 +50,10 @@ def search_of_kind(kind: str) -> Search:
     ------
     ParameterError : this version of the program has none.
     """
-    for one in SEARCHES:
-        if one.kind == kind:
-            return one
-    raise ParameterError(f"there is no search '{kind:.40}'; there are {', '.join(one.kind for one in SEARCHES)}")
+    for search in SEARCHES:
+        if search.kind == kind:
+            return search
+    raise ParameterError(f"there is no search '{kind:.40}'; there are {', '.join(search.kind for search in SEARCHES)}")
 
 
 def run_search(

@@ -32,22 +32,22 @@ def real_path(path: Path) -> Path:
     """
     if os.name != "posix":
         return Path(os.path.realpath(path))
-    parts, found, n_links = list(path.absolute().parts[:0:-1]), Path("/"), 0
+    parts, result, n_links = list(path.absolute().parts[:0:-1]), Path("/"), 0
     while parts:
         part = parts.pop()
         if part == "..":
-            found = found.parent
+            result = result.parent
             continue
-        target = _link_target(found / part)
+        target = _link_target(result / part)
         if target is None:
-            found /= part
+            result /= part
             continue
         n_links += 1
         if n_links > _MAXIMUM_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-        found = Path("/") if target.is_absolute() else found
+        result = Path("/") if target.is_absolute() else result
         parts += [one for one in reversed(target.parts) if one != "/"]
-    return found
+    return result
 
 
 def _link_target(path: Path) -> Path | None:

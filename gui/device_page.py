@@ -148,8 +148,8 @@ class DevicePage(QWidget):
         is_detecting = self._detector.is_detecting
         self.refresh_button.setEnabled(not is_detecting)
         n_usable = len(self._detector.usable_gpus)
-        found = f"{n_usable or 'No'} usable GPU{'s' if n_usable > 1 else ''}"
-        self.state.setText("Detecting GPUs…" if is_detecting else self._detector.problem or found)
+        result = f"{n_usable or 'No'} usable GPU{'s' if n_usable > 1 else ''}"
+        self.state.setText("Detecting GPUs…" if is_detecting else self._detector.problem or result)
         if self._shown == self._detector.devices:
             return
         self._shown = self._detector.devices

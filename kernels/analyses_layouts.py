@@ -99,10 +99,10 @@ def scan_levels(n: int) -> list[int]:
 def reduction_rounds(n: int) -> tuple[Round, ...]:
     """Return the rounds of reducing n words: log n / log 512 rounds, the vector in, a word out."""
     levels = scan_levels(n)
-    found = [Round(-(-size // (2 * BLOCK)), 1 + _TREE, (size + -(-size // (2 * BLOCK))) / _WARP, BLOCK) for size in levels]
-    found[0] = found[0]._replace(words_in=n, transfers_in=1)
-    found[-1] = found[-1]._replace(words_out=1, transfers_out=1)
-    return tuple(found)
+    result = [Round(-(-size // (2 * BLOCK)), 1 + _TREE, (size + -(-size // (2 * BLOCK))) / _WARP, BLOCK) for size in levels]
+    result[0] = result[0]._replace(words_in=n, transfers_in=1)
+    result[-1] = result[-1]._replace(words_out=1, transfers_out=1)
+    return tuple(result)
 
 
 def scan_rounds(n: int) -> tuple[Round, ...]:
@@ -110,10 +110,10 @@ def scan_rounds(n: int) -> tuple[Round, ...]:
     levels = scan_levels(n)
     up = [Round(-(-size // (2 * BLOCK)), 2 + 2 * _TREE, 2 * size / _WARP, 2 * BLOCK) for size in levels]
     down = [Round(-(-size // (2 * BLOCK)), 2, 2 * size / _WARP) for size in reversed(levels[:-1])]
-    found = [*up, *down]
-    found[0] = found[0]._replace(words_in=n, transfers_in=1)
-    found[-1] = found[-1]._replace(words_out=n, transfers_out=1)
-    return tuple(found)
+    result = [*up, *down]
+    result[0] = result[0]._replace(words_in=n, transfers_in=1)
+    result[-1] = result[-1]._replace(words_out=n, transfers_out=1)
+    return tuple(result)
 
 
 PROBLEMS = {

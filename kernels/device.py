@@ -53,8 +53,8 @@ class Device(Protocol):
 
 def twin(device: Device, module: str) -> ModuleType:
     """Import and return the module of this name among the kernels of a device."""
-    found: ModuleType = getattr(kernels.cuda if device.kernels == "cuda" else kernels.cpu, module)
-    return found
+    result: ModuleType = getattr(kernels.cuda if device.kernels == "cuda" else kernels.cpu, module)
+    return result
 
 
 def stop_flag() -> StopFlag:

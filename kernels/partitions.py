@@ -50,8 +50,8 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
     if n == 0:
         return []
     total = np.cumsum(np.maximum(np.asarray(cost, np.float64), 1e-9))
-    pieces = max(workers * per_worker, int(np.ceil(total[-1] / maximum_cost)) if np.isfinite(maximum_cost) else 1)
-    marks = total[-1] * np.arange(1, pieces) / pieces
+    chunks = max(workers * per_worker, int(np.ceil(total[-1] / maximum_cost)) if np.isfinite(maximum_cost) else 1)
+    marks = total[-1] * np.arange(1, chunks) / chunks
     cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks, side="right"), [n])))
     before = np.concatenate(([0.0], total))
     partitions = [

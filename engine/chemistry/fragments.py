@@ -169,29 +169,29 @@ def fragment_ions(
     bonds = np.arange(1, length)
     charges = np.arange(1, maximum_charge + 1)
     columns = []
-    for letter in dict.fromkeys(series):
-        if letter == "p":
+    for symbol in dict.fromkeys(series):
+        if symbol == "p":
             position, number, residue_sum = np.array([length]), np.array([length]), sums[-1:]
-        elif letter in "abc":
+        elif symbol in "abc":
             position, number, residue_sum = bonds, bonds, sums[bonds]
         else:
             position, number, residue_sum = bonds, length - bonds, sums[-1] - sums[bonds]
         is_possible = np.ones(len(position), dtype=np.bool_)
-        if letter in "cz":
+        if symbol in "cz":
             is_possible = np.array([sequence[bond] != "P" for bond in bonds.tolist()], dtype=np.bool_)
         for loss, (_, mass, places) in enumerate(losses):
-            if loss and letter not in _SERIES_WITH_LOSSES:
+            if loss and symbol not in _SERIES_WITH_LOSSES:
                 continue
             # Number of possible losses up to each position, and thus within each fragment.
             counts = np.cumsum(places)
-            within = counts[position] if letter in "abc" else counts[-1] - (0 if letter == "p" else counts[position])
+            within = counts[position] if symbol in "abc" else counts[-1] - (0 if symbol == "p" else counts[position])
             chosen = is_possible & (within > 0)
-            neutral = residue_sum[chosen] + (SERIES_MASS[letter] - mass)
+            neutral = residue_sum[chosen] + (SERIES_MASS[symbol] - mass)
             n = len(neutral)
             columns.append(
                 (
                     (neutral / charges[:, None] + PROTON_MASS).ravel(),
-                    np.full(n * maximum_charge, SERIES.index(letter)),
+                    np.full(n * maximum_charge, SERIES.index(symbol)),
                     np.tile(number[chosen], maximum_charge),
                     np.repeat(charges, n),
                     np.full(n * maximum_charge, loss),

@@ -331,32 +331,32 @@ class _Computation:
         """Run a round whose labels stay on the device."""
         is_labelled = bool(self._is_labelled[first:last].all())
         self._is_labelled[first:last] = False  # they change from now on
-        found: list[Tally] = []
+        result: list[Tally] = []
 
         def tally() -> Generator[None, None, None]:
             given = self._centroids, self._previous, self._labels, begun, until
-            found.append((yield from self._means.tally(*given, is_labelled=is_labelled)))
+            result.append((yield from self._means.tally(*given, is_labelled=is_labelled)))
 
         with closing(tally()) as steps:
             for _ in steps:
                 yield Piece(first)
         self._is_done[first:last] = True
-        (came,) = found
+        (came,) = result
         yield Piece(last, {**came.sums._asdict(), "changed": np.array([came.changed])})
 
     def _rounds(self, last: int) -> Generator[Piece, None, None]:
         """Run rounds with all items; rows come at the end."""
         state = self._state
         self._labels[:] = state["before"]
-        found: list[Rounds] = []
+        result: list[Rounds] = []
 
         def rounds() -> Generator[int, None, None]:
-            found.append((yield from self._means.iterate(self._centroids, self._labels, state["rounds"], state["tolerance"])))
+            result.append((yield from self._means.iterate(self._centroids, self._labels, state["rounds"], state["tolerance"])))
 
         with closing(rounds()) as done:
             for number in done:
                 yield Piece(0, beyond=number * state["round_cost"])
-        (came,) = found
+        (came,) = result
         of = came.centroids._asdict() if self._is_sparse else {"centroids": came.centroids}
         yield Piece(
             last,

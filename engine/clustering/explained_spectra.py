@@ -284,8 +284,8 @@ def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resourc
 
 def cascade(same: Explained, others: Explained) -> Explained:
     """Return one match of each spectrum: that of another mass if it has one, else that of the same mass."""
-    kept = same.take(~np.isin(same.spectrum, others.spectrum))
-    joined = Explained(*(np.concatenate([getattr(kept, field.name), getattr(others, field.name)]) for field in fields(kept)))
+    retained = same.take(~np.isin(same.spectrum, others.spectrum))
+    joined = Explained(*(np.concatenate([getattr(retained, field.name), getattr(others, field.name)]) for field in fields(retained)))
     return joined.take(np.argsort(joined.spectrum, kind="stable"))
 
 

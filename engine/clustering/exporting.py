@@ -51,9 +51,9 @@ def export_explained_library(project: Project, request: ExportRequest, progress:
     source_run = project.record(request.run_id).get("source_run")
     source, spectra, members = members_of_run(project, str(source_run), progress)
     run = next(one for one in project.runs() if one.id == request.run_id)
-    found = read_stored(project, request.run_id, EXPLAINED, ("spectrum", "peptide", "charge", "q_value", "similarity", "kind"))
-    same = found.filter(
-        pc.fill_null(pc.and_(pc.equal(found["kind"], "same"), pc.less_equal(found["q_value"], float(run.parameters["fdr"]))), False)
+    result = read_stored(project, request.run_id, EXPLAINED, ("spectrum", "peptide", "charge", "q_value", "similarity", "kind"))
+    same = result.filter(
+        pc.fill_null(pc.and_(pc.equal(result["kind"], "same"), pc.less_equal(result["q_value"], float(run.parameters["fdr"]))), False)
     )
     own = members.identified
     number = {text: i for i, text in enumerate(own.peptides)}
@@ -82,10 +82,10 @@ def export_explained_library(project: Project, request: ExportRequest, progress:
 
 
 def _export_table(project: Project, request: ExportRequest, progress: Progress, table: Table) -> list[Path]:
-    found = read_stored(project, request.run_id, table, table.saved)
-    progress.stage("Exporting the table", len(found))
-    write_separated(request.target, found, table.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
-    if "q_value" in found.column_names:
+    result = read_stored(project, request.run_id, table, table.saved)
+    progress.stage("Exporting the table", len(result))
+    write_separated(request.target, result, table.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
+    if "q_value" in result.column_names:
         run = next(one for one in project.runs() if one.id == request.run_id)
-        report_rated(progress, request.target, found["q_value"], float(run.parameters["fdr"]))
+        report_rated(progress, request.target, result["q_value"], float(run.parameters["fdr"]))
     return [request.target]

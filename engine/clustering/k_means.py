@@ -61,11 +61,11 @@ class Standing:
         """The last labels (None where they stayed on several devices), the last centroids, the next ones, and how many rounds are done;
         those given, None and 0, where none is.
         """
-        kept = None if self._checkpoint is None else self._checkpoint.state()
-        if kept is None:
+        retained = None if self._checkpoint is None else self._checkpoint.state()
+        if retained is None:
             return labels, None, centroids, 0
-        previous, following = (_columns(kept, name, isinstance(centroids, VectorSums)) for name in ("previous", "centroids"))
-        return kept.get("labels"), previous, following, int(kept["done"][0])
+        previous, following = (_columns(retained, name, isinstance(centroids, VectorSums)) for name in ("previous", "centroids"))
+        return retained.get("labels"), previous, following, int(retained["done"][0])
 
     def keep_rounds(self, labels: NDArray[np.int32] | None, previous: Any, centroids: Any, done: int) -> None:
         """So many rounds are done."""
@@ -77,8 +77,8 @@ class Standing:
 
     def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
         """Items that were chosen, and of each item the distance from the nearest of them but the last; those given where none was."""
-        kept = None if self._checkpoint is None else self._checkpoint.state()
-        return (chosen, nearest) if kept is None else (kept["chosen"].tolist(), kept["nearest"])
+        retained = None if self._checkpoint is None else self._checkpoint.state()
+        return (chosen, nearest) if retained is None else (retained["chosen"].tolist(), retained["nearest"])
 
     def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
         """So many are chosen."""
@@ -351,16 +351,20 @@ def k_means(
             progress.advance(done)
         while True:
             at_once = standing.rounds_at_once(rounds - done)
-            found = assign(session, work, centroids, before=labels, previous=previous, rounds=at_once, tolerance=most)
-            done += found.rounds
-            sums = _filled(session, work, source, found)
-            labels, previous, centroids = found.labels if len(found.labels) else None, found.centroids, keep_empty(found.centroids, sums)
-            is_settled = found.changed == 0 or (most > 0.0 and movement(found.centroids, centroids) <= most)
+            result = assign(session, work, centroids, before=labels, previous=previous, rounds=at_once, tolerance=most)
+            done += result.rounds
+            sums = _filled(session, work, source, result)
+            labels, previous, centroids = (
+                result.labels if len(result.labels) else None,
+                result.centroids,
+                keep_empty(result.centroids, sums),
+            )
+            is_settled = result.changed == 0 or (most > 0.0 and movement(result.centroids, centroids) <= most)
             if is_settled or done >= rounds:
                 break
             standing.keep_rounds(labels, previous, centroids, done)
         last = measure(session, work, centroids, distances=False)
-        moved = movement(found.centroids, centroids) * source.unit**2
+        moved = movement(result.centroids, centroids) * source.unit**2
         return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
 
 
@@ -423,8 +427,8 @@ def _spread(session: Session, work: Work, data: _Data, k: int, random: np.random
         is_chosen[chosen[-1]] = True
         if len(chosen) == k:
             return np.array(chosen)
-        found = measure(session, work, data.centroids_at(np.array(chosen[-1:])), distances=True)
-        nearest = np.where(is_chosen, 0.0, np.minimum(nearest, found.distances))
+        result = measure(session, work, data.centroids_at(np.array(chosen[-1:])), distances=True)
+        nearest = np.where(is_chosen, 0.0, np.minimum(nearest, result.distances))
         before = np.cumsum(nearest)
         if before[-1] > 0.0:
             chosen.append(int(min(np.searchsorted(before, random.random() * before[-1], side="right"), np.flatnonzero(nearest)[-1])))

@@ -33,7 +33,7 @@ def clustering_methods(facts: RunFacts) -> Methods:
     named = way.format(**{name: facts.text(name) for name in ("linkage", "minimum_neighbours", "seeding", "rounds")})
     of = "" if n_spectra is None else f" ({counted(n_spectra, 'spectrum', 'spectra')})"
     bound = "" if facts.text("method") == "k-means" else f", up to a distance (1 less the cosine) of {facts.text('maximum_distance')}"
-    found = (
+    result = (
         ""
         if n_clusters is None or n_clustered is None
         else f"{counted(n_clustered, 'spectrum', 'spectra')} joined {counted(n_clusters, 'cluster')} of two or more."
@@ -43,7 +43,7 @@ def clustering_methods(facts: RunFacts) -> Methods:
         f"same charge within {facts.text('precursor_tolerance')}.",
         _vectors(facts),
         f"A cluster is represented by its {facts.text('consensus_spectrum')} spectrum.",
-        found,
+        result,
     ]
     return Methods(sentences, [source] if source else [])
 

@@ -180,8 +180,8 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
         mz, intensity = (in_one(piece[name]).flatten().to_numpy() for name in ("mz", "intensity"))
         return mgf_text(entries, ends - ends[0], np.round(mz, 5), intensity.astype(np.float32))
 
-    pieces = (consensus.slice(first, _CLUSTERS_PER_GROUP) for first in range(0, len(consensus), _CLUSTERS_PER_GROUP))
-    write_lines(out, b"", pieces, text, progress)
+    chunks = (consensus.slice(first, _CLUSTERS_PER_GROUP) for first in range(0, len(consensus), _CLUSTERS_PER_GROUP))
+    write_lines(out, b"", chunks, text, progress)
 
 
 def _charge_bits(charge: NDArray[np.integer]) -> NDArray[np.uint32]:

@@ -94,7 +94,7 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
     labels = np.arange(plan.n)
     if plan.vectors is None or plan.centroids is None:
         return labels
-    found = k_means(
+    result = k_means(
         Executor(resources),
         plan.vectors,
         plan.centroids,
@@ -102,8 +102,8 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
         tolerance=parameters.movement,
         progress=resources.progress,
     ).labels
-    joined = plan.places[found >= 0]
-    _, first, cluster = np.unique(found[found >= 0], return_index=True, return_inverse=True)
+    joined = plan.places[result >= 0]
+    _, first, cluster = np.unique(result[result >= 0], return_index=True, return_inverse=True)
     labels[joined] = joined[first][cluster]
     return labels
 

@@ -34,10 +34,10 @@ class ClusteringSummary(Summary):
         clusters, spectra = counted(self.n_clusters, "cluster holds", "clusters hold"), counted(self.n_spectra, "spectrum", "spectra")
         lines = [f"{clusters} {self.n_clustered:,} of {spectra} ({share:.1f} %); the others are alone"]
         if self.quality is not None:
-            found = self.quality
+            result = self.quality
             lines.append(
-                f"Of {found.labelled:,} labelled spectra {found.clustered * 100:.1f} % are clustered, {found.incorrect * 100:.2f} % of"
-                f" these with other labels; completeness {found.completeness:.3f}, homogeneity {found.homogeneity:.3f}"
+                f"Of {result.labelled:,} labelled spectra {result.clustered * 100:.1f} % are clustered, {result.incorrect * 100:.2f} % of"
+                f" these with other labels; completeness {result.completeness:.3f}, homogeneity {result.homogeneity:.3f}"
             )
         return lines
 

@@ -102,8 +102,8 @@ def _runs(options: argparse.Namespace) -> list[FinishedRun]:
 
 def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> dict[str, Any]:
     runs = {
-        letter: {"run": run.run.id, "project": str(run.project.folder)}
-        for letter, run in zip(comparison.letters, comparison.runs, strict=True)
+        symbol: {"run": run.run.id, "project": str(run.project.folder)}
+        for symbol, run in zip(comparison.letters, comparison.runs, strict=True)
     }
     overlaps = {
         level.name: [
@@ -118,9 +118,9 @@ def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> d
 def _say(comparison: RunComparison, threshold: float, folder: Path, n_files: int) -> None:
     for note in comparison.notes:
         say(note, sys.stderr)
-    for letter, label, run in zip(comparison.letters, comparison.labels, comparison.runs, strict=True):
-        say(f"{letter}  {label}: {run.run.message or run.run.kind}")
-    say(f"{f'at {threshold * 100:g} % FDR':<24}" + "".join(f"{letter:>9}" for letter in comparison.letters) + f"{'all':>9}{'any':>9}")
+    for symbol, label, run in zip(comparison.letters, comparison.labels, comparison.runs, strict=True):
+        say(f"{symbol}  {label}: {run.run.message or run.run.kind}")
+    say(f"{f'at {threshold * 100:g} % FDR':<24}" + "".join(f"{symbol:>9}" for symbol in comparison.letters) + f"{'all':>9}{'any':>9}")
     for level in views.run_comparison.LEVELS:
         accepted = comparison.accepted_from(level.name) <= threshold
         counts = [*accepted.sum(0).tolist(), int(accepted.all(1).sum()), int(accepted.any(1).sum())]

@@ -45,17 +45,17 @@ def add_devices(commands: Any) -> None:
 
 def _devices(options: argparse.Namespace) -> None:
     execution.devices.gpus.cache_clear()  # who asks wants to know how it is now
-    found = execution.devices.devices()
+    result = execution.devices.devices()
     if options.calibrate:
         with terminal_progress(is_quiet=options.json) as progress:
-            engine.calibration.calibrate(found, progress)
+            engine.calibration.calibrate(result, progress)
     threads = execution.threads.available_threads()
-    known = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in found if device.usable}
+    known = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in result if device.usable}
     if options.json:
-        every = [{**asdict(device), "measured": _json(known.get(device.name))} for device in found]
+        every = [{**asdict(device), "measured": _json(known.get(device.name))} for device in result]
         print(json.dumps(every, indent=2))
         return
-    for device in found:
+    for device in result:
         state = "usable" if device.usable else f"not usable: {device.reason}"
         memory = f", {device.memory_bytes / 1e9:.1f} GB" if device.memory_bytes else ""
         say(f"{device.name:<8} {device.description}{memory}, {state}")
@@ -127,12 +127,12 @@ def _report(options: argparse.Namespace) -> None:
             )
         used = cards[0] if cards else kernels.cpu.processor.Processor(threads)
         progress.stage("Comparing", len(kernels.analyses_layouts.PROBLEMS))
-        found = {}
+        result = {}
         for problem in kernels.analyses_layouts.PROBLEMS:
             progress.check()
-            found[problem] = cost.analyses.compared(used, parameters, problem, _SIDES if problem == "matrix multiplication" else _SIZES)
+            result[problem] = cost.analyses.compared(used, parameters, problem, _SIDES if problem == "matrix multiplication" else _SIZES)
             progress.advance(1)
     with engine.files.atomic_file(path) as file:
-        file.write(views.predictions.report_page(parameters, found, notes).encode())
+        file.write(views.predictions.report_page(parameters, result, notes).encode())
     if not options.quiet:
         say(f"Report: {path}")

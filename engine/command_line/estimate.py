@@ -43,12 +43,12 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
         raise ParameterError(f"estimate: expected a search with its arguments; there are {', '.join(kinds)}")
 
     search = kinds[options.asked[0]]
-    asked = parse(options.asked)
-    found = engine.estimates.estimate(search, request_of(search, asked))
-    if options.json or asked.json:
-        print(json.dumps(found.record(), indent=2))
+    requested = parse(options.asked)
+    result = engine.estimates.estimate(search, request_of(search, requested))
+    if options.json or requested.json:
+        print(json.dumps(result.record(), indent=2))
         return
-    _print(search.name, found)
+    _print(search.name, result)
 
 
 def _print(name: str, found: Estimate) -> None:

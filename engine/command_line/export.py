@@ -70,7 +70,7 @@ def add_export(commands: Any) -> None:
 
 def _formats(search: Search) -> str:
     """Return a sentence listing the formats of a search."""
-    return f"Of {_with_article(search.name)}: {', '.join(one.name + ' (a folder)' * one.is_folder for one in search.exports)}."
+    return f"Of {_with_article(search.name)}: {', '.join(export.name + ' (a folder)' * export.is_folder for export in search.exports)}."
 
 
 def _export(options: argparse.Namespace) -> None:

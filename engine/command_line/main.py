@@ -207,12 +207,12 @@ def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping
 
 def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
     """Return functions that add each sub-command and those belonging to it, by name in the order of the help."""
-    found: dict[str, Callable[[Any], None]] = {}
+    result: dict[str, Callable[[Any], None]] = {}
     for search in searches.SEARCHES:
         # The words of parameters are loaded with what describes them: for the command that is asked for alone.
         add = partial(add_search, search=search, explains=search.kind in arguments[:1])
-        found.update(dict.fromkeys([search.kind, *(command.name for command in search.commands)], add))
-    return found | {
+        result.update(dict.fromkeys([search.kind, *(command.name for command in search.commands)], add))
+    return result | {
         "presets": _add_presets,
         "parameters": _add_parameters,
         "devices": add_devices,

@@ -257,10 +257,10 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 
 def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
     """Return the preset that suits the files; the default if they cannot be read, which the search reports."""
-    found = {one.name: formats_package.letters.content_of(_paths(getattr(options, one.name))) for one in search.inputs}
-    wishes = {option.name: getattr(options, option.name) for option in search.options}
+    result = {one.name: formats_package.letters.content_of(_paths(getattr(options, one.name))) for one in search.inputs}
+    requests = {option.name: getattr(options, option.name) for option in search.options}
     given = {*changes, *(text.partition("=")[0].strip() for text in options.set)}
-    return search.suited_preset({name: content for name, content in found.items() if content is not None}, wishes, given)
+    return search.suited_preset({name: content for name, content in result.items() if content is not None}, requests, given)
 
 
 def begin_gpus(wish: str) -> None:

@@ -33,7 +33,7 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        letter.encode("unicode_escape").decode("ascii") if unicodedata.category(letter) in _COMMANDS else letter for letter in text
+        symbol.encode("unicode_escape").decode("ascii") if unicodedata.category(symbol) in _COMMANDS else symbol for symbol in text
     )
 
 

@@ -56,11 +56,11 @@ _OF_SITES = ("accession", "position", "modification", "q_value", "n_psms", "plac
 def export_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
     """Export the tables of a run; see `proteoscope.engine.entry.Search.export`."""
     written = []
-    for one in TABLES:
-        found = read_stored(project, request.run_id, one, one.saved)
-        progress.stage(f"Exporting {one.title.lower()}", len(found))
-        written.append(request.target / file_of(one))
-        write_separated(written[-1], found, one.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
+    for table in TABLES:
+        result = read_stored(project, request.run_id, table, table.saved)
+        progress.stage(f"Exporting {table.title.lower()}", len(result))
+        written.append(request.target / file_of(table))
+        write_separated(written[-1], result, table.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     return written
 
 
@@ -75,14 +75,14 @@ def export_gff3(project: Project, request: ExportRequest, progress: Progress) ->
         for one in proteins:
             file.write(f"##sequence-region {quote(one['accession'], safe=_IN_NAMES)} 1 {one['length']}\n".encode())
         for number, one in enumerate(peptides.to_pylist(), 1):
-            told = f"ID=peptide{number};Name={quote(one['peptide'], safe=_IN_ATTRIBUTES)};psms={one['n_psms']}"
-            _write_line(file.write, one["accession"], "peptide", one["first"], one["last"], one["q_value"], told)
+            reported = f"ID=peptide{number};Name={quote(one['peptide'], safe=_IN_ATTRIBUTES)};psms={one['n_psms']}"
+            _write_line(file.write, one["accession"], "peptide", one["first"], one["last"], one["q_value"], reported)
             progress.advance(1)
         for number, one in enumerate(sites.to_pylist(), 1):
-            told = f"ID=site{number};Name={quote(one['modification'], safe=_IN_ATTRIBUTES)};psms={one['n_psms']};place={one['place']}"
+            reported = f"ID=site{number};Name={quote(one['modification'], safe=_IN_ATTRIBUTES)};psms={one['n_psms']};place={one['place']}"
             if one["chain"] is not None:
-                told += f";structure={quote(one['chain'], safe=_IN_ATTRIBUTES)};structure_kind={one['chain_kind']}"
-            _write_line(file.write, one["accession"], "modified_residue", one["position"], one["position"], one["q_value"], told)
+                reported += f";structure={quote(one['chain'], safe=_IN_ATTRIBUTES)};structure_kind={one['chain_kind']}"
+            _write_line(file.write, one["accession"], "modified_residue", one["position"], one["position"], one["q_value"], reported)
             progress.advance(1)
     return [request.target]
 
@@ -171,12 +171,12 @@ def _name(accession: str) -> str:
 
 def _unused(name: str, used: set[str]) -> str:
     """Return the name, or a variant that differs from used ones in more than capitalisation, which some disks ignore."""
-    found, number = name, 1
-    while found.casefold() in used:
+    result, number = name, 1
+    while result.casefold() in used:
         number += 1
-        found = f"{name}_{number}"
-    used.add(found.casefold())
-    return found
+        result = f"{name}_{number}"
+    used.add(result.casefold())
+    return result
 
 
 class _Evidence:
@@ -184,14 +184,14 @@ class _Evidence:
 
     def __init__(self, residues: Any, mapped: Any) -> None:
         mapped = mapped.filter(pa.compute.is_valid(mapped["chain_residue"]))
-        letters = mapped["chain_letter"].fill_null("?").to_numpy().astype("S1").view(np.uint8)
+        symbols = mapped["chain_letter"].fill_null("?").to_numpy().astype("S1").view(np.uint8)
         self._residues = _Groups(
             residues["protein"].to_numpy(),
             residues["position"].to_numpy(),
             residues["n_psms"].to_numpy().astype(np.int64),
             pa.compute.list_value_length(residues["modifications"]).to_numpy() > 0,
         )
-        self._mapped = _Groups(mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy(), letters)
+        self._mapped = _Groups(mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy(), symbols)
 
     def of_chain(self, chain: int, protein: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
         """Return rows of a chain under residues of the protein, the spectra of each, and whether it is modified."""
@@ -204,8 +204,8 @@ class _Evidence:
 
     def letters_of(self, chain: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Return rows of a chain under residues of the protein, and the residue of the chain at each, an ASCII code."""
-        _, rows, letters = self._mapped.of(chain)
-        return rows, letters
+        _, rows, symbols = self._mapped.of(chain)
+        return rows, symbols
 
 
 class _Groups:
@@ -303,8 +303,8 @@ class NamedStructures:
         parts = _pure(recorded).parts
         files = self._of_name.get(parts[-1] if parts else "", [])
         ending = [file for file in files if file.parts[-len(parts) :] == parts]
-        if len(found := ending or files) == 1:
-            return found[0]
+        if len(result := ending or files) == 1:
+            return result[0]
         if files:
             raise InputError(recorded, f"{len(files)} of the named files have this name", remedy="Name one of them")
         raise InputError(recorded, "is not among the named files", remedy="Name it, or the folder that it is in")

@@ -66,10 +66,10 @@ def written_homologues(
         Writing failed.
     """
     offsets = offsets_of(np.array([len(one.sequence) for one in proteins], np.int64))
-    found = Conservation(np.zeros(len(proteins), np.int64), np.zeros(offsets[-1], np.int64), np.full(offsets[-1], np.nan))
+    result = Conservation(np.zeros(len(proteins), np.int64), np.zeros(offsets[-1], np.int64), np.full(offsets[-1], np.nan))
     with run.table_writer(HOMOLOGUES.name, HOMOLOGUES.schema()) as writer:
         if subjects is None:
-            return found
+            return result
         place = np.argsort(subjects.file_index)
 
         def take(batch: QueryHits) -> None:
@@ -77,15 +77,15 @@ def written_homologues(
             writer.write(_rows(hits, proteins))
             for protein, own in _of_queries(hits):
                 resources.progress.check()
-                rows, letters = slice(int(offsets[protein]), int(offsets[protein + 1])), _stacked(proteins[protein], own)
-                found.n_of_protein[protein] = len(own)
-                found.n_of_residue[rows] = ((letters[1:] != _GAP) & (letters[1:] != OUTSIDE)).sum(axis=0)
-                found.of_residue[rows] = conservation(letters) if len(own) >= FEWEST_HOMOLOGUES else np.nan
+                rows, symbols = slice(int(offsets[protein]), int(offsets[protein + 1])), _stacked(proteins[protein], own)
+                result.n_of_protein[protein] = len(own)
+                result.n_of_residue[rows] = ((symbols[1:] != _GAP) & (symbols[1:] != OUTSIDE)).sum(axis=0)
+                result.of_residue[rows] = conservation(symbols) if len(own) >= FEWEST_HOMOLOGUES else np.nan
 
         align_proteins(proteins, subjects, parameters.homologues_per_protein, parameters.maximum_e_value, resources, take)
-    if not found.n_of_protein.any():
+    if not result.n_of_protein.any():
         resources.progress.message("No protein has a homologue among the sequences given: conservation is not shown", "warning")
-    return found
+    return result
 
 
 def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, place: NDArray[np.int64]) -> Hits:

@@ -175,10 +175,10 @@ def source_tables(folder: Path, run: str) -> SourceTables:
     """
     project = Project.open(folder)
     run, explained = explained_run(project, run)
-    found = identified_run(folder, run, SHOWN_TOO)
-    if found.proteins is None:
-        raise InputError(folder, f"run {found.run} has no table of proteins", remedy=_REMEDY)
-    return SourceTables(found.run, found.psms, found.proteins, found.spectra, fixed_of_parameters(found.parameters), explained)
+    result = identified_run(folder, run, SHOWN_TOO)
+    if result.proteins is None:
+        raise InputError(folder, f"run {result.run} has no table of proteins", remedy=_REMEDY)
+    return SourceTables(result.run, result.psms, result.proteins, result.spectra, fixed_of_parameters(result.parameters), explained)
 
 
 def identified_peptides(tables: SourceTables, maximum_q_value: float) -> IdentifiedPeptides:
@@ -205,13 +205,13 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     if len(shifts) == len(_SHIFTS):
         owner = np.repeat(np.arange(len(first)), lengths)
         probability = _best_probabilities(owner, position, form, *(_numbers(table[name]) for name in _SHIFTS))
-    found = IdentifiedPeptides(
+    result = IdentifiedPeptides(
         tuple(encoded.dictionary.to_pylist()),
         tuple(some["sequence"].to_pylist()),
         Modifications.of(lengths, position, names.to_pylist(), mass.to_numpy(), probability),
         *_of_forms(form, len(first), _numbers(table["q_value"]), intensities[table["spectrum"].to_numpy()]),
     )
-    return found if tables.explained is None else _with_explained(found, tables.explained, intensities, maximum_q_value)
+    return result if tables.explained is None else _with_explained(result, tables.explained, intensities, maximum_q_value)
 
 
 def fixed_modifications(
@@ -220,11 +220,11 @@ def fixed_modifications(
     """Return modifications that are not sites; if the run does not record them, as an import, those common to all residues of a kind."""
     if parameters.fixed_sites:
         return NONE_FIXED
-    found = tables.fixed or peptides.carried_by_all()
-    if found and not tables.fixed:
-        names = ", ".join(f"{name} ({where})" for name, where in sorted(found))
+    result = tables.fixed or peptides.carried_by_all()
+    if result and not tables.fixed:
+        names = ", ".join(f"{name} ({where})" for name, where in sorted(result))
         progress.message(f"All residues of their kind carry {names}, which therefore makes no site; fixed_sites shows it")
-    return found
+    return result
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -236,9 +236,9 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
 def _precursor_intensities(path: Path) -> NDArray[np.float64]:
     """Return the precursor intensity of each spectrum of a run; NaN if unknown."""
     with TableFile(path, SPECTRA, ("precursor_intensity",), remedy=_REMEDY) as source:
-        found = _numbers(source.read(("precursor_intensity",))["precursor_intensity"])
+        result = _numbers(source.read(("precursor_intensity",))["precursor_intensity"])
     # MGF files have 0 for what is not known.
-    return np.where(found > 0, found, np.nan)
+    return np.where(result > 0, result, np.nan)
 
 
 def _of_forms(
@@ -285,9 +285,9 @@ def _best_probabilities(
     np.maximum.at(best, at.reshape(-1), probability[is_known])
     best[-1] = np.nan
     wanted = owner * _POSITIONS + position
-    found = np.searchsorted(keys, wanted)
-    is_there = np.append(keys, -1)[found] == wanted
-    return best[np.where(is_there, found, len(keys))]
+    result = np.searchsorted(keys, wanted)
+    is_there = np.append(keys, -1)[result] == wanted
+    return best[np.where(is_there, result, len(keys))]
 
 
 def _with_explained(found: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float) -> IdentifiedPeptides:
@@ -342,12 +342,12 @@ def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
     if not proteins:
         return
     sequences = Texts.of(sequence for _, sequence in proteins)
-    found = find_own_decoys(sequences.letters, sequences.offsets, Texts.of(accession for accession, _ in proteins))
-    if found is not None:
+    result = find_own_decoys(sequences.letters, sequences.offsets, Texts.of(accession for accession, _ in proteins))
+    if result is not None:
         raise InputError(
             path,
-            f"{len(found):,} of {len(proteins):,} protein groups are decoys that the run took as proteins "
-            f"(the first is {proteins[found.example][0]}), so that its error rates are wrong",
+            f"{len(result):,} of {len(proteins):,} protein groups are decoys that the run took as proteins "
+            f"(the first is {proteins[result.example][0]}), so that its error rates are wrong",
             remedy="Search the spectra again, with decoys=existing or decoys_in_database=leave-out",
         )
 
@@ -368,7 +368,7 @@ def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinE
         rows: list[dict[str, Any]] = source.read(_GROUPS).to_pylist()
         _check_for_decoys(path, rows)
         wanted = dict.fromkeys(parameters.proteins)
-        found, known = [], set[str]()
+        result, known = [], set[str]()
         are_judged = any(row["q_value"] is not None for row in rows)
         for row in rows:
             q_value = float("nan") if row["q_value"] is None else row["q_value"]
@@ -379,12 +379,12 @@ def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinE
                 raise source.damaged("holds a protein without a name", "accessions")
             known.update(names)
             if any(name in wanted for name in names) if wanted else q_value <= parameters.protein_fdr or not are_judged:
-                letters = re.sub("[^A-Z]", "X", row["sequence"])
-                found.append(ProteinEntry(names[0], tuple(names[1:]), row["description"] or "", letters, q_value))
+                symbols = re.sub("[^A-Z]", "X", row["sequence"])
+                result.append(ProteinEntry(names[0], tuple(names[1:]), row["description"] or "", symbols, q_value))
     missing = [name for name in wanted if name not in known]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise ParameterError(
             f"proteins = '{missing[0]:.60}'{more}: no protein group of the run has it; accessions are those of the proteins table"
         )
-    return found
+    return result

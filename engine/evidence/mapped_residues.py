@@ -123,10 +123,10 @@ class MappedRows:
     def first_of(self, n_places: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the first row (on the nearest chain) of each residue of all proteins, -1 if unmapped; `wanted` (m,) selects rows."""
         rows = np.arange(len(self)) if wanted is None else np.flatnonzero(wanted)
-        found = np.full(n_places, -1, np.int64)
+        result = np.full(n_places, -1, np.int64)
         # Of several that are written to one place, the last stays.
-        found[self.place[rows[::-1]]] = rows[::-1]
-        return found
+        result[self.place[rows[::-1]]] = rows[::-1]
+        return result
 
 
 def mapped_chains(
@@ -161,17 +161,17 @@ def mapped_chains(
         return list(zip(chains, atoms, none, strict=True))
 
     resources.progress.stage("Reading the structures", len(files))
-    found = {
+    result = {
         chain: (atoms, exposure)
         for some in run_on_threads(read, files, resources.threads, resources.progress)
         for chain, atoms, exposure in some
     }
-    mapped, faults = [], list[str]()
+    mapped, problems = [], list[str]()
     for one in near:
-        atoms, exposure = found[one.chain]
-        fault = str(atoms) if isinstance(atoms, InputError) else ""
-        if fault and fault not in faults:
-            faults.append(fault)
+        atoms, exposure = result[one.chain]
+        problem = str(atoms) if isinstance(atoms, InputError) else ""
+        if problem and problem not in problems:
+            problems.append(problem)
         own = alone[one.chain]
         pairs = _with_gaps_at_breaks(one.pairs, own, proteins[one.protein].sequence)
         mapped.append(
@@ -182,13 +182,13 @@ def mapped_chains(
                 exposure,
                 None if isinstance(atoms, InputError) else atoms,
                 _unseen(pairs, own),
-                fault,
+                problem,
             )
         )
-    for text in faults[:_MAXIMUM_FAULTS_TOLD]:
+    for text in problems[:_MAXIMUM_FAULTS_TOLD]:
         resources.progress.message(f"Exposure and distances are not known: {text}", "warning")
-    if len(faults) > _MAXIMUM_FAULTS_TOLD:
-        resources.progress.message(f"The atoms of {len(faults) - _MAXIMUM_FAULTS_TOLD:,} more files could not be read", "warning")
+    if len(problems) > _MAXIMUM_FAULTS_TOLD:
+        resources.progress.message(f"The atoms of {len(problems) - _MAXIMUM_FAULTS_TOLD:,} more files could not be read", "warning")
     return mapped
 
 
@@ -237,5 +237,5 @@ def _unseen(pairs: NDArray[np.int64], chains: Chains) -> NDArray[np.int64]:
     is_gap = (missing > 0) & (after[:, 1] == before[:, 1] + 1)
     apart = [number[after[:, 1]].astype(np.int64) - number[before[:, 1]] - 1 for number in (chains.label_number, chains.author_number)]
     is_gap &= (apart[0] == missing) | ((apart[1] == missing) & (chains.insertion[after[:, 1]] == 0) & (chains.insertion[before[:, 1]] == 0))
-    found = [np.arange(before[k, 0] + 1, after[k, 0]) for k in np.flatnonzero(is_gap).tolist()]
-    return np.concatenate([np.zeros(0, np.int64), *found])
+    result = [np.arange(before[k, 0] + 1, after[k, 0]) for k in np.flatnonzero(is_gap).tolist()]
+    return np.concatenate([np.zeros(0, np.int64), *result])

@@ -125,17 +125,17 @@ def nearest_chains(
         0,
         0,
     )
-    found: list[NearChain] = []
-    devices = align_proteins(proteins, subjects, n, maximum_e_value, resources, lambda batch: found.extend(_near(batch.hits)))
-    return found, devices
+    result: list[NearChain] = []
+    devices = align_proteins(proteins, subjects, n, maximum_e_value, resources, lambda batch: result.extend(_near(batch.hits)))
+    return result, devices
 
 
 def _as_database(proteins: Sequence[ProteinEntry]) -> SequenceDatabase:
     """Return the proteins as queries, shortest first."""
-    lengths = np.array([len(one.sequence) for one in proteins], np.int64)
+    lengths = np.array([len(protein.sequence) for protein in proteins], np.int64)
     order = np.argsort(lengths, kind="stable")
-    letters = "".join(proteins[k].sequence for k in order.tolist()).encode()
-    residues = encode(np.frombuffer(letters, np.uint8))
+    symbols = "".join(proteins[k].sequence for k in order.tolist()).encode()
+    residues = encode(np.frombuffer(symbols, np.uint8))
     return SequenceDatabase(
         residues, offsets_of(lengths[order]), order.astype(np.uint32), *_names(len(proteins)), *_names(len(proteins)), 0, 0
     )
@@ -152,7 +152,7 @@ def _near(hits: Hits) -> Iterator[NearChain]:
     proteins: list[ProteinRow] = hits.query_index.tolist()
     chains: list[ChainRow] = hits.subject_index.tolist()
     for k in range(len(hits)):
-        query, subject = (one.letters[one.offsets[k] : one.offsets[k + 1]] for one in lines)
+        query, subject = (line.letters[line.offsets[k] : line.offsets[k + 1]] for line in lines)
         is_residue = query != _GAP, subject != _GAP
         is_pair = is_residue[0] & is_residue[1]
         places = [int(start[k]) - 1 + np.cumsum(own) - 1 for start, own in zip(starts, is_residue, strict=True)]

@@ -116,13 +116,13 @@ def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], pr
     residues = "".join(one.sequence for one in proteins).replace("I", "L").encode()
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(one.replace("I", "L"), len(numbers)) for one in peptides.sequences], np.int64)
-    found = find_occurrences([one.encode() for one in numbers], residues, offsets_of(lengths), progress or Progress())
+    result = find_occurrences([one.encode() for one in numbers], residues, offsets_of(lengths), progress or Progress())
     # Peptidoforms of the same residues lie where these do.
     by_sequence = np.argsort(of_form, kind="stable")
-    first, last = (np.searchsorted(of_form[by_sequence], found.peptide, side) for side in ("left", "right"))
+    first, last = (np.searchsorted(of_form[by_sequence], result.peptide, side) for side in ("left", "right"))
     offsets, forms = ranges(first, last)
     peptide = by_sequence[forms]
-    protein, start = (np.repeat(column, np.diff(offsets)) for column in (found.sequence, found.start))
+    protein, start = (np.repeat(column, np.diff(offsets)) for column in (result.sequence, result.start))
     end = start + np.array([len(one) for one in peptides.sequences], np.int64)[peptide]
     order = np.lexsort((peptide, start, protein))
     return Places(peptide[order], protein[order], start[order], end[order])
@@ -130,17 +130,17 @@ def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], pr
 
 def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
     """Return the proteins with a q-value, and those without one that hold an identified peptide."""
-    unrated = [one for one in proteins if isnan(one.q_value)]
+    unrated = [protein for protein in proteins if isnan(protein.q_value)]
     holding = {id(unrated[number]) for number in np.unique(places_of(peptides, unrated, progress).protein).tolist()} if unrated else ()
-    return [one for one in proteins if not isnan(one.q_value) or id(one) in holding]
+    return [protein for protein in proteins if not isnan(protein.q_value) or id(protein) in holding]
 
 
 def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], places: Places) -> ResidueEvidence:
     """Return what lies on each residue."""
-    letters = np.frombuffer("".join(one.sequence for one in proteins).encode(), np.uint8)
-    offsets = offsets_of(np.array([len(one.sequence) for one in proteins], np.int64))
+    symbols = np.frombuffer("".join(protein.sequence for protein in proteins).encode(), np.uint8)
+    offsets = offsets_of(np.array([len(protein.sequence) for protein in proteins], np.int64))
     first, last = offsets[places.protein] + places.start, offsets[places.protein] + places.end
-    n = len(letters)
+    n = len(symbols)
     counts = []
     for weight in (np.ones(len(places), np.int64), peptides.n_psms[places.peptide]):
         steps = np.zeros(n + 1, np.int64)
@@ -152,7 +152,7 @@ def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEnt
     spans, covered = ranges(first[order], last[order])
     q_value = np.full(n, np.nan)
     q_value[covered] = np.repeat(peptides.q_value[places.peptide[order]], np.diff(spans))
-    return ResidueEvidence(offsets, letters, counts[0], counts[1], q_value)
+    return ResidueEvidence(offsets, symbols, counts[0], counts[1], q_value)
 
 
 def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Places, fixed: FixedModifications = NONE_FIXED) -> Sites:
@@ -173,8 +173,14 @@ def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Pl
         is_fixed[number.get(text, len(carried.names)), ends[where] if where in ends else ord(where)] = True
     inside = start + carried.position[rows] - 1
     there = residues.letters[residues.offsets[protein] + position]
-    kept = np.flatnonzero(~is_fixed[name, np.where(inside < start, 0, np.where(inside >= end, 1, there))])
-    protein, position, name, rows, peptide = protein[kept], position[kept], name[kept], rows[kept], places.peptide[place[kept]]
+    retained = np.flatnonzero(~is_fixed[name, np.where(inside < start, 0, np.where(inside >= end, 1, there))])
+    protein, position, name, rows, peptide = (
+        protein[retained],
+        position[retained],
+        name[retained],
+        rows[retained],
+        places.peptide[place[retained]],
+    )
     order = np.lexsort((peptide, name, position, protein))
     protein, position, name, rows, peptide = protein[order], position[order], name[order], rows[order], peptide[order]
     is_first = np.ones(len(order), np.bool_)

@@ -232,18 +232,18 @@ def near_pairs(
 
 def _atom_distances(one: MappedChain, rows: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return Å between the nearest atoms of `rows[a]` and `rows[b]`; NaN where one of them is not whole."""
-    found = np.full(len(a), np.nan)
+    result = np.full(len(a), np.nan)
     if one.atoms is None or not len(a):
-        return found
+        return result
     position, owner = _atoms_of(one, rows)
     begins = np.unique(owner, return_index=True)[1]
     ends = np.append(begins[1:], len(owner))
     for k in np.unique(a).tolist():
         own = a == k
         apart = np.linalg.norm(position[begins[k] : ends[k], None] - position[None], axis=2).min(axis=0)
-        found[own] = np.minimum.reduceat(apart, begins)[b[own]]
-    found[~(one.atoms.is_whole[rows[a]] & one.atoms.is_whole[rows[b]])] = np.nan
-    return found
+        result[own] = np.minimum.reduceat(apart, begins)[b[own]]
+    result[~(one.atoms.is_whole[rows[a]] & one.atoms.is_whole[rows[b]])] = np.nan
+    return result
 
 
 def missed_stretches(
@@ -315,7 +315,7 @@ def _visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bo
 def shared_peptides(peptides: IdentifiedPeptides, places: Places, n_proteins: int) -> SharedPeptides:
     """Return pairs of proteins with shared peptides, and the numbers of exclusive sequences; leucine and isoleucine match."""
     numbers: dict[str, int] = {}
-    of_form = np.array([numbers.setdefault(one.replace("I", "L"), len(numbers)) for one in peptides.sequences], np.int64)
+    of_form = np.array([numbers.setdefault(sequence.replace("I", "L"), len(numbers)) for sequence in peptides.sequences], np.int64)
     held = np.unique(np.stack([of_form[places.peptide], places.protein], axis=1), axis=0) if len(places) else np.zeros((0, 2), np.int64)
     begins = np.flatnonzero(np.diff(held[:, 0], prepend=-1))
     n_holders = np.diff(np.append(begins, len(held)))

@@ -95,9 +95,9 @@ def _with_remote_chains(
         Executor(resources).session(work_of_superposing("quick")) as superposing,
     ):
         comparison = Comparison(queries, chains, wanted, session, resources, superposing)
-        for found in chain.from_iterable(query_hits(comparison, batch) for batch in query_batches(queries, wanted, resources)):
-            is_alike = found.hits["tm_score_query"].to_numpy() >= minimum_tm_score
-            alike[numbers[found.index]] = [one for one, is_one in zip(found.beside, is_alike.tolist(), strict=True) if is_one]
+        for result in chain.from_iterable(query_hits(comparison, batch) for batch in query_batches(queries, wanted, resources)):
+            is_alike = result.hits["tm_score_query"].to_numpy() >= minimum_tm_score
+            alike[numbers[result.index]] = [one for one, is_one in zip(result.beside, is_alike.tolist(), strict=True) if is_one]
     every = []
     for protein, some in sorted(own.items()):
         every += some
@@ -113,9 +113,9 @@ def _with_remote_chains(
 def _remote(first: NearChain, protein: ProteinEntry, beside: AlignedChains) -> NearChain:
     """Return a chain with the fold of a similar one, mapped onto the protein through it."""
     pairs = _through(first.pairs, beside.pairs)
-    letters = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
+    symbols = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
     codes = beside.target.residue[beside.target.rows(beside.target_number)][pairs[:, 1]]
-    is_same = (letters == np.frombuffer(LETTERS.encode(), np.uint8)[codes]) & (letters != ord("X"))
+    is_same = (symbols == np.frombuffer(LETTERS.encode(), np.uint8)[codes]) & (symbols != ord("X"))
     gaps = int((np.diff(pairs, axis=0) - 1).sum()) if len(pairs) else 0
     return NearChain(
         first.protein,

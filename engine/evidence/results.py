@@ -296,7 +296,7 @@ def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
 def _missed(found: Evidence, columns: _Columns) -> pa.Table:
     some = found.missed
     is_told = some.n_seen > 0
-    told = pa.compute.binary_join_element_wise(
+    reported = pa.compute.binary_join_element_wise(
         taken(some.enzymes, some.enzyme[is_told]), " (", pa.array(some.n_seen[is_told]).cast("string"), ")", ""
     )
     return described.MISSED.arrow(
@@ -308,7 +308,7 @@ def _missed(found: Evidence, columns: _Columns) -> pa.Table:
             "length": some.end - some.start,
             "n_mapped": some.n_mapped,
             "exposure": finite_or_null(some.exposure),
-            "enzymes": pa.ListArray.from_arrays(offsets_of(is_told.sum(axis=1)).astype(np.int32), told),
+            "enzymes": pa.ListArray.from_arrays(offsets_of(is_told.sum(axis=1)).astype(np.int32), reported),
         }
     )
 

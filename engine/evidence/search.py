@@ -80,9 +80,9 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
         near, run.device = near_chains(proteins, structures.chains, remote, parameters, resources)
         conservation = written_homologues(proteins, homologues, parameters, stored, resources)
         with run.step("report"):
-            found = evidence_of_residues(peptides, proteins, tables, conservation, near, structures, parameters, resources)
-            write_evidence(stored, evidence_tables(found, parameters.surface_exposure), request.out, run.progress)
-        return _summary(found, tables, parameters, run)
+            result = evidence_of_residues(peptides, proteins, tables, conservation, near, structures, parameters, resources)
+            write_evidence(stored, evidence_tables(result, parameters.surface_exposure), request.out, run.progress)
+        return _summary(result, tables, parameters, run)
 
 
 def _spec(request: SearchRequest, tables: SourceTables, source: ChainInput) -> RunSpec:

@@ -15,5 +15,5 @@ def find_structure(name: str, files: Sequence[Path]) -> Path | None:
     '/data/b/1abc.pdb'
     """
     parts = PurePosixPath(name).parts
-    found = [path for path in files if parts and path.parts[-len(parts) :] == parts]
-    return found[0] if len(found) == 1 else None
+    result = [path for path in files if parts and path.parts[-len(parts) :] == parts]
+    return result[0] if len(result) == 1 else None

@@ -16,8 +16,8 @@ __all__ = ["open_cards"]
 
 def _rates(number: int) -> CardRates:
     """As they were measured on this machine, else the usual ones."""
-    found = next((gpu for gpu in gpus() if gpu.numbers == (number,)), None)
-    known = None if found is None else stored_calibration(found, 0)
+    result = next((gpu for gpu in gpus() if gpu.numbers == (number,)), None)
+    known = None if result is None else stored_calibration(result, 0)
     if known is None or not {"integer", "float", "lookup"} <= set(known.rates):
         return USUAL_RATES
     rates = known.rates

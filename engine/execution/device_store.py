@@ -103,12 +103,12 @@ class Facts(Generic[Value]):
 
     def _facts(self, only: str | None = None) -> dict[str, _Fact[Value]]:
         """Return the valid facts, or the one with a key."""
-        found = dict[str, _Fact[Value]]()
+        result = dict[str, _Fact[Value]]()
         entries = _content().get(self._kind, {})
         for key in entries if only is None else {only} & set(entries):
             with suppress(ValidationError, RecursionError):
-                found[key] = _Fact(entries[key][0], self._adapter.validate_python(entries[key][1]))
-        return found
+                result[key] = _Fact(entries[key][0], self._adapter.validate_python(entries[key][1]))
+        return result
 
     def _change(self, change: Callable[[dict[str, _Fact[Value]]], dict[str, _Fact[Value]]]) -> None:
         path = cache_folder() / "devices.json"

@@ -38,15 +38,15 @@ class UseMeter:
 
     def uses(self, devices: tuple[Device, ...]) -> dict[str, DeviceUse]:
         """Of usable devices, by their names; those that tell nothing are left out."""
-        found = {}
+        result = {}
         for device in devices:
             if device.usable and device.numbers:
                 use = kernels.cuda.management.card_use(device.numbers[0])
                 if use is not None:
-                    found[device.name] = DeviceUse(use.used_bytes, use.busy_share)
+                    result[device.name] = DeviceUse(use.used_bytes, use.busy_share)
             elif device.usable:
-                found[device.name] = DeviceUse(_resident_bytes(), self._share())
-        return found
+                result[device.name] = DeviceUse(_resident_bytes(), self._share())
+        return result
 
     def _share(self) -> float | None:
         when, spent = time.monotonic(), _processor_seconds()

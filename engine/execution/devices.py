@@ -85,18 +85,18 @@ class _Gpus:
         ------
         Cancelled : the user asked to stop.
         """
-        found = self._found
-        if found is None:
+        result = self._found
+        if result is None:
             progress = progress or Progress()
             progress.stage("Looking for GPUs")
             while not self._looking.acquire(timeout=_LOOK_SECONDS):
                 progress.check()
             try:
-                found = self._found or _listed(remembered_gpus() or _probed(progress))
-                self._found = found
+                result = self._found or _listed(remembered_gpus() or _probed(progress))
+                self._found = result
             finally:
                 self._looking.release()
-        return found
+        return result
 
     def cache_clear(self) -> None:
         """Look again when somebody asks, as after a driver was installed, and try each anew."""
@@ -179,16 +179,16 @@ def _probed(progress: Progress) -> dict[str, Any]:
 
     Where it fell at a GPU, that one keeps the reason, and those behind it are tried by another.
     """
-    found = _tried(progress)
-    remember_gpus(found)
-    return found
+    result = _tried(progress)
+    remember_gpus(result)
+    return result
 
 
 def _tried(progress: Progress) -> dict[str, Any]:
     began = time.monotonic()
-    found = _probe(0, progress)
-    while untried := [gpu for gpu in found["devices"] if not gpu["usable"] and not gpu["reason"]]:
-        first, reason = untried[0]["number"], found["reason"]
+    result = _probe(0, progress)
+    while untried := [gpu for gpu in result["devices"] if not gpu["usable"] and not gpu["reason"]]:
+        first, reason = untried[0]["number"], result["reason"]
         if not reason and time.monotonic() - began > _MAXIMUM_SECONDS:
             reason = "it was not tried: those before it took too long"
         if not reason:
@@ -198,14 +198,14 @@ def _tried(progress: Progress) -> dict[str, Any]:
             for gpu in untried:
                 gpu["reason"] = reason
         else:
-            again["devices"][:first] = found["devices"][:first]
-            found = again
-    return found
+            again["devices"][:first] = result["devices"][:first]
+            result = again
+    return result
 
 
 def _probe(first: int, progress: Progress) -> dict[str, Any]:
     """What the probe told last when it tried GPUs from number `first` on, with the reason where it did not come to its end."""
-    found: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
+    result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     try:
         # Files and no pipes: one can wait for a process beside them, and one that cannot be killed holds up nobody who reads them.
         with (
@@ -215,22 +215,22 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
         ):
             command = [sys.executable, str(program), str(first)]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=complaint)
-            fault = _ending(process, output, progress)
+            problem = _ending(process, output, progress)
             for line in _lines(output):
                 with contextlib.suppress(ValueError):
                     answer = json.loads(line)
                     if isinstance(answer, dict) and "step" in answer:
-                        found = answer
-            if fault.startswith("ended"):
-                fault = f"{fault} {''.join(_lines(complaint)[-1:])[:_MAXIMUM_LETTERS]}".strip()
+                        result = answer
+            if problem.startswith("ended"):
+                problem = f"{problem} {''.join(_lines(complaint)[-1:])[:_MAXIMUM_LETTERS]}".strip()
     except OSError as error:
-        fault = f"could not be started: {error}"
-    step = found["step"]
+        problem = f"could not be started: {error}"
+    step = result["step"]
     if isinstance(step, int):
-        found["devices"][step]["reason"] = f"a test kernel {fault}"
+        result["devices"][step]["reason"] = f"a test kernel {problem}"
     elif step != "done":
-        found["reason"] = f"{'CuPy' if step == 'CuPy' else 'the program that looks at the NVIDIA driver'} {fault}"
-    return found
+        result["reason"] = f"{'CuPy' if step == 'CuPy' else 'the program that looks at the NVIDIA driver'} {problem}"
+    return result
 
 
 def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progress) -> str:

@@ -163,15 +163,15 @@ class Session:
         rows = self._kind.empty(self._work, state, len(costs))
         self._round += 1
         advance = _Advance(self._resources, costs, step_cost)
-        kept = self._kept.round(state, items) if self._kept is not None and is_kept else None
+        retained = self._kept.round(state, items) if self._kept is not None and is_kept else None
 
         def take(first: int, end: int, found: Rows) -> None:
             self._kind.merge(rows, first, end, found)
-            if kept is not None:
-                kept.add(first, end, found)  # before the progress is told, which a cancel does not let return
+            if retained is not None:
+                retained.add(first, end, found)  # before the progress is told, which a cancel does not let return
             advance.count(end - first)
 
-        done = [] if kept is None else kept.done(len(costs))
+        done = [] if retained is None else retained.done(len(costs))
         for first, end, found in done:
             self._kind.merge(rows, first, end, found)
             advance.count(end - first)
@@ -185,8 +185,8 @@ class Session:
         if in_step and items is None and not done and len(costs) == self._n_items and self._can_go_in_step():
             in_pieces = self._in_step(state, costs, advance)
             if in_pieces is not None:
-                for piece in in_pieces:
-                    take(*piece)
+                for chunk in in_pieces:
+                    take(*chunk)
                 return rows
             self._round += 1  # begun anew by those that are left
         self._arrived()
@@ -258,9 +258,9 @@ class Session:
         ------
         Cancelled : the user asked to stop.
         """
-        began, found = time.perf_counter(), list[tuple[int, int, Rows]]()
+        began, result = time.perf_counter(), list[tuple[int, int, Rows]]()
         with ExitStack() as searches:
-            going = [(device, searches.enter_context(closing(self._parts_of(device, state, found)))) for device in self._devices]
+            going = [(device, searches.enter_context(closing(self._parts_of(device, state, result)))) for device in self._devices]
             while going:
                 for one in [*going]:
                     self._resources.progress.check()
@@ -277,17 +277,17 @@ class Session:
             did = sum(costs.before(last) - costs.before(first) for first, last in self._homes[device.name])
             self._accounts.setdefault(device.name, Account()).add(did, seconds, is_warm=False)
         advance(costs.before(len(costs)))
-        return found
+        return result
 
     def _parts_of(self, device: Device, state: Any, found: list[tuple[int, int, Rows]]) -> Generator[None, None, None]:
         """What a card had in the last round, one part after the other."""
         opened = self._begun(device, state, None)
         for first, last in self._homes[device.name]:
-            with closing(opened.search(first, last)) as pieces:
-                for piece in pieces:
-                    if piece.rows is not None and piece.end > first:
-                        found.append((first, piece.end, piece.rows))
-                        first = piece.end
+            with closing(opened.search(first, last)) as chunks:
+                for chunk in chunks:
+                    if chunk.rows is not None and chunk.end > first:
+                        found.append((first, chunk.end, chunk.rows))
+                        first = chunk.end
                     yield
 
     def no_rows(self, state: Any, n: int) -> Rows:
@@ -325,8 +325,8 @@ class Session:
         def search(part: Partition) -> Generator[Piece, None, None]:
             try:
                 opened = self._begun(device, state, items)
-                with closing(opened.search(part.first, part.last)) as pieces:
-                    yield from pieces
+                with closing(opened.search(part.first, part.last)) as chunks:
+                    yield from chunks
             except DeviceError:
                 self._strike(device)
                 raise

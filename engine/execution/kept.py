@@ -188,16 +188,16 @@ class KeptPartitions:
             return []
         with self._reading:
             partitions = self._found.pop(str(name), [])
-            found, done = list[tuple[int, int, Rows]](), 0
+            result, done = list[tuple[int, int, Rows]](), 0
             for partition in sorted(partitions, key=lambda partition: (partition.start, partition.stop)):
                 if not done <= partition.start < partition.stop <= n or self._file is None:
                     continue
                 rows = self._file.rows(partition)
                 if rows is not None:
-                    found.append((partition.start, partition.stop, rows))
+                    result.append((partition.start, partition.stop, rows))
                     done = partition.stop
         self.n_found -= len(partitions)
-        return found
+        return result
 
     def state_of(self, name: _Name) -> dict[str, NDArray] | None:
         """Where an iteration stood."""

@@ -58,8 +58,8 @@ _PROBES: Facts[_Probe] = Facts("gpus", _Probe, 1)
 def remembered_gpus() -> dict[str, Any] | None:
     """Return the output of the probe as `remember_gpus` stored it, or None if it may no longer hold."""
     state = _state()
-    found = None if state is None else _PROBES.get(state, maximum_age=_SECONDS)
-    return None if found is None or not _are_numbered(found) else found.model_dump()
+    result = None if state is None else _PROBES.get(state, maximum_age=_SECONDS)
+    return None if result is None or not _are_numbered(result) else result.model_dump()
 
 
 def remember_gpus(found: dict[str, Any]) -> None:

@@ -347,22 +347,22 @@ class Scheduler:
 
     def _search(self, pace: _Pace, part: Partition) -> None:
         began, shares, reported = time.perf_counter(), list[Partition](), 0.0
-        with closing(pace.worker.search(part)) as pieces:
-            for piece in pieces:
+        with closing(pace.worker.search(part)) as chunks:
+            for chunk in chunks:
                 now, first = time.perf_counter(), pace.done
                 with self._changed:
-                    cost = self._costs.before(piece.end) - self._costs.before(first)
-                    if piece.rows is not None and piece.end > first:
-                        self._take(first, piece.end, piece.rows)
+                    cost = self._costs.before(chunk.end) - self._costs.before(first)
+                    if chunk.rows is not None and chunk.end > first:
+                        self._take(first, chunk.end, chunk.rows)
                         self.losses.in_a_row = 0
-                        pace.did.append((first, piece.end))
-                    if piece.end > first:
-                        pace.advanced(piece.end, cost, now - began)
+                        pace.did.append((first, chunk.end))
+                    if chunk.end > first:
+                        pace.advanced(chunk.end, cost, now - began)
                         began = now
                         shares = self._shares_to_give(pace)
                         if shares:  # rows come in pieces: what is given up now is written nowhere
                             self._leave(pace, shares)
-                beyond = min(piece.beyond, self._costs.before(part.last) - self._costs.before(piece.end))
+                beyond = min(chunk.beyond, self._costs.before(part.last) - self._costs.before(chunk.end))
                 self._advance(max(0.0, cost + beyond - reported))
                 reported = max(0.0, reported - cost, beyond)
                 self._progress.check()

@@ -131,9 +131,9 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
                 places[number].append(stops)
                 ends[number] = int(stops[-1]) if len(stops) else ends[number]
     warn_escaped_names(progress, path, n_escaped)
-    letters, qualities, names = (column.finish() for column in columns)
+    symbols, qualities, names = (column.finish() for column in columns)
     offsets, name_offsets = (column.finish() for column in places)
-    return Reads(Texts(names, name_offsets), letters, qualities, offsets, looks_like_phred_64(qualities))
+    return Reads(Texts(names, name_offsets), symbols, qualities, offsets, looks_like_phred_64(qualities))
 
 
 def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
@@ -189,8 +189,8 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[R
     # Most @ are qualities; a record takes at least some bytes, the last perhaps without a line end.
     maximum = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)
     headers, offsets = np.empty((maximum, kernels.cpu.fastq_text.HEADER_FIELDS), np.int64), np.zeros(maximum + 1, np.int64)
-    letters, qualities = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
-    n, consumed, lines, issue, place, line, count = kernels.cpu.fastq_text.scan_fastq(text, is_last, headers, letters, qualities, offsets)
+    symbols, qualities = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
+    n, consumed, lines, issue, place, line, count = kernels.cpu.fastq_text.scan_fastq(text, is_last, headers, symbols, qualities, offsets)
     if issue != kernels.cpu.fastq_text.NONE:
         begun = data[consumed:].split(b"\n", 1)[0].rstrip(b"\r")
         raise _error(path, data, issue, int(place), n_lines + int(line), begun, int(count))
@@ -204,7 +204,7 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[R
         names = Texts.of(map(_decoded, np.split(names.letters, name_offsets[1:-1])))
     names, n_escaped = escape_unprintable_texts(names)
     lengths = np.diff(offsets)
-    return ReadBlock(names, letters[:total].copy(), qualities[:total].copy(), lengths, int(consumed), is_last, n_escaped), int(lines)
+    return ReadBlock(names, symbols[:total].copy(), qualities[:total].copy(), lengths, int(consumed), is_last, n_escaped), int(lines)
 
 
 def _decoded(name: NDArray[np.uint8]) -> str:

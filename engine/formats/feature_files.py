@@ -51,15 +51,15 @@ def open_features(folder: Path, offsets: NDArray[np.int64]) -> Features | None:
         return None
     # Kinds are stored as numbers, which mean other kinds in another version's list.
     require(read_numbers(folder / _FEATURE_KINDS, (), ("kinds",))["kinds"] == _KINDS, f"{folder}: features are of other kinds")
-    of_protein, kind, first, last, letters, ends = (
+    of_protein, kind, first, last, symbols, ends = (
         open_column(folder / f"feature_{name}.npy", dtype) for name, dtype in _FEATURE_COLUMNS.items()
     )
     n = len(kind)
     is_as_long = len(of_protein) == len(offsets) and len(first) == len(last) == len(ends) - 1 == n
     require(is_as_long, f"{folder}: columns of the features have different lengths")
     checked_offsets(of_protein, n, f"{folder}: features")
-    checked_texts(letters, ends, f"{folder}: features")
+    checked_texts(symbols, ends, f"{folder}: features")
     length = np.repeat(np.diff(offsets), np.diff(of_protein))
     is_inside = (kind < len(FEATURE_KINDS)).all() and (first >= 1).all() and (first <= last).all() and (last <= length).all()
     require(bool(is_inside), f"{folder}: a feature lies outside its protein")
-    return Features(of_protein, kind, first, last, Texts(letters, ends))
+    return Features(of_protein, kind, first, last, Texts(symbols, ends))

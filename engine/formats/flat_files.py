@@ -220,6 +220,6 @@ class Pir:
 def _strip_remarks(body: bytes) -> bytes:
     """Return a record up to the end of its sequence, without the remarks after it."""
     header, newline, rest = body.partition(b"\n")
-    description, second, letters = rest.partition(b"\n")
-    sequence, star, _ = letters.partition(b"*")
+    description, second, symbols = rest.partition(b"\n")
+    sequence, star, _ = symbols.partition(b"*")
     return b"".join((header, newline, description, second, b"".join(sequence.split()) + star + b"\n"))

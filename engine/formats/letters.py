@@ -167,8 +167,8 @@ class SequenceCount:
     def letter_counts(self) -> NDArray[np.int64]:
         """Number of each ASCII capital, shape (256,)."""
         counts = np.zeros(256, np.int64)
-        for letter, count in self.letters:
-            counts[letter] = count
+        for symbol, count in self.letters:
+            counts[symbol] = count
         return counts
 
 

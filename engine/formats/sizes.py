@@ -120,10 +120,10 @@ def _file(path: Path) -> InputSize:
         entries = [entry.partition(b"\n")[2] for entry in text.split(b"\n>")[1:]]
         lengths = [len(entry) - entry.count(b"\n") for entry in entries if entry]
         whole = lengths[:-1] if times > 1.0 and len(lengths) > 1 else lengths
-        letters = float(sum(lengths))
+        symbols = float(sum(lengths))
     elif format_name.startswith("FASTQ"):
         whole = [len(line) for line in text.split(b"\n")[2::4] if line]
-        letters = float(sum(whole))
+        symbols = float(sum(whole))
     else:
-        whole, letters = [], len(head) / (2 * _MINIMUM_PEAK)
-    return InputSize(1, size, unpacked, count * times, letters * times, tuple(whole[:2000]))
+        whole, symbols = [], len(head) / (2 * _MINIMUM_PEAK)
+    return InputSize(1, size, unpacked, count * times, symbols * times, tuple(whole[:2000]))

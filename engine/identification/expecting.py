@@ -22,7 +22,7 @@ def expected(request: SearchRequest) -> Expectation:
     """See `proteoscope.engine.estimates`."""
     parameters = request.parameters_as(IdentificationParameters)
     spectra = input_size(request.files("spectra"))
-    database = input_size([*request.files("database"), *(Path(one) for one in parameters.contaminants)])
+    database = input_size([*request.files("database"), *(Path(contaminant) for contaminant in parameters.contaminants)])
     return expectation(spectra, database, parameters)
 
 

@@ -161,20 +161,20 @@ def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgr
     precursors, fragments = parameters.precursor_tolerance, parameters.fragment_tolerance
     wide = _wider(precursors, _WIDE_PRECURSOR, _USUAL_MASS)
     best, n_probed = None, 0
-    windows = list(dict.fromkeys(_wider(fragments, one, _USUAL_MZ) for one in _WIDE_FRAGMENTS))
+    windows = list(dict.fromkeys(_wider(fragments, wide_fragment, _USUAL_MZ) for wide_fragment in _WIDE_FRAGMENTS))
     for number, wide_fragments in enumerate(windows):
         quick = quick_parameters(parameters, precursor_tolerance=wide, fragment_tolerance=wide_fragments)
         try:
             sample = _sample(run, quick, resources, _PLANNED * limit.seconds_left / (len(windows) - number))
-            found = _probe(sample, run.indexes, quick, resources)
+            result = _probe(sample, run.indexes, quick, resources)
         except TimeOverError:
             if best is None:
                 raise
             break
         n_probed = max(n_probed, sample.n_searched)
-        if found is not None:
-            best = *found, wide_fragments, sample.n_searched
-            if found[1] < _FILLS * _ppm(wide_fragments, _USUAL_MZ):
+        if result is not None:
+            best = *result, wide_fragments, sample.n_searched
+            if result[1] < _FILLS * _ppm(wide_fragments, _USUAL_MZ):
                 break
     if best is not None:
         cluster, fragment_error, within, n = best

@@ -86,12 +86,12 @@ def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedPro
     quick, some = _probe(run.spectra, run.parameters)
     limit.stage("Trying other ion series")
     usual = _n_confident(some, run.indexes, quick, resources)
-    found = {series: _n_confident(some.with_series(series), run.indexes, quick, resources) for series in others}
-    best = max(others, key=lambda series: found[series])
-    if found[best] < max(_ENOUGH, _TIMES * usual):
+    result = {series: _n_confident(some.with_series(series), run.indexes, quick, resources) for series in others}
+    best = max(others, key=lambda series: result[series])
+    if result[best] < max(_ENOUGH, _TIMES * usual):
         return ""
     return (
-        f"Of {some.n_searched:,} spectra {found[best]:,} match well with the ions {', '.join(best)}, and {usual:,} with "
+        f"Of {some.n_searched:,} spectra {result[best]:,} match well with the ions {', '.join(best)}, and {usual:,} with "
         f"{' or '.join(map(', '.join, used))}: set ion_series to {best}"
     )
 
@@ -117,21 +117,21 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
     usual = _n_confident(some, indexes, quick, resources)
     windows = _windows(some, quick)
     maximum_mass = max(quick.minimum_mass, min(quick.maximum_mass, float(windows.max())))
-    found, others = dict[str, int](), [name for name in _ENZYMES if name != parameters.enzyme]
+    result, others = dict[str, int](), [name for name in _ENZYMES if name != parameters.enzyme]
     with suppress(TimeOverError):
         for name in others:
             digestion = replace(Digestion.of(quick.changed(enzyme=name), "specific"), maximum_mass=maximum_mass)
             with storage_errors(run.folder, only_disk=True), tempfile.TemporaryDirectory(prefix="enzyme-", dir=run.folder) as folder:
                 memory_bytes = parameters.index_memory * _MB
                 peptides = build_peptide_index(Path(folder), proteins, digestion, resources, memory_bytes=memory_bytes, windows=windows)
-                found[name] = _n_confident(some, Indexes(proteins, peptides), quick, resources)
-    best = max(found, key=lambda name: found[name], default="")
-    if not best or found[best] < max(_ENOUGH, _TIMES * usual):
-        if len(found) < len(others):
+                result[name] = _n_confident(some, Indexes(proteins, peptides), quick, resources)
+    best = max(result, key=lambda name: result[name], default="")
+    if not best or result[best] < max(_ENOUGH, _TIMES * usual):
+        if len(result) < len(others):
             raise TimeOverError
         return ""
     return (
-        f"Of {some.n_searched:,} spectra {found[best]:,} match well with peptides that {best} makes, and {usual:,} with those of "
+        f"Of {some.n_searched:,} spectra {result[best]:,} match well with peptides that {best} makes, and {usual:,} with those of "
         f"{parameters.enzyme}: set enzyme to {best}"
     )
 

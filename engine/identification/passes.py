@@ -198,16 +198,16 @@ def plan_second_pass(
     if not parameters.second_pass:
         return None
     proteins = indexes.proteins
-    found = identified_proteins(first, proteins, parameters.fdr)
-    partners = proteins.partners()[found]
-    if np.count_nonzero(partners < 0) > _MAXIMUM_WITHOUT_DECOY * len(found):
+    result = identified_proteins(first, proteins, parameters.fdr)
+    partners = proteins.partners()[result]
+    if np.count_nonzero(partners < 0) > _MAXIMUM_WITHOUT_DECOY * len(result):
         reason = "not each of the found proteins has its decoy, whose accession is the protein's with the decoy prefix or suffix"
         resources.progress.message(f"There is no second pass: {reason}", "warning")
         return None
-    selected = np.unique(np.concatenate((found, partners[partners >= 0])))
+    selected = np.unique(np.concatenate((result, partners[partners >= 0])))
     identified = first.psms.spectrum[first.q_value <= parameters.fdr]
     remaining = spectra.only(np.setdiff1d(spectra.queries.spectrum, identified))
-    if len(found) == 0 or remaining.n_searched == 0:
+    if len(result) == 0 or remaining.n_searched == 0:
         return None
     settings = parameters.changed(
         precursor_tolerance=tolerance,
@@ -226,7 +226,7 @@ def plan_second_pass(
             selected=selected,
             forms=forms,
         )
-    return plan_pass(remaining, Indexes(proteins, peptides), settings, resources, len(found))
+    return plan_pass(remaining, Indexes(proteins, peptides), settings, resources, len(result))
 
 
 def quick_parameters(parameters: IdentificationParameters, **changes: Any) -> IdentificationParameters:

@@ -107,14 +107,14 @@ def measured_errors(
         return PrecursorErrors(requested, requested, unknown)
     if requested.unit != "ppm" or requested.value >= _WIDEST or parameters.decoys == "none":
         reason = "errors are measured only with decoys" if parameters.decoys == "none" else f"only those below {_WIDEST:g} ppm are measured"
-        found = PrecursorErrors(requested, requested, unknown, message=f"The precursor tolerance stays {requested}: {reason}")
+        result = PrecursorErrors(requested, requested, unknown, message=f"The precursor tolerance stays {requested}: {reason}")
     else:
         quick = quick_parameters(parameters, precursor_tolerance=Tolerance(_WIDEST, "ppm"))
         some = index.only(_some_of_each_file(spectra))
         psms = quick_matches(some, indexes, quick, resources, _CONFIDENT, plus_one=parameters.plus_one)
-        found = errors_of_matches(psms.mass_error_ppm, spectra.file[psms.spectrum], len(spectra.files), requested)
-    resources.progress.message(found.message)
-    return found
+        result = errors_of_matches(psms.mass_error_ppm, spectra.file[psms.spectrum], len(spectra.files), requested)
+    resources.progress.message(result.message)
+    return result
 
 
 def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_files: int, requested: Tolerance) -> PrecursorErrors:

@@ -142,7 +142,7 @@ def _summary(
         exports=EXPORTED,
         certainty=certainty,
         decoy_ratio=scored.psms.decoy_ratio,
-        passes=[one.record() for one in passes],
+        passes=[search_pass.record() for search_pass in passes],
         **errors.record(),
         **({} if low_yield is None else {"low_yield": low_yield.record()}),
     )

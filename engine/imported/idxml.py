@@ -27,22 +27,22 @@ def read_idxml(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Identifications:
-    found = MatchCollector("idXML", source.unfolding)
+    result = MatchCollector("idXML", source.unfolding)
     accessions: dict[str, int] = {}
     runs: list[str] = []
     for name, element in elements(
         source, progress, ("ProteinHit", "ProteinIdentification", "PeptideIdentification"), kept=("PeptideIdentification",)
     ):
         if name == "ProteinHit":
-            accessions[element.get("id", "")] = found.accession(element.get("accession", ""))
+            accessions[element.get("id", "")] = result.accession(element.get("accession", ""))
         elif name == "ProteinIdentification":
             engine = element.getparent()
-            found.program = found.program or ("" if engine is None else engine.get("search_engine", ""))
+            result.program = result.program or ("" if engine is None else engine.get("search_engine", ""))
             lists = [part.get("value", "") for part in element.iter("UserParam") if part.get("name") == "spectra_data"]
             runs = [path for value in lists for path in value.strip("[]").split(",") if path] or runs
         else:
-            _add_identification(element, numbers, runs, accessions, found)
-    return found.finish()
+            _add_identification(element, numbers, runs, accessions, result)
+    return result.finish()
 
 
 def _add_identification(
@@ -71,7 +71,7 @@ def _add_identification(
             found.leave(f"no peptide can be read from its text: {error}", place=found.next_place, peptide=text, charge=charge, **spectrum)
             continue
         references = (hit.get("protein_refs", "") or "").split()
-        proteins = [accessions[one] for one in references if one in accessions]
+        proteins = [accessions[reference] for reference in references if reference in accessions]
         params = _params(hit)
         rank = params.get("rank", "")
         found.add(

@@ -174,7 +174,7 @@ class _Reader:
     def _take_result(self, result: Any) -> None:
         data = result.get("spectraData_ref", "")
         spectrum: dict[str, Any] = {"native_id": result.get("spectrumID", ""), "run": self.files.get(data, "" if self.files else data)}
-        fault: UnreadableValueError | None = None
+        problem: UnreadableValueError | None = None
         for part in result:
             accession, value = part.get("accession", ""), part.get("value", "")
             if accession == _TITLE:
@@ -185,12 +185,12 @@ class _Reader:
                 try:
                     time = self.numbers.value(value, part.get("name", "") or "retention time")
                 except UnreadableValueError as error:
-                    fault = error
+                    problem = error
                 else:
                     spectrum["retention_time"] = time * 60.0 if part.get("unitAccession") in _MINUTES else time
         for item in result.iter("{*}SpectrumIdentificationItem"):
             self.n += 1
-            self._take_item(item, spectrum, fault)
+            self._take_item(item, spectrum, problem)
 
     def _take_item(self, item: Any, spectrum: dict[str, Any], fault: UnreadableValueError | None) -> None:
         references = [part.get("peptideEvidence_ref", part.get("PeptideEvidence_Ref", "")) for part in item.iter("{*}PeptideEvidenceRef")]

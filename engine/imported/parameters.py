@@ -47,7 +47,7 @@ class ImportParameters(SpectrumSearchParameters):
     @field_validator("score")
     @classmethod
     def _a_ranking_score(cls, value: str) -> str:
-        known = {one.column: one.name for one in ENGINE_SCORES if one.sense}
+        known = {engine_score.column: engine_score.name for engine_score in ENGINE_SCORES if engine_score.sense}
         name = known.get(value if value.startswith("score_") else score_column_of(value)) if value else ""
         name = known.get(f"score_{value}", "") if value and not name else name
         if value and not name:

@@ -110,12 +110,12 @@ def read_pepxml(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Identifications:
-    found = MatchCollector("pepXML", source.unfolding)
-    found.program = _program(source)
+    result = MatchCollector("pepXML", source.unfolding)
+    result.program = _program(source)
     n = 0
     for query in _queries(source, numbers, progress):
-        n = _add_query(query, numbers, found, n)
-    return found.finish()
+        n = _add_query(query, numbers, result, n)
+    return result.finish()
 
 
 def _program(source: ByteSource) -> str:
@@ -168,7 +168,7 @@ def _check_encoding(source: ByteSource) -> None:
 
 def _add_query(query: Mapping[str, Any], numbers: NumberReader, found: MatchCollector, n: int) -> int:
     spectrum: dict[str, Any] = {"run": query["run"], "native_id": query.get("spectrumNativeID", ""), "title": query.get("spectrum", "")}
-    fault: UnreadableValueError | None = None
+    problem: UnreadableValueError | None = None
     try:
         charge, mass = numbers.whole(query, "assumed_charge", 0), numbers.number(query, "precursor_neutral_mass")
         spectrum |= {
@@ -178,11 +178,11 @@ def _add_query(query: Mapping[str, Any], numbers: NumberReader, found: MatchColl
             "precursor_mz": mass / charge + 1.007276466622 if charge > 0 else math.nan,
         }
     except UnreadableValueError as error:
-        fault = error
+        problem = error
     for result in query.get("search_result", [query]):
         for hit in result.get("search_hit", []):
             n += 1
-            _add_hit(hit, numbers, found, fault or hit["fault"], {"place": n, **spectrum})
+            _add_hit(hit, numbers, found, problem or hit["fault"], {"place": n, **spectrum})
     return n
 
 
@@ -255,7 +255,7 @@ def _take_score(name: str, value: Any, numbers: NumberReader, scores: dict[str, 
 
 def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: int) -> list[NotedModification]:
     """Return modifications of a hit: masses of residues and termini with them, or what is added where the file says that too."""
-    found = []
+    result = []
     for one in noted:
         position = numbers.whole(one, "position", -1)
         if not 0 <= position <= length + 1:
@@ -265,5 +265,5 @@ def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: i
         bare = {0: _HYDROGEN, length + 1: _HYDROXYL}.get(position)
         if not added and bare is not None and abs(mass - bare) < _TERMINAL_ERROR:
             continue  # the terminus without a modification, which some engines write too
-        found.append(NotedModification(position, "", mass, is_whole=not added))
-    return found
+        result.append(NotedModification(position, "", mass, is_whole=not added))
+    return result

@@ -66,10 +66,10 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
                     remedy="Import each by itself; both can go into one project",
                 )
             progress.stage(f"Reading {Path(path).name}", source.size)
-            found = READERS[written_as.name]()(source, progress)
-        if not len(found):
-            raise _nothing_read(found)
-        parts.append(_escaped(_bounded(found), progress))
+            result = READERS[written_as.name]()(source, progress)
+        if not len(result):
+            raise _nothing_read(result)
+        parts.append(_escaped(_bounded(result), progress))
     return joined(parts)
 
 

@@ -68,28 +68,28 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
 
     def read(progress: Progress, threads: int) -> _Read:
         warn_of_misfits("import", request.files("spectra"), parameters, progress)
-        found = read_identifications(request.files("results"), progress)
+        result = read_identifications(request.files("results"), progress)
         spectra = read_spectra(
             request.files("spectra"), progress=progress, strict=request.flag("strict"), threads=threads, takes_negative=True
         )
         files = request.files("database")
-        return _Read(found, spectra, read_proteins(files, progress=progress) if files else None)
+        return _Read(result, spectra, read_proteins(files, progress=progress) if files else None)
 
     with project_run(spec, read, progress) as (run, stored):
-        found, spectra, database = run.read()
+        result, spectra, database = run.read()
         run.load(partial(import_module, "duckdb"))
         with run.step("index"):
             run.progress.stage("Finding the spectra")
-            in_spectra = find_spectra(found, spectra)
+            in_spectra = find_spectra(result, spectra)
         with run.step("plan"):
-            matches = _matches(found, in_spectra, spectra, database, parameters, run.progress)
+            matches = _matches(result, in_spectra, spectra, database, parameters, run.progress)
         with run.step("score"):
-            rated = imported.results.rated_matches(found, matches, spectra, parameters, run.progress)
+            rated = imported.results.rated_matches(result, matches, spectra, parameters, run.progress)
         run.device = "cpu"
         with run.step("report"):
-            written = imported.results.write_import(stored, found, matches, rated, spectra, database, run.begin, run.progress)
-        warn_of_import(found, matches, in_spectra, database, written, rated.title, request.files("spectra"), run.progress)
-        return _recorded(run, found, spectra, matches, rated, written, parameters)
+            written = imported.results.write_import(stored, result, matches, rated, spectra, database, run.begin, run.progress)
+        warn_of_import(result, matches, in_spectra, database, written, rated.title, request.files("spectra"), run.progress)
+        return _recorded(run, result, spectra, matches, rated, written, parameters)
 
 
 def _matches(

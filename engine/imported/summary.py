@@ -66,9 +66,9 @@ class ImportSummary(Summary):
 
     def lines(self) -> list[str]:
         """Return lines on what was read, which spectra were found, the source of q-values, and the results."""
-        found = ", ".join(f"{n:,} by {way}" for way, n in self.found_by.items())
+        result = ", ".join(f"{n:,} by {way}" for way, n in self.found_by.items())
         matches = f"{self.n_imported:,} of {counted(self.n_matches, 'match', 'matches')}"
-        lines = [f"{matches} of {self.program or self.format} imported ({found or 'none'})"]
+        lines = [f"{matches} of {self.program or self.format} imported ({result or 'none'})"]
         lines += [f"  {n:,} left out: {reason}" for reason, n in self.left_out.items()]
         lines.append(rate_sources(self.source_of, self.score))
         if self.source_of["psms"] != "none":

@@ -136,10 +136,10 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
         "program": "mokapot" if cells.has("mokapot score") else "Percolator" if cells.has("posterior_error_prob") else "",
         "proteins": cells.lists("[\t;]" if cells.has("proteinIds") else "\t", "Proteins", "proteinIds"),
     }
-    found = _identifications("Percolator or mokapot", cells, parse_peptide, cells.required("peptide"), values, kept=~is_direction)
-    has_last_line = len(found) > 0 and found.place[-1] == cells.line[-1]
+    result = _identifications("Percolator or mokapot", cells, parse_peptide, cells.required("peptide"), values, kept=~is_direction)
+    has_last_line = len(result) > 0 and result.place[-1] == cells.line[-1]
     ends_with_proteins = not cells.is_ended and cells.names[-1].lower() in ("proteins", "proteinids")
-    return replace(found, unended=(len(found) - 1,)) if has_last_line and ends_with_proteins else found
+    return replace(result, unended=(len(result) - 1,)) if has_last_line and ends_with_proteins else result
 
 
 def read_crux(source: ByteSource, progress: Progress) -> Identifications:
@@ -226,10 +226,10 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
     def parse(text: str) -> NotedPeptide:
         sequence, _, modifications = text.partition("\t")
         placed = []
-        for found in _whole_matches(_COMET_PLACE, modifications):
-            end = (found["end"] or "").lower()
-            place = 0 if end == "n" else len(sequence) + 1 if end == "c" else int(found["place"])
-            placed.append(NotedModification(place, "", float(found["mass"])))
+        for result in _whole_matches(_COMET_PLACE, modifications):
+            end = (result["end"] or "").lower()
+            place = 0 if end == "n" else len(sequence) + 1 if end == "c" else int(result["place"])
+            placed.append(NotedModification(place, "", float(result["mass"])))
         return _checked(sequence, placed)
 
     return _identifications("Comet text", cells, parse, noted, values)
@@ -282,11 +282,11 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
     def parse(text: str) -> NotedPeptide:
         sequence, _, modifications = text.partition("\t")
         placed = []
-        for found in _whole_matches(_MSFRAGGER_PLACE, modifications):
-            site = found["site"]
+        for result in _whole_matches(_MSFRAGGER_PLACE, modifications):
+            site = result["site"]
             digits = re.sub("[^0-9]", "", site)
             place = 0 if site == "N-term" else len(sequence) + 1 if site == "C-term" else int(digits)
-            placed.append(NotedModification(place, "", float(found["mass"])))
+            placed.append(NotedModification(place, "", float(result["mass"])))
         return _checked(sequence, placed)
 
     return _identifications("MSFragger", cells, parse, noted, values)
@@ -396,10 +396,10 @@ def _parse_peptideshaker(text: str) -> NotedPeptide:
     sequence, _, *listed = text.split("\t")
     placed = []
     for modifications in listed:
-        for found in _whole_matches(_PEPTIDESHAKER_MODIFICATION, modifications):
-            name = found["name"].strip(" ,;")
+        for result in _whole_matches(_PEPTIDESHAKER_MODIFICATION, modifications):
+            name = result["name"].strip(" ,;")
             is_front, is_end = (end in name.lower() for end in ("n-term", "c-term"))
-            places = map(int, found["places"].split(","))
+            places = map(int, result["places"].split(","))
             placed += [NotedModification(0 if is_front else len(sequence) + 1 if is_end else place, name) for place in places]
     return _checked(sequence, placed)
 
@@ -412,12 +412,12 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     cells = read_cells(source, progress, begins=lambda line: line.startswith("PSH\t"), strip="PSM")
     texts = pa.compute.binary_join_element_wise(cells.required("sequence"), cells.text("modifications"), "\t")
     references = pa.compute.utf8_trim_whitespace(_first_of(cells.required("spectra_ref")))
-    found = pa.compute.extract_regex(references, r"^ms_run\[(?P<run>\d+)\]:(?P<id>.*)$")
-    number = _numbers_of(found, "run", 0)
+    result = pa.compute.extract_regex(references, r"^ms_run\[(?P<run>\d+)\]:(?P<id>.*)$")
+    number = _numbers_of(result, "run", 0)
     names = np.array(["", *(runs.get(i, "") for i in range(1, max(runs, default=0) + 1))], dtype=object)
     lengths = np.array([len(name) for name in names.tolist()])
     source.unfolding.add(CHARACTERS, int(lengths[np.minimum(number, len(names) - 1)].sum()))
-    native = pa.compute.fill_null(found.field("id"), "") if len(cells) else pa.array([], pa.string())
+    native = pa.compute.fill_null(result.field("id"), "") if len(cells) else pa.array([], pa.string())
     charge = cells.whole("charge", missing=0)
     scores: dict[str, NDArray[np.float64]] = {}
     for i, (accession, name) in scores_called.items():
@@ -486,9 +486,9 @@ def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int6
     _, first, inverse = np.unique(coded, return_index=True, return_inverse=True)
     owner = np.repeat(first[inverse] if len(coded) else coded, np.diff(offsets))
     order = np.argsort(owner, kind="stable")
-    kept = _are_given(items)
+    retained = _are_given(items)
     codes, owner = codes[order], owner[order]
-    is_one = kept[codes] if len(codes) else np.zeros(0, np.bool_)
+    is_one = retained[codes] if len(codes) else np.zeros(0, np.bool_)
     return np.concatenate(([0], np.cumsum(np.bincount(owner[is_one], minlength=len(cells))))).astype(np.int64), codes[is_one], items
 
 
@@ -580,9 +580,9 @@ def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False)
     """Return columns of numbers by the names of scores."""
     scores: dict[str, NDArray[np.float64]] = {}
     for name, column in named.items():
-        found = cells.numbers(name, skip_texts=skip_texts)
-        if np.isfinite(found).any():
-            scores[column] = np.where(np.isfinite(found), found, np.nan)
+        result = cells.numbers(name, skip_texts=skip_texts)
+        if np.isfinite(result).any():
+            scores[column] = np.where(np.isfinite(result), result, np.nan)
     return scores
 
 
@@ -592,11 +592,11 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
     scan = np.full(len(ids), -1, np.int64)
     charge, rank = scan.copy(), scan.copy()
     for pattern in _PSM_ID:
-        found = pa.compute.extract_regex(ids, pattern)
-        is_new = found.is_valid().to_numpy(zero_copy_only=False) & (scan < 0)
-        run = pa.compute.if_else(is_new, found.field("run"), run)
+        result = pa.compute.extract_regex(ids, pattern)
+        is_new = result.is_valid().to_numpy(zero_copy_only=False) & (scan < 0)
+        run = pa.compute.if_else(is_new, result.field("run"), run)
         for name, column in (("scan", scan), ("charge", charge), ("rank", rank)):
-            column[is_new] = _numbers_of(found, name)[is_new]
+            column[is_new] = _numbers_of(result, name)[is_new]
     return {"run": run, "scan": scan, "charge": charge, "rank": rank}
 
 
@@ -617,8 +617,8 @@ def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
     """Return the charge where a table has a column for each (``Charge2``), or one for all; 0 where it says none."""
     charge = cells.whole("charge", missing=0)
     for name in cells.names:
-        if found := re.fullmatch(r"(?i)charge_?(\d{1,3})", name):
-            charge = np.where(cells.numbers(name) == 1, int(found[1]), charge)
+        if result := re.fullmatch(r"(?i)charge_?(\d{1,3})", name):
+            charge = np.where(cells.numbers(name) == 1, int(result[1]), charge)
     return charge
 
 
@@ -673,11 +673,11 @@ def _read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progr
         names = list(file.columns)
         parts: dict[str, list[pa.Array]] = {name: [] for name in names}
         n_rows = 0
-        for piece in file.batches(names):
+        for chunk in file.batches(names):
             progress.check()
-            n_rows += len(piece)
+            n_rows += len(chunk)
             for name in names:
-                parts[name] += pa.compute.fill_null(piece[name].cast(pa.string()), "").chunks
+                parts[name] += pa.compute.fill_null(chunk[name].cast(pa.string()), "").chunks
         progress.advance(source.size)
     columns = [pa.concat_arrays(parts[name]) if parts[name] else pa.array([], pa.string()) for name in names]
     return Cells(source.path, names, columns, np.arange(1, n_rows + 1), place_name="row")

@@ -42,11 +42,11 @@ class SourceBytes:
         InputError
             The file has more tags than its size allows.
         """
-        piece = self._source.read(min(n, _PIECE) if n > 0 else _PIECE)
-        self._source.unfolding.add(TAGS, piece.count(b"<"))
+        chunk = self._source.read(min(n, _PIECE) if n > 0 else _PIECE)
+        self._source.unfolding.add(TAGS, chunk.count(b"<"))
         self._progress.advance(self._source.consumed - self._reported)
         self._reported = self._source.consumed
-        return piece
+        return chunk
 
     def tell(self) -> int:
         """0: a source is read once, from its beginning."""
@@ -218,9 +218,9 @@ def read_with_decimal_sign(source: ByteSource, progress: Progress, read: Read) -
         Reads a file with a given number reader.
     """
     numbers = NumberReader()
-    found = read(source, numbers, progress)
+    result = read(source, numbers, progress)
     if not numbers.are_commas_decimal:
-        return found
+        return result
     progress.message(COMMA_WARNING.format(source.path), "warning")
     progress.stage(f"Reading {source.path.name}", source.size)
     with ByteSource(source.path) as again:

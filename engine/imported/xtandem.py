@@ -41,8 +41,8 @@ def read_xtandem(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Identifications:
-    found = MatchCollector("X!Tandem XML", source.unfolding)
-    found.program = "X!Tandem"
+    result = MatchCollector("X!Tandem XML", source.unfolding)
+    result.program = "X!Tandem"
     run: str | None = None
     for _, group in elements(source, progress, ("group",), kept=("group",)):
         if group.get("type") != "model":
@@ -51,18 +51,18 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
             root = group.getroottree().getroot()
             named = _FILE.search(root.get("label", ""))
             run = named["file"] if named else ""
-        _add_group(group, numbers, run, found)
-    return found.finish()
+        _add_group(group, numbers, run, result)
+    return result.finish()
 
 
 def _add_group(group: Any, numbers: NumberReader, run: str, found: MatchCollector) -> None:
     spectrum = _spectrum(group, run)
-    fault: UnreadableValueError | None = None
+    problem: UnreadableValueError | None = None
     precursor: dict[str, Any] = {}
     try:
         precursor = _precursor(group, numbers)
     except UnreadableValueError as error:
-        fault = error
+        problem = error
     matches: dict[NotedPeptide, tuple[dict[str, float], list[int], float]] = {}
     unread: dict[str, tuple[str, str]] = {}
     for protein in group.iter("{*}protein"):
@@ -83,8 +83,8 @@ def _add_group(group: Any, numbers: NumberReader, run: str, found: MatchCollecto
             elif accession:
                 matches[peptide][1].append(found.accession(accession))
     matches = {peptide: match for peptide, match in matches.items() if peptide.sequence not in unread}
-    if fault is not None:
-        unread |= {peptide.sequence: (fault.reason, fault.value) for peptide in matches}
+    if problem is not None:
+        unread |= {peptide.sequence: (problem.reason, problem.value) for peptide in matches}
         matches = {}
     for sequence, (reason, value) in sorted(unread.items()):
         found.leave(reason, place=found.next_place, peptide=sequence, value=value, **spectrum)
@@ -146,12 +146,12 @@ def _peptide(domain: Any, numbers: NumberReader) -> NotedPeptide | None:
 def _modifications(domain: Any, numbers: NumberReader, length: int) -> tuple[NotedModification, ...]:
     """Return the modifications of a domain; X!Tandem gives all, also terminal ones, by position in the protein."""
     start = numbers.whole(domain, "start", 1)
-    found = []
+    result = []
     for part in domain.iter("{*}aa"):
         position = numbers.whole(part, "at", start) - start + 1
         mass = numbers.number(part, "modified")
         if not 1 <= position <= length:
             raise UnreadableValueError("a modification of it is located outside its sequence", part.get("at", ""))
         if mass == mass and not part.get("pm"):
-            found.append(NotedModification(position, "", mass))
-    return tuple(sorted(found, key=lambda one: one.position))
+            result.append(NotedModification(position, "", mass))
+    return tuple(sorted(result, key=lambda one: one.position))

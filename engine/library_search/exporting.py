@@ -20,8 +20,8 @@ def export_library_tables(project: Project, request: ExportRequest, progress: Pr
     """Write PSMs, peptides and protein groups, and all library matches; see `proteoscope.engine.entry.Search.export`."""
     written = export_matches(write_tables, project, request, progress)
     out = request.target / f"{MATCHES.name}.tsv"
-    found = read_stored(project, request.run_id, MATCHES, MATCHES.saved)
-    write_separated(out, found, MATCHES.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
+    result = read_stored(project, request.run_id, MATCHES, MATCHES.saved)
+    write_separated(out, result, MATCHES.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
     run = next(one for one in project.runs() if one.id == request.run_id)
-    report_rated(progress, out, found["q_value"], float(run.parameters["fdr"]))
+    report_rated(progress, out, result["q_value"], float(run.parameters["fdr"]))
     return [*written, out]

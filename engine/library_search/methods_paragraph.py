@@ -48,7 +48,7 @@ def methods(facts: RunFacts) -> Methods:
         accepted_sentence(facts) if decoys in ("shuffle", "existing") else "",
     ]
     sources = [*([_LI] if is_entropy else []), *([_LAM, _EMERY] if decoys == "shuffle" else []), *([_KERTESZ_FARKAS] if is_open else [])]
-    return Methods([one for one in sentences if one], sources)
+    return Methods([sentence for sentence in sentences if sentence], sources)
 
 
 def _is_wide(tolerance: str) -> bool:

@@ -72,7 +72,7 @@ def predict_library(
         The user cancelled.
     """
     parameters, progress, path = parameters or PredictionParameters(), progress or Progress(), Path(out)
-    files = [Path(one) for one in proteins]
+    files = [Path(protein) for protein in proteins]
     chosen = library_format(format or path.name)
     check_outputs([path], files, None)
     compile_kernels(["predict"], progress)
@@ -85,9 +85,9 @@ def predict_library(
 
         def counted() -> Iterator[LibraryEntries]:
             nonlocal written
-            for piece in library.pieces():
-                written += len(piece)
-                yield piece
+            for chunk in library.pieces():
+                written += len(chunk)
+                yield chunk
             if not written:
                 raise InputError(files[0], "none of its peptides has an m/z within the limits", remedy="Check limits and charges")
 

@@ -92,9 +92,9 @@ class PredictedLibrary:
                 form, at = np.divmod(np.arange(len(some.mass) * len(charges)), len(charges))
                 charge = charges[at]
                 mz = some.mass[form] / charge + PROTON_MASS
-                kept = (mz >= self._parameters.minimum_precursor_mz) & (mz <= self._parameters.maximum_precursor_mz)
-                if kept.any():
-                    yield self._entries(some, form[kept], charge[kept])
+                retained = (mz >= self._parameters.minimum_precursor_mz) & (mz <= self._parameters.maximum_precursor_mz)
+                if retained.any():
+                    yield self._entries(some, form[retained], charge[retained])
 
     def _ranges(self, most: int) -> Iterator[tuple[float, float]]:
         """Ranges of mass with about `most` forms, more only where a dalton has; all masses."""
@@ -195,7 +195,7 @@ class PredictedLibrary:
         taken = taken_places(carrier, site[carrier, at_slot].astype(np.int64), variable, self._variable, len(self._variable), length)
         for number, one in enumerate(fixed, len(self._variable)):
             if one.position == "anywhere":
-                at = np.flatnonzero(np.isin(residues, [ord(letter) for letter in one.residues]))
+                at = np.flatnonzero(np.isin(residues, [ord(symbol) for symbol in one.residues]))
                 row, position = owner[at], at - offsets[owner[at]] + 1
             else:
                 row = np.arange(len(length))

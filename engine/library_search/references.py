@@ -324,7 +324,9 @@ def load_references(folder: Path) -> References:
     of_entries = {name: column(name, kind) for name, kind in _NUMBERS}
     offsets, mz, intensity = column("offsets", np.int64), column("mz", np.float64), column("intensity", np.float32)
     n = len(of_entries["charge"])
-    require(all(len(one) == n for one in of_entries.values()) and len(offsets) == n + 1, "columns of entries have different lengths")
+    require(
+        all(len(of_entry) == n for of_entry in of_entries.values()) and len(offsets) == n + 1, "columns of entries have different lengths"
+    )
     require(len(mz) == len(intensity), "peaks have no intensities")
     checked_offsets(offsets, len(mz), "peaks")
     charge = of_entries["charge"]
@@ -372,11 +374,11 @@ def _with_decoys(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peptidof
 
 
 def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:
-    letters, offsets, is_there = (
+    symbols, offsets, is_there = (
         open_column(folder / f"{name}_{one}.npy", kind)
         for one, kind in (("letters", np.uint8), ("offsets", np.int64), ("is_there", np.uint8))
     )
     require(len(offsets) == n + 1 and len(is_there) == n, f"the column {name} has another length")
-    checked_texts(letters, offsets, name)
-    whole = pa.LargeStringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(letters))
+    checked_texts(symbols, offsets, name)
+    whole = pa.LargeStringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(symbols))
     return pa.compute.if_else(pa.array(is_there > 0), whole, pa.scalar(None, pa.large_string()))

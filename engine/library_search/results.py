@@ -212,8 +212,8 @@ def _identified(
     some = matches.take(rows[psms.row])
     source: Literal["none", "decoys"] = "none" if settings.decoys == "none" else "decoys"
     rates, ions = ErrorRates(some.q_value, some.posterior_error, source, source), counted_ions(psms, spectra, parameters, progress)
-    judged = JudgedMatches(some.similarity, "similarity", np.ones(len(some), np.int64), some.is_decoy, rates, *ions, settings)
-    tables = listed_tables(listed, psms, judged, spectra, database).tables
+    rated = JudgedMatches(some.similarity, "similarity", np.ones(len(some), np.int64), some.is_decoy, rates, *ions, settings)
+    tables = listed_tables(listed, psms, rated, spectra, database).tables
     of_rows = matches.take(np.searchsorted(matches.spectrum, tables.psms["spectrum"].to_numpy()))
     table = tables.psms.append_column("library_spectrum", _texts(references, "name", references.entry[of_rows.reference]).fill_null(""))
     for name in ("similarity", "mass_difference"):

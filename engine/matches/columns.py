@@ -314,9 +314,9 @@ def _is_among(position: Any, positions: Any) -> bool:
     counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     row = np.repeat(np.arange(len(counts)), counts)
     wanted = pa.compute.fill_null(position, -1).to_numpy(zero_copy_only=False)
-    found = np.zeros(len(counts), np.bool_)
-    found[row[pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False) == wanted[row]]] = True
-    return bool((found | (wanted < 0)).all())
+    result = np.zeros(len(counts), np.bool_)
+    result[row[pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False) == wanted[row]]] = True
+    return bool((result | (wanted < 0)).all())
 
 
 def _fit(positions: Any, lengths: Any) -> bool:

@@ -96,15 +96,15 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
     row_of = np.full(n_spectra, -1, np.int64)
     row_of[table["spectrum"].to_numpy()] = np.arange(len(table))
     rows = pa.array(row_of[identified.spectrum])
-    found = table.take(rows)
-    score = found["score"].fill_null(-np.inf).to_numpy().astype(np.float64)
-    proteins = pa.compute.binary_join(found["proteins"].combine_chunks(), PROTEIN_SEPARATOR).cast(pa.string())
+    result = table.take(rows)
+    score = result["score"].fill_null(-np.inf).to_numpy().astype(np.float64)
+    proteins = pa.compute.binary_join(result["proteins"].combine_chunks(), PROTEIN_SEPARATOR).cast(pa.string())
     # Only the tables of a changed project hold control characters.
     proteins = pa.compute.replace_substring_regex(proteins, r"[\x00-\x08\x0a-\x1f\x7f]", " ")
     first = np.full(len(identified.peptides), -1, np.int64)
     first[identified.peptide[::-1]] = np.arange(len(identified))[::-1]
-    forms = found.take(pa.array(first))
-    return Members(identified, found["q_value"].to_numpy().astype(np.float64), score, proteins, _modifications(forms))
+    forms = result.take(pa.array(first))
+    return Members(identified, result["q_value"].to_numpy().astype(np.float64), score, proteins, _modifications(forms))
 
 
 def _modifications(forms: pa.Table) -> EntryModifications:
@@ -215,8 +215,8 @@ def _highest(peaks: PeakArrays) -> PeakArrays:
     mz, intensity = rounded_peaks(peaks.mz, (peaks.intensity / top[owner] * 10_000.0).astype(np.float32))
     rank = np.empty(len(owner), np.int64)
     rank[order] = np.arange(len(owner)) - np.repeat(peaks.offsets[:-1], count)
-    kept = (rank < _MOST_PEAKS) & (intensity > 0)
-    return PeakArrays(offsets_of(np.bincount(owner[kept], minlength=len(count))), mz[kept], intensity[kept])
+    retained = (rank < _MOST_PEAKS) & (intensity > 0)
+    return PeakArrays(offsets_of(np.bincount(owner[retained], minlength=len(count))), mz[retained], intensity[retained])
 
 
 def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -227,9 +227,9 @@ def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray
     order = np.lexsort((values, owner))
     count = np.bincount(owner, minlength=len(offsets) - 1)
     starts, some = np.cumsum(count) - count, count > 0
-    found = np.full(len(count), np.nan)
-    found[some] = values[order][starts[some] + (count[some] - 1) // 2]
-    return found
+    result = np.full(len(count), np.nan)
+    result[some] = values[order][starts[some] + (count[some] - 1) // 2]
+    return result
 
 
 def _annotated(
@@ -295,6 +295,6 @@ def write_members(request: ExportRequest, members: Members, spectra: Spectra, so
     """Write identified spectra as a library; the path."""
     resources = Resources(available_threads(), progress=progress)
     series = SpectrumSeries.of(str(source.parameters.get("ion_series", BY_ACTIVATION)), spectra.activation)
-    n, pieces = consensus_entries(members, spectra, series, source.fragment_tolerance, request.consensus, resources)
-    write_library(request.target, pieces, request.format, progress, total=n, threads=resources.threads)
+    n, chunks = consensus_entries(members, spectra, series, source.fragment_tolerance, request.consensus, resources)
+    write_library(request.target, chunks, request.format, progress, total=n, threads=resources.threads)
     return [request.target]

@@ -97,16 +97,16 @@ def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversio
 
 def _chosen(spectra: Spectra, request: ConversionRequest, progress: Progress) -> NDArray[np.int64]:
     """The spectra that are asked for."""
-    rows, asked = request.selection.rows(spectra), request.identified
-    if asked is None:
+    rows, requested = request.selection.rows(spectra), request.identified
+    if requested is None:
         return rows
-    run, places = identified_places(asked.project, asked.run, asked.q_value)
+    run, places = identified_places(requested.project, requested.run, requested.q_value)
     is_identified = np.zeros(len(spectra), np.bool_)
     for number, file in enumerate(request.spectra):
-        found = places.get(file_digest(file, progress))
-        if found is None:
+        result = places.get(file_digest(file, progress))
+        if result is None:
             raise InputError(
-                file, f"is none of the files that run {run} of {asked.project} read", remedy="Give the files that were identified"
+                file, f"is none of the files that run {run} of {requested.project} read", remedy="Give the files that were identified"
             )
-        is_identified |= (spectra.file == number) & np.isin(spectra.index, found)
-    return rows[is_identified[rows] == asked.is_wanted]
+        is_identified |= (spectra.file == number) & np.isin(spectra.index, result)
+    return rows[is_identified[rows] == requested.is_wanted]

@@ -32,7 +32,7 @@ def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
     >>> sorted(fixed_of_parameters({"fixed_modifications": ["Carbamidomethyl (C)", "TMT6plex (N-term)"]}))
     [('Carbamidomethyl', 'C'), ('TMT6plex', 'N-term')]
     """
-    found = set[tuple[str, str]]()
+    result = set[tuple[str, str]]()
     named = parameters.get("fixed_modifications")
     for text in named if isinstance(named, list | tuple) else ():
         with suppress(ParameterError):
@@ -40,8 +40,8 @@ def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
             ends = [end for end, position in _ENDS.items() if position == one.position]
             # One that Unimod has not is named by its mass in texts of peptides.
             names = {one.name} if one.unimod_id is not None else {one.name, write_mass(one.mass)}
-            found |= {(name, place) for name in names for place in (ends or one.residues)}
-    return frozenset(found)
+            result |= {(name, place) for name in names for place in (ends or one.residues)}
+    return frozenset(result)
 
 
 def on_all_residues(
@@ -55,24 +55,24 @@ def on_all_residues(
     sequences : of n peptides, letters A to Z. lengths : (n,) how many modifications each carries. position : (m,) residues from 1, 0 and
         one more for the ends. names : of the m.
     """
-    residues = np.array([len(one) for one in sequences], np.int64)
+    residues = np.array([len(sequence) for sequence in sequences], np.int64)
     owner = np.repeat(np.arange(len(sequences)), lengths)
     is_inside = (position >= 1) & (position <= residues[owner])
-    letters = np.frombuffer("".join(sequences).encode(), np.uint8)
+    symbols = np.frombuffer("".join(sequences).encode(), np.uint8)
     at = np.where(is_inside, offsets_of(residues)[owner] + position - 1, 0)
-    place = np.where(is_inside, np.append(letters, 0)[at], np.where(position <= 0, 0, 1))  # the ends are 0 and 1, no letters
+    place = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the ends are 0 and 1, no letters
     known, code = np.unique(np.array(names, np.str_), return_inverse=True)
     # A residue that carries the same twice carries it.
     carried = np.unique(np.stack([code.reshape(-1), place, owner, position]), axis=1)[:2]
     pairs, counts = np.unique(carried, axis=1, return_counts=True)
-    totals = np.bincount(letters, minlength=256)
+    totals = np.bincount(symbols, minlength=256)
     totals[:2] = len(sequences)
-    found = set[tuple[str, str]]()
-    for (number, letter), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
-        if count >= max(_LEAST, totals[letter]):
-            where = (N_END, C_END)[letter] if letter < 2 else chr(letter)
-            found |= {(str(known[number]), where)} if _is_of_preparation(str(known[number]), where) else set()
-    return frozenset(found)
+    result = set[tuple[str, str]]()
+    for (number, symbol), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+        if count >= max(_LEAST, totals[symbol]):
+            where = (N_END, C_END)[symbol] if symbol < 2 else chr(symbol)
+            result |= {(str(known[number]), where)} if _is_of_preparation(str(known[number]), where) else set()
+    return frozenset(result)
 
 
 def _is_of_preparation(name: str, where: str) -> bool:
@@ -81,4 +81,4 @@ def _is_of_preparation(name: str, where: str) -> bool:
         return False
     sites = unimod().by_name(name).sites_covering("" if where in _ENDS else where, _ENDS.get(where, "anywhere"))
     wanted = _OF_PREPARATION | _OF_THIOLS if where == "C" else _OF_PREPARATION
-    return any(one.classification in wanted for one in sites)
+    return any(site.classification in wanted for site in sites)

@@ -107,16 +107,16 @@ class FragmentIndexSearch:
 
     def run(self, hits: HitArrays) -> None:
         """Search all queries; write their best candidates, histograms and numbers of candidates into `hits`, which is empty."""
-        n, kept = hits.score.shape
-        found = {**empty_best(n, kept + _MORE_THAN_KEPT)._asdict(), "histogram": hits.histogram, "n_candidates": hits.n_candidates}
+        n, retained = hits.score.shape
+        result = {**empty_best(n, retained + _MORE_THAN_KEPT)._asdict(), "histogram": hits.histogram, "n_candidates": hits.n_candidates}
         n_buckets = len(self._count().is_reached)
         # A card makes the postings of the forms that are listed for it, in as many parts as it likes.
         sizes = (_BYTES_OF_LISTED_FORM, 0) if self._resources.has_cards else (BYTES_OF_FORM, BYTES_OF_POSTING)
         listed = self._ranges(0, n_buckets, *sizes)
         for number, (low, high) in enumerate(listed, 1):
-            found = self._search(low, high, found, hits.histogram_width, f" (part {number} of {len(listed)})" if len(listed) > 1 else "")
-        hits.histogram[:], hits.n_candidates[:] = found["histogram"], found["n_candidates"]
-        best, code = BestArrays(found["score"], found["code"]), peptidoform_code(self._peptides, self._modifications)
+            result = self._search(low, high, result, hits.histogram_width, f" (part {number} of {len(listed)})" if len(listed) > 1 else "")
+        hits.histogram[:], hits.n_candidates[:] = result["histogram"], result["n_candidates"]
+        best, code = BestArrays(result["score"], result["code"]), peptidoform_code(self._peptides, self._modifications)
 
         def finish(part: Partition) -> None:
             score_candidates(
@@ -244,6 +244,6 @@ class FragmentIndexSearch:
             return (mass, number) if reached.all() else (mass[reached], number[reached])
 
         forms = np.diff(counted.forms[low : high + 1])
-        pieces = sorted(equal_partitions(forms, 1, maximum_cost=_MAXIMUM_FORMS_LISTED, per_worker=1), key=lambda piece: piece.first)
-        masses, numbers = zip(*run_on_threads(listed, pieces, self._threads, self._progress), strict=True)
+        chunks = sorted(equal_partitions(forms, 1, maximum_cost=_MAXIMUM_FORMS_LISTED, per_worker=1), key=lambda piece: piece.first)
+        masses, numbers = zip(*run_on_threads(listed, chunks, self._threads, self._progress), strict=True)
         return np.concatenate(masses), np.concatenate(numbers)

@@ -272,12 +272,12 @@ def predicted_shares(sequence: str, charge: int) -> NDArray[np.float64]:
     ------
     ParameterError : the peptide is too short or too long, or is no peptide.
     """
-    letters = np.frombuffer(sequence.encode("ascii", "replace"), np.uint8)
-    if not 2 <= len(letters) <= LONGEST_PREDICTED or ((letters < ord("A")) | (letters > ord("Z"))).any() or charge < 1:
+    symbols = np.frombuffer(sequence.encode("ascii", "replace"), np.uint8)
+    if not 2 <= len(symbols) <= LONGEST_PREDICTED or ((symbols < ord("A")) | (symbols > ord("Z"))).any() or charge < 1:
         raise ParameterError(f"no fragment intensities are predicted for {shortened(sequence)}: expected 2 to {LONGEST_PREDICTED} residues")
-    out = np.zeros((len(letters) - 1, IONS), np.float32)
+    out = np.zeros((len(symbols) - 1, IONS), np.float32)
     nought = np.zeros(1, np.int64)
-    predict_bonds(load_network(_path()), letters.copy(), np.array([0, len(letters)]), np.array([charge]), nought, nought, 0, 1, out)
+    predict_bonds(load_network(_path()), symbols.copy(), np.array([0, len(symbols)]), np.array([charge]), nought, nought, 0, 1, out)
     shares = np.maximum(2.0 ** out.astype(np.float64) - FLOOR, 0.0)
     if charge < 3:
         shares[:, 1::2] = 0.0
@@ -299,11 +299,11 @@ def load_network(path: Path) -> Network:
     shapes = network_shapes()
     try:
         with np.load(BytesIO(path.read_bytes())) as file:  # which opens no pickle
-            found = {name: file[name] for name in shapes if name in file}
+            result = {name: file[name] for name in shapes if name in file}
     except (OSError, ValueError, TypeError, AttributeError, EOFError, SyntaxError, BadZipFile, zlib.error) as error:
         raise StorageError(f"{path}: the model of fragment intensities cannot be read ({error}). Install the program again.") from error
     for name, shape in shapes.items():
-        array = found.get(name)
+        array = result.get(name)
         if array is None or array.dtype != np.float32 or array.shape != shape or not (np.abs(array) < _LARGEST_WEIGHT).all():
             raise StorageError(f"{path}: '{name}' is not what the model of fragment intensities needs. Install the program again.")
-    return Network(**{name: np.ascontiguousarray(found[name]) for name in shapes})
+    return Network(**{name: np.ascontiguousarray(result[name]) for name in shapes})

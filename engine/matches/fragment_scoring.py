@@ -156,8 +156,8 @@ class _Computation:
                 segments = self._segments(begun, stop)
                 own = {name: column[begun - first : stop - first] for name, column in rows.items()}
                 of_cut = np.clip(windows[begun - first : stop - first] - begin, 0, end - begin)
-                found = BestArrays(own["score"], own["code"]), own["histogram"], self._width, own["n_candidates"]
-                with closing(index.search_chunks(segments, of_cut, self._tables, 0, stop - begun, *found)) as ends:
+                result = BestArrays(own["score"], own["code"]), own["histogram"], self._width, own["n_candidates"]
+                with closing(index.search_chunks(segments, of_cut, self._tables, 0, stop - begun, *result)) as ends:
                     for one in ends:
                         if end < high:
                             yield Piece(done)
@@ -185,8 +185,8 @@ class _Computation:
         def make(begun: int, stop: int, flag: StopFlag) -> None:
             made[begun] = SegmentArrays(*make_segments(self._spectra, self._queries, self._settings, self._tables, begun, stop))
 
-        pieces = [Partition(one, min(last, one + _QUERIES_OF_CUT), 1.0) for one in range(first, last, _QUERIES_OF_CUT)]
-        for _ in self._threads.run(make, pieces, first):
+        chunks = [Partition(one, min(last, one + _QUERIES_OF_CUT), 1.0) for one in range(first, last, _QUERIES_OF_CUT)]
+        for _ in self._threads.run(make, chunks, first):
             pass
         parts = [made[begun] for begun in sorted(made)]
         counts = np.concatenate([np.diff(part.offsets) for part in parts])

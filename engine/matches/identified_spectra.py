@@ -121,11 +121,11 @@ def _residues(
     """Masses of residues with what they carry, CSR, and (peptides, 2) what the termini carry."""
     table = np.full(256, np.nan)
     table[ord("A") : ord("A") + len(RESIDUE_MASS)] = RESIDUE_MASS
-    offsets = offsets_of(np.array([len(letters) for letters, _, _ in peptides], np.int64))
-    residues = table[np.frombuffer("".join(letters for letters, _, _ in peptides).encode("latin-1", "replace"), np.uint8)]
+    offsets = offsets_of(np.array([len(symbols) for symbols, _, _ in peptides], np.int64))
+    residues = table[np.frombuffer("".join(symbols for symbols, _, _ in peptides).encode("latin-1", "replace"), np.uint8)]
     ends = np.zeros((len(peptides), 2))
-    for row, (letters, sites, changes) in enumerate(peptides):
-        n = len(letters)
+    for row, (symbols, sites, changes) in enumerate(peptides):
+        n = len(symbols)
         if not 0 < n <= _MAXIMUM_LENGTH:
             raise InputError(path, "holds PSMs that the program does not write", remedy="Run the identification again")
         for site, change in zip(sites, changes, strict=True):
@@ -190,7 +190,7 @@ def shuffled_spectra(
         other,
         identified.n_terminal[identified.peptide],
         identified.c_terminal[identified.peptide],
-        np.column_stack([series.have(frozenset(letter)) for letter in MOVED_SERIES]),
+        np.column_stack([series.have(frozenset(symbol)) for symbol in MOVED_SERIES]),
     )
     mz, intensity = np.empty_like(library.mz), np.empty_like(library.intensity)
     absolute, relative = absolute_and_relative(fragment_tolerance)

@@ -43,15 +43,15 @@ def spectrum_search_methods(facts: RunFacts) -> Methods:
 
 def ion_series_text(facts: RunFacts) -> str:
     """The ion series that were compared, with the spectra of each where there are several."""
-    found = next((one.ion_series for one in _passes(facts)), ())
-    if len(found) > 1:
+    result = next((one.ion_series for one in _passes(facts)), ())
+    if len(result) > 1:
         whose = "of the activation of each spectrum " if facts.text("ion_series") == BY_ACTIVATION else ""
-        return f"the series {whose}({'; '.join(map(str, found))})"
-    letters = found[0].letters if found else facts.text("ion_series")
-    if letters == BY_ACTIVATION:
+        return f"the series {whose}({'; '.join(map(str, result))})"
+    symbols = result[0].letters if result else facts.text("ion_series")
+    if symbols == BY_ACTIVATION:
         return "the series of the activation of each spectrum"
-    named = f" ({found[0].activation})" if found and found[0].activation else ""
-    return f"the series {', '.join(letters)}{named}"
+    named = f" ({result[0].activation})" if result and result[0].activation else ""
+    return f"the series {', '.join(symbols)}{named}"
 
 
 def pass_sentences(facts: RunFacts) -> list[str]:
@@ -117,12 +117,12 @@ def accepted_sentence(facts: RunFacts) -> str:
     certainty, fdr = facts.record.get("certainty"), facts.parameters.get("fdr")
     if not isinstance(certainty, dict) or not isinstance(fdr, int | float):
         return ""
-    told = []
+    reported = []
     for name, one, several in (("psms", "PSM", ""), ("peptides", "peptidoform", ""), ("proteins", "protein group", "")):
         known, number = certainty.get(name), facts.count(name)
         if number is not None and isinstance(known, Mapping):
-            told.append(counted(number, one, several) + _interval(known))
-    return f"At a false discovery rate of {float(fdr) * 100:g} % it accepted {', '.join(told)}." if told else ""
+            reported.append(counted(number, one, several) + _interval(known))
+    return f"At a false discovery rate of {float(fdr) * 100:g} % it accepted {', '.join(reported)}." if reported else ""
 
 
 def _interval(known: Mapping[str, Any]) -> str:

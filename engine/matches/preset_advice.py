@@ -161,30 +161,30 @@ def _settings(parameters: Any) -> _Settings:
 
 def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
     """Return the labels among some modifications, by their masses; of equal masses those that the name says."""
-    found: dict[LabelEvidence, None] = {}
+    result: dict[LabelEvidence, None] = {}
     for name in names:
         mass = parse_modification(name).mass
         near = [label for label, of_label in LABEL_MASSES.items() if abs(mass - of_label) < _OF_LABEL]
         named = [label for label in near if label[:3].lower() == name.strip()[:3].lower()]
-        found.update(dict.fromkeys(named or near))
-    return tuple(found)
+        result.update(dict.fromkeys(named or near))
+    return tuple(result)
 
 
 def _misfits(content: SpectraContent, settings: _Settings) -> list[_Misfit]:
     """Return what does not suit a file, at most one misfit of its tolerances or charges, one of its ions, and one of its label."""
-    found = (_tolerance_misfit(content, settings), _series_misfit(content, settings), _label_misfit(content, settings))
-    return [one for one in found if one is not None]
+    result = (_tolerance_misfit(content, settings), _series_misfit(content, settings), _label_misfit(content, settings))
+    return [one for one in result if one is not None]
 
 
 def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
     """Compare the ion series with those of the activations that a file names."""
-    wanted = {letter for name in content.fragmentation for letter in named_activation_series(name)}
+    wanted = {symbol for name in content.fragmentation for symbol in named_activation_series(name)}
     if settings.series in ("", BY_ACTIVATION) or not wanted - set(settings.series):
         return None
     names = " and ".join(filter(named_activation_series, content.fragmentation))
-    letters = "".join(letter for letter in "bycz" if letter in wanted)
+    symbols = "".join(symbol for symbol in "bycz" if symbol in wanted)
     return _Misfit(
-        f"the spectra are of {names}, which makes ions {', '.join(letters)}, and ion_series={settings.series} matches others:"
+        f"the spectra are of {names}, which makes ions {', '.join(symbols)}, and ion_series={settings.series} matches others:"
         f" set ion_series={BY_ACTIVATION}",
         (),
     )

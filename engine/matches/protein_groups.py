@@ -114,8 +114,8 @@ def infer_protein_groups(
     chosen = _parsimonious(peptide_edge, candidate_edge, n_peptides, len(first_member))
 
     size = np.bincount(candidate_edge, minlength=len(first_member))
-    kept = chosen[candidate_edge]
-    peptide_edge, candidate_edge = peptide_edge[kept], candidate_edge[kept]
+    retained = chosen[candidate_edge]
+    peptide_edge, candidate_edge = peptide_edge[retained], candidate_edge[retained]
     razor = _best_of_each(peptide_edge, (-size[candidate_edge], first_member[candidate_edge]), candidate_edge, n_peptides)
     score = np.full(len(first_member), -np.inf)
     explained = razor >= 0
@@ -245,11 +245,11 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
         chosen |= _first_for_all(peptide_left, candidate_left, (-count, -size), n_peptides, n_candidates)
 
     while True:
-        kept = chosen[candidate]
-        alone = np.bincount(peptide[kept], minlength=n_peptides)[peptide] == 1
+        retained = chosen[candidate]
+        alone = np.bincount(peptide[retained], minlength=n_peptides)[peptide] == 1
         needed = np.zeros(n_candidates, bool)
-        needed[candidate[kept & alone]] = True
-        spare = kept & ~needed[candidate]
+        needed[candidate[retained & alone]] = True
+        spare = retained & ~needed[candidate]
         if not spare.any():
             return chosen
         last = np.arange(n_candidates, 0, -1)

@@ -118,8 +118,8 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     occurrences = peptides.occurrence[index].astype(np.int64)
     # A target peptide may also occur in decoys; these places say nothing and are left out.
     row = np.repeat(np.arange(n), np.diff(occurrence_offsets))
-    kept = is_decoy[row] | (occurrences < proteins.first_decoy_residue)
-    occurrences, row = occurrences[kept], row[kept]
+    retained = is_decoy[row] | (occurrences < proteins.first_decoy_residue)
+    occurrences, row = occurrences[retained], row[retained]
     occurrence_offsets = offsets_of(np.bincount(row, minlength=n))
 
     known = () if proteins.known is None else proteins.known.modifications

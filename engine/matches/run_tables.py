@@ -73,10 +73,10 @@ class RunTables:
     @property
     def message(self) -> str:
         """The result in a sentence."""
-        found = self.counts
+        result = self.counts
         rate = "without decoys" if self._parameters.decoys == "none" else f"at {self._parameters.fdr:.3g} FDR"
         return (
-            ", ".join(counted(found[name], one) for name, one in (("psms", "PSM"), ("peptides", "peptide"), ("proteins", "protein")))
+            ", ".join(counted(result[name], one) for name, one in (("psms", "PSM"), ("peptides", "peptide"), ("proteins", "protein")))
             + f" {rate}"
         )
 
@@ -90,10 +90,10 @@ class RunTables:
     def found_accessions(self) -> list[str]:
         """Accessions of all proteins that hold a peptide of a match that is no decoy, in order."""
         psms = self._tables.psms
-        found: list[str] = pa.compute.unique(
+        result: list[str] = pa.compute.unique(
             pa.compute.list_flatten(psms.filter(pa.compute.invert(psms["is_decoy"]))["proteins"])
         ).to_pylist()
-        return sorted(found)
+        return sorted(result)
 
     def _found(self, table: pa.Table) -> Any:
         is_target = pa.compute.invert(table["is_decoy"])

@@ -75,16 +75,16 @@ class MadeSearch:
 def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float], seed: int) -> MadeSearch:
     """Spectra with fragments of peptides and noise, oxidation of M, 20 ppm for fragments, hyperscore."""
     rng = np.random.default_rng(seed)
-    letters = np.frombuffer(_RESIDUES[0].encode(), np.uint8)
+    symbols = np.frombuffer(_RESIDUES[0].encode(), np.uint8)
     residue_mass = np.full(26, np.nan)
-    residue_mass[letters - 65] = _RESIDUES[1]
+    residue_mass[symbols - 65] = _RESIDUES[1]
     # Peptides of one text, as those of proteins are, in which they overlap.
-    drawn = rng.integers(0, len(letters), min(_TEXT, _RESIDUES_OF_PEPTIDE * n_peptides), np.uint8)
+    drawn = rng.integers(0, len(symbols), min(_TEXT, _RESIDUES_OF_PEPTIDE * n_peptides), np.uint8)
     prefix = np.concatenate(([0.0], np.cumsum(np.array(_RESIDUES[1])[drawn])))
     lengths = rng.integers(7, 30, n_peptides)
     starts = rng.integers(0, len(drawn) - 30, n_peptides)
     mass = prefix[starts + lengths] - prefix[starts] + WATER_MASS
-    present = _present((np.uint32(1) << (letters.astype(np.uint32) - 65))[drawn], starts, lengths)
+    present = _present((np.uint32(1) << (symbols.astype(np.uint32) - 65))[drawn], starts, lengths)
     order = np.argsort(mass)
     # Not written to, as those of a mapped file: what a search has compiled is not compiled for them once more.
     peptides = PeptideArrays(
@@ -93,7 +93,7 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
         read_only(lengths[order].astype(np.uint8)),
         read_only(np.zeros(n_peptides, np.uint8)),
         read_only(present[order]),
-        read_only(letters[drawn]),
+        read_only(symbols[drawn]),
         residue_mass,
         0.0,
         0.0,
@@ -139,12 +139,12 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
 
 def _present(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Bits that pieces of a text have, (n,) uint32, by the bits that two letters have, four, eight and so on."""
-    found, width = np.zeros(len(starts), np.uint32), 1
+    result, width = np.zeros(len(starts), np.uint32), 1
     while width <= lengths.max():
         fits = (lengths >= width) & (lengths < 2 * width)
-        found[fits] = bits[starts[fits]] | bits[starts[fits] + lengths[fits] - width]
+        result[fits] = bits[starts[fits]] | bits[starts[fits] + lengths[fits] - width]
         bits, width = bits[:-width] | bits[width:], 2 * width
-    return found
+    return result
 
 
 def sample_spectra(size: float, seed: int) -> Sample:

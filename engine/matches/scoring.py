@@ -183,8 +183,8 @@ class ScoringPass:
             return Matches(**rows, features=features)
         offsets = offsets_of(self.peptides.length[rows["peptide"]].astype(np.int64))
         bonds = np.zeros((offsets[-1], IONS), np.float32)
-        letters = list(dict.fromkeys(index.series))
-        b, y = ([letter for letter in letters if letter in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz")))
+        symbols = list(dict.fromkeys(index.series))
+        b, y = ([symbol for symbol in symbols if symbol in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz")))
 
         def match(part: Partition) -> None:
             match_bonds(*of_matches, (b, y), offsets, part.first, part.last, bonds, stop)
@@ -259,16 +259,16 @@ class ScoringBySeries:
         with_bonds : bool
             True if the peaks of each bond are needed too, of spectra with b and y ions; bonds of others have no peaks.
         """
-        found = [one.run(with_bonds=with_bonds and has_predicted_series(one.index.series)) for one in self.passes]
+        result = [one.run(with_bonds=with_bonds and has_predicted_series(one.index.series)) for one in self.passes]
         if with_bonds:
-            found = [self._with_all_bonds(matches) for matches in found]
-        if len(found) == 1:
-            return found[0]
-        every = joined_matches(found)
+            result = [self._with_all_bonds(matches) for matches in result]
+        if len(result) == 1:
+            return result[0]
+        every = joined_matches(result)
         order = np.argsort(every.spectrum, kind="stable")
         if not with_bonds:
             return every.take(order)
-        weights, has_bonds = (np.concatenate([getattr(one, name) for one in found]) for name in ("bond_weights", "has_bonds"))
+        weights, has_bonds = (np.concatenate([getattr(one, name) for one in result]) for name in ("bond_weights", "has_bonds"))
         rows, _ = take_runs(np.arange(len(weights)), offsets_of(self._lengths(every)), order)
         return replace(every.take(order), bond_weights=weights[rows], has_bonds=has_bonds[order])
 
@@ -301,7 +301,7 @@ def plan_by_series(
     # Queries are in order of mass in the parts as in the whole.
     n_candidates = np.empty(len(index.queries.mass), np.int64)
     order = np.argsort(index.ion_series.number[index.queries.spectrum], kind="stable")
-    n_candidates[order] = np.concatenate([one.n_candidates for one in passes])
+    n_candidates[order] = np.concatenate([search_pass.n_candidates for search_pass in passes])
     return ScoringBySeries(passes, n_candidates)
 
 

@@ -74,7 +74,7 @@ def ion_settings(parameters: IonSettings, letters: str, maximum_mz: float, score
     # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
     bin_width = float(np.clip(fragment.width(1000.0), 0.01, 0.5))
     isotope_errors = sorted(parameters.isotope_errors, reverse=True)
-    series = [(letter, SERIES_MASS[letter] + PROTON_MASS) for letter in dict.fromkeys(letters)]
+    series = [(symbol, SERIES_MASS[symbol] + PROTON_MASS) for symbol in dict.fromkeys(letters)]
     low_resolution = parameters.correlation_bin > 0.5
     return ScoringSettings(
         *precursor,
@@ -82,8 +82,8 @@ def ion_settings(parameters: IonSettings, letters: str, maximum_mz: float, score
         np.array([_isotope_minimum_mass(error) for error in isotope_errors]),
         ISOTOPE_SPACING,
         *absolute_and_relative(fragment),
-        np.array([offset for letter, offset in series if letter in "abc"], np.float64),
-        np.array([offset for letter, offset in series if letter in "xyz"], np.float64),
+        np.array([offset for symbol, offset in series if symbol in "abc"], np.float64),
+        np.array([offset for symbol, offset in series if symbol in "xyz"], np.float64),
         parameters.maximum_fragment_charge,
         bin_width,
         float(maximum_mz) + 2.0,

@@ -90,8 +90,8 @@ class SeriesCount(NamedTuple):
 
 def series_counts(index: SpectrumIndex) -> tuple[SeriesCount, ...]:
     """Return the ion series that spectra are searched for, with the number of spectra of each activation, the most frequent first."""
-    found = [SeriesCount(*kind, n) for kind, n in index.activation_counts().items()]
-    return tuple(sorted(found, key=lambda one: (-one.n_spectra, one.activation)))
+    result = [SeriesCount(*kind, n) for kind, n in index.activation_counts().items()]
+    return tuple(sorted(result, key=lambda one: (-one.n_spectra, one.activation)))
 
 
 @dataclass(frozen=True)
@@ -174,8 +174,8 @@ class SearchPass:
         kinds = len(self.known_modifications)
         at_residues = f"{counted(kinds, 'kind')} of known modifications at their residues" if kinds else ""
         modifications = "; ".join(one for one in (modifications, at_residues) if one)
-        found = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
-        proteins = counted(self.n_proteins, "protein") + found
+        result = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
+        proteins = counted(self.n_proteins, "protein") + result
         left = f" that {self.source_run} left" if self.source_run else ""
         medians = " to ".join(dict.fromkeys(f"{median:+.4g}" for median in self.precursor_medians))
         corrected = f" of an error of {medians} ppm" if any(self.precursor_medians) else ""

@@ -159,9 +159,9 @@ def _catalogue() -> tuple[_Entry, ...]:
         for site in one.sites:
             if site.classification == _EXCHANGE or not one.mass:
                 continue
-            letter = ord(site.residue) - 65 if site.residue else _ANY
+            symbol = ord(site.residue) - 65 if site.residue else _ANY
             tier = _TIER_OF_OTHER if site.is_hidden else USUAL_TIER
-            entries.append(_Entry(one.mass, tier, one.title, one.id, letter, site.position))
+            entries.append(_Entry(one.mass, tier, one.title, one.id, symbol, site.position))
     for before in _STANDARD:
         for after in _STANDARD:
             mass = float(RESIDUE_MASS[ord(after) - 65] - RESIDUE_MASS[ord(before) - 65])
@@ -174,7 +174,7 @@ def _catalogue() -> tuple[_Entry, ...]:
 
 def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
     """All names in order of mass, with those of residues and ends that a fixed modification holds already."""
-    held = {ord(letter) - 65: one for one in fixed if one.position == "anywhere" for letter in one.residues}
+    held = {ord(symbol) - 65: one for one in fixed if one.position == "anywhere" for symbol in one.residues}
     ends = {one.position for one in fixed if one.position != "anywhere"}
     entries = []
     for one in _catalogue():
@@ -188,10 +188,10 @@ def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
         elif one.unimod_id != holder.unimod_id:
             entries.append(one._replace(mass=one.mass - holder.mass, name=f"{one.name} instead of {holder.name}", unimod_id=None))
     entries += [
-        _Entry(-one.mass, USUAL_TIER, f"without {one.name}", None, ord(letter) - 65, "anywhere")
+        _Entry(-one.mass, USUAL_TIER, f"without {one.name}", None, ord(symbol) - 65, "anywhere")
         for one in fixed
         if one.position == "anywhere"
-        for letter in one.residues
+        for symbol in one.residues
     ]
     return sorted(entries)
 
@@ -254,13 +254,13 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
     allowed = _bits(shifts.score >= best[:, None] - _NEAR)
     first = shifts.score.argmax(axis=1).astype(np.int64) + 1
     loss = np.zeros(n, np.int64) if loss is None else loss
-    entries, letters = _entries(fixed), _letter_bits(shifts)
-    fits = list(_fits_of_entries(shifts, entries, allowed, letters, loss))
+    entries, symbols = _entries(fixed), _letter_bits(shifts)
+    fits = list(_fits_of_entries(shifts, entries, allowed, symbols, loss))
     for row, name, mass, place in _other_ends(shifts, allowed, enzyme):
         end: Position = "peptide N-term" if place == 0 else "peptide C-term"
         error = abs(float(shifts.shift[row]) - mass)
         fits.append(_Fit(row, 2 * int(_STANDING[END_TIER]), error, _NEWEST, place, SearchModification(name, None, mass, "", end)))
-    for row, name, mass in _pairs(shifts, entries, letters):
+    for row, name, mass in _pairs(shifts, entries, symbols):
         error = abs(float(shifts.shift[row]) - mass)
         fits.append(_Fit(row, _STANDING_OF_PAIR, error, _NEWEST, int(first[row]), SearchModification(name, None, mass, "", "anywhere")))
     return _chosen(sorted(fits, key=lambda fit: fit.order), first)
@@ -316,10 +316,10 @@ def _letter_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
     offsets, index = ranges(shifts.position, shifts.position + shifts.length)
     row = np.repeat(np.arange(len(shifts.shift)), shifts.length)
     bit = np.uint64(1) << (np.arange(offsets[-1]) - offsets[row]).astype(np.uint64)
-    letters = np.zeros((len(shifts.shift), _ANY + 1), np.uint64)
-    np.bitwise_or.at(letters, (row, shifts.residues[index].astype(np.int64) - 65), bit)
-    letters[:, _ANY] = np.bitwise_or.reduce(letters[:, :_ANY], axis=1)
-    return letters
+    symbols = np.zeros((len(shifts.shift), _ANY + 1), np.uint64)
+    np.bitwise_or.at(symbols, (row, shifts.residues[index].astype(np.int64) - 65), bit)
+    symbols[:, _ANY] = np.bitwise_or.reduce(symbols[:, :_ANY], axis=1)
+    return symbols
 
 
 def _fitting(
@@ -331,13 +331,13 @@ def _fitting(
     high = np.searchsorted(mass, shifts.shift + shifts.tolerance, side="right")
     offsets, which = ranges(low, high)
     rows = np.repeat(np.arange(len(shifts.shift)), np.diff(offsets))
-    letter = np.array([entry.letter for entry in entries], np.int64)[which]
+    symbol = np.array([entry.letter for entry in entries], np.int64)[which]
     kinds: list[Position] = ["anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term"]
     place = np.array([kinds.index(entry.place) for entry in entries])[which]
     at_start, at_end = np.uint64(1), np.uint64(1) << (shifts.length[rows] - 1).astype(np.uint64)
     mask = np.where(np.isin(place, (1, 3)), at_start, np.where(np.isin(place, (2, 4)), at_end, _ALL))
     mask = np.where((place == 3) & ~shifts.is_protein_start[rows] | (place == 4) & ~shifts.is_protein_end[rows], np.uint64(0), mask)
-    places = allowed[rows] & letters[rows, letter] & mask
+    places = allowed[rows] & letters[rows, symbol] & mask
     fits = np.flatnonzero(places)
     rows, which, places = rows[fits], which[fits], places[fits]
     is_place = (places[:, None] >> np.arange(64, dtype=np.uint64)[None]) & np.uint64(1) > 0
@@ -380,8 +380,8 @@ def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
                     is_there = at < shifts.end if sign > 0 else k <= shifts.length - shifts.shortest
                     least = np.maximum(shifts.length - (k + 1 if sign < 0 else 1), 0)
                     fits = allowed >> least.astype(np.uint64) > 0
-                letter = residues[np.clip(at, 0, len(residues) - 1)].astype(np.int64) - 65
-                total = total + np.where(is_there, mass[letter], np.nan)
+                symbol = residues[np.clip(at, 0, len(residues) - 1)].astype(np.int64) - 65
+                total = total + np.where(is_there, mass[symbol], np.nan)
                 with np.errstate(invalid="ignore"):
                     rows = np.flatnonzero(is_there & fits & (np.abs(shifts.shift - sign * total) <= shifts.tolerance))
                 yield _End(rows, sign * total[rows], k, sign, is_start)

@@ -154,22 +154,22 @@ def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[s
     ------
     InputError : there is no project, or it has no such run, or its table is none of PSMs. ParameterError : the run is no identification.
     """
-    found = identified_run(folder, run)
-    inputs = [one for one in Project.open(folder).inputs(found.run) if one.kind == "spectra"]
+    result = identified_run(folder, run)
+    inputs = [one for one in Project.open(folder).inputs(result.run) if one.kind == "spectra"]
     places = ("spectrum_file", "spectrum_index")
-    with TableFile(found.spectra, SPECTRA, places, remedy=_REMEDY) as source:
+    with TableFile(result.spectra, SPECTRA, places, remedy=_REMEDY) as source:
         table = source.read(places)
         # Spectra are in the order of their files, whose names may be as they were given, from some other folder.
         file = in_one(table["spectrum_file"]).dictionary_encode().indices.to_numpy().astype(np.int64)
         if len(np.unique(file)) != len(inputs):
             raise source.damaged("holds spectra of other files than the run read", "spectrum_file")
-    rows = identified_spectra(found.psms, len(table), maximum_q_value)
+    rows = identified_spectra(result.psms, len(table), maximum_q_value)
     file, index = file[rows], table["spectrum_index"].to_numpy()[rows]
     of_content: dict[str, NDArray[np.int64]] = {}
     for number, one in enumerate(inputs):
         # Copies of a file are one: what is identified in either is.
         of_content[one.sha256] = np.union1d(of_content.get(one.sha256, index[:0]), index[file == number])
-    return found.run, of_content
+    return result.run, of_content
 
 
 def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> int:

@@ -91,13 +91,13 @@ class SpectraAgainstPeptides:
 
 
 def _no_hits(work: Work, n: int) -> dict[str, NDArray]:
-    kept, slots = work.settings["kept"], work.settings["slots"]
+    retained, slots = work.settings["kept"], work.settings["slots"]
     return {
-        "score": np.full((n, kept), -np.inf, np.float32),
-        "peptide": np.full((n, kept), -1, np.int64),
-        "isotope_error": np.zeros((n, kept), np.int8),
-        "site": np.full((n, kept, slots), _NONE, np.uint8),
-        "modification": np.full((n, kept, slots), _NONE, np.uint8),
+        "score": np.full((n, retained), -np.inf, np.float32),
+        "peptide": np.full((n, retained), -1, np.int64),
+        "isotope_error": np.zeros((n, retained), np.int8),
+        "site": np.full((n, retained, slots), _NONE, np.uint8),
+        "modification": np.full((n, retained, slots), _NONE, np.uint8),
         "n_candidates": np.zeros(n, np.int64),
         "histogram": np.zeros((n, _HISTOGRAM_BINS), np.int32),
     }

@@ -59,4 +59,4 @@ class MatchSummary(Summary):
 
     def record(self) -> dict[str, Any]:
         """As every summary, with the passes as ``run.json`` has them."""
-        return {**super().record(), "passes": [one.record() for one in self.passes]}
+        return {**super().record(), "passes": [search_pass.record() for search_pass in self.passes]}

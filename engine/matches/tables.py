@@ -182,12 +182,12 @@ class Learnt(NamedTuple):
         """Columns by which matches are told apart, by name, each (n,) float64; and this with the usual values, of the first matches."""
         features, learnt = rescoring_features(psms, self.systematic), self
         if self.intensities is not None and psms.bonds is not None:
-            found, is_known = self.intensities.features(psms.bonds, psms.charge, psms.peptide_family, resources), psms.bonds.is_known
+            result, is_known = self.intensities.features(psms.bonds, psms.charge, psms.peptide_family, resources), psms.bonds.is_known
             if not self.usual:
-                learnt = self._replace(usual={name: float(column[is_known].mean()) for name, column in found.items() if is_known.any()})
+                learnt = self._replace(usual={name: float(column[is_known].mean()) for name, column in result.items() if is_known.any()})
             if not is_known.all():
-                found = {name: np.where(is_known, column, learnt.usual.get(name, 0.0)) for name, column in found.items()}
-            features |= found
+                result = {name: np.where(is_known, column, learnt.usual.get(name, 0.0)) for name, column in result.items()}
+            features |= result
         return features, learnt
 
 
@@ -234,15 +234,15 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
             score = first.learnt.rescoring.score(features, score, second.peptide_family)
     n, psms = len(first.psms), joined_psms(first.psms, replace(second, bonds=None))
     score, new = np.concatenate((first.score, score)), _kept(features)
-    kept = _rows_of_better_pass(psms, score, n)
+    retained = _rows_of_better_pass(psms, score, n)
     joined = replace(
         first,
-        psms=psms.take(kept),
-        score=score[kept],
-        q_value=np.full(len(kept), np.nan),
-        posterior_error=np.full(len(kept), np.nan),
-        features={name: np.concatenate((column, new[name]))[kept] for name, column in first.features.items()},
-        is_second=kept >= n,
+        psms=psms.take(retained),
+        score=score[retained],
+        q_value=np.full(len(retained), np.nan),
+        posterior_error=np.full(len(retained), np.nan),
+        features={name: np.concatenate((column, new[name]))[retained] for name, column in first.features.items()},
+        is_second=retained >= n,
     )
     return _judged(joined, settings)
 
@@ -649,7 +649,7 @@ def _known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications)
     sites = known.position.astype(np.int64) << 8 | known.modification
     row_of_modification = np.repeat(np.arange(len(psms)), np.diff(psms.modification_offsets))
     within = np.clip(psms.modification_site - 1, 0, psms.length[row_of_modification] - 1)
-    found: list[NDArray[np.int64]] = [np.zeros((0, 4), np.int64)]
+    result: list[NDArray[np.int64]] = [np.zeros((0, 4), np.int64)]
     for number, modification in enumerate(psms.modifications):
         same = [i for i, one in enumerate(known.modifications) if _is_same(one, modification)]
         chosen = np.flatnonzero(psms.modification == number) if same else np.zeros(0, np.int64)
@@ -662,16 +662,16 @@ def _known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications)
             place = np.minimum(np.searchsorted(sites, key), len(sites) - 1)
             is_known = sites[place] == key
             columns = row, site, position, np.full(len(row), kind)
-            found.append(np.column_stack(columns)[is_known])
-    table = np.unique(np.concatenate(found), axis=0)
+            result.append(np.column_stack(columns)[is_known])
+    table = np.unique(np.concatenate(result), axis=0)
     row, _, position, kind = table.T
     protein = proteins.protein_of(position)
     numbers = (position - proteins.proteins.offsets[protein] + proteins.first_in_whole()[protein] + 1).tolist()
-    letters = np.asarray(proteins.proteins.residues)[position].tobytes().decode("ascii")
+    symbols = np.asarray(proteins.proteins.residues)[position].tobytes().decode("ascii")
     accessions = {one: proteins.proteins.accession(one) for one in np.unique(protein).tolist()}
     texts = [
-        f"{accessions[one]}:{letter}{residue} {known.modifications[which].name}"
-        for one, letter, residue, which in zip(protein.tolist(), letters, numbers, kind.tolist(), strict=True)
+        f"{accessions[one]}:{symbol}{residue} {known.modifications[which].name}"
+        for one, symbol, residue, which in zip(protein.tolist(), symbols, numbers, kind.tolist(), strict=True)
     ]
     return pa.ListArray.from_arrays(pa.array(offsets_of(np.bincount(row, minlength=len(psms))), pa.int32()), pa.array(texts, pa.string()))
 

@@ -111,7 +111,7 @@ def find_candidates(
     `memory_bytes` limits the mass lists of a part of the peptides with their index.
     """
     n, cuts = len(index.queries.mass), _cuts(peptides, lists.per_dalton, memory_bytes)
-    found = Candidates(np.full((n, kept), -1, np.int64), np.zeros((n, kept), np.int32))
+    result = Candidates(np.full((n, kept), -1, np.int64), np.zeros((n, kept), np.int32))
     for number, (first, last) in enumerate(pairwise(cuts), 1):
         of_part = f" (part {number} of {len(cuts) - 1})" if len(cuts) > 2 else ""
         resources.progress.stage(f"Listing masses{of_part}")
@@ -130,8 +130,8 @@ def find_candidates(
             rows = session.run()
         if len(cuts) == 2:
             return Candidates(rows["candidate"], rows["score"])
-        found = _better(found, Candidates(np.where(rows["candidate"] >= 0, rows["candidate"] + first, -1), rows["score"]))
-    return found
+        result = _better(result, Candidates(np.where(rows["candidate"] >= 0, rows["candidate"] + first, -1), rows["score"]))
+    return result
 
 
 def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list[int]:
@@ -189,8 +189,8 @@ class SpectraAgainstMassLists:
 
 
 def _no_rows(work: Work, n: int) -> dict[str, NDArray]:
-    kept = work.settings["kept"]
-    return {"candidate": np.full((n, kept), -1, np.int64), "score": np.zeros((n, kept), np.int32)}
+    retained = work.settings["kept"]
+    return {"candidate": np.full((n, retained), -1, np.int64), "score": np.zeros((n, retained), np.int32)}
 
 
 class _Computation:
@@ -210,13 +210,13 @@ class _Computation:
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Search the queries `first:last`."""
-        kept = self._work.settings["kept"]
+        retained = self._work.settings["kept"]
         for begun in range(first, last, _QUERIES_AT_ONCE):
             stop = min(last, begun + _QUERIES_AT_ONCE)
             some = QueryArrays(self._queries.spectrum[begun:stop], self._queries.charge[begun:stop], self._queries.mass[begun:stop])
             lists = query_lists(self._spectra, some, self._settings, self._lists)
             rows, done = _no_rows(self._work, stop - begun), 0
-            with closing(self._scores.search(lists, self._lists.window, kept, rows["candidate"], rows["score"])) as ends:
+            with closing(self._scores.search(lists, self._lists.window, retained, rows["candidate"], rows["score"])) as ends:
                 for end in ends:
                     yield Piece(begun + end, {name: column[done:end] for name, column in rows.items()})
                     done = end

@@ -119,11 +119,11 @@ def estimate_error_rates(
     group = np.zeros(len(psms), np.int64) if by_count else _groups(found.is_shifted, tier)
     leads = group_leads(score, psms.is_decoy, group, len(KINDS))
     rank = psms.rank if by_count else _ranks(psms, key)
-    kept = np.flatnonzero((rank > 0) & (rank <= parameters.hits_per_spectrum))
-    kept = kept[np.lexsort((rank[kept], psms.spectrum[kept]))]
-    psms, found, mass, group = replace(psms.take(kept), rank=rank[kept]), found.take(kept), mass[kept], group[kept]
-    score, features = score[kept], {name: column[kept] for name, column in features.items()}
-    psms, shifts = _named(psms, found, mass, tier[kept], mass_error, indexes, parameters)
+    retained = np.flatnonzero((rank > 0) & (rank <= parameters.hits_per_spectrum))
+    retained = retained[np.lexsort((rank[retained], psms.spectrum[retained]))]
+    psms, found, mass, group = replace(psms.take(retained), rank=rank[retained]), found.take(retained), mass[retained], group[retained]
+    score, features = score[retained], {name: column[retained] for name, column in features.items()}
+    psms, shifts = _named(psms, found, mass, tier[retained], mass_error, indexes, parameters)
     competes = psms.rank == 1
     q_value, posterior_error = np.full((2, len(psms)), np.nan)
     if not has_decoys:

@@ -26,7 +26,7 @@ def expected(request: SearchRequest) -> Expectation:
     parameters = request.parameters_as(ModifiedSearchParameters)
     files = request.files("spectra")
     spectra = input_size(files) if files else InputSize(records=_USUAL_SPECTRA)
-    database = input_size([*request.files("database"), *(Path(one) for one in parameters.contaminants)])
+    database = input_size([*request.files("database"), *(Path(contaminant) for contaminant in parameters.contaminants)])
     peptides, n = peptides_of(database, parameters), spectra.records
     low, high = shift_range(parameters.mass_shift)
     inside = peptides * min(1.0, (high - low) / _SPREAD)

@@ -137,11 +137,11 @@ def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Ta
     names = ["modification", "mass_shift", "carried_mass", "site", "sequence", "shift_kind", "is_decoy"]
     rows = psms.filter(_accepted(psms, fdr, has_decoys=has_decoys)).select(names).to_pylist()
     unmodified = {row["sequence"] for row in rows if row["shift_kind"] == KINDS[PLAIN] and not row["is_decoy"]}
-    found = defaultdict[tuple[str, float], list[dict[str, Any]]](list)
+    result = defaultdict[tuple[str, float], list[dict[str, Any]]](list)
     for row in rows:
         if row["shift_kind"] != KINDS[PLAIN]:
-            found[_modification_key(row)].append(row)
-    counted = [_modification_row(*key, members, unmodified) for key, members in sorted(found.items())]
+            result[_modification_key(row)].append(row)
+    counted = [_modification_row(*key, members, unmodified) for key, members in sorted(result.items())]
     ranked = sorted((row for row in counted if row["psms"]), key=lambda row: -row["psms"])
     return MODIFICATIONS.arrow({name: [row[name] for row in ranked] for name in MODIFICATIONS.saved})
 

@@ -204,14 +204,14 @@ class ListedCheckpoint:
 
 def list_checkpoints() -> list[ListedCheckpoint]:
     """Return all checkpoints, those used last first."""
-    found = []
+    result = []
     for path in _files(lambda _: True):
         with suppress(OSError):
             status = path.lstat()
             journal_file = journal(path)
             size = status.st_size + (journal_file.lstat().st_size if journal_file.exists() else 0)
-            found.append(ListedCheckpoint(path, size, status.st_mtime))
-    return sorted(found, key=lambda checkpoint: (-checkpoint.used, checkpoint.path))
+            result.append(ListedCheckpoint(path, size, status.st_mtime))
+    return sorted(result, key=lambda checkpoint: (-checkpoint.used, checkpoint.path))
 
 
 def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:

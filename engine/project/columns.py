@@ -96,12 +96,12 @@ def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()
     """
     try:
         with open_regular(path) as file:
-            found = json.loads(file.read(_MAXIMUM_JSON))
+            result = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{path.name} cannot be read ({error})") from error
-    require(isinstance(found, dict) and set(found) == {*names, *texts}, f"{path.name} holds other things than it should")
+    require(isinstance(result, dict) and set(result) == {*names, *texts}, f"{path.name} holds other things than it should")
     for name in names:
-        require(type(found[name]) is int and 0 <= found[name] < 1 << 62, f"{path.name} has no number {name}")
+        require(type(result[name]) is int and 0 <= result[name] < 1 << 62, f"{path.name} has no number {name}")
     for name in texts:
-        require(isinstance(found[name], str), f"{path.name} has no text {name}")
-    return dict(found)
+        require(isinstance(result[name], str), f"{path.name} has no text {name}")
+    return dict(result)

@@ -102,7 +102,7 @@ class Database:
         with self.transaction() as connection:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            found = _schema(connection)
+            result = _schema(connection)
         if application != schema.APPLICATION_ID:
             raise InputError(self._path, "is a database of another program", remedy="Choose another folder for the project")
         if version != schema.VERSION:
@@ -111,7 +111,7 @@ class Database:
                 f"has project format {version}; this program opens only format {schema.VERSION}",
                 remedy="Open it with the version of Proteoscope that made it, or repeat its searches in a new project",
             )
-        self._check_schema(found)
+        self._check_schema(result)
 
     def _check_journal(self) -> None:
         journal = self._path.with_name(self._path.name + "-journal")

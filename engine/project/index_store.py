@@ -135,15 +135,15 @@ class IndexStore:
 
     def kept(self) -> list[KeptIndex]:
         """Return all indexes in the folder, of any kind, most recently used first."""
-        found = []
+        result = []
         for folder in self._folders():
             with contextlib.suppress(OSError):
                 size = sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
                 manifest = folder / _MANIFEST
                 used = manifest.lstat().st_mtime if _is_file(manifest) else 0.0
                 kind = folder.name.partition("-")[0]
-                found.append(KeptIndex(kind, folder, size, used_time(used), _title(manifest)))
-        return sorted(found, key=lambda one: one.used, reverse=True)
+                result.append(KeptIndex(kind, folder, size, used_time(used), _title(manifest)))
+        return sorted(result, key=lambda one: one.used, reverse=True)
 
     def clear(self, kind: str | None = None) -> list[KeptIndex]:
         """Remove the indexes of a kind, or all, and what was left unfinished; those that went.

@@ -508,10 +508,10 @@ class Project:
         """Return the record of a finished run (``run.json``); empty if unreadable."""
         try:
             with self.table("run", run).open("rb") as file:
-                found = json.loads(file.read(_MAXIMUM_JSON))
+                result = json.loads(file.read(_MAXIMUM_JSON))
         except (InputError, StorageError, OSError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return result if isinstance(result, dict) else {}
 
     def append_messages(
         self, run: str, messages: Sequence[str], steps: Mapping[str, Mapping[str, float]], progress: Progress | None = None

@@ -125,7 +125,7 @@ def _read(record: Path) -> dict[str, Any]:
     """Return the content of a record; empty if unreadable."""
     try:
         with open_regular(record) as file:
-            found = json.loads(file.read(_MAXIMUM_JSON))
+            result = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return result if isinstance(result, dict) else {}

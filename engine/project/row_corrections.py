@@ -21,8 +21,8 @@ def row_corrections(connection: sqlite3.Connection, run_id: str, table: str, n_r
         "SELECT row, numbers FROM row_corrections WHERE run = ? AND name = ? AND length(numbers) <= ? ORDER BY row LIMIT ?",
         (run_id, table, _MAXIMUM_LETTERS, MAXIMUM_CORRECTIONS),
     ).fetchall()
-    found = {row["row"]: _numbers(row["numbers"]) for row in rows if isinstance(row["row"], int) and 0 <= row["row"] < n_rows}
-    return {row: numbers for row, numbers in found.items() if numbers}
+    result = {row["row"]: _numbers(row["numbers"]) for row in rows if isinstance(row["row"], int) and 0 <= row["row"] < n_rows}
+    return {row: numbers for row, numbers in result.items() if numbers}
 
 
 def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
@@ -48,10 +48,10 @@ def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, 
 def _numbers(text: object) -> dict[str, float]:
     """Return the numbers of a stored text; empty if invalid."""
     try:
-        found = json.loads(text) if isinstance(text, str) else None
+        result = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         return {}
-    are_sound = all(isinstance(one, float | int) and not isinstance(one, bool) and abs(one) < _LARGEST for one in found.values())
-    return {name: float(one) for name, one in found.items()} if are_sound else {}
+    are_sound = all(isinstance(one, float | int) and not isinstance(one, bool) and abs(one) < _LARGEST for one in result.values())
+    return {name: float(one) for name, one in result.items()} if are_sound else {}

@@ -32,7 +32,7 @@ def one_line(text: str) -> str:
     >>> one_line(" a\tb\u202e ")
     'a b'
     """
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return " ".join("".join(symbol if symbol.isprintable() else " " for symbol in text).split())
 
 
 def row_marks(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, RowMark]:
@@ -41,12 +41,12 @@ def row_marks(connection: sqlite3.Connection, run_id: str, table: str, n_rows: i
         "SELECT row, is_starred, substr(comment, 1, ?) AS comment FROM row_marks WHERE run = ? AND name = ? ORDER BY row LIMIT ?",
         (MAXIMUM_COMMENT, run_id, table, MAXIMUM_MARKS),
     ).fetchall()
-    found = {
+    result = {
         row["row"]: RowMark(row["is_starred"] == 1, one_line(row["comment"]) if isinstance(row["comment"], str) else "")
         for row in rows
         if isinstance(row["row"], int) and 0 <= row["row"] < n_rows
     }
-    return {row: mark for row, mark in found.items() if mark}
+    return {row: mark for row, mark in result.items() if mark}
 
 
 def set_row_mark(connection: sqlite3.Connection, run_id: str, table: str, row: int, mark: RowMark) -> None:

@@ -85,16 +85,16 @@ class Amounts:
         """Return amounts of groups: the sum of what is there. `group` (n,), -1 for none; (n_groups, s)."""
         rows = np.flatnonzero(group >= 0)
         order = rows[np.argsort(group[rows], kind="stable")]
-        found = np.full((n_groups, self.value.shape[1]), np.nan)
-        state = np.full(found.shape, State.NOT_SEEN, np.int8)
+        result = np.full((n_groups, self.value.shape[1]), np.nan)
+        state = np.full(result.shape, State.NOT_SEEN, np.int8)
         some, first = np.unique(group[order], return_index=True)
         if len(some):
             values = self.value[order]
             total = np.add.reduceat(np.nan_to_num(values), first, axis=0)
             has_any = np.add.reduceat(~np.isnan(values), first, axis=0) > 0
-            found[some] = np.where(has_any, total, np.nan)
+            result[some] = np.where(has_any, total, np.nan)
             state[some] = np.minimum.reduceat(self.state[order], first, axis=0)
-        return Amounts(found, state)
+        return Amounts(result, state)
 
     def of_samples(self, sample: NDArray[np.int64], n_samples: int) -> Amounts:
         """Return the same by sample, where columns are files: `sample` (s,), -1 for none; fractions of a sample are added up."""
@@ -108,9 +108,9 @@ class Amounts:
     @property
     def log2(self) -> NDArray[np.float64]:
         """Logarithms to base 2, NaN where there is no amount."""
-        found = np.full(self.value.shape, np.nan)
-        np.log2(self.value, out=found, where=self.value > 0)
-        return found
+        result = np.full(self.value.shape, np.nan)
+        np.log2(self.value, out=result, where=self.value > 0)
+        return result
 
     def scaled(self, factor: NDArray[np.float64]) -> Amounts:
         """Return amounts times the factor of each sample, (s,)."""
@@ -300,10 +300,10 @@ def protein_amounts(ions: Amounts, sequences: Amounts, grouping: Grouping, by: P
 
 def medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
     """Return medians of each column's values, (n, s), in each group, (n,): (n_groups, s) float64, NaN where there are none."""
-    found = np.full((n_groups, value.shape[1]), np.nan)
+    result = np.full((n_groups, value.shape[1]), np.nan)
     for column in range(value.shape[1]):
-        found[:, column] = group_medians(value[:, column], group, n_groups)
-    return found
+        result[:, column] = group_medians(value[:, column], group, n_groups)
+    return result
 
 
 def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
@@ -325,11 +325,11 @@ def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups
     rows = rows[np.lexsort((value[rows], group[rows]))]
     count = np.bincount(group[rows], minlength=n_groups)
     first = offsets_of(count)[:-1]
-    found = np.full(n_groups, np.nan)
+    result = np.full(n_groups, np.nan)
     some = np.flatnonzero(count)
     low, high = first[some] + (count[some] - 1) // 2, first[some] + count[some] // 2
-    found[some] = (value[rows[low]] + value[rows[high]]) / 2
-    return found
+    result[some] = (value[rows[low]] + value[rows[high]]) / 2
+    return result
 
 
 def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -348,13 +348,13 @@ def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
     shared ions; of several equally large sets, the most abundant.
     """
     n_proteins, n_samples = len(offsets) - 1, value.shape[1]
-    found = np.full((n_proteins, n_samples), np.nan)
+    result = np.full((n_proteins, n_samples), np.nan)
     some = max(1, _VALUES_OF_PIECE // max(1, n_samples * n_samples))
     for first in range(0, n_proteins, some):
         last = min(first + some, n_proteins)
         rows = slice(offsets[first], offsets[last])
-        found[first:last] = _piece(value[rows], offsets[first : last + 1] - offsets[first])
-    return found
+        result[first:last] = _piece(value[rows], offsets[first : last + 1] - offsets[first])
+    return result
 
 
 def _piece(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -391,25 +391,25 @@ def _piece(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np
 def _rows_by_size(offsets: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the groups of each size and their rows, (groups, size): rows of one length are sorted together, without a key."""
     size = np.diff(offsets)
-    found = []
+    result = []
     for n in np.unique(size[size > 0]).tolist():
         groups = np.flatnonzero(size == n)
-        found.append((groups, offsets[groups][:, None] + np.arange(n)))
-    return found
+        result.append((groups, offsets[groups][:, None] + np.arange(n)))
+    return result
 
 
 def _medians_by_size(
     value: NDArray[np.float64], of_sizes: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_groups: int
 ) -> NDArray[np.float64]:
     """Return the median of the values of each group, (n_groups,) float64, NaN where it has none."""
-    found = np.full(n_groups, np.nan)
+    result = np.full(n_groups, np.nan)
     for groups, rows in of_sizes:
         values = np.sort(value[rows], axis=1)  # NaN last
         count = (~np.isnan(values)).sum(axis=1)
         some = np.flatnonzero(count)
         low, high = (count[some] - 1) // 2, count[some] // 2
-        found[groups[some]] = (values[some, low] + values[some, high]) / 2
-    return found
+        result[groups[some]] = (values[some, low] + values[some, high]) / 2
+    return result
 
 
 def _in_largest_part(same: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -428,5 +428,5 @@ def _parts(edges: NDArray[np.bool_]) -> NDArray[np.int64]:
     reach = edges | np.eye(n, dtype=np.bool_)
     for _ in range(max(1, int(np.ceil(np.log2(max(2, n)))))):
         reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
-    found: NDArray[np.int64] = reach.argmax(axis=2)
-    return found
+    result: NDArray[np.int64] = reach.argmax(axis=2)
+    return result

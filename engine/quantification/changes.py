@@ -148,10 +148,10 @@ def model_fit(logs: NDArray[np.float64], model: ComparisonModel) -> Fit:
     logs : (p, s) float64
         Of the samples of the model, NaN where missing.
     """
-    found = fit(logs, model.matrix, model.contrasts)
-    variance, prior = moderated_variances(found.variance, found.degrees)
+    result = fit(logs, model.matrix, model.contrasts)
+    variance, prior = moderated_variances(result.variance, result.degrees)
     # As limma: no more degrees of freedom than all proteins have together.
-    return found._replace(variance=variance, degrees=np.minimum(found.degrees + prior.degrees, found.degrees.sum()))
+    return result._replace(variance=variance, degrees=np.minimum(result.degrees + prior.degrees, result.degrees.sum()))
 
 
 def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters: QuantificationParameters) -> list[Changes]:
@@ -168,7 +168,7 @@ def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters
     fitted = model_fit(logs, model)
     has = ~np.isnan(logs)
     number = np.stack([has[:, model.condition == i].sum(axis=1) for i in range(len(groups))], axis=1)
-    found = []
+    result = []
     for i in range(1, len(groups)):
         sample, imputed = _sample(proteins, logs, model, fitted, number, i, parameters)
         state = proteins.state[:, model.columns[np.isin(model.condition, (0, i))]]
@@ -180,8 +180,8 @@ def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters
             "n_imputed": imputed.sum(axis=1),
         }
         tested = _tested(sample, fitted, parameters.change_fdr)
-        found.append(Changes(f"{groups[i]} / {groups[0]}", sample.difference, *tested, **counts))
-    return found
+        result.append(Changes(f"{groups[i]} / {groups[0]}", sample.difference, *tested, **counts))
+    return result
 
 
 def _sample(
@@ -207,11 +207,11 @@ def _sample(
 
 def _without_ratio(proteins: Amounts, model: ComparisonModel, number: NDArray[np.int64], i: int) -> NDArray[np.bool_]:
     """Return the proteins that one of two compared conditions has only in samples that share no ion with the others."""
-    found = np.zeros(len(proteins), np.bool_)
+    result = np.zeros(len(proteins), np.bool_)
     for k in (0, i):
         state = proteins.state[:, model.columns[model.condition == k]]
-        found |= (number[:, k] == 0) & (state == State.NO_SHARED_ION).any(axis=1)
-    return found
+        result |= (number[:, k] == 0) & (state == State.NO_SHARED_ION).any(axis=1)
+    return result
 
 
 class _Sample(NamedTuple):
@@ -247,16 +247,16 @@ def _imputed(
     """Return the logs with what one of two compared conditions lacks entirely, where the other has two measured values, filled in by what
     one percent of the proteins of the sample are below; which are filled in; and the error of these for each protein.
     """
-    found, imputed, spread = logs.copy(), np.zeros(logs.shape, np.bool_), np.zeros(len(logs))
+    result, imputed, spread = logs.copy(), np.zeros(logs.shape, np.bool_), np.zeros(len(logs))
     for lacking, other in ((i, 0), (0, i)):
         rows = np.flatnonzero((number[:, lacking] == 0) & (number[:, other] >= _FEWEST_VALUES))
         for column in np.flatnonzero(model.condition == lacking).tolist():
             if not np.isnan(logs[:, column]).all():
                 low, less_low = np.nanpercentile(logs[:, column], (_LOW_PERCENT, _LESS_LOW_PERCENT))
-                found[rows, column] = low
+                result[rows, column] = low
                 imputed[rows, column] = True
                 spread[rows] = np.maximum(spread[rows], less_low - low)
-    return found, imputed, spread
+    return result, imputed, spread
 
 
 def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:

@@ -86,14 +86,14 @@ def corrected_tables(
     protein = np.array([-1 if one is None else row_of[PROTEINS.name][one] for one in owners], np.int64)
     form, ions = _amounts_of_ions(tables, traces)
     model = _model(samples, parameters)
-    found = normalised_levels(ions, Grouping(form, of_form, protein, len(keys[PROTEINS.name])), model, parameters)
+    result = normalised_levels(ions, Grouping(form, of_form, protein, len(keys[PROTEINS.name])), model, parameters)
     made = {**tables, ION_TRACES.name: traces}
-    for table, amounts in zip((PEPTIDOFORMS, PEPTIDES, PROTEINS), found.levels, strict=True):
+    for table, amounts in zip((PEPTIDOFORMS, PEPTIDES, PROTEINS), result.levels, strict=True):
         made[table.name] = _with(tables[table.name], amount_columns(amounts))
-    n_peptides = peptide_counts(found.levels.sequences, protein, len(found.levels.proteins))
+    n_peptides = peptide_counts(result.levels.sequences, protein, len(result.levels.proteins))
     made[PROTEINS.name] = _with(made[PROTEINS.name], {"n_peptides": n_peptides})
-    made[SAMPLES.name] = _with(samples, sample_counts(found.levels, found.factor))
-    made[CHANGES.name] = _changes(tables, found.levels.proteins, model, parameters)
+    made[SAMPLES.name] = _with(samples, sample_counts(result.levels, result.factor))
+    made[CHANGES.name] = _changes(tables, result.levels.proteins, model, parameters)
     return made
 
 
@@ -137,8 +137,8 @@ def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
 
 def _first(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
     """Return a text of each thing, of which the table has a row for each sample."""
-    found: list[str | None] = table[column].take(np.arange(0, len(table), n_samples)).to_pylist()
-    return found
+    result: list[str | None] = table[column].take(np.arange(0, len(table), n_samples)).to_pylist()
+    return result
 
 
 def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[NDArray[np.int64], Amounts]:

@@ -71,35 +71,35 @@ class Design:
     @property
     def conditions(self) -> tuple[str, ...]:
         """The conditions, in the order in which they are first named."""
-        return tuple(dict.fromkeys(one.condition for one in self.samples if one.condition))
+        return tuple(dict.fromkeys(sample.condition for sample in self.samples if sample.condition))
 
     @property
     def plexes(self) -> NDArray[np.int64]:
         """Number of the plex of each sample, (samples,) int64: those that share files are of one; without labels each is its own."""
-        found = np.arange(len(self.samples))
-        for file in {one.file for one in self.parts}:
-            own = np.unique([one.sample for one in self.parts if one.file == file])
-            found[np.isin(found, found[own])] = found[own].min()
-        return np.unique(found, return_inverse=True)[1]
+        result = np.arange(len(self.samples))
+        for file in {part.file for part in self.parts}:
+            own = np.unique([part.sample for part in self.parts if part.file == file])
+            result[np.isin(result, result[own])] = result[own].min()
+        return np.unique(result, return_inverse=True)[1]
 
     @property
     def look_alikes(self) -> tuple[tuple[str, str], ...]:
         """Pairs of conditions, and of samples, that differ in case, or in how their letters are coded, alone."""
-        found = []
-        for names in (self.conditions, tuple(one.name for one in self.samples)):
+        result = []
+        for names in (self.conditions, tuple(sample.name for sample in self.samples)):
             first: dict[str, str] = {}
             for name in names:
                 plain = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
                 if first.setdefault(plain, name) != name:
-                    found.append((first[plain], name))
-        return tuple(found)
+                    result.append((first[plain], name))
+        return tuple(result)
 
     def members(self, n_files: int) -> NDArray[np.int64]:
         """Return which samples are in which file: (n_files, samples) int64, 0 or 1."""
-        found = np.zeros((n_files, len(self.samples)), np.int64)
-        for one in self.parts:
-            found[one.file, one.sample] = 1
-        return found
+        result = np.zeros((n_files, len(self.samples)), np.int64)
+        for part in self.parts:
+            result[part.file, part.sample] = 1
+        return result
 
     def groups(self, asked: Sequence[str], reference: str = "") -> tuple[str, ...]:
         """The conditions to compare: those that are asked for, or all but the reference of plexes that have two samples and more; none
@@ -110,7 +110,7 @@ class Design:
         ParameterError
             One that is asked for is not in the design, or has one sample alone, or it is the only one.
         """
-        count = {name: sum(one.condition == name for one in self.samples) for name in self.conditions}
+        count = {name: sum(sample.condition == name for sample in self.samples) for name in self.conditions}
         for name in asked:
             if name not in count:
                 raise ParameterError(f"groups = '{shortened(name)}': the design has the conditions {', '.join(count) or 'none'}")
@@ -157,7 +157,7 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
     samples: dict[str, tuple[Sample, int]] = {}
     order: dict[str, int] = {}
     lines: dict[tuple[int, int], int] = {}
-    found = []
+    result = []
     for line, row in enumerate(rows[1:], 2):
         if not any(cell.strip() for cell in row):
             continue
@@ -178,17 +178,17 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
                 path, f"tells otherwise of sample {shortened(one.name)} than line {first}", place=place, remedy="Tell one of both"
             )
         order.setdefault(one.name, len(order))
-        found.append(Part(number, order[one.name], channel))
-    if not found:
+        result.append(Part(number, order[one.name], channel))
+    if not result:
         raise InputError(path, "names no file", remedy=_REMEDY)
     chosen = tuple(one for one, _ in samples.values())
     _check_replicates(path, chosen)
     if label is not None:
-        _check_plexes(path, found, chosen, files)
-    named = {one.file for one in found}
+        _check_plexes(path, result, chosen, files)
+    named = {one.file for one in result}
     left_out = tuple(PurePath(one).name for number, one in enumerate(files) if number not in named)
     unused = tuple(shortened(rows[0][column].strip()) for column, name in enumerate(header) if name and name not in at)
-    design = Design(chosen, tuple(found), left_out, unused)
+    design = Design(chosen, tuple(result), left_out, unused)
     return design if label is None else _with_plexes(path, design)
 
 
@@ -269,12 +269,12 @@ def _with_plexes(path: Path, design: Design) -> Design:
 def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
     """Return the name of the original by whatever names a copy and no file."""
     numbers = _numbers(files)
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for path, original in copies.items():
         for name in (path, PurePath(path).name, _stem(path)):
             if name not in numbers:
-                found[name] = PurePath(original).name
-    return found
+                result[name] = PurePath(original).name
+    return result
 
 
 def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str, int]:
@@ -321,7 +321,7 @@ def _file_number(path: Path, name: str, files: Sequence[str], numbers: Mapping[s
             remedy="Leave that line out, or identify the run that the file should be",
         )
     if number < 0:
-        known = ", ".join(shortened(PurePath(one).name) for one in files[:5])
+        known = ", ".join(shortened(PurePath(file).name) for file in files[:5])
         why = "is the name of several files" if number == -2 else "is no file of the identification"
         raise InputError(path, f"'{shortened(name)}' {why}", place=place, remedy=f"Its files are {known}")
     return number
@@ -366,24 +366,24 @@ def _replicate(path: Path, text: str, place: str) -> int:
 
 def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
     known: dict[tuple[str, int], str] = {}
-    for one in samples:
-        other = known.setdefault((one.condition, one.replicate), one.name)
-        if other != one.name:
-            names = f"{shortened(other)} and {shortened(one.name)}"
+    for sample in samples:
+        other = known.setdefault((sample.condition, sample.replicate), sample.name)
+        if other != sample.name:
+            names = f"{shortened(other)} and {shortened(sample.name)}"
             raise InputError(
                 path,
-                f"has two samples, {names}, as replicate {one.replicate} of {shortened(one.condition)}",
+                f"has two samples, {names}, as replicate {sample.replicate} of {shortened(sample.condition)}",
                 remedy="Number the samples of a condition from 1; fractions of one sample have its name",
             )
 
 
 def _numbers(files: Sequence[str]) -> dict[str, int]:
     """Return numbers of files by whatever names them; -2 where that is the name of several."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for number, file in enumerate(files):
         for name in dict.fromkeys((file, PurePath(file).name, _stem(file))):
-            found[name] = -2 if found.get(name, number) != number else number
-    return found
+            result[name] = -2 if result.get(name, number) != number else number
+    return result
 
 
 def _stem(file: str) -> str:
@@ -397,11 +397,11 @@ def _stem(file: str) -> str:
 def _different(names: Sequence[str]) -> list[str]:
     """Return the names, those that came before with a number behind."""
     known: set[str] = set()
-    found = []
+    result = []
     for name in names:
         number, one = 2, name
         while one in known:
             one, number = f"{name}_{number}", number + 1
         known.add(one)
-        found.append(one)
-    return found
+        result.append(one)
+    return result

@@ -29,9 +29,9 @@ def expected(request: SearchRequest) -> Expectation:
     parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
     project, spectra, size = Project.open(folder), _USUAL_SPECTRA, 0
     with suppress(InputError, ParameterError):  # the search itself says what is wrong
-        found = sources(folder, parameters.run)
-        spectra = sum(counts_of(project.record(one.run)).get("psms", _USUAL_SPECTRA) for one in found.runs)
-        paths = [Path(one.path) for one in found.files] if parameters.method != "counts" else []
+        result = sources(folder, parameters.run)
+        spectra = sum(counts_of(project.record(one.run)).get("psms", _USUAL_SPECTRA) for one in result.runs)
+        paths = [Path(one.path) for one in result.files] if parameters.method != "counts" else []
         size = sum(path.stat().st_size for path in paths if path.exists())
     host = {"read": 0.2 + spectra * _PSM, "score": size * _BYTE, "report": 0.1 + spectra * _PSM}
     return Expectation((), host, {"spectra": spectra}, 1e8 + size / 4)

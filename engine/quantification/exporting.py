@@ -19,9 +19,9 @@ def export_tables(project: Project, request: ExportRequest, progress: Progress) 
     """Write the tables of a run; see `proteoscope.engine.entry.Search.export`."""
     tables = read_quantities(project, request.run_id)
     for table in TABLES:
-        found, path = tables[table.name], request.target / file_of(table)
-        progress.stage(f"Exporting {table.title.lower()}", len(found))
-        write_separated(path, found, table.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
+        result, path = tables[table.name], request.target / file_of(table)
+        progress.stage(f"Exporting {table.title.lower()}", len(result))
+        write_separated(path, result, table.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     return [request.target / file_of(table) for table in TABLES]
 
 

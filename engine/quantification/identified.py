@@ -109,7 +109,7 @@ class Sources(NamedTuple):
         return {
             "project_psms": [run.psms for run in self.runs],
             "project_proteins": list(self.proteins),
-            "spectra": [one.path for one in self.files] if with_spectra else [],
+            "spectra": [file.path for file in self.files] if with_spectra else [],
         }
 
     def check_sizes(self) -> None:
@@ -120,13 +120,13 @@ class Sources(NamedTuple):
         InputError
             One is missing or has another size.
         """
-        for one in self.files:
+        for file in self.files:
             try:
-                size = content_bytes(Path(one.path))
+                size = content_bytes(Path(file.path))
             except (OSError, ValueError) as error:
-                raise InputError(one.path, "cannot be read", remedy="Put it back, or identify it again") from error
-            if size != one.size:
-                raise _changed(one)
+                raise InputError(file.path, "cannot be read", remedy="Put it back, or identify it again") from error
+            if size != file.size:
+                raise _changed(file)
 
     def check_digests(self, digests: Sequence[str]) -> None:
         """Check that files of spectra are those that were identified; `digests` : SHA-256 of each, or none at all.
@@ -262,21 +262,21 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
     """
     project = Project.open(folder)
     meant = [explained_run(project, name) for name in runs or ("",)]
-    found = [identified_run(folder, name, _SHIFTED) for name, _ in meant]
-    lacking = next((run for run in found if run.proteins is None), None)
+    result = [identified_run(folder, name, _SHIFTED) for name, _ in meant]
+    lacking = next((run for run in result if run.proteins is None), None)
     if lacking is not None:
         raise InputError(folder, f"run {lacking.run} has no table of proteins", remedy=_REMEDY)
-    proteins = tuple(run.proteins for run in found if run.proteins is not None)
-    files = tuple(files_of_run(project, run.run) for run in found)
+    proteins = tuple(run.proteins for run in result if run.proteins is not None)
+    files = tuple(files_of_run(project, run.run) for run in result)
     if not all(files):
         raise InputError(
             folder,
-            f"run {found[files.index(())].run} names no file of spectra",
+            f"run {result[files.index(())].run} names no file of spectra",
             remedy="Take the run that it went on from, or search again",
         )
     every = tuple({one.content: one for own in reversed(files) for one in reversed(own)}.values())[::-1]
     copies = copied_files((one.path, one.sha256) for own in files for one in own)
-    return Sources(tuple(found), proteins, files, every, tuple(path for _, path in meant), copies)
+    return Sources(tuple(result), proteins, files, every, tuple(path for _, path in meant), copies)
 
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
@@ -373,9 +373,9 @@ def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> di
 
 def _by_peptide(table: pa.Table) -> tuple[NDArray[np.object_], NDArray[np.float64], NDArray[np.int64]]:
     """Return the peptidoforms of matches, their lowest peptide q-value, and the number of files of each."""
-    found = table.group_by("peptide").aggregate([("peptide_q_value", "min"), ("file", "count_distinct")])
-    best = pa.compute.fill_null(found["peptide_q_value_min"].cast(pa.float64()), float("nan")).to_numpy()
-    return np.array(found["peptide"].to_pylist(), np.object_), best, found["file_count_distinct"].to_numpy().astype(np.int64)
+    result = table.group_by("peptide").aggregate([("peptide_q_value", "min"), ("file", "count_distinct")])
+    best = pa.compute.fill_null(result["peptide_q_value_min"].cast(pa.float64()), float("nan")).to_numpy()
+    return np.array(result["peptide"].to_pylist(), np.object_), best, result["file_count_distinct"].to_numpy().astype(np.int64)
 
 
 def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
@@ -486,8 +486,8 @@ def _columns(
     _, first_of_sequence = np.unique(of_form, return_index=True)
     owner, has_protein = _owners(some.take(pa.array(first_of_sequence)), groups, uses_razor=uses_razor)
     proteins = Proteins(
-        [one[0] for one in groups.accessions],
-        [one[1:] for one in groups.accessions],
+        [accession[0] for accession in groups.accessions],
+        [accession[1:] for accession in groups.accessions],
         groups.descriptions,
         np.array(groups.length, np.int64),
     )
@@ -509,9 +509,9 @@ def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
     of_name = np.array([known.get(one, np.full(len(ELEMENTS), np.nan)) for one in text.dictionary.to_pylist()]).reshape(-1, len(ELEMENTS))
     added = of_name[text.indices.to_numpy()] if len(mass) else np.zeros((0, len(ELEMENTS)))
     added = np.where(np.isnan(added), mass[:, None] * average, added)
-    found = np.zeros((len(table), len(ELEMENTS)))
-    np.add.at(found, owner, added)
-    return found
+    result = np.zeros((len(table), len(ELEMENTS)))
+    np.add.at(result, owner, added)
+    return result
 
 
 def _owners(table: pa.Table, groups: _Groups, *, uses_razor: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -526,9 +526,9 @@ def _owners(table: pa.Table, groups: _Groups, *, uses_razor: bool) -> tuple[NDAr
     order = np.lexsort((pairs[1], -n_peptides[pairs[1]], pairs[0]))
     pairs = pairs[:, order]
     rows, first, count = np.unique(pairs[0], return_index=True, return_counts=True)
-    found = np.full(len(table), -1, np.int64)
-    kept = np.ones(len(rows), np.bool_) if uses_razor else count == 1
-    found[rows[kept]] = pairs[1, first[kept]]
+    result = np.full(len(table), -1, np.int64)
+    retained = np.ones(len(rows), np.bool_) if uses_razor else count == 1
+    result[rows[retained]] = pairs[1, first[retained]]
     has_protein = np.zeros(len(table), np.bool_)
     has_protein[rows] = True
-    return found, has_protein
+    return result, has_protein

@@ -114,5 +114,5 @@ def corrected(intensity: NDArray[np.float64], matrix: NDArray[np.float64]) -> ND
 
     A channel without a peak stays without, and one of which nothing is left has none either: NaN.
     """
-    found = nonnegative_least_squares(matrix, np.nan_to_num(intensity))
-    return np.where(np.isnan(intensity) | (found <= 0), np.nan, found)
+    result = nonnegative_least_squares(matrix, np.nan_to_num(intensity))
+    return np.where(np.isnan(intensity) | (result <= 0), np.nan, result)

@@ -105,24 +105,24 @@ def measured_traces(surveys: Surveys, query: TraceQuery, parameters: Quantificat
     Cancelled
         The user asked to stop.
     """
-    found = np.zeros((len(query), N_VALUES))
+    result = np.zeros((len(query), N_VALUES))
     is_used = surveys.at_voltage(query.voltage)
     times = surveys.retention_time[is_used]
     if not len(times):
-        return found
+        return result
     places = np.where(is_used, np.cumsum(is_used) - 1, -1)
     for first, last in _parts(times, query):
         some = query.part(first, last)
         traces = _cut(surveys, times, places, some, parameters, resources)
         rules = ElutionRules(parameters.maximum_gap, _LOWEST, _VALLEY)
-        rows = found[first:last]
+        rows = result[first:last]
 
         def measure(part: Partition) -> None:
             measure_elution(traces, some.anchor_offsets, some.anchors, some.reach, rules, part.first, part.last, rows)  # noqa: B023
 
-        pieces = equal_partitions(traces.n_surveys + 1, resources.threads)
-        run_on_threads(measure, pieces, resources.threads, resources.progress, steps=lambda _: 0)
-    return found
+        chunks = equal_partitions(traces.n_surveys + 1, resources.threads)
+        run_on_threads(measure, chunks, resources.threads, resources.progress, steps=lambda _: 0)
+    return result
 
 
 def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], surveys: Surveys) -> NDArray[np.bool_]:

@@ -127,9 +127,9 @@ def traces_of_others(
         S, how far the nearest spectrum of each is from its summit.
     """
     n, n_isotopes = ions.isotopes.shape
-    found = np.zeros(n, np.bool_)
+    result = np.zeros(n, np.bool_)
     if n < 2:
-        return found
+        return result
     share = ions.isotopes / ions.pattern.sum(axis=1, keepdims=True)
     isotope = np.arange(n_isotopes)
     mz = ions.mz[:, None] + isotope * (ISOTOPE_SPACING / ions.charge[:, None])
@@ -150,5 +150,5 @@ def traces_of_others(
     pair, which = np.unique(one * np.int64(n) + other, return_inverse=True)
     height = np.bincount(which, values[other, APEX] * share[other, of_other], len(pair))
     lost = pair[height >= _SHARE * values[pair // n, APEX]] // n
-    found[lost] = True
-    return found
+    result[lost] = True
+    return result

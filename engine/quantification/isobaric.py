@@ -86,7 +86,7 @@ def reporter_peaks(
     owner = np.repeat(np.arange(n), count)
     peak = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin, count)
     mz, intensity, ratio = regions.mz[peak], regions.intensity[peak].astype(np.float64), regions.signal_to_noise[peak]
-    found = ReporterPeaks(np.full((n, k), np.nan), np.full((n, k), np.nan), np.full((n, k), np.nan))
+    result = ReporterPeaks(np.full((n, k), np.nan), np.full((n, k), np.nan), np.full((n, k), np.nan))
     for channel, expected in enumerate(channels.tolist()):
         within = np.flatnonzero(np.abs(mz - expected) <= tolerance.width(expected))
         best = -intensity[within] if by == "most-intense" else np.abs(mz[within] - expected)
@@ -94,9 +94,9 @@ def reporter_peaks(
         first = np.ones(len(within), np.bool_)
         first[1:] = np.diff(owner[within]) != 0
         chosen = within[first]
-        for column, values in zip(found, (intensity, mz, ratio), strict=True):
+        for column, values in zip(result, (intensity, mz, ratio), strict=True):
             column[owner[chosen], channel] = values[chosen]
-    return found
+    return result
 
 
 def reporter_shifts(regions: ReporterRegions, rows: NDArray[np.int64], kit: Label, tolerance: Tolerance) -> NDArray[np.float64]:
@@ -109,14 +109,14 @@ def reporter_shifts(regions: ReporterRegions, rows: NDArray[np.int64], kit: Labe
     rows : (n,) int64
         Of the spectra.
     """
-    found = np.full((len(rows), len(kit)), np.nan)
+    result = np.full((len(rows), len(kit)), np.nan)
     near = Tolerance(SEARCHED, "Da")
     for channel, expected in enumerate(kit.mz.tolist()):
         others = np.delete(kit.mz, channel)
         peak = reporter_peaks(regions, rows, np.array([expected]), near, "most-intense").mz[:, 0]
         is_other = (np.abs(peak[:, None] - others) <= tolerance.width(others)).any(axis=1)
-        found[:, channel] = np.where(is_other, np.nan, peak - expected)
-    return found
+        result[:, channel] = np.where(is_other, np.nan, peak - expected)
+    return result
 
 
 def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance) -> str:
@@ -153,7 +153,7 @@ def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.i
     """
     row_of = {name: row for row, name in enumerate(second.identifier)}
     place = np.searchsorted(second.index, third.index)
-    found = np.full(len(second), -1, np.int64)
+    result = np.full(len(second), -1, np.int64)
     for row, origin in enumerate(third.origins):
         own = next((row_of[name] for name in origin.names if name in row_of), -1)
         if own < 0 and origin.precursors:
@@ -161,9 +161,9 @@ def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.i
             apart = np.abs(second.precursor_mz[first:last, None] - np.array(origin.precursors[:_MOST_IONS]))
             same = np.flatnonzero((apart <= _SAME_ION).any(axis=1))
             own = first + int(same[-1]) if len(same) else -1
-        if own >= 0 and found[own] < 0:
-            found[own] = row
-    return found
+        if own >= 0 and result[own] < 0:
+            result[own] = row
+    return result
 
 
 def interference(
@@ -207,11 +207,11 @@ def interference(
 
 def _next_of_voltage(surveys: Surveys) -> NDArray[np.int64]:
     """Return the next survey spectrum of the same FAIMS voltage after each, their number where there is none."""
-    found = np.full(len(surveys), len(surveys), np.int64)
+    result = np.full(len(surveys), len(surveys), np.int64)
     for voltage in surveys.voltages:
         rows = np.flatnonzero(surveys.at_voltage(voltage))
-        found[rows[:-1]] = rows[1:]
-    return found
+        result[rows[:-1]] = rows[1:]
+    return result
 
 
 def _foreign(
@@ -290,25 +290,25 @@ def measured_isobaric(
     Cancelled
         The user asked to stop.
     """
-    found = _reporters(identified, design, label, parameters, resources, spool)
-    if np.isnan(found.measured).all():
+    result = _reporters(identified, design, label, parameters, resources, spool)
+    if np.isnan(result.measured).all():
         raise InputError(
             identified.files[design.parts[0].file].path,
             f"no identified spectrum has a reporter ion of {label.name}",
-            remedy=found.shift or "Name the label and the tolerance of the run, or take method label-free",
+            remedy=result.shift or "Name the label and the tolerance of the run, or take method label-free",
         )
-    if found.shift:
-        resources.progress.message(found.shift, "warning")
+    if result.shift:
+        resources.progress.message(result.shift, "warning")
     if impurities is not None:
-        found = replace(found, corrected=corrected(found.measured, impurities))
-    form, ions = _by_ion(identified, design, found, parameters)
-    is_measured = found.refused == 0
+        result = replace(result, corrected=corrected(result.measured, impurities))
+    form, ions = _by_ion(identified, design, result, parameters)
+    is_measured = result.refused == 0
     counts = {
         "reporter_spectra": int(is_measured.sum()),
-        "ms3_spectra": int((is_measured & (found.level == 3)).sum()),
+        "ms3_spectra": int((is_measured & (result.level == 3)).sum()),
         "refused": int((~is_measured).sum()),
     }
-    return Measured(ions, form, {REPORTER_IONS.name: _table(identified, design, label, found)}, counts)
+    return Measured(ions, form, {REPORTER_IONS.name: _table(identified, design, label, result)}, counts)
 
 
 def _reporters(

@@ -218,12 +218,12 @@ def _query(
 
 def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: QuantificationParameters) -> NDArray[np.int8]:
     """Why ions have no quantity, 0 where they have one."""
-    found = np.zeros(len(values), np.int8)
-    found[low] = _LOW
-    found[values[:, AGREEMENT] < parameters.minimum_agreement] = _DISAGREES
-    found[values[:, POINTS] < parameters.minimum_points] = _FEW
-    found[values[:, APEX] <= 0] = _NO_SIGNAL
-    return found
+    result = np.zeros(len(values), np.int8)
+    result[low] = _LOW
+    result[values[:, AGREEMENT] < parameters.minimum_agreement] = _DISAGREES
+    result[values[:, POINTS] < parameters.minimum_points] = _FEW
+    result[values[:, APEX] <= 0] = _NO_SIGNAL
+    return result
 
 
 def _measured(
@@ -386,12 +386,12 @@ def _tried(
     time = own.from_reference(np.nanmedian(expected[rows], axis=1))
     spread = max([own.spread, *(one.spread for one in others.values())])
     area = _expected_areas(values[:, :, AREA], reason, place, rows)
-    found = [
+    result = [
         _traced(surveys, ions, rows, shift, time, _REACH * spread, parameters, resources)
         for shift in (np.zeros(len(rows)), _decoy_shift(ions, rows))
     ]
-    scores = [_scores(one, is_low(one, ions.pattern[rows], surveys), time, spread, area, parameters) for one in found]
-    return _Tried(place, rows, found[0], *scores)
+    scores = [_scores(one, is_low(one, ions.pattern[rows], surveys), time, spread, area, parameters) for one in result]
+    return _Tried(place, rows, result[0], *scores)
 
 
 def _decoy_shift(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -411,7 +411,7 @@ def _traced(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> NDArray[np.float64]:
-    found = np.zeros((len(rows), N_VALUES))
+    result = np.zeros((len(rows), N_VALUES))
     for voltage in surveys.voltages:
         is_at = (ions.voltage[rows] == voltage) | (np.isnan(ions.voltage[rows]) & np.isnan(voltage))
         if not is_at.any():
@@ -427,8 +427,8 @@ def _traced(
             reach + parameters.retention_window / 2,
             voltage,
         )
-        found[is_at] = measured_traces(surveys, query, parameters, resources)
-    return found
+        result[is_at] = measured_traces(surveys, query, parameters, resources)
+    return result
 
 
 def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -455,15 +455,15 @@ def _scores(
 ) -> NDArray[np.float64]:
     """Return how well what was found fits what was expected; minus infinity where it is no trace."""
     is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
-    found = np.full(len(values), -np.inf)
+    result = np.full(len(values), -np.inf)
     some = values[is_there]
-    found[is_there] = (
+    result[is_there] = (
         -0.5 * ((some[:, TIME] - time[is_there]) / spread) ** 2
         - 0.5 * ((np.log(some[:, AREA]) - area[is_there]) / _AREA_SPREAD) ** 2
         - (1 - some[:, AGREEMENT]) / _DISAGREEMENT
         + np.log(some[:, POINTS])
     )
-    return found
+    return result
 
 
 def _accepted(tried: list[_Tried], parameters: QuantificationParameters, resources: Resources) -> Transfers:
@@ -475,14 +475,15 @@ def _accepted(tried: list[_Tried], parameters: QuantificationParameters, resourc
     q = q_values(every, np.arange(len(every)) >= int(is_there.sum()), plus_one=True)[: int(is_there.sum())]
     q_value = np.ones(len(score))
     q_value[is_there] = q
-    kept = np.flatnonzero(is_there & (q_value <= parameters.transfer_fdr))
-    n_decoys = int((decoys >= score[kept].min()).sum()) if len(kept) else 0
+    retained = np.flatnonzero(is_there & (q_value <= parameters.transfer_fdr))
+    n_decoys = int((decoys >= score[retained].min()).sum()) if len(retained) else 0
     resources.progress.message(
-        f"{len(kept):,} of {len(score):,} ions were found in files that did not identify them, and {n_decoys:,} of as many decoys. The rate"
+        f"{len(retained):,} of {len(score):,} ions were found in files that did not identify them, and {n_decoys:,} of as many decoys. "
+        "The rate"
         f" of {parameters.transfer_fdr:.3g} is that of ions that are not there; wrong identities are limited among the donors, to"
         f" {parameters.donor_fdr:.3g} of those of one file and of those of several"
     )
     file = np.concatenate([np.zeros(0, np.int64), *(np.full(len(one.ion), one.file, np.int64) for one in tried)])
     ion = np.concatenate([np.zeros(0, np.int64), *(one.ion for one in tried)])
     values = np.concatenate([np.zeros((0, N_VALUES)), *(one.values for one in tried)])
-    return Transfers(file[kept], ion[kept], values[kept], q_value[kept])
+    return Transfers(file[retained], ion[retained], values[retained], q_value[retained])

@@ -72,7 +72,7 @@ def labels_of_peptides(peptides: Sequence[str]) -> tuple[str, tuple[LabelName, .
     >>> labels_of_peptides(["PEPTIDER"])
     """
     for name, kits in _KITS_OF_LABELS.items():
-        count = sum(f"[{name}" in one for one in peptides)
+        count = sum(f"[{name}" in peptide for peptide in peptides)
         if peptides and count >= _LEAST_LABELLED * len(peptides):
             return name, kits, count
     return None

@@ -24,7 +24,7 @@ _BY = {
 def methods(facts: RunFacts) -> Methods:
     """Return what was done, from the record of the run."""
     runs = facts.record.get("source_runs")
-    names = ", ".join(str(one)[:60] for one in runs[:6]) if isinstance(runs, list) else ""
+    names = ", ".join(str(run)[:60] for run in runs[:6]) if isinstance(runs, list) else ""
     method, citations = facts.text("method"), []
     sentences = [
         f"Matches{f' of {names}' if names else ''} up to a q-value of {facts.text('psm_fdr')} and protein groups up to"
@@ -83,43 +83,43 @@ def _centres(facts: RunFacts) -> str:
 
 def _of_traces(facts: RunFacts) -> list[str]:
     refused = facts.count("refused")
-    told = f" ({counted(refused, 'trace')} in all)" if refused is not None else ""
-    found = [
+    reported = f" ({counted(refused, 'trace')} in all)" if refused is not None else ""
+    result = [
         f"The first {facts.text('isotopes')} isotopes of each ion were followed in the survey spectra within"
         f" {facts.text('precursor_tolerance')}, up to {facts.text('retention_window')} s from its spectra, and the area under them was"
         f" taken where their areas agreed with the pattern of the formula (cosine of at least {facts.text('minimum_agreement')})."
         " Traces were refused whose summit was not twice as high as the lowest intensities of the file, belonged to another identified ion"
-        f" or its isotopes, or was at another time, after alignment, than in most files{told}."
+        f" or its isotopes, or was at another time, after alignment, than in most files{reported}."
     ]
     if voltages := facts.count("faims_voltages"):
-        found.append(f"Traces were followed within one of the {voltages} compensation voltages of FAIMS.")
+        result.append(f"Traces were followed within one of the {voltages} compensation voltages of FAIMS.")
     if facts.text("match_between_runs") == "True":
         transferred = facts.count("transferred")
-        told = f"; {counted(transferred, 'ion')} came from them" if transferred is not None else ""
-        found.append(
+        reported = f"; {counted(transferred, 'ion')} came from them" if transferred is not None else ""
+        result.append(
             "Ions of accepted proteins that other files identified, whose peptides had a q-value of at most"
             f" {facts.text('donor_fdr')} over all files, were looked for at their aligned times, and accepted up to a share of"
-            f" {facts.text('transfer_fdr')} that are not there, estimated by transfers to shifted masses{told}."
+            f" {facts.text('transfer_fdr')} that are not there, estimated by transfers to shifted masses{reported}."
         )
-    return found
+    return result
 
 
 def _of_reporters(facts: RunFacts) -> list[str]:
     peak = "the most intense" if facts.text("reporter_peak") == "most-intense" else "the nearest"
-    found = [
+    result = [
         f"Of each channel of the label ({facts.text('label')}), {peak} peak within {facts.text('reporter_tolerance')} was taken as its"
         f" reporter ion; spectra with more than {facts.text('maximum_interference')} of other ions in the isolation window, by the survey"
         f" spectra before and after, were refused. Peptidoforms have the {facts.text('peptide_quantity')} of their spectra."
     ]
     from_third = facts.count("ms3_spectra")
     if from_third:
-        found.append(
+        result.append(
             f"Reporter ions of {counted(from_third, 'identified spectrum', 'identified spectra')} were read from MS3 made from them."
         )
     if facts.names("impurities"):
-        found.append("Isotope impurities were taken out with the table of the kit, by non-negative least squares.")
+        result.append("Isotope impurities were taken out with the table of the kit, by non-negative least squares.")
     if facts.text("reference"):
-        found.append(
+        result.append(
             f"Plexes were scaled by their channels of {facts.text('reference')[:60]}, thing by thing (internal reference scaling)."
         )
-    return found
+    return result

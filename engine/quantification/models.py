@@ -56,10 +56,10 @@ class ComparisonModel:
     def contrasts(self) -> NDArray[np.float64]:
         """Each condition less the first, (c - 1, k) float64."""
         n = len(self.groups)
-        found = np.zeros((n - 1, self.matrix.shape[1]))
-        found[np.arange(n - 1), np.arange(1, n)] = 1
-        found[:, 0] = -1
-        return found
+        result = np.zeros((n - 1, self.matrix.shape[1]))
+        result[np.arange(n - 1), np.arange(1, n)] = 1
+        result[:, 0] = -1
+        return result
 
 
 class Fit(NamedTuple):
@@ -96,13 +96,13 @@ def fit(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArr
         Float64.
     """
     n, n_contrasts = len(logs), len(contrasts)
-    found = Fit(np.full((n, n_contrasts), np.nan), np.full((n, n_contrasts), np.nan), np.full(n, np.nan), np.zeros(n))
+    result = Fit(np.full((n, n_contrasts), np.nan), np.full((n, n_contrasts), np.nan), np.full(n, np.nan), np.zeros(n))
     some = max(1, _VALUES_OF_CHUNK // max(1, matrix.shape[1] ** 2))
     for start in range(0, n, some):
         part = _fit_some(logs[start : start + some], matrix, contrasts)
-        for column, values in zip(found, part, strict=True):
+        for column, values in zip(result, part, strict=True):
             column[start : start + some] = values
-    return found
+    return result
 
 
 def _fit_some(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArray[np.float64]) -> Fit:
@@ -241,8 +241,8 @@ def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[N
 
 def _inseparable(model: ComparisonModel, matrix: NDArray[np.float64]) -> list[str]:
     """Return the conditions whose change against the first a model matrix cannot separate from its blocks."""
-    found = fit(np.zeros((1, len(matrix))), matrix, replace(model, matrix=matrix).contrasts)
-    return [name for name, is_lost in zip(model.groups[1:], np.isnan(found.estimate[0]).tolist(), strict=True) if is_lost]
+    result = fit(np.zeros((1, len(matrix))), matrix, replace(model, matrix=matrix).contrasts)
+    return [name for name, is_lost in zip(model.groups[1:], np.isnan(result.estimate[0]).tolist(), strict=True) if is_lost]
 
 
 def _confounded(block: str, lost: list[str], first: str) -> str:

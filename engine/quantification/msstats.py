@@ -68,7 +68,7 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
     progress.stage("Exporting the input of MSstats")
     tables = read_quantities(project, request.run_id)
     samples = tables[SAMPLES.name].to_pylist()
-    if any(one["condition"] is None for one in samples):
+    if any(sample["condition"] is None for sample in samples):
         raise ParameterError("MSstats compares conditions, and the run has none: quantify with a design")
     is_labelled = len(tables[REPORTER_IONS.name]) > 0
     if not is_labelled and not len(tables[ION_TRACES.name]):
@@ -145,7 +145,10 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
 
 def _of_samples(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
     """Return the condition of the sample of each row, and its subject, or its name without one."""
-    texts = {"Condition": [one["condition"] for one in samples], "BioReplicate": [one["subject"] or one["sample"] for one in samples]}
+    texts = {
+        "Condition": [sample["condition"] for sample in samples],
+        "BioReplicate": [sample["subject"] or sample["sample"] for sample in samples],
+    }
     return {column: taken(values, row) for column, values in texts.items()}
 
 

@@ -74,8 +74,8 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
         The user asked to stop.
     """
     samples = tables[SAMPLES.name].to_pylist()
-    variables = list(dict.fromkeys(one["condition"] or one["sample"] for one in samples))
-    variable = np.array([variables.index(one["condition"] or one["sample"]) for one in samples])
+    variables = list(dict.fromkeys(sample["condition"] or sample["sample"] for sample in samples))
+    variable = np.array([variables.index(sample["condition"] or sample["sample"]) for sample in samples])
     peptides = sorted(set(tables[PEPTIDOFORMS.name]["peptide"].to_pylist()))
     reporters = tables[REPORTER_IONS.name].group_by(["sample", "channel"]).aggregate([])
     channels = dict(zip(reporters["sample"].to_pylist(), reporters["channel"].to_pylist(), strict=True))
@@ -105,7 +105,7 @@ def _parameter(text: str) -> str:
 
 def _names(peptides: Sequence[str]) -> list[str]:
     """Return modifications that peptidoforms carry, by name."""
-    return sorted({name for one in peptides for name in _BRACKET.findall(one)})
+    return sorted({name for peptide in peptides for name in _BRACKET.findall(peptide)})
 
 
 def _metadata(
@@ -122,7 +122,7 @@ def _metadata(
     places = {path.name: quote(name) for path, name in zip(files, distinct_names(files), strict=True)}
     names = dict.fromkeys(name for one in samples for name in one["parts"])
     numbers = {name: number for number, name in enumerate(names, 1)}
-    found = [
+    result = [
         ("mzTab-version", "1.0.0"),
         ("mzTab-mode", "Summary"),
         ("mzTab-type", "Quantification"),
@@ -134,21 +134,21 @@ def _metadata(
         ("protein_search_engine_score[1]", "[MS, MS:1001869, protein-level q-value, ]"),
         ("peptide_search_engine_score[1]", "[MS, MS:1002354, PSM-level q-value, ]"),
     ]
-    found += _fixed(fixed)
+    result += _fixed(fixed)
     always = {_name_of(one) for one in fixed or ()}
     terms = [_term(name) for name in modifications if name not in always]
     terms = terms or ["[MS, MS:1002454, No variable modifications searched, ]"]
-    found += [(f"variable_mod[{number}]", term) for number, term in enumerate(terms, 1)]
-    found += [(f"ms_run[{number}]-location", places.get(name, "null")) for name, number in numbers.items()]
+    result += [(f"variable_mod[{number}]", term) for number, term in enumerate(terms, 1)]
+    result += [(f"ms_run[{number}]-location", places.get(name, "null")) for name, number in numbers.items()]
     for number, one in enumerate(samples, 1):
         channel = channels.get(one["sample"])
         reagent = "[MS, MS:1002038, unlabeled sample, ]" if channel is None else f"[, , {kind.upper()} reagent {channel}, ]"
-        found.append((f"assay[{number}]-quantification_reagent", reagent))
-        found.append((f"assay[{number}]-ms_run_ref", f"ms_run[{numbers[one['parts'][0]]}]"))
+        result.append((f"assay[{number}]-quantification_reagent", reagent))
+        result.append((f"assay[{number}]-ms_run_ref", f"ms_run[{numbers[one['parts'][0]]}]"))
     for number, name in enumerate(variables, 1):
         own = ", ".join(f"assay[{assay + 1}]" for assay in np.flatnonzero(variable == number - 1).tolist())
-        found += [(f"study_variable[{number}]-description", name), (f"study_variable[{number}]-assay_refs", own)]
-    return found
+        result += [(f"study_variable[{number}]-description", name), (f"study_variable[{number}]-assay_refs", own)]
+    return result
 
 
 def _fixed(fixed: Sequence[str] | None) -> list[tuple[str, str]]:
@@ -181,7 +181,7 @@ def _term(name: str) -> str:
 
 def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int, what: str) -> dict[str, NDArray[np.float64]]:
     """Return columns of assays, and of study variables: mean, standard deviation, and error of the mean."""
-    found = {f"{what}_abundance_assay[{number}]": value[:, number - 1] for number in range(1, value.shape[1] + 1)}
+    result = {f"{what}_abundance_assay[{number}]": value[:, number - 1] for number in range(1, value.shape[1] + 1)}
     for number in range(n):
         own = value[:, variable == number]
         count = (~np.isnan(own)).sum(axis=1)
@@ -190,8 +190,8 @@ def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int,
         deviation = np.where(count > 1, spread, np.nan)
         names = ("", "_stdev", "_std_error")
         for name, column in zip(names, (mean, deviation, deviation / np.sqrt(np.maximum(count, 1))), strict=True):
-            found[f"{what}_abundance{name}_study_variable[{number + 1}]"] = column
-    return found
+            result[f"{what}_abundance{name}_study_variable[{number + 1}]"] = column
+    return result
 
 
 def _section(
@@ -267,19 +267,19 @@ def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 def _placed(peptide: str) -> str | None:
     """Return modifications of a peptidoform in ProForma, with their places: 0 before the first residue, one more behind the last."""
-    found, place = [], 0
+    result, place = [], 0
     for part in re.split(r"(\[[^\]]*\])", peptide):
         if part.startswith("["):
             name = part[1:-1]
             known = unimod().by_name(name).accession if name in unimod() else f"CHEMMOD:{name}"
-            found.append(f"{place}-{known}")
+            result.append(f"{place}-{known}")
         else:
             if part.startswith("-") and place:
                 part, place = part[1:], place
-            place += sum(letter.isupper() for letter in part)
+            place += sum(symbol.isupper() for symbol in part)
             if part.endswith("-") and place:
                 place += 1
-    return ",".join(found) or None
+    return ",".join(result) or None
 
 
 def _fixed_modifications(project: Project, run_id: str) -> list[str] | None:
@@ -287,10 +287,10 @@ def _fixed_modifications(project: Project, run_id: str) -> list[str] | None:
     # An import knows only what the user names of those that its file leaves out.
     runs = {run.id: run for run in project.runs() if run.kind != "import" or run.parameters.get("fixed_modifications")}
     sources = project.record(run_id).get("source_runs")
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for name in map(str, sources if isinstance(sources, list) else [""]):
         named = recorded_parameters(project, runs[name]).get("fixed_modifications") if name in runs else None
         if named is None:
             return None
-        found.update(dict.fromkeys(named))
-    return list(found)
+        result.update(dict.fromkeys(named))
+    return list(result)

@@ -92,10 +92,10 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
     if used.sum() < _FEWEST:
         return Centre(0.0, float("nan"), float("nan"))
     d, e = difference[used], error[used]
-    found = [_fitted(d, e, float(start)) for start in np.quantile(d, _STARTS)]
-    shift, shares = max(found, key=lambda one: one[1][0])
+    result = [_fitted(d, e, float(start)) for start in np.quantile(d, _STARTS)]
+    shift, shares = max(result, key=lambda one: one[1][0])
     far = 2 * float(np.median(e))
-    other = next((place for place, part in found if abs(place - shift) > far and part[0] > _NEARLY * shares[0]), float("nan"))
+    other = next((place for place, part in result if abs(place - shift) > far and part[0] > _NEARLY * shares[0]), float("nan"))
     return Centre(shift, float(shares[0]), other, _excess(shares, len(d)))
 
 
@@ -247,7 +247,7 @@ def _scaled_to_reference(amounts: Amounts, design: Design, reference: str) -> Am
     That is the geometric mean over plexes of the means of their reference channels (internal reference scaling; Plubell et al. 2017, Mol.
     Cell. Proteomics 16:873). What the reference of a plex lacks, all of that plex lack.
     """
-    plexes, is_reference = design.plexes, np.array([one.condition == reference for one in design.samples])
+    plexes, is_reference = design.plexes, np.array([sample.condition == reference for sample in design.samples])
     pools = np.full((len(amounts), int(plexes.max()) + 1), np.nan)
     for plex in range(pools.shape[1]):
         pools[:, plex] = _means(amounts.value[:, is_reference & (plexes == plex)])

@@ -85,7 +85,7 @@ def _by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Ma
 def _of_samples(design: Design) -> dict[str, list[Any]]:
     """Return the columns that name each sample."""
     return {
-        name: [getattr(one, field) or None for one in design.samples]
+        name: [getattr(sample, field) or None for sample in design.samples]
         for name, field in (("sample", "name"), ("condition", "condition"), ("replicate", "replicate"))
     }
 
@@ -95,7 +95,7 @@ def _samples(found: Quantities) -> pa.Table:
     parts: list[list[str]] = [[] for _ in design.samples]
     for part in design.parts:
         parts[part.sample].append(PurePath(found.identified.files[part.file].path).name)
-    blocks = {name: [getattr(one, name) or None for one in design.samples] for name in BLOCKS}
+    blocks = {name: [getattr(sample, name) or None for sample in design.samples] for name in BLOCKS}
     counts = sample_counts(found.normalised.levels, found.normalised.factor)
     return SAMPLES.arrow({**_of_samples(design), **blocks, "parts": parts, "n_psms": found.psms[0].sum(axis=0), **counts})
 
@@ -108,9 +108,9 @@ def amount_columns(amounts: Amounts) -> dict[str, pa.Array]:
 
 def peptide_counts(sequences: Amounts, protein: NDArray[np.int64], n_proteins: int) -> NDArray[np.int64]:
     """Return the number of peptides with a quantity of each protein and sample, one column; `protein` of each peptide, -1 for none."""
-    found = np.zeros((n_proteins + 1, sequences.value.shape[1]), np.int64)
-    np.add.at(found, protein, ~np.isnan(sequences.value))  # the last row takes those of no protein
-    return found[:-1].ravel()
+    result = np.zeros((n_proteins + 1, sequences.value.shape[1]), np.int64)
+    np.add.at(result, protein, ~np.isnan(sequences.value))  # the last row takes those of no protein
+    return result[:-1].ravel()
 
 
 def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
@@ -131,10 +131,10 @@ def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path |
     Cancelled
         The user asked to stop.
     """
-    for one in TABLES:
-        run.write_table(one.name, tables[one.name])
+    for table in TABLES:
+        run.write_table(table.name, tables[table.name])
         progress.check()
-        write_separated(run.folder / EXPORTS / file_of(one), tables[one.name], one.saved_columns, progress, DIGITS)
+        write_separated(run.folder / EXPORTS / file_of(table), tables[table.name], table.saved_columns, progress, DIGITS)
     wide = write_wide(run.folder / EXPORTS, tables, progress)
     if out is not None:
         write_separated(Path(out), tables[PROTEINS.name], PROTEINS.saved_columns, progress, DIGITS)
@@ -167,4 +167,4 @@ def _wide(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tup
     first = pa.array(np.arange(0, len(table), n))
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
     arrays = [table[name].take(first) for name in keys] + [or_null(value[:, number]) for number in range(n)]
-    return pa.table(arrays, names=[*keys, *(one.name for one in columns)]), (*described.chosen(keys), *columns)
+    return pa.table(arrays, names=[*keys, *(column.name for column in columns)]), (*described.chosen(keys), *columns)

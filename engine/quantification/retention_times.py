@@ -71,11 +71,11 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
     from scipy.optimize import isotonic_regression  # slow to import: loaded after the files are read
 
     reference = int((~np.isnan(times)).sum(axis=0).argmax())
-    found: list[Alignment | None] = []
+    result: list[Alignment | None] = []
     for run in range(times.shape[1]):
         shared = np.flatnonzero(~np.isnan(times[:, run]) & ~np.isnan(times[:, reference]))
         if len(shared) < _FEWEST_SHARED:
-            found.append(None)
+            result.append(None)
             continue
         own, other = times[shared, run], times[shared, reference]
         order = np.argsort(own, kind="stable")
@@ -86,8 +86,8 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
         # Where the curve stands still it cannot be gone back: a microsecond for each ion makes it rise.
         knots, values = own[first], curve[first] + 1e-6 * np.arange(len(first))
         spread = _MAD * float(np.median(np.abs(other - curve)))
-        found.append(Alignment(knots, values, max(spread, _LEAST_SPREAD), len(shared)))
-    return found
+        result.append(Alignment(knots, values, max(spread, _LEAST_SPREAD), len(shared)))
+    return result
 
 
 def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], from_spectra: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -107,14 +107,14 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
         S, how far the nearest spectrum of the ion is from its summit.
     """
     there = ~np.isnan(times)
-    found = np.zeros(times.shape, np.bool_)
+    result = np.zeros(times.shape, np.bool_)
     rows = np.flatnonzero(there.sum(axis=1) > 1)
     if not len(rows):
-        return found
+        return result
     alignments = aligned(times)
     compared = {file: one for file, one in enumerate(alignments) if one is not None and one.n_shared >= _FEWEST_COMPARED}
     if len(compared) < 2:
-        return found
+        return result
     known, spread = list(compared), max(one.spread for one in compared.values())
     common = np.full((len(rows), len(known)), np.nan)
     for column, (file, alignment) in enumerate(compared.items()):
@@ -133,5 +133,5 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
         score = (~is_apart(np.full(len(rows), column))).sum(axis=1) + 1 / (2 + from_spectra[rows, known[column]])
         is_better = ~np.isnan(common[:, column]) & (score > best_score)
         best[is_better], best_score[is_better] = column, score[is_better]
-    found[rows[:, None], known] = is_apart(best)
-    return found
+    result[rows[:, None], known] = is_apart(best)
+    return result

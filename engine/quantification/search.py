@@ -55,20 +55,20 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
         The user cancelled the search.
     """
     parameters = request.parameters_as(QuantificationParameters)
-    found = sources(request.files("project")[0], parameters.run)
+    result = sources(request.files("project")[0], parameters.run)
     if parameters.method != "counts":
-        found.check_sizes()
-    spec = _spec(request, found, parameters)
+        result.check_sizes()
+    spec = _spec(request, result, parameters)
 
     def read(progress: Progress, threads: int) -> Identified:
         progress.stage("Reading the identification")
         uses_razor = parameters.shared_peptides == "razor"
-        return identified(found, parameters.psm_fdr, parameters.protein_fdr, uses_razor=uses_razor)
+        return identified(result, parameters.psm_fdr, parameters.protein_fdr, uses_razor=uses_razor)
 
     with project_run(spec, read, progress) as (run, stored):
-        found.check_digests(run.digests("spectra"))
+        result.check_digests(run.digests("spectra"))
         # A design needs the names of the files only: what is wrong with it is shown before the identification is read.
-        design = planned_design(request.path("design"), [one.path for one in found.files], found.copies, parameters, run.progress)
+        design = planned_design(request.path("design"), [file.path for file in result.files], result.copies, parameters, run.progress)
         model = planned_model(design, parameters, run.progress)
         matches = run.read()
         warn_of_identified(matches, parameters.method, run.progress)
@@ -81,7 +81,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
             changes = protein_changes(quantities.proteins, model, parameters)
             warn_of_quantities(quantities, model, parameters, run.progress)
             exports = write_quantities(stored, quantity_tables(quantities, changes, measured.tables), request.out, run.progress)
-        return _recorded(run, found, quantities, measured, model, changes, exports)
+        return _recorded(run, result, quantities, measured, model, changes, exports)
 
 
 def _spec(request: SearchRequest, found: Sources, parameters: QuantificationParameters) -> RunSpec:

@@ -33,26 +33,26 @@ class QuantificationSummary(Summary):
 
     def counts(self) -> list[Count]:
         """Return proteins and peptides with a quantity, and changed proteins where conditions are compared."""
-        found = [
+        result = [
             Count(self.n_proteins, "protein quantified", "proteins quantified", total=self.n_identified_proteins),
             Count(self.n_peptides, "peptide quantified", "peptides quantified"),
         ]
         changed = Count(self.n_changed, "changed protein", "changed proteins", total=self.n_tested)
-        return [*found, changed] if self.n_tested else found
+        return [*result, changed] if self.n_tested else result
 
     def lines(self) -> list[str]:
         """Return what was measured, and what was found of it."""
         of = ", ".join(self.source_runs)
-        found = [
+        result = [
             f"{self.n_peptidoforms:,} peptidoforms, {self.n_peptides:,} peptides and {self.n_proteins:,} of"
             f" {self.n_identified_proteins:,} proteins of {of} have a quantity in {counted(self.n_samples, 'sample')}"
         ]
         if self.n_transferred:
-            found.append(f"{self.n_transferred:,} ions were found where another file identified them")
+            result.append(f"{self.n_transferred:,} ions were found where another file identified them")
         if self.n_refused:
-            found.append(f"{self.n_refused:,} ion traces have no quantity; the table says why of each")
+            result.append(f"{self.n_refused:,} ion traces have no quantity; the table says why of each")
         if self.n_tested:
-            found.append(f"{self.n_changed:,} of {self.n_tested:,} tested proteins changed")
+            result.append(f"{self.n_changed:,} of {self.n_tested:,} tested proteins changed")
         if self.n_imputed:
-            found.append(f"{self.n_imputed:,} missing quantities were imputed; the table counts those of each protein")
-        return found
+            result.append(f"{self.n_imputed:,} missing quantities were imputed; the table counts those of each protein")
+        return result

@@ -104,7 +104,7 @@ def _aligned(project: Project, run: str, spool: Path) -> Aligned:
                 texts = _texts(patterns[name])
                 column.append(texts.own)
                 length.append(np.diff(texts.offsets))
-        (letters, qualities), (n_letters, n_qualities) = ([one.finish() for one in some] for some in (columns, lengths))
+        (symbols, qualities), (n_letters, n_qualities) = ([one.finish() for one in some] for some in (columns, lengths))
         has_qualities = len(qualities) > 0
         if has_qualities and not np.array_equal(n_letters, n_qualities):
             raise source.damaged("holds letters and qualities that differ in number")
@@ -112,7 +112,7 @@ def _aligned(project: Project, run: str, spool: Path) -> Aligned:
         texts = source.read()
     text_lengths = np.asarray(texts["length"].to_numpy(), np.int64)
     own_qualities = qualities if has_qualities else None
-    return Aligned(letters, own_qualities, offsets_of(n_letters), _texts(texts["text"]), text_lengths, _ASCII)
+    return Aligned(symbols, own_qualities, offsets_of(n_letters), _texts(texts["text"]), text_lengths, _ASCII)
 
 
 def _texts(column: pa.ChunkedArray) -> Texts:

@@ -91,8 +91,8 @@ def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[n
 def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
     """Return the number of the tag that more than half of the names have, of every `step`-th one from `first` on; -1 without any."""
     counts = np.zeros(len(_TAGS) + 1, np.int64)
-    for k, piece in enumerate(_pieces(names)):
-        numbers = _tagged(piece).number[(first - k * _NAMES_OF_PIECE) % step :: step]
+    for k, chunk in enumerate(_pieces(names)):
+        numbers = _tagged(chunk).number[(first - k * _NAMES_OF_PIECE) % step :: step]
         counts += np.bincount(numbers + 1, minlength=len(counts))
     most = int(counts.argmax())
     return most - 1 if 2 * counts[most] > counts.sum() else _NO_TAG
@@ -122,10 +122,10 @@ def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
     [0, 1, 2]
     """
     kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
-    found = [np.empty(0, np.int64)]
+    result = [np.empty(0, np.int64)]
     for k, pair in enumerate(zip(_pieces(ones), _pieces(others), strict=True)):
-        found.append(k * _NAMES_OF_PIECE + np.flatnonzero(~_are_mates(*pair, kind)))
-    return np.concatenate(found)
+        result.append(k * _NAMES_OF_PIECE + np.flatnonzero(~_are_mates(*pair, kind)))
+    return np.concatenate(result)
 
 
 def template_names(names: Texts) -> Texts:
@@ -153,9 +153,9 @@ def template_names(names: Texts) -> Texts:
 def _keys(names: Texts, kind: int) -> pa.ChunkedArray:
     """Return names without tags."""
     chunks = []
-    for piece in _pieces(names):
-        tags = _tagged(piece)
-        chunks.append(trimmed(piece, np.diff(piece.offsets) - np.where(_are_tags(tags.number, kind), tags.length, 0)).arrow())
+    for chunk in _pieces(names):
+        tags = _tagged(chunk)
+        chunks.append(trimmed(chunk, np.diff(chunk.offsets) - np.where(_are_tags(tags.number, kind), tags.length, 0)).arrow())
     return pa.chunked_array(chunks, pa.string())
 
 
@@ -167,8 +167,8 @@ def find_mates(ones: Texts, others: Texts) -> NDArray[np.int64]:
     """
     kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
     keys, values = _keys(ones, kind), _keys(others, kind)
-    found = pa.compute.index_in(keys, value_set=values.combine_chunks())
-    return np.asarray(pa.compute.fill_null(found, -1).to_numpy(), np.int64)
+    result = pa.compute.index_in(keys, value_set=values.combine_chunks())
+    return np.asarray(pa.compute.fill_null(result, -1).to_numpy(), np.int64)
 
 
 class Interleaving(NamedTuple):

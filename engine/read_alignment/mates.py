@@ -41,11 +41,11 @@ class Inserts(NamedTuple):
 
 def learnt_inserts(rows: AlignmentRows) -> Inserts:
     """Return the fragment lengths of well-mapped pairs: quartiles extended by three times their distance."""
-    found, quality = rows.found, rows.mapping_quality
+    result, quality = rows.found, rows.mapping_quality
     assert quality is not None
     one, other = slice(0, None, 2), slice(1, None, 2)
     sure = (quality[one] >= _MINIMUM_QUALITY) & (quality[other] >= _MINIMUM_QUALITY) & (rows.text_of[one] == rows.text_of[other])
-    lengths = _fragments(found, rows.is_reverse)
+    lengths = _fragments(result, rows.is_reverse)
     lengths = lengths[sure & (rows.is_reverse[one] != rows.is_reverse[other]) & (lengths > 0) & (lengths < _MAXIMUM_LEARNT)]
     if len(lengths) < _MINIMUM_PAIRS:
         return Inserts(0, _DEFAULT_MOST)
@@ -114,9 +114,9 @@ def rescue_windows(
     end = np.where(is_after, places.begin[of] + inserts.most, places.end[of] - inserts.least + own) + tolerance
     text = places.text[of]
     begin, end = np.maximum(0, begin), np.minimum(text_lengths[text], end)
-    kept = np.flatnonzero(2 * (end - begin) > own)
-    found = CandidatePlaces(read, is_after.astype(np.int64), text, begin, end, places.votes[of])
-    return found.some(kept)
+    retained = np.flatnonzero(2 * (end - begin) > own)
+    result = CandidatePlaces(read, is_after.astype(np.int64), text, begin, end, places.votes[of])
+    return result.some(retained)
 
 
 def joint_choice(

@@ -78,9 +78,9 @@ def _score(plan: PairingPlan, session: Session, resources: Resources, first: int
     n, is_reverse = last - first, np.zeros(last - first, np.bool_)
     if plan.is_of_both:
         both = align_pairs(session, np.concatenate([text_of, text_of]), np.concatenate([pattern_of, pattern_of + len(patterns)]))
-        found, is_reverse = better_strands(Alignments(*(column[:n] for column in both)), Alignments(*(column[n:] for column in both)))
+        result, is_reverse = better_strands(Alignments(*(column[:n] for column in both)), Alignments(*(column[n:] for column in both)))
     else:
-        found = align_pairs(session, text_of, pattern_of)
+        result = align_pairs(session, text_of, pattern_of)
     aligned = pattern_of + is_reverse * len(patterns)
-    cigars = kernels.cpu.cigars.cigars_of(texts.sequences, plan.strands, text_of, aligned, found, ALPHABET, texts.unknown)
-    return ScoredRound.of(AlignmentRows(text_of, pattern_of, found, is_reverse, cigars), cells, session)
+    cigars = kernels.cpu.cigars.cigars_of(texts.sequences, plan.strands, text_of, aligned, result, ALPHABET, texts.unknown)
+    return ScoredRound.of(AlignmentRows(text_of, pattern_of, result, is_reverse, cigars), cells, session)

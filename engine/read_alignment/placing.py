@@ -63,7 +63,7 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
     k, w, known, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
     starts, lengths = texts.sequences.offsets[:-1], texts.lengths
     begins = starts + np.arange(len(texts)) * kernels.cpu.minimisers.SPACING
-    pieces = [
+    chunks = [
         (text, first, min(length - k + 1, first + _WORDS_OF_PIECE))
         for text, length in enumerate(lengths.tolist())
         for first in range(0, length - k + 1, _WORDS_OF_PIECE)
@@ -71,15 +71,15 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
 
     def found(piece: tuple[int, int, int]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         text, first, last = piece
-        room, begin = last - first + 2 * w, starts[text]
-        hashes, entries = np.empty(room, np.uint64), np.empty(room, np.int64)
+        workspace, begin = last - first + 2 * w, starts[text]
+        hashes, entries = np.empty(workspace, np.uint64), np.empty(workspace, np.int64)
         n = kernels.cpu.minimisers.find_minimisers(
             codes, begin, begin + lengths[text], first, last, known, k, w, begins[text], hashes, entries
         )
         return hashes[:n].copy(), entries[:n].copy()
 
-    progress.stage("Indexing texts", len(pieces))
-    parts = run_on_threads(found, pieces, threads, progress)
+    progress.stage("Indexing texts", len(chunks))
+    parts = run_on_threads(found, chunks, threads, progress)
     hashes = np.concatenate([np.empty(0, np.uint64), *(part[0] for part in parts)])
     entries = np.concatenate([np.empty(0, np.int64), *(part[1] for part in parts)])
     return kernels.cpu.minimisers.index_of(hashes, entries, lengths, k, w)
@@ -162,16 +162,16 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
     windows = _windows(plan, candidates)
     with Executor(resources).session(work_of(windows, strands, plan.rules)) as session:
         chosen, quality, scored = _chosen(plan, candidates, lengths, session)
-        found, traced = _traced(plan, resources, session, windows, strands, candidates, chosen)
+        result, traced = _traced(plan, resources, session, windows, strands, candidates, chosen)
     computed = np.concatenate([scored, traced])
     cells = int(((candidates.end - candidates.begin)[computed] * lengths[candidates.read[computed]]).sum()) * (plan.rules.maximum_gaps + 1)
     n, read = last - first, candidates.read[chosen]
     rows, window_of = Alignments.none(n, plan.rules.maximum_gaps), np.zeros(n, np.int64)
     text_of, is_reverse, qualities = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int32)
     # What scores no more than nothing is no place.
-    is_placed = found.score > 0
+    is_placed = result.score > 0
     chosen, read = chosen[is_placed], read[is_placed]
-    for column, values in zip(rows, found, strict=True):
+    for column, values in zip(rows, result, strict=True):
         column[read] = values[is_placed]
     window_of[read], text_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_other[chosen] == 1
     qualities[read] = quality[is_placed]
@@ -189,19 +189,19 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
     tolerance, rules = plan.parameters.place_tolerance, plan.rules
     rule = np.array([tolerance, tolerance * rules.maximum_gaps, plan.difference, rules.gap_open, rules.gap_extend], np.int64)
     n, known, stop = len(reads.offsets) - 1, bases(), stop_flag()
-    found, counts = (
+    result, counts = (
         np.zeros((n, kernels.cpu.minimisers.MAXIMUM_CANDIDATES, kernels.cpu.minimisers.CANDIDATE_FIELDS), np.int64),
         np.zeros(n, np.int64),
     )
 
     def find(first: int) -> None:
         last = min(n, first + _READS_OF_PIECE)
-        kernels.cpu.minimisers.find_candidates(reads.codes, reads.offsets, first, last, known, plan.index, rule, found, counts, stop)
+        kernels.cpu.minimisers.find_candidates(reads.codes, reads.offsets, first, last, known, plan.index, rule, result, counts, stop)
 
     run_on_threads(find, range(0, n, _READS_OF_PIECE), resources.threads, resources.progress, stop=stop)
     is_one = np.arange(kernels.cpu.minimisers.MAXIMUM_CANDIDATES) < counts[:, None]
     read, _ = np.nonzero(is_one)
-    places = CandidatePlaces(read, *found[is_one].T)
+    places = CandidatePlaces(read, *result[is_one].T)
     return places if plan.parameters.strands == "both" else places.some(places.is_other == 0)
 
 
@@ -226,12 +226,12 @@ def _chosen(
     if plan.inserts is not None:
         is_open = np.repeat(is_open[0::2] | is_open[1::2], 2)
     scored = np.flatnonzero(is_open[candidates.read])
-    found = _aligned(plan, session, candidates, lengths, scored, traces=False)
-    open_ones, ends = candidates.some(scored), candidates.begin[scored] + found.text_end
+    result = _aligned(plan, session, candidates, lengths, scored, traces=False)
+    open_ones, ends = candidates.some(scored), candidates.begin[scored] + result.text_end
     if plan.inserts is None:
-        best = best_places(open_ones, found.score, ends, lengths)
+        best = best_places(open_ones, result.score, ends, lengths)
     else:
-        best = joint_choice(open_ones, found.score, ends, lengths, plan.inserts, plan.difference, plan.parameters.place_tolerance)
+        best = joint_choice(open_ones, result.score, ends, lengths, plan.inserts, plan.difference, plan.parameters.place_tolerance)
     chosen, lead = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     rivals = np.zeros(n, np.int64)
     only = np.flatnonzero(~is_open[candidates.read])
@@ -261,26 +261,26 @@ def _traced(
     pattern_of = candidates.read[chosen] + candidates.is_other[chosen] * (len(lengths) // 2)
 
     def sure(part: slice) -> tuple[Alignments, NDArray[np.bool_]]:
-        found, is_sure = kernels.cpu.ungapped.align_where_sure(windows, strands, plan.rules, chosen[part], pattern_of[part])
+        result, is_sure = kernels.cpu.ungapped.align_where_sure(windows, strands, plan.rules, chosen[part], pattern_of[part])
         for slack in slacks:
             others = np.flatnonzero(~is_sure)
             pairs = chosen[part][others], pattern_of[part][others]
             near, is_near = kernels.cpu.banded.align_where_near(windows, strands, plan.rules, *pairs, _CODES, slack)
-            for column, values in zip(found, near, strict=True):
+            for column, values in zip(result, near, strict=True):
                 column[others[is_near]] = values[is_near]
             is_sure[others[is_near]] = True
-        return found, is_sure
+        return result, is_sure
 
-    pieces = [slice(first, first + _READS_OF_PIECE) for first in range(0, len(chosen), _READS_OF_PIECE)]
-    parts = run_on_threads(sure, pieces, resources.threads, resources.progress)
+    chunks = [slice(first, first + _READS_OF_PIECE) for first in range(0, len(chosen), _READS_OF_PIECE)]
+    parts = run_on_threads(sure, chunks, resources.threads, resources.progress)
     if not parts:
         return Alignments.none(0, plan.rules.maximum_gaps), chosen
-    found = Alignments(*(np.concatenate(columns) for columns in zip(*(part[0] for part in parts), strict=True)))
+    result = Alignments(*(np.concatenate(columns) for columns in zip(*(part[0] for part in parts), strict=True)))
     others = np.flatnonzero(~np.concatenate([part[1] for part in parts]))
     aligned = _aligned(plan, session, candidates, lengths[: len(lengths) // 2], chosen[others], traces=True)
-    for column, values in zip(found, aligned, strict=True):
+    for column, values in zip(result, aligned, strict=True):
         column[others] = values
-    return found, chosen[others]
+    return result, chosen[others]
 
 
 def _aligned(

@@ -238,39 +238,39 @@ class _SamLines:
         """Return bases and qualities of reads `first:last`, releasing their pages."""
         offsets = self._aligned.offsets[first : last + 1]
         begin, end = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
-        letters = self._alphabet[self._aligned.letters[begin:end]]
-        qualities = letters[:0]
+        symbols = self._alphabet[self._aligned.letters[begin:end]]
+        qualities = symbols[:0]
         if self._aligned.qualities is not None:
             qualities = self._aligned.qualities[begin:end].copy()
             release_pages(self._aligned.qualities)
         release_pages(self._aligned.letters)
-        return SamSequences(letters, qualities, offsets - begin, complemented_letters(), self._shift)
+        return SamSequences(symbols, qualities, offsets - begin, complemented_letters(), self._shift)
 
     def lines(self, rows: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
         """Lines of whole patterns: their text, where each ends, and what they are sorted by."""
-        piece, is_primary = _records(rows)
-        n, is_none, is_reverse, patterns = len(piece), _is_none(piece), _is_reverse(piece), _numbers(piece, "pattern_row")
-        are_mates = n > 0 and piece["mate"][0].is_valid and np.array_equal(patterns, patterns[0] + np.arange(n)) and n % 2 == 0
-        text = np.where(is_none, -1, _numbers(piece, "text_row", -1))
-        start, end = np.where(is_none, 0, _numbers(piece, "text_start")), _numbers(piece, "text_end")
+        chunk, is_primary = _records(rows)
+        n, is_none, is_reverse, patterns = len(chunk), _is_none(chunk), _is_reverse(chunk), _numbers(chunk, "pattern_row")
+        are_mates = n > 0 and chunk["mate"][0].is_valid and np.array_equal(patterns, patterns[0] + np.arange(n)) and n % 2 == 0
+        text = np.where(is_none, -1, _numbers(chunk, "text_row", -1))
+        start, end = np.where(is_none, 0, _numbers(chunk, "text_start")), _numbers(chunk, "text_end")
         flags = UNPLACED * is_none + _IS_REVERSE * is_reverse + SECONDARY * ~is_primary
         places = np.zeros((n, 6), np.int64)
         places[:, 3] = -1
         if are_mates:
-            flags += _mate_flags(piece, is_none, is_reverse)
+            flags += _mate_flags(chunk, is_none, is_reverse)
             _fill_mates(places, text, start, end, is_none)
         places[:, 0], places[:, 1] = np.where(is_none & are_mates, places[:, 3], text), np.where(is_none & are_mates, places[:, 4], start)
-        places[:, 2] = np.where(is_none, 0, _numbers(piece, "mapping_quality", NO_QUALITY))
-        before = _numbers(piece, "pattern_start", 1) - 1
-        behind = _numbers(piece, "pattern_length") - _numbers(piece, "pattern_end")
+        places[:, 2] = np.where(is_none, 0, _numbers(chunk, "mapping_quality", NO_QUALITY))
+        before = _numbers(chunk, "pattern_start", 1) - 1
+        behind = _numbers(chunk, "pattern_length") - _numbers(chunk, "pattern_end")
         clips = np.where(is_reverse[:, None], np.stack([behind, before], axis=1), np.stack([before, behind], axis=1))
-        names, is_escaped, is_cut = _read_names(_texts(piece, "pattern"), patterns, are_mates=are_mates)
+        names, is_escaped, is_cut = _read_names(_texts(chunk, "pattern"), patterns, are_mates=are_mates)
         with self._lock:
             self.n_escaped += len(np.unique(patterns[is_escaped]))
             self.n_cut += len(np.unique(patterns[is_cut]))
-        cigars = _texts(piece, "cigar")
+        cigars = _texts(chunk, "cigar")
         first, last = (int(patterns[0]), int(patterns[-1]) + 1) if n else (0, 0)
-        records = SamRecords(names, flags, places, cigars, clips, _tags(piece, is_none), patterns - first)
+        records = SamRecords(names, flags, places, cigars, clips, _tags(chunk, is_none), patterns - first)
         lines, ends = sam_lines(records, self._texts, self._sequences(first, last))
         keys = np.where(places[:, 0] < 0, _NOWHERE, places[:, 0] << 32 | places[:, 1])
         return lines, ends, keys
@@ -301,8 +301,8 @@ def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
     candidates = np.flatnonzero(scores == best)
     is_primary = np.zeros(len(rows), np.bool_)
     is_primary[candidates[np.unique(patterns[candidates], return_index=True)[1]]] = True
-    kept = np.flatnonzero(is_primary | ~is_none)
-    return rows.take(kept).combine_chunks(), is_primary[kept]
+    retained = np.flatnonzero(is_primary | ~is_none)
+    return rows.take(retained).combine_chunks(), is_primary[retained]
 
 
 def _mate_flags(piece: pa.Table, is_none: NDArray[np.bool_], is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -334,34 +334,34 @@ def _paf_names(names: Texts) -> Texts:
 
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     """Lines of rows that have a place."""
-    piece = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
-    text = _numbers(piece, "text_row", -1)
+    chunk = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
+    text = _numbers(chunk, "text_row", -1)
     text_names = _paf_names(aligned.text_names)
     columns = [
-        _numbers(piece, "pattern_length"),
-        _numbers(piece, "pattern_start") - 1,
-        _numbers(piece, "pattern_end"),
+        _numbers(chunk, "pattern_length"),
+        _numbers(chunk, "pattern_start") - 1,
+        _numbers(chunk, "pattern_end"),
         text,
-        _numbers(piece, "text_length"),
-        _numbers(piece, "text_start") - 1,
-        _numbers(piece, "text_end"),
-        _numbers(piece, "mapping_quality", NO_QUALITY),
+        _numbers(chunk, "text_length"),
+        _numbers(chunk, "text_start") - 1,
+        _numbers(chunk, "text_end"),
+        _numbers(chunk, "mapping_quality", NO_QUALITY),
     ]
-    names, cigars = _paf_names(_texts(piece, "pattern")), _texts(piece, "cigar")
+    names, cigars = _paf_names(_texts(chunk, "pattern")), _texts(chunk, "cigar")
     longest = int(np.diff(text_names.offsets).max(initial=0))
-    room = len(names.own) + len(cigars.own) + len(piece) * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + longest)
-    lines, ends = np.empty(room, np.uint8), np.zeros(len(piece), np.int64)
+    workspace = len(names.own) + len(cigars.own) + len(chunk) * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + longest)
+    lines, ends = np.empty(workspace, np.uint8), np.zeros(len(chunk), np.int64)
     kernels.cpu.alignment_lines.write_paf_lines(
         text_arrays(names),
         text_arrays(text_names),
-        _is_reverse(piece),
+        _is_reverse(chunk),
         np.ascontiguousarray(np.stack(columns, axis=1)),
-        _numbers(piece, "score"),
+        _numbers(chunk, "score"),
         text_arrays(cigars),
         lines,
         ends,
     )
-    return lines[: ends[-1] if len(piece) else 0].tobytes()
+    return lines[: ends[-1] if len(chunk) else 0].tobytes()
 
 
 def _write_sorted(

@@ -120,19 +120,19 @@ def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments
 
 def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: AlignmentRows) -> pa.Table:
     """Rows of the table ``alignments``."""
-    text_of, pattern_of, found, is_reverse, cigars, mapping_quality, is_proper_pair = rows
-    is_none, has_text = found.score == NO_ALIGNMENT, text_of >= 0
+    text_of, pattern_of, result, is_reverse, cigars, mapping_quality, is_proper_pair = rows
+    is_none, has_text = result.score == NO_ALIGNMENT, text_of >= 0
     text_length, pattern_length = texts.lengths[text_of], patterns.lengths_of(pattern_of)
-    start, end = found.pattern_start.astype(np.int64), found.pattern_end.astype(np.int64)
+    start, end = result.pattern_start.astype(np.int64), result.pattern_end.astype(np.int64)
     # The places of a reverse complement, counted on the pattern as it was given.
     given_start, given_end = np.where(is_reverse, pattern_length - end, start), np.where(is_reverse, pattern_length - start, end)
     signs = Texts.of(["+", "-"]).take(is_reverse.astype(np.int64))
     numbers = {
-        "score": found.score,
-        "gaps": found.gaps,
+        "score": result.score,
+        "gaps": result.gaps,
         "identity": cigars.same / np.maximum(1, cigars.columns),
-        "text_start": found.text_start + 1,
-        "text_end": found.text_end,
+        "text_start": result.text_start + 1,
+        "text_end": result.text_end,
         "pattern_start": given_start + 1,
         "pattern_end": given_end,
     }
@@ -171,11 +171,11 @@ def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
     """Rows of the table ``patterns``."""
     codes, offsets = patterns.sequences
     places = offsets[first : last + 1]
-    letters = Texts(ALPHABET[codes[places[0] : places[-1]]], places - places[0])
+    symbols = Texts(ALPHABET[codes[places[0] : places[-1]]], places - places[0])
     no_qualities = Texts(np.empty(0, np.uint8), np.zeros(last - first + 1, np.int64))
     qualities = no_qualities if patterns.qualities is None else Texts(patterns.qualities, places)
     mates = pa.array(patterns.mates(np.arange(first, last)), pa.int32()) if patterns.are_mates else pa.nulls(last - first, pa.int32())
-    columns = [patterns.names[first:last].arrow(), letters.arrow(), qualities.arrow(), mates]
+    columns = [patterns.names[first:last].arrow(), symbols.arrow(), qualities.arrow(), mates]
     patterns.release()
     return pa.table(columns, schema=PATTERNS.schema())
 

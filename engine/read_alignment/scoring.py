@@ -147,8 +147,8 @@ class _Computation:
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Align the pairs `first:last`."""
-        asked = self._state["text"], self._state["pattern"], self._out, first, last
-        with closing(self._search.align(*asked, traces=bool(self._state["traces"]))) as ends:
+        requested = self._state["text"], self._state["pattern"], self._out, first, last
+        with closing(self._search.align(*requested, traces=bool(self._state["traces"]))) as ends:
             begun = first
             for end in ends:
                 yield Piece(end, {name: column[begun:end].copy() for name, column in self._out._asdict().items()})

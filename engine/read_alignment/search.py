@@ -75,16 +75,16 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     )
 
     def read(progress: Progress, threads: int) -> AlignedSequences:
-        found = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, parameters, progress, spec.spool)
-        check_sorts(*found)
+        result = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, parameters, progress, spec.spool)
+        check_sorts(*result)
         if not pairs:
-            check_roles(*found)
-        rules = gap_rules(parameters, of_nucleotides=found[0].are_nucleotides or found[1].are_nucleotides)
-        has_places = are_looked_for(*found, parameters, pairs=pairs)
+            check_roles(*result)
+        rules = gap_rules(parameters, of_nucleotides=result[0].are_nucleotides or result[1].are_nucleotides)
+        has_places = are_looked_for(*result, parameters, pairs=pairs)
         can_be_mates = has_places and parameters.strands == "both"
-        found = found[0], with_interleaved_mates(found[1], parameters, progress, can_be_mates=can_be_mates)
-        check_sequences(*found, rules, parameters, pairs=pairs, has_places=has_places)
-        return AlignedSequences(*found, rules, has_places)
+        result = result[0], with_interleaved_mates(result[1], parameters, progress, can_be_mates=can_be_mates)
+        check_sequences(*result, rules, parameters, pairs=pairs, has_places=has_places)
+        return AlignedSequences(*result, rules, has_places)
 
     with search_run(spec, read, progress) as run:
         opening = run.begin(run.resources)  # opening a GPU takes as long as reading the files

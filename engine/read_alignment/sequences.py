@@ -192,21 +192,21 @@ def with_interleaved_mates(
         return replace(patterns, are_mates=True)
     if patterns.qualities is None or not can_be_mates:
         return patterns
-    found = inspect_interleaving(patterns.names)
-    if found.are_pairs:
+    result = inspect_interleaving(patterns.names)
+    if result.are_pairs:
         progress.message(
             f"{patterns.path.name}: {len(patterns) // 2:,} pairs of mates follow each other (interleaved) and are aligned as pairs;"
             " interleaved=no aligns each read on its own"
         )
-    elif found.looks_so:
-        n, k = found.n_alone, found.first_alone
+    elif result.looks_so:
+        n, k = result.n_alone, result.first_alone
         alone = f"{n:,} {'read has' if n == 1 else 'reads have'} no mate, the first in record {k + 1:,}: {_name_of(patterns, k)}"
         progress.message(
             f"{patterns.path.name}: looks interleaved, but {alone}; all reads are aligned as single ones. Remove reads without a mate to"
             " align pairs, or give interleaved=no",
             "warning",
         )
-    return replace(patterns, are_mates=found.are_pairs)
+    return replace(patterns, are_mates=result.are_pairs)
 
 
 def _name_of(reads: NamedSequences, row: int) -> str:
@@ -325,7 +325,7 @@ def named_sequences(
     InputError
         Nearly all symbols are nucleotides, and one is not.
     """
-    counts = sum((letter_counts(piece) for piece in iterate_chunks(letters)), np.zeros(256, np.int64))
+    counts = sum((letter_counts(chunk) for chunk in iterate_chunks(letters)), np.zeros(256, np.int64))
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
     are_nucleotides = are_bases(counts)
@@ -336,8 +336,8 @@ def named_sequences(
         remedy = "The other letters are nucleotides: give IUPAC's letters (N for any), or proteins alone"
         raise InputError(path, reason, remedy=remedy)
     codes = GrowingColumn(np.int8, spool)
-    for piece in iterate_chunks(letters):
-        encoded = encode(piece)
+    for chunk in iterate_chunks(letters):
+        encoded = encode(chunk)
         if are_nucleotides:
             encoded[encoded == LETTERS.index("U")] = LETTERS.index("T")
         codes.append(encoded)
@@ -347,11 +347,11 @@ def named_sequences(
 def _first_of(letters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
     """Return the index of the first symbol selected by a table of 256; there is one."""
     first = 0
-    for piece in iterate_chunks(letters):
-        found = is_one[piece]
-        if found.any():
-            return first + int(found.argmax())
-        first += len(piece)
+    for chunk in iterate_chunks(letters):
+        result = is_one[chunk]
+        if result.any():
+            return first + int(result.argmax())
+        first += len(chunk)
     raise ValueError("there is none of these letters")
 
 
@@ -414,10 +414,10 @@ def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> G
 
 def bases() -> NDArray[np.uint8]:
     """Return (codes,) uint8: 0 to 3 for A, C, G and T, 4 for others."""
-    found = np.full(len(LETTERS) + 1, 4, np.uint8)
-    for number, letter in enumerate("ACGT"):
-        found[LETTERS.index(letter)] = number
-    return found
+    result = np.full(len(LETTERS) + 1, 4, np.uint8)
+    for number, symbol in enumerate("ACGT"):
+        result[LETTERS.index(symbol)] = number
+    return result
 
 
 def complemented_letters() -> NDArray[np.uint8]:

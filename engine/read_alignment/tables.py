@@ -57,7 +57,7 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
 def _belong_together(score: Any, *others: Any) -> bool:
     """Return True if alignment values are present exactly where there is a score."""
     is_known = pa.compute.is_valid(score)
-    return all(is_known.equals(pa.compute.is_valid(one)) for one in others)
+    return all(is_known.equals(pa.compute.is_valid(other)) for other in others)
 
 
 ALIGNMENTS = Table.of(

@@ -50,11 +50,11 @@ def is_text(kind: pa.DataType) -> bool:
 
 def letters_of(texts: pa.StringArray) -> bytes:
     """Return concatenated texts without missing values as UTF-8."""
-    _, offsets, letters = texts.buffers()
-    if letters is None or not len(texts):
+    _, offsets, symbols = texts.buffers()
+    if symbols is None or not len(texts):
         return b""
     ends = memoryview(offsets).cast("i")
-    return bytes(memoryview(letters)[ends[texts.offset] : ends[texts.offset + len(texts)]])
+    return bytes(memoryview(symbols)[ends[texts.offset] : ends[texts.offset + len(texts)]])
 
 
 def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:

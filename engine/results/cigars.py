@@ -21,19 +21,19 @@ def letters_of_cigars(cigars: pa.StringArray, kinds: str) -> NDArray[np.int64]:
     [4, 0, 2]
     """
     texts = Texts.of_arrow(cigars)
-    letters, offsets = texts.own.astype(np.int64), texts.offsets - texts.offsets[0]
-    ends = np.flatnonzero((letters < _ZERO) | (letters >= _ZERO + _DIGITS))
+    symbols, offsets = texts.own.astype(np.int64), texts.offsets - texts.offsets[0]
+    ends = np.flatnonzero((symbols < _ZERO) | (symbols >= _ZERO + _DIGITS))
     if not len(ends):
         return np.zeros(len(texts), np.int64)
     starts = np.concatenate(([0], ends[:-1] + 1))
     operation = np.repeat(np.arange(len(ends)), ends + 1 - starts)
     places = np.arange(len(operation))
     powers = ends[operation] - 1 - places
-    digits = letters[: len(operation)] - _ZERO
+    digits = symbols[: len(operation)] - _ZERO
     values = np.where(powers >= 0, digits * _DIGITS ** np.maximum(powers, 0), 0)
     counts = np.add.reduceat(values, starts)
-    is_wanted = np.isin(letters[ends], [ord(kind) for kind in kinds])
+    is_wanted = np.isin(symbols[ends], [ord(kind) for kind in kinds])
     total = np.concatenate(([0], np.cumsum(np.where(is_wanted, counts, 0))))
     before = np.searchsorted(ends, offsets)
-    found: NDArray[np.int64] = total[before[1:]] - total[before[:-1]]
-    return found
+    result: NDArray[np.int64] = total[before[1:]] - total[before[:-1]]
+    return result

@@ -30,12 +30,12 @@ def with_marks(pieces: Iterable[pa.Table], marks: Mapping[int, RowMark]) -> Iter
     """Yield a table in chunks with the columns of `MARK_COLUMNS` appended; '' for unmarked rows."""
     known, first = marks_table(marks), 0
     rows = known["row"].to_numpy()
-    for piece in pieces:
-        low, high = np.searchsorted(rows, (first, first + len(piece)))
-        place = np.full(len(piece), -1, np.int64)
+    for chunk in pieces:
+        low, high = np.searchsorted(rows, (first, first + len(chunk)))
+        place = np.full(len(chunk), -1, np.int64)
         place[rows[low:high] - first] = np.arange(low, high)
         index = pa.array(place, mask=place < 0)
-        for one in MARK_COLUMNS:
-            piece = piece.append_column(one.name, known[one.name].take(index).fill_null(""))
-        first += len(piece)
-        yield piece
+        for mark_column in MARK_COLUMNS:
+            chunk = chunk.append_column(mark_column.name, known[mark_column.name].take(index).fill_null(""))
+        first += len(chunk)
+        yield chunk

@@ -65,7 +65,7 @@ class RunFacts:
 
     def said(self, beginning: str) -> str:
         """Return the last message with a beginning, or ''."""
-        return next((one for one in reversed(self.messages) if one.startswith(beginning)), "")
+        return next((message for message in reversed(self.messages) if message.startswith(beginning)), "")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def paragraph(facts: RunFacts, methods: Methods | None, preset: str = "", change
     sentences = [*(_common_sentences(facts) if methods is None else methods.sentences), _parameters_sentence(preset, changed)]
     first = f"Data were analysed with Proteoscope{version} ({facts.search})."
     device = f" It was computed on {facts.device}." if facts.device else ""
-    text = " ".join([first, *(one for one in sentences if one)]) + device
+    text = " ".join([first, *(sentence for sentence in sentences if sentence)]) + device
     citations = list(dict.fromkeys(methods.citations)) if methods is not None else []
     return "\n".join([text, *(["", "References", *citations] if citations else [])])
 
@@ -106,8 +106,10 @@ def _common_sentences(facts: RunFacts) -> list[str]:
     sentences = [f"Files of {kind}: {listed(facts.names(kind))}." for kind in kinds]
     counts = facts.record.get("counts")
     if isinstance(counts, dict):
-        told = [f"{number_text(value)} {str(name).replace('_', ' ')}" for name, value in counts.items() if isinstance(value, int | float)]
-        sentences.append(f"Counted: {', '.join(told)}." if told else "")
+        reported = [
+            f"{number_text(value)} {str(name).replace('_', ' ')}" for name, value in counts.items() if isinstance(value, int | float)
+        ]
+        sentences.append(f"Counted: {', '.join(reported)}." if reported else "")
     return sentences
 
 

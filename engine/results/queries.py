@@ -107,4 +107,4 @@ def is_out_of_memory(text: str) -> bool:
 def _without_wildcards(path: Path) -> str:
     """Escape a path for DuckDB's readers, which treat brackets, stars and question marks as patterns."""
     path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are
-    return "".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(path))
+    return "".join(f"[{symbol}]" if symbol in "[*?" else symbol for symbol in str(path))

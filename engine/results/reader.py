@@ -117,22 +117,22 @@ class TableFile:
         InputError
             Something in them is not as it should be.
         """
-        asked = list(self.columns if names is None else names)
-        wanted = [name for name in asked if name in self.columns]
+        requested = list(self.columns if names is None else names)
+        wanted = [name for name in requested if name in self.columns]
         with self._read():
-            pieces = self._file.iter_batches(min(rows, self._rows_of_piece()), columns=wanted, use_threads=False)
+            chunks = self._file.iter_batches(min(rows, self._rows_of_piece()), columns=wanted, use_threads=False)
         n_read, unfolding = 0, Unfolding(self.path, self.path.stat().st_size)
         while True:
             with self._read():
-                piece = next(pieces, None)
-            if piece is None:
+                chunk = next(chunks, None)
+            if chunk is None:
                 break
             with self._read():
-                found = pa.Table.from_batches([piece]).select(wanted)
-                n_bytes = sum(written_out_bytes(column) for column in found.columns)
+                result = pa.Table.from_batches([chunk]).select(wanted)
+                n_bytes = sum(written_out_bytes(column) for column in result.columns)
             unfolding.add(TABLE_BYTES, n_bytes)
-            n_read += len(found)
-            yield self._with_absent(self._checked(found), asked)
+            n_read += len(result)
+            yield self._with_absent(self._checked(result), requested)
         if n_read != self.n_rows:
             raise self.damaged(f"holds {n_read:,} rows where it says {self.n_rows:,}")
 
@@ -157,8 +157,8 @@ class TableFile:
             See `batches`.
         """
         with self._read():
-            found = self._file.read_row_group(number, columns=list(names), use_threads=False).select(list(names))
-        return self._checked(found)
+            result = self._file.read_row_group(number, columns=list(names), use_threads=False).select(list(names))
+        return self._checked(result)
 
     def check(self, names: Sequence[str] | None = None, is_wanted: Callable[[], object] = lambda: None) -> None:
         """Validate all rows for readers that bypass this class; `is_wanted` is called between chunks and may raise.
@@ -171,14 +171,14 @@ class TableFile:
         InputError
             The rows are invalid.
         """
-        asked = (
+        requested = (
             self.path.absolute(),
             self._state,
             self.table,
             None if names is None else tuple(names),
             tuple(sorted(self._n_rows_of.items())),
         )
-        if self._state is not None and asked in _sound:
+        if self._state is not None and requested in _sound:
             return
         for _ in self.batches(names):
             is_wanted()
@@ -186,7 +186,7 @@ class TableFile:
         if self._state is not None and _state_of(self.path) == self._state and _is_settled(self._state):
             if len(_sound) >= _MAXIMUM_REMEMBERED:
                 _sound.clear()
-            _sound.add(asked)
+            _sound.add(requested)
 
     def damaged(self, reason: str, name: str = "") -> InputError:
         """Return the error of the table, or of one of its columns."""
@@ -270,10 +270,10 @@ class _State(NamedTuple):
 
 def _state_of(path: Path) -> _State | None:
     try:
-        found = path.stat()
+        result = path.stat()
     except OSError:
         return None
-    return _State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return _State(result.st_dev, result.st_ino, result.st_size, result.st_mtime_ns, result.st_ctime_ns)
 
 
 def _is_settled(state: _State) -> bool:
@@ -353,8 +353,8 @@ def read_stored(project: Project, run: str, table: Table, names: Sequence[str], 
     InputError, StorageError
         See `stored_table`.
     """
-    with stored_table(project, run, table, names, remedy=remedy) as found:
-        return found.read(names)
+    with stored_table(project, run, table, names, remedy=remedy) as result:
+        return result.read(names)
 
 
 def _n_rows(project: Project, run: str, name: str) -> int | None:

@@ -73,16 +73,16 @@ class SamNames:
         first = np.sort(first)
         allowed, is_changed = self._characters.escape_texts(accessions.take(first))
         changed = set(indexes[first][is_changed].tolist())
-        found = dict(zip(indexes[first].tolist(), allowed.strings(), strict=True))
-        for known in found.keys() & self._names.keys():
-            del found[known]
-        new = set(found.values())
-        if len(new) == len(found) and new.isdisjoint(self._taken) and self._have_allowed_lengths(new):
-            self._names |= found
+        result = dict(zip(indexes[first].tolist(), allowed.strings(), strict=True))
+        for known in result.keys() & self._names.keys():
+            del result[known]
+        new = set(result.values())
+        if len(new) == len(result) and new.isdisjoint(self._taken) and self._have_allowed_lengths(new):
+            self._names |= result
             self._taken |= new
-            self.n_replaced += len(changed & found.keys())
+            self.n_replaced += len(changed & result.keys())
         else:
-            for index, name in found.items():
+            for index, name in result.items():
                 self._add(index, name, is_changed=index in changed)
         return list(map(self._names.__getitem__, indexes.tolist()))
 
@@ -158,12 +158,12 @@ def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -
     names, flags, places, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
     own = np.diff(sequences.offsets)[rows]
-    room = (
+    workspace = (
         sum(len(one.own) for one in (names, cigars, tags))
         + 2 * int(own.sum())
         + n * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + 2 * longest)
     )
-    lines, ends = np.empty(room, np.uint8), np.zeros(n, np.int64)
+    lines, ends = np.empty(workspace, np.uint8), np.zeros(n, np.int64)
     name_arrays, reference_arrays, cigar_arrays, tag_arrays = map(text_arrays, (names, references, cigars, tags))
     kernels.cpu.alignment_lines.write_sam_lines(
         name_arrays, flags, reference_arrays, places, cigar_arrays, clips, tag_arrays, rows, sequences, lines, ends

@@ -130,14 +130,14 @@ def write_separated(
         The user cancelled.
     """
     parts = [tables] if isinstance(tables, pa.Table) else tables
-    pieces = (part.slice(first, rows) for part in parts for first in range(0, len(part), rows))
+    chunks = (part.slice(first, rows) for part in parts for first in range(0, len(part), rows))
 
     n_escaped: list[int] = []
 
     def lines(piece: pa.Table) -> bytes:
         return separated_lines(piece, columns, dialect, spreadsheet_safe=spreadsheet_safe, n_escaped=n_escaped)
 
-    write_lines(out, header_line(columns), pieces, lines, progress, threads=threads)
+    write_lines(out, header_line(columns), chunks, lines, progress, threads=threads)
     if n := sum(n_escaped):
         names = "1 text in a list holds" if n == 1 else f"{n:,} texts in lists hold"
         progress.message(f"{out.name}: {names} semicolons, which separate texts there; they are written as {_ESCAPED_BETWEEN}", "warning")
@@ -209,8 +209,8 @@ def write_lines(
             progress.advance(n)
             progress.check()
 
-        for piece in pieces:
-            waiting.append((len(piece), pool.submit(lines, piece)))
+        for chunk in pieces:
+            waiting.append((len(chunk), pool.submit(lines, chunk)))
             while len(waiting) > threads:
                 write_next()
         while waiting:
@@ -280,8 +280,8 @@ def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
     is_end = lines == ord("\n")
     ends = np.flatnonzero(is_end) - np.arange(len(values))  # where they stand when the ends of lines are gone
     offsets = np.concatenate(([0], ends)).astype(np.int64)
-    letters = pa.py_buffer(lines[~is_end])
-    return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(offsets), letters).cast(pa.string())
+    symbols = pa.py_buffer(lines[~is_end])
+    return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(offsets), symbols).cast(pa.string())
 
 
 def _as_cell(text: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:

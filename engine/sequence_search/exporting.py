@@ -66,7 +66,7 @@ def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
         rows = _Rows(hits)
         for batch in queries.batches(columns, _ROWS):
             index, n_hits = (batch[name].to_numpy() for name in ("query_index", "n_hits"))
-            names, descriptions, letters = (Texts.of_arrow(batch[name].combine_chunks()) for name in ("query", "description", "sequence"))
+            names, descriptions, symbols = (Texts.of_arrow(batch[name].combine_chunks()) for name in ("query", "description", "sequence"))
             offsets, first = offsets_of(n_hits), 0
             while first < len(index):
                 last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _ROWS, side="right")) - 1)
@@ -75,7 +75,7 @@ def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
                     raise hits.damaged(f"holds other hits than those of {queries.path.name}")
                 some = slice(first, last)
                 own_offsets = offsets[first : last + 1] - offsets[first]
-                yield QueryHits(index[some], names[some], descriptions[some], letters[some], own_offsets, own)
+                yield QueryHits(index[some], names[some], descriptions[some], symbols[some], own_offsets, own)
                 first = last
 
 

@@ -111,8 +111,8 @@ def reported_hits(
     parts = equal_partitions(np.array(columns), 1, maximum_cost=_ALIGNED_COLUMNS, per_worker=1)
     for part in sorted(parts, key=lambda part: part.first):
         rows = slice(part.first, part.last)
-        found = _aligned(queries, database, scheme, batch[rows], scores[rows], significant[rows], threads, progress)
-        yield ReportedHits(found, scores[rows], statistics)
+        result = _aligned(queries, database, scheme, batch[rows], scores[rows], significant[rows], threads, progress)
+        yield ReportedHits(result, scores[rows], statistics)
 
 
 def _significant(

@@ -110,21 +110,21 @@ def _project_tables(run: Run, queries: SequenceDatabase, database: SequenceDatab
     ):
 
         def write(reported: ReportedHits) -> None:
-            found, statistics = reported.found, reported.statistics.scores
-            for first in range(0, len(found.hits), _HITS_PER_GROUP):
+            result, statistics = reported.found, reported.statistics.scores
+            for first in range(0, len(result.hits), _HITS_PER_GROUP):
                 progress.check()
-                hits.write(hits_table(found.hits.part(slice(first, first + _HITS_PER_GROUP))))
-            query_rows.write(_query_table(found, statistics))
+                hits.write(hits_table(result.hits.part(slice(first, first + _HITS_PER_GROUP))))
+            query_rows.write(_query_table(result, statistics))
             for index, length, scores in zip(
-                found.query_index.tolist(), np.diff(found.sequences.offsets).tolist(), reported.scores, strict=True
+                result.query_index.tolist(), np.diff(result.sequences.offsets).tolist(), reported.scores, strict=True
             ):
                 progress.check()
                 score, count = np.unique(scores, return_counts=True)
                 counts.write(pa.table([np.full(len(score), index), score, count], schema=SCORES.schema()))
                 score, expected = expected_counts(statistics, length, database.lengths)
                 expectations.write(pa.table([np.full(len(score), index), score, expected], schema=EXPECTATIONS.schema()))
-            is_hit[found.hits.subject_index] = True
-            progress.advance(len(found.hits))
+            is_hit[result.hits.subject_index] = True
+            progress.advance(len(result.hits))
 
         yield write
     if queries.features is not None or database.features is not None:

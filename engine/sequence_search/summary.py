@@ -52,10 +52,10 @@ class SequenceSearchSummary(Summary):
     def lines(self) -> list[str]:
         """Return lines on the searched data, the number of hits, their statistics, and the best ones."""
         searched = f"{counted(self.n_queries, 'query', 'queries')} against {counted(self.n_subjects, 'sequence')}"
-        found = hit_counts(self.n_queries, self.n_hits, self.n_queries_with_hits)
+        result = hit_counts(self.n_queries, self.n_hits, self.n_queries_with_hits)
         return [
             f"{searched} ({counted(self.n_residues, 'residue')}); {self.gcups:.1f} GCUPS",
-            f"{found}; lambda {self.lambda_:.4g}, K {self.K:.3g}, {self.statistics}",
+            f"{result}; lambda {self.lambda_:.4g}, K {self.K:.3g}, {self.statistics}",
             *(f"  {query:<24.24} {subject:<24.24} {e_value:8.1e}  {text:.60}" for query, subject, e_value, text in self.best),
         ]
 

@@ -303,11 +303,11 @@ def align_pairs(
     drawn = run_on_threads(work, range(len(tasks)), threads, progress, steps=lambda task: tasks[task].last - tasks[task].first)
     drawn = drawn or [_drawn(pairs, scheme, progress, stored_cells)]  # without pairs
     by_place = sorted(range(len(tasks)), key=lambda task: tasks[task].first) or [0]
-    found, counts, cigars = (np.concatenate([drawn[task][part] for task in by_place]) for part in range(3))
+    result, counts, cigars = (np.concatenate([drawn[task][part] for task in by_place]) for part in range(3))
     lines = np.concatenate([drawn[task][3] for task in by_place], axis=1)
-    found[:, 1] += (pairs.query_places - whole.query_places)[:, 0]
-    found[:, 2] += (pairs.subject_places - whole.subject_places)[:, 0]
-    return _columns(found, counts, cigars, lines)
+    result[:, 1] += (pairs.query_places - whole.query_places)[:, 0]
+    result[:, 2] += (pairs.subject_places - whole.subject_places)[:, 0]
+    return _columns(result, counts, cigars, lines)
 
 
 def _columns(found: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArray[np.uint8], lines: NDArray[np.uint8]) -> AlignedPairs:
@@ -360,7 +360,7 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
     """Return groups of pairs of one query whose ends are found in parallel lanes, with the number of bits of each, the largest first."""
     query_lengths, subject_lengths = pairs.lengths
     cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
-    found = []
+    result = []
     costs = _substitution(scheme)
     for bits in [bits for bits in costs.widths() if bits < 32]:
         chosen = np.flatnonzero(~done & (pairs.scores <= costs.most(bits)))
@@ -372,8 +372,8 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
             n_lanes = kernels.cpu.lanes.lane_count(bits)
             groups = np.split(query_pairs, np.arange(n_lanes, len(query_pairs), n_lanes))
             lengths = [subject_lengths[group] for group in groups]
-            found += [(bits, group) for group, n in zip(groups, lengths, strict=True) if n.sum() >= _LANES_WORTH * n.max(initial=1)]
-    return sorted(found, key=lambda lane_group: -int(cells[lane_group[1]].max()))
+            result += [(bits, group) for group, n in zip(groups, lengths, strict=True) if n.sum() >= _LANES_WORTH * n.max(initial=1)]
+    return sorted(result, key=lambda lane_group: -int(cells[lane_group[1]].max()))
 
 
 def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
@@ -430,8 +430,8 @@ def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells
     """Return `found`, `counts`, `cigars` and `lines` of `proteoscope.kernels.cpu.traceback.draw_pairs` for some pairs."""
     query_lengths, subject_lengths = pairs.lengths
     offsets = offsets_of(query_lengths + subject_lengths)
-    steps, found = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
-    traces = kernels.cpu.traceback.Traces(steps, offsets, found)
+    steps, result = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
+    traces = kernels.cpu.traceback.Traces(steps, offsets, result)
     is_single = query_lengths * subject_lengths > stored_cells
     is_narrow = pairs.scores <= _maximum_of_16_bits(scheme)
     for bits, is_selected in ((16, is_narrow & ~is_single), (32, ~is_narrow & ~is_single)):
@@ -440,16 +440,16 @@ def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells
     for k in np.flatnonzero(is_single).tolist():
         query, subject = pairs.queries[slice(*pairs.query_places[k])], pairs.subjects[slice(*pairs.subject_places[k])]
         _, query_start, subject_start, single_steps = _traced(query, subject, scheme, progress, int(pairs.scores[k]), stored_cells)
-        found[k] = len(single_steps), query_start, subject_start
+        result[k] = len(single_steps), query_start, subject_start
         steps[offsets[k] : offsets[k] + len(single_steps)] = single_steps
-    columns = int(found[:, 0].sum())
+    columns = int(result[:, 0].sum())
     lines, cigars, counts = (
         np.empty((3, columns), np.uint8),
         np.empty(2 * columns, np.uint8),
         np.empty((len(pairs), kernels.cpu.traceback.N_COUNTS), np.int64),
     )
     kernels.cpu.traceback.draw_pairs(traces, _sequences(pairs), scheme.matrix.scores, _WITH_GAPS, lines, cigars, counts)
-    return found, counts, cigars[: counts[:, kernels.cpu.traceback.CIGAR_BYTES].sum()].copy(), lines
+    return result, counts, cigars[: counts[:, kernels.cpu.traceback.CIGAR_BYTES].sum()].copy(), lines
 
 
 def _sequences(pairs: Pairs) -> kernels.cpu.traceback.PairedSequences:

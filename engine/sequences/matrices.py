@@ -116,8 +116,8 @@ def read_matrix(requested: str) -> Matrix:
     name = matrix_name(requested)
     shipped = name in matrix_names()
     path = resources.path("matrices", f"{name}.txt") if shipped else Path(name)
-    letters, scores = _parse(path)
-    return Matrix(name, _complete(letters, scores), letters)
+    symbols, scores = _parse(path)
+    return Matrix(name, _complete(symbols, scores), symbols)
 
 
 def _parse(path: Path) -> tuple[str, list[list[int]]]:

@@ -114,19 +114,19 @@ class Stack:
             raise ParameterError(
                 f"the {len(subjects.names):,} hits of {name:.60} stacked have {n_columns:,} columns, which are too many; select fewer hits"
             )
-        letters = np.full((len(subjects.names) + 1, n_columns), OUTSIDE, np.uint8)
-        letters[0] = _GAP
-        letters[0, residue_column] = np.frombuffer(sequence.encode("ascii"), np.uint8)
+        symbols = np.full((len(subjects.names) + 1, n_columns), OUTSIDE, np.uint8)
+        symbols[0] = _GAP
+        symbols[0, residue_column] = np.frombuffer(sequence.encode("ascii"), np.uint8)
         column = residue_column[place]
         column[inserted] += nth + 1
         first, last = column[offsets[:-1]], column[offsets[1:] - 1]
         columns = np.arange(n_columns)
         for row in range(len(subjects.names)):
-            letters[row + 1, (columns >= first[row]) & (columns <= last[row])] = _GAP
-        letters[hit + 1, column] = subject
+            symbols[row + 1, (columns >= first[row]) & (columns <= last[row])] = _GAP
+        symbols[hit + 1, column] = subject
         query_place = np.full(n_columns, -1, np.int64)
         query_place[residue_column] = np.arange(len(sequence))
-        return cls(name, description, subjects, letters, query_place)
+        return cls(name, description, subjects, symbols, query_place)
 
     def __len__(self) -> int:
         """Return the number of rows, including the query's."""
@@ -145,10 +145,10 @@ class Stack:
     @cached_property
     def gapped(self) -> NDArray[np.uint8]:
         """Rows with gaps beyond the ends too, and X for ``*``, which alignment formats do not support."""
-        letters = self.letters.copy()
-        letters[letters == OUTSIDE] = _GAP
-        letters[letters == ord("*")] = ord("X")
-        return letters
+        symbols = self.letters.copy()
+        symbols[symbols == OUTSIDE] = _GAP
+        symbols[symbols == ord("*")] = ord("X")
+        return symbols
 
     @cached_property
     def follows_insertion(self) -> NDArray[np.bool_]:

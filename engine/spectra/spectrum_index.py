@@ -85,8 +85,8 @@ class SpectrumIndex:
     @property
     def series(self) -> str:
         """Ion series of all spectra, as characters."""
-        (letters,) = self.ion_series.letters
-        return letters
+        (symbols,) = self.ion_series.letters
+        return symbols
 
     def by_series(self) -> list[SpectrumIndex]:
         """Return the queries of each ion series, in the order of `SpectrumSeries.letters`; a single index for a single series."""
@@ -94,8 +94,8 @@ class SpectrumIndex:
             return [self]
         number = self.ion_series.number[self.queries.spectrum]
         indexes = [
-            self._select_queries(rows, self.queries.mass).with_series(letters)
-            for k, letters in enumerate(self.ion_series.letters)
+            self._select_queries(rows, self.queries.mass).with_series(symbols)
+            for k, symbols in enumerate(self.ion_series.letters)
             if len(rows := np.flatnonzero(number == k))
         ]
         return indexes or [self.with_series(self.ion_series.letters[0])]

@@ -215,10 +215,10 @@ def _realigned(
     progress.stage("Superposing candidates", bounds[-1])
     pairs = ChainPairs.joined(every)
     if comparison.superposing is not None:
-        found = superpose_pairs(comparison.superposing, pairs)
+        result = superpose_pairs(comparison.superposing, pairs)
     else:
-        found = superposed(pairs, comparison.resources.threads, "quick", progress)
-    return [superpositions_of(found, first, last) for first, last in pairwise(bounds)]
+        result = superposed(pairs, comparison.resources.threads, "quick", progress)
+    return [superpositions_of(result, first, last) for first, last in pairwise(bounds)]
 
 
 def _fitted(comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]) -> Superpositions:

@@ -113,13 +113,13 @@ def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -
     tm_scores = _tm_scores(comparison, chains, best)
     query = comparison.queries.files[comparison.queries.file[_place(comparison, chains[0])]]
     sizes = np.bincount(database.file, minlength=len(database.files))
-    found = []
+    result = []
     for number, pairs in best:
         tm = np.array([tm_scores[pair] for pair in pairs])
         z_sum, score = (float(sum(table[k, target] for k, target in pairs)) for table in (z, scores))
         rank = float(relatedness(np.array([z_sum]), np.array([tm.mean(axis=1).sum()]))[0]) if is_sensitive else score
         names = ",".join(f"{chains[k].query}={database.chains.names[target]}" for k, target in pairs)
-        found.append(
+        result.append(
             (
                 rank,
                 ComplexHit(
@@ -136,8 +136,8 @@ def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -
                 ),
             )
         )
-    found.sort(key=lambda one: -one[0])
-    return [one for _, one in found[: comparison.parameters.hits_per_query]]
+    result.sort(key=lambda one: -one[0])
+    return [one for _, one in result[: comparison.parameters.hits_per_query]]
 
 
 def _place(comparison: Comparison, one: StructureQueryHits) -> ChainRow:
@@ -155,16 +155,16 @@ def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: in
         best = np.zeros(n_files)
         np.maximum.at(best, file, row)
         at_most += best
-    found: list[tuple[float, int, list[tuple[int, int]]]] = []
+    result: list[tuple[float, int, list[tuple[int, int]]]] = []
     for number in np.argsort(-at_most, kind="stable").tolist():
-        if at_most[number] <= 0.0 or (len(found) >= wanted and at_most[number] <= found[-1][0]):
+        if at_most[number] <= 0.0 or (len(result) >= wanted and at_most[number] <= result[-1][0]):
             break
         own = order[bounds[number] : bounds[number + 1]]
         pairs = [(row, int(own[column])) for row, column in assignment(worth[:, own])]
-        found.append((float(sum(worth[pair] for pair in pairs)), number, pairs))
-        found.sort(key=lambda one: (-one[0], one[1]))
-        del found[wanted:]
-    return [(number, pairs) for _, number, pairs in found]
+        result.append((float(sum(worth[pair] for pair in pairs)), number, pairs))
+        result.sort(key=lambda one: (-one[0], one[1]))
+        del result[wanted:]
+    return [(number, pairs) for _, number, pairs in result]
 
 
 def _tm_scores(

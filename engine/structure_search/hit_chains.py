@@ -188,7 +188,7 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
     """
     pairs = pairs_of_cigar(str(hit["cigar"]))
     rotation, translation = transformation_of(hit)
-    found = Superpositions(
+    result = Superpositions(
         rotation[None],
         translation[None],
         np.array([hit["tm_score_query"]], np.float64),
@@ -203,7 +203,7 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
     extra = {name: hit[name] for name in _OF_SEARCH if hit.get(name) is not None and hit[name] == hit[name]}
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    aligned = AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), found, 0)
+    aligned = AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), result, 0)
     return write_superposition(folder, aligned, query_atoms, target_atoms, extra), messages
 
 

@@ -78,14 +78,14 @@ def key_parts(sources: Sequence[ChainSource], digests: Sequence[str], models: Mo
 
 
 def _write(folder: Path, sources: Sequence[ChainSource], progress: Progress, threads: int, models: Models) -> None:
-    found = read_files(sources, progress, threads, models=models)
-    files = [SourceFile(str(path), 0, number, ()) for number, path in enumerate(found.paths)]
-    collection = Collection(found.chains, found.file.astype(np.int32), files)
-    order = write_merged(folder / "columns", [collection], [np.ones(len(found.chains), np.bool_)])
+    result = read_files(sources, progress, threads, models=models)
+    files = [SourceFile(str(path), 0, number, ()) for number, path in enumerate(result.paths)]
+    collection = Collection(result.chains, result.file.astype(np.int32), files)
+    order = write_merged(folder / "columns", [collection], [np.ones(len(result.chains), np.bool_)])
     np.save(folder / "file_order.npy", order)
-    (folder / "messages.json").write_text(json.dumps(list(found.messages)))
+    (folder / "messages.json").write_text(json.dumps(list(result.messages)))
     progress.stage("Describing chains")
-    write_descriptors(folder, described(found.chains, threads=threads).arrays)
+    write_descriptors(folder, described(result.chains, threads=threads).arrays)
 
 
 def _open(folder: Path) -> DescribedChains:
@@ -96,16 +96,16 @@ def _open(folder: Path) -> DescribedChains:
     # Of chains as long as each other, the first of the files first, as `described` puts them.
     order = np.lexsort((file_order, content.chains.lengths))
     paths = tuple(Path(source.path) for source in content.sources)
-    found = ChainFiles(content.chains.taken(order), np.asarray(content.source, np.int64)[order], paths, _messages(folder))
-    arrays = open_descriptors(folder, found.chains)
-    return DescribedChains(found.chains, arrays, file_order[order], found.file, tuple(map(stem, paths)), found.messages)
+    result = ChainFiles(content.chains.taken(order), np.asarray(content.source, np.int64)[order], paths, _messages(folder))
+    arrays = open_descriptors(folder, result.chains)
+    return DescribedChains(result.chains, arrays, file_order[order], result.file, tuple(map(stem, paths)), result.messages)
 
 
 def _messages(folder: Path) -> tuple[str, ...]:
     try:
         with open_regular(folder / "messages.json") as file:
-            found = json.loads(file.read(_MAXIMUM_MESSAGES))
+            result = json.loads(file.read(_MAXIMUM_MESSAGES))
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{folder}: the messages cannot be read ({error})") from error
-    require(isinstance(found, list) and all(isinstance(text, str) for text in found), f"{folder}: what should be messages is none")
-    return tuple("".join(letter if letter.isprintable() else " " for letter in text) for text in found)
+    require(isinstance(result, list) and all(isinstance(text, str) for text in result), f"{folder}: what should be messages is none")
+    return tuple("".join(symbol if symbol.isprintable() else " " for symbol in text) for text in result)

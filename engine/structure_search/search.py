@@ -96,8 +96,8 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
                     complex_chains += [hits] if write_complexes is not None else []
                 if write_complexes is not None:
                     with run.step("score"):
-                        found = complex_hits(comparison, complex_chains)
-                    write_complexes(found)
+                        result = complex_hits(comparison, complex_chains)
+                    write_complexes(result)
             # A cancellation noticed here discards everything; once this block is left, what was written is stored.
             run.progress.stage("Writing")
             run.device = "+".join([share.device for share in session.shares()] or session.devices)

@@ -87,7 +87,7 @@ class ChainInput:
     @property
     def paths(self) -> list[Path]:
         """Files that a run records."""
-        return [one.path for one in self.files] if self.folder is None else [self.folder / DATABASE_FILE]
+        return [file.path for file in self.files] if self.folder is None else [self.folder / DATABASE_FILE]
 
 
 @dataclass(frozen=True)
@@ -127,16 +127,16 @@ def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
     InputError
         A folder or list is empty, or a list cannot be read. Missing files are reported when opened.
     """
-    found: list[ChainSource] = []
+    result: list[ChainSource] = []
     for one in map(Path, given):
         is_list = one.suffix.lower() in LISTS and is_there(one) and one.is_file()
         for source in map(_source, listed(one) if is_list else [one]):
             if is_there(source.path) and source.path.is_dir():
                 files, note = files_in(source.path)
-                found += [ChainSource(path, is_of_folder=True, note="" if i else note) for i, path in enumerate(files)]
+                result += [ChainSource(path, is_of_folder=True, note="" if i else note) for i, path in enumerate(files)]
             else:
-                found.append(source)
-    return found
+                result.append(source)
+    return result
 
 
 def check_sources(sources: Sequence[ChainSource]) -> None:
@@ -147,9 +147,9 @@ def check_sources(sources: Sequence[ChainSource]) -> None:
     InputError
         Naming the first that is missing.
     """
-    for one in sources:
-        if not is_there(one.path):
-            raise InputError(one.path, "does not exist", remedy="Check the path")
+    for source in sources:
+        if not is_there(source.path):
+            raise InputError(source.path, "does not exist", remedy="Check the path")
 
 
 def database_folder(given: Sequence[str | Path]) -> Path | None:
@@ -184,9 +184,9 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
         The user cancelled.
     """
     database = open_database(folder)
-    found = _of_database(database)
-    names = MadeWhenAsked(len(found.paths), lambda: tuple(map(stem, found.paths)))
-    return DescribedChains(found.chains, descriptors_of(database, progress, threads), np.arange(len(found.chains)), found.file, names)
+    result = _of_database(database)
+    names = MadeWhenAsked(len(result.paths), lambda: tuple(map(stem, result.paths)))
+    return DescribedChains(result.chains, descriptors_of(database, progress, threads), np.arange(len(result.chains)), result.file, names)
 
 
 def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFiles:
@@ -240,16 +240,16 @@ def read_files(
             return error
 
     progress.stage("Reading structures", len(sources))
-    found = run_on_threads(read, sources, threads, progress)
-    good = [(source, one) for source, one in zip(sources, found, strict=True) if not isinstance(one, InputError)]
-    faults = [one for one in found if isinstance(one, InputError)]
-    if faults and not good:
-        raise faults[0]
+    result = run_on_threads(read, sources, threads, progress)
+    good = [(source, one) for source, one in zip(sources, result, strict=True) if not isinstance(one, InputError)]
+    problems = [one for one in result if isinstance(one, InputError)]
+    if problems and not good:
+        raise problems[0]
     parts, messages = [one[0] for _, one in good], [one.note for one in sources if one.note]
     messages += [text for _, one in good for text in one[1]]
-    messages += [f"Left out: {fault}" for fault in faults[:_MAXIMUM_FAULTS_TOLD]]
-    if len(faults) > _MAXIMUM_FAULTS_TOLD:
-        messages.append(f"Left out: {len(faults) - _MAXIMUM_FAULTS_TOLD:,} more files")
+    messages += [f"Left out: {problem}" for problem in problems[:_MAXIMUM_FAULTS_TOLD]]
+    if len(problems) > _MAXIMUM_FAULTS_TOLD:
+        messages.append(f"Left out: {len(problems) - _MAXIMUM_FAULTS_TOLD:,} more files")
     numbers = dict[Path, int]()
     for source, _ in good:
         numbers.setdefault(source.path, len(numbers))
@@ -261,10 +261,13 @@ def read_chains(
     sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0, models: Models = "first"
 ) -> DescribedChains:
     """Read and describe the chains of files. Parameters and errors are those of `read_files`."""
-    found = read_files(sources, progress, threads, minimum_confidence=minimum_confidence, models=models)
-    unrated = found.chains.unrated(minimum_confidence)
+    result = read_files(sources, progress, threads, minimum_confidence=minimum_confidence, models=models)
+    unrated = result.chains.unrated(minimum_confidence)
     return described(
-        found.chains, (*found.messages, *([unrated] if unrated else [])), files=(found.file, tuple(map(stem, found.paths))), threads=threads
+        result.chains,
+        (*result.messages, *([unrated] if unrated else [])),
+        files=(result.file, tuple(map(stem, result.paths))),
+        threads=threads,
     )
 
 

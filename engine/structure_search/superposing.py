@@ -89,11 +89,11 @@ class _Computation:
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Superpose the pairs `first:last`."""
-        ((pairs, found),) = self._pairs
-        with closing(self._superposition.superpose(pairs, found, first, last)) as ends:
+        ((pairs, result),) = self._pairs
+        with closing(self._superposition.superpose(pairs, result, first, last)) as ends:
             begun = first
             for end in ends:
-                places = slice(int(found.places[begun]), int(found.places[end]))
-                rows = {name: getattr(found, name)[begun:end].copy() for name in ("moves", "scores", "rmsd", "counts")}
-                yield Piece(end, {**rows, "pairs": found.pairs[places].copy()})
+                places = slice(int(result.places[begun]), int(result.places[end]))
+                rows = {name: getattr(result, name)[begun:end].copy() for name in ("moves", "scores", "rmsd", "counts")}
+                yield Piece(end, {**rows, "pairs": result.pairs[places].copy()})
                 begun = end

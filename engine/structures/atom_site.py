@@ -129,13 +129,13 @@ class _Columns:
 
 def _elements(atoms: list[str], residues: list[str]) -> list[str]:
     """Elements by the names of atoms: of ions that are called as their residues the whole name, of others the first character."""
-    found: dict[tuple[str, str], str] = {}
+    result: dict[tuple[str, str], str] = {}
     for key in set(zip(atoms, residues, strict=True)):
-        atom = "".join(letter for letter in key[0] if letter.isalpha()).upper()
-        is_ion = atom in _METALS and (atom == "".join(letter for letter in key[1] if letter.isalpha()).upper())
+        atom = "".join(symbol for symbol in key[0] if symbol.isalpha()).upper()
+        is_ion = atom in _METALS and (atom == "".join(symbol for symbol in key[1] if symbol.isalpha()).upper())
         is_selenium = atom == "SE" and key[1] in ("MSE", "SEC")
-        found[key] = atom if is_ion or is_selenium else atom[:1] or "X"
-    return [found[key] for key in zip(atoms, residues, strict=True)]
+        result[key] = atom if is_ion or is_selenium else atom[:1] or "X"
+    return [result[key] for key in zip(atoms, residues, strict=True)]
 
 
 def split_chains(block: gemmi.cif.Block) -> list[str]:

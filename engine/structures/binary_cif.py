@@ -116,17 +116,17 @@ class _WrongError(Exception):
 
 
 def _list_of(value: Any, key: str) -> list[Any]:
-    found = value.get(key) if isinstance(value, dict) else None
-    if not isinstance(found, list):
+    result = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(result, list):
         raise _WrongError(f"it has no list {key}")
-    return found
+    return result
 
 
 def _text_of(value: Any, key: str) -> str:
-    found = value.get(key) if isinstance(value, dict) else None
-    if not isinstance(found, str):
+    result = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(result, str):
         raise _WrongError(f"it has no text {key}")
-    return found
+    return result
 
 
 def _unpacked(data: bytes) -> Any:
@@ -178,21 +178,21 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfoldi
     """Return the values of a column in these rows as mmCIF writes them."""
     import gemmi  # slow to import: only structures need it
 
-    found = _decoded(column.get("data"), n_rows, unfolding)
-    if isinstance(found, list):
-        unfolding.add(CIF_CHARACTERS, sum(map(len, found)), place=tag)
+    result = _decoded(column.get("data"), n_rows, unfolding)
+    if isinstance(result, list):
+        unfolding.add(CIF_CHARACTERS, sum(map(len, result)), place=tag)
         quoted: dict[str, str] = {}
         values = []
         for row in rows.tolist():
-            text = found[row]
+            text = result[row]
             if text not in quoted:
                 quoted[text] = gemmi.cif.quote(text)
             values.append(quoted[text])
-    elif found.dtype.kind == "f":
+    elif result.dtype.kind == "f":
         decimals = _DECIMALS.get(tag, 6)
-        values = [f"{value:.{decimals}f}" for value in found[rows].tolist()]
+        values = [f"{value:.{decimals}f}" for value in result[rows].tolist()]
     else:
-        values = list(map(str, found[rows].tolist()))
+        values = list(map(str, result[rows].tolist()))
     if column.get("mask") is not None:
         mask = _decoded(column["mask"], n_rows, unfolding)
         if isinstance(mask, list):
@@ -255,14 +255,14 @@ def _texts(value: Any, encoding: Any, n_rows: int, unfolding: Unfolding) -> list
 def _decode_all(value: bytes, encodings: Any, unfolding: Unfolding) -> NDArray[Any]:
     if not isinstance(encodings, list):
         raise _WrongError("a column does not say how it is encoded")
-    found: Any = value
+    result: Any = value
     for encoding in _last_first(encodings):
         kind = _text_of(encoding, "kind")
         if kind == "ByteArray":
-            found = np.frombuffer(_bytes(found), _TYPES[encoding["type"]])
+            result = np.frombuffer(_bytes(result), _TYPES[encoding["type"]])
         else:
-            found = _DECODERS[kind](_numbers(found), encoding, unfolding)
-    return _numbers(found)
+            result = _DECODERS[kind](_numbers(result), encoding, unfolding)
+    return _numbers(result)
 
 
 def _fixed_point(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[Any]:

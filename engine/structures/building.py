@@ -55,17 +55,17 @@ def structure_files(wishes: Sequence[str | Path], progress: Progress | None = No
         One is missing, or a folder or list is empty.
     """
     progress = progress or Progress()
-    found: dict[Path, None] = {}
-    for wish in wishes:
-        path = Path(wish)
+    result: dict[Path, None] = {}
+    for request in wishes:
+        path = Path(request)
         if path.is_dir():
             files = _files_of_folder(path, progress)
         elif is_structure(path):
             files = [path]
         else:
             files = _files_of_list(path, progress)
-        found.update(dict.fromkeys(files))
-    return list(found)
+        result.update(dict.fromkeys(files))
+    return list(result)
 
 
 def _files_of_folder(folder: Path, progress: Progress) -> list[Path]:
@@ -150,20 +150,20 @@ def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureD
         content = database.content
         stems = [stem(Path(source.path)) for source in content.sources]
         wanted, met = set(names), set()
-        kept = np.ones(len(content.chains), np.bool_)
+        retained = np.ones(len(content.chains), np.bool_)
         for i, (name, number) in enumerate(zip(content.chains.names, content.source.tolist(), strict=True)):
             hit = wanted & {name, stems[number]}
             met |= hit
-            kept[i] = not hit
+            retained[i] = not hit
         if wanted - met:
             raise ParameterError(f"the database has no chain {min(wanted - met)}; nothing was removed")
         # A file without chains is forgotten; one with fewer than it holds is not known again, so that who asks for it gets all of it.
-        touched = set(content.source[~kept].tolist())
-        left = set(content.source[kept].tolist())
+        touched = set(content.source[~retained].tolist())
+        left = set(content.source[retained].tolist())
         sources = tuple(replace(source, modified=-1) if i in touched else source for i, source in enumerate(content.sources))
         changed = Collection(content.chains, content.source, sources)
         gone = frozenset(sources[number].path for number in touched - left)
-        return write_database(folder, [changed], [kept], database.minimum_confidence, database.models, drops=gone)
+        return write_database(folder, [changed], [retained], database.minimum_confidence, database.models, drops=gone)
 
 
 def _changed(
@@ -180,7 +180,7 @@ def _changed(
         wanted = {source.key: (path, source) for path, source in zip(files, map(_source_of, files), strict=True)}
         old = {source.key for one in known for source in one.sources}
         made = _read_parts(
-            [found for key, found in wanted.items() if key not in old],
+            [result for key, result in wanted.items() if key not in old],
             folder,
             settings,
             processes or available_threads(),
@@ -188,10 +188,10 @@ def _changed(
         )
         progress.stage("Writing the database")
         others = {source.path for source in known[0].sources} - {path for path, _, _ in wanted} if keeps_others and known else set()
-        collections, kept = _deduplicated([*known, *made], set(wanted), others)
-        if not any(some.any() for some in kept):
+        collections, retained = _deduplicated([*known, *made], set(wanted), others)
+        if not any(some.any() for some in retained):
             _raise_empty(made, collections)
-        return write_database(folder, collections, kept, minimum_confidence, models)
+        return write_database(folder, collections, retained, minimum_confidence, models)
 
 
 def _check_folder(folder: Path) -> None:
@@ -232,22 +232,22 @@ def _part_prefix(settings: _Settings) -> str:
 
 def _parts(folder: Path, settings: _Settings) -> list[Collection]:
     """Return the valid parts of an interrupted build."""
-    found = []
+    result = []
     if (folder / PARTS).is_dir() and not (folder / PARTS).is_symlink():
         for path in sorted((folder / PARTS).iterdir()):
             if path.name.startswith(_part_prefix(settings)):
                 try:
-                    found.append(open_collection(path))
+                    result.append(open_collection(path))
                 except UnsoundIndexError:
                     continue
-    return found
+    return result
 
 
 def _source_of(path: Path) -> SourceFile:
     name = os.fspath(path).encode("utf-8", "backslashreplace").decode()
     try:
-        found = path.stat()
-        return SourceFile(name, found.st_size, found.st_mtime_ns, ())
+        result = path.stat()
+        return SourceFile(name, result.st_size, result.st_mtime_ns, ())
     except (OSError, ValueError):
         return SourceFile(name, -1, 0, ())
 
@@ -277,8 +277,8 @@ def _read_parts(
 
 
 def _write_part(results: list[tuple[SourceFile, StructureFile | None]], folder: Path, settings: _Settings) -> Collection:
-    read = [found.chains for _, found in results if found is not None]
-    source = [number for number, (_, found) in enumerate(results) if found is not None for _ in range(len(found.chains))]
+    read = [result.chains for _, result in results if result is not None]
+    source = [number for number, (_, result) in enumerate(results) if result is not None for _ in range(len(result.chains))]
     part = Collection(concatenated(read), np.array(source, np.int32), tuple(one for one, _ in results))
     path = folder / PARTS / f"{_part_prefix(settings)}{secrets.token_hex(6)}"
     write_merged(path, [part], [np.ones(len(part.chains), np.bool_)])
@@ -290,7 +290,7 @@ def _deduplicated(
 ) -> tuple[list[Collection], list[NDArray[np.bool_]]]:
     """Return the wanted files of each collection that no earlier one has, and masks of their chains."""
     met: set[tuple[str, int, int]] = set()
-    chosen, kept = [], []
+    chosen, retained = [], []
     for collection in collections:
         keeps = []
         for source in collection.sources:
@@ -303,8 +303,8 @@ def _deduplicated(
         some = is_kept[collection.source] if len(collection.source) else np.zeros(0, np.bool_)
         # The files that stay are numbered anew; chains of the others have none any more.
         chosen.append(Collection(collection.chains, np.where(some, numbers[collection.source], -1).astype(np.int32), sources))
-        kept.append(some)
-    return chosen, kept
+        retained.append(some)
+    return chosen, retained
 
 
 def _raise_empty(made: list[Collection], collections: list[Collection]) -> None:

@@ -351,14 +351,14 @@ def _by_state(scene: ColouredScene) -> Coloured:
 
 def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
     """Return values of pairs by chain: hits by their own pairs, the query by those of the chosen hit."""
-    found = []
+    result = []
     for chain in scene.chains:
         source = scene.partner if chain is scene.query else chain
         rows = np.full(len(chain), nothing)
         if source is not None and not chain.is_beside and len(source.pairs):
             rows[source.pairs[:, 0 if chain is scene.query else 1]] = values(source)
-        found.append(rows)
-    return found
+        result.append(rows)
+    return result
 
 
 def _chosen_note(scene: ColouredScene, told: str) -> str:
@@ -397,7 +397,7 @@ def _by_identity(scene: ColouredScene) -> Coloured:
 
 def _by_conservation(scene: ColouredScene) -> Coloured:
     shares = scene.conservation
-    found = []
+    result = []
     for chain in scene.chains:
         rows = np.full(len(chain), np.nan)
         if shares is not None and not chain.is_beside:
@@ -405,11 +405,11 @@ def _by_conservation(scene: ColouredScene) -> Coloured:
                 rows[:] = shares
             else:
                 rows[chain.pairs[:, 1]] = shares[chain.pairs[:, 0]]
-        found.append(scale_colours(rows, 0.0, 1.0))
+        result.append(scale_colours(rows, 0.0, 1.0))
     hits = counted(scene.n_hits, "hit")
     scale = Scale(SCALE, 0.0, 1.0, "", "in none", "in all")
     note = f"Share of {hits} with the query's residue at the aligned place. Hits have the colours of the query's residues."
-    return Coloured(tuple(found), Legend("Conservation among hits", ((UNALIGNED, "not aligned"),), (scale,), note))
+    return Coloured(tuple(result), Legend("Conservation among hits", ((UNALIGNED, "not aligned"),), (scale,), note))
 
 
 def _by_confidence(scene: ColouredScene) -> Coloured:
@@ -611,8 +611,8 @@ def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
     >>> lit(np.zeros((2, 3), np.uint8), np.array([False, True])).tolist()
     [[0, 0, 0], [230, 0, 154]]
     """
-    found: Colours = np.where(is_lit[:, None], np.array(LIT, np.uint8), colours).astype(np.uint8)
-    return found
+    result: Colours = np.where(is_lit[:, None], np.array(LIT, np.uint8), colours).astype(np.uint8)
+    return result
 
 
 def coloured(scene: ColouredScene, scheme: str) -> Coloured:

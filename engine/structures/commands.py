@@ -43,11 +43,11 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
     import numpy as np  # parameters are described without loading NumPy
 
     execution.precompile.compile_kernels(["superposition"], progress)
-    query, target = (structures.places.read_chain(wish, options.models or "first") for wish in (options.query, options.target))
+    query, target = (structures.places.read_chain(request, options.models or "first") for request in (options.query, options.target))
     for file in (query, target):
         for text in file.messages:
             progress.message(f"{file.path}: {text}", "warning")
-    found = structures.superposition.superpose_many(
+    result = structures.superposition.superpose_many(
         query.chains.position,
         target.chains.position,
         target.chains.offsets,
@@ -55,12 +55,12 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
         np.zeros(2, np.int64),
         progress=progress,
     )
-    aligned = structures.outputs.AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), found, 0)
+    aligned = structures.outputs.AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), result, 0)
     atoms, moved = (structures.outputs.read_atoms(one.path, one.chain_names[0]) for one in (query, target))
     structures.outputs.write_superposition(Path(options.out), aligned, atoms, moved)
     progress.message(
-        f"{query.chains.names[0]} and {target.chains.names[0]}: TM-score {found.tm_score_query[0]:.4f} by the query's length, "
-        f"{found.tm_score_target[0]:.4f} by the target's; RMSD {found.rmsd[0]:.2f} Å of {found.aligned_length[0]} pairs. "
+        f"{query.chains.names[0]} and {target.chains.names[0]}: TM-score {result.tm_score_query[0]:.4f} by the query's length, "
+        f"{result.tm_score_target[0]:.4f} by the target's; RMSD {result.rmsd[0]:.2f} Å of {result.aligned_length[0]} pairs. "
         f"Written: {options.out}"
     )
 

@@ -200,19 +200,19 @@ def _manifest(folder: Path) -> dict[str, Any]:
     require(not path.is_symlink(), f"{DATABASE_FILE} is a link")
     try:
         with open_regular(path) as file:
-            found = json.loads(file.read(_MAXIMUM_JSON))
+            result = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{DATABASE_FILE} cannot be read ({error})") from error
     require(
-        isinstance(found, dict) and set(found) == {"format", "columns", "least_confidence", "models"},
+        isinstance(result, dict) and set(result) == {"format", "columns", "least_confidence", "models"},
         f"{DATABASE_FILE} holds other things than it should",
     )
-    require(found["format"] == _FORMAT, f"it is of format {str(found['format'])[:20]}, and this version reads {_FORMAT}")
-    require(isinstance(found["columns"], str) and _COLUMNS_FOLDER.fullmatch(found["columns"]) is not None, "it names no columns")
-    require(found["models"] in get_args(Models), "it names no models that files are read by")
-    least = found["least_confidence"]
+    require(result["format"] == _FORMAT, f"it is of format {str(result['format'])[:20]}, and this version reads {_FORMAT}")
+    require(isinstance(result["columns"], str) and _COLUMNS_FOLDER.fullmatch(result["columns"]) is not None, "it names no columns")
+    require(result["models"] in get_args(Models), "it names no models that files are read by")
+    least = result["least_confidence"]
     require(isinstance(least, float) and 0.0 <= least <= 100.0, "its least confidence is no percentage")
-    return found
+    return result
 
 
 def open_collection(folder: Path) -> Collection:
@@ -277,8 +277,8 @@ def _check_values(columns: dict[str, NDArray[Any]]) -> None:
 
 def _is_plain(texts: Texts) -> bool:
     """Return True if all characters are printable ASCII."""
-    letters = texts.letters
-    return not len(letters) or bool(letters.min() >= ord(" ") and letters.max() < _DELETE)
+    symbols = texts.letters
+    return not len(symbols) or bool(symbols.min() >= ord(" ") and symbols.max() < _DELETE)
 
 
 def _own(folder: Path, name: str) -> Path:
@@ -344,7 +344,7 @@ def write_merged(
     lengths = np.concatenate([chains.lengths for chains in (NO_CHAINS, *parts)])
     origin = [collection.sources[number] if number >= 0 else None for collection in collections for number in collection.source.tolist()]
     chosen = np.flatnonzero(np.concatenate([np.zeros(0, np.bool_), *kept]))
-    keys = [(lengths[i], names[i], found.path, i) for i in chosen.tolist() if (found := origin[i]) is not None]
+    keys = [(lengths[i], names[i], result.path, i) for i in chosen.tolist() if (result := origin[i]) is not None]
     order = np.array([i for *_, i in sorted(keys)], np.int64)
     starts = offsets_of(lengths)
     offsets, rows = ranges(starts[:-1][order], starts[1:][order])

@@ -111,8 +111,8 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     atoms = columns_of_atoms(structure)
     sizes = np.array([len(residue) for part in structure[0] for residue in part], np.int64)
     of_residue = np.repeat(np.arange(len(sizes)), sizes)
-    letters: NDArray = np.ascontiguousarray(atoms.atom_names)
-    table, numbers = np.unique(letters.view("S8").reshape(-1), return_inverse=True)
+    symbols: NDArray = np.ascontiguousarray(atoms.atom_names)
+    table, numbers = np.unique(symbols.view("S8").reshape(-1), return_inverse=True)
     names = [name.decode("latin-1") for name in table.tolist()]
     is_alpha = np.array([name == "CA" for name in names])[numbers]
     radius = np.array([_BACKBONE_RADIUS.get(name, _SIDE_CHAIN_RADIUS) for name in names])[numbers]
@@ -123,12 +123,12 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     alphas = np.flatnonzero(is_alpha)
     place_of = _as_keys(position[alphas].astype(np.float32))
     order = np.argsort(place_of, kind="stable")
-    found: list[ChainAtoms | InputError] = []
+    result: list[ChainAtoms | InputError] = []
     for chain in chains:
         wanted = _as_keys(np.ascontiguousarray(chain.position))
         place = np.minimum(np.searchsorted(place_of[order], wanted), max(0, len(order) - 1))
         if not len(order) or (place_of[order][place] != wanted).any():
-            found.append(InputError(path, "has changed", remedy="Put the file back as it was, or build the database again"))
+            result.append(InputError(path, "has changed", remedy="Put the file back as it was, or build the database again"))
             continue
         alpha = alphas[order][place]
         row_of = np.full(len(sizes), -1, np.int64)
@@ -138,8 +138,8 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
         is_own = (row_of[of_residue] >= 0) & is_heavy & ((alternative == 0) | (alternative == letter[of_residue]))
         rows = row_of[of_residue[is_own]]
         is_whole = np.bincount(rows, minlength=len(alpha)) >= _AS_LARGE_AS
-        found.append(ChainAtoms(position[is_own], radius[is_own], rows, is_whole, ligands))
-    return found
+        result.append(ChainAtoms(position[is_own], radius[is_own], rows, is_whole, ligands))
+    return result
 
 
 def _as_keys(position: NDArray[np.float32]) -> NDArray:
@@ -182,11 +182,11 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
     offsets = offsets_of(np.array([len(one.radius) for one in atoms], np.int64))
     areas = np.zeros(len(radius))
     kernels.cpu.solvent_area.solvent_areas(position, radius, offsets, _sphere(_POINTS), PROBE_RADIUS, 0, len(atoms), areas)
-    found = []
+    result = []
     for k, (one, n) in enumerate(zip(atoms, n_residues, strict=True)):
         own = np.bincount(one.residue, areas[offsets[k] : offsets[k + 1]], n)
-        found.append(np.where(one.is_whole, own, np.nan))
-    return found
+        result.append(np.where(one.is_whole, own, np.nan))
+    return result
 
 
 def _sphere(n: int) -> NDArray[np.float64]:

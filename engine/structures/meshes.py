@@ -154,10 +154,10 @@ class _Curve(NamedTuple):
 def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None = None) -> list[NDArray[np.float64]]:
     """Return the curves (k, 3) of unbroken parts of the chain that tubes follow; every `steps`-th point is a Cα."""
     there = are_places(position)
-    found = _curve(np.where(there[:, None], position, 0.0), _next_joined(position, number), steps)
-    firsts, lasts = _stretches(found.is_joined)
+    result = _curve(np.where(there[:, None], position, 0.0), _next_joined(position, number), steps)
+    firsts, lasts = _stretches(result.is_joined)
     return [
-        found.place[first * steps : last * steps + 1] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True) if there[first]
+        result.place[first * steps : last * steps + 1] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True) if there[first]
     ]
 
 
@@ -173,16 +173,16 @@ def _stretches(is_joined: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray
 
 
 def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.einsum("ij,ij->i", a, b)
-    return found
+    result: NDArray[np.float64] = np.einsum("ij,ij->i", a, b)
+    return result
 
 
 def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the cross product, three times faster than `np.cross`."""
-    found = np.empty_like(a)
+    result = np.empty_like(a)
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        found[:, i] = a[:, j] * b[:, k] - a[:, k] * b[:, j]
-    return found
+        result[:, i] = a[:, j] * b[:, k] - a[:, k] * b[:, j]
+    return result
 
 
 def _unit(vectors: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -325,8 +325,8 @@ def _sections(sides: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDA
         if m == 1:
             square = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]])
             outward = square / np.sqrt(2.0)
-    found = tuple(np.ascontiguousarray(one, np.float32) for one in (circle, circle, square, outward))
-    return found[0], found[1], found[2], found[3]
+    result = tuple(np.ascontiguousarray(one, np.float32) for one in (circle, circle, square, outward))
+    return result[0], result[1], result[2], result[3]
 
 
 class _Section(NamedTuple):
@@ -431,16 +431,16 @@ def _walls(lower: NDArray[np.int64], upper: NDArray[np.int64], angular: NDArray[
     corner = np.stack([side, step, side, step, step, side], axis=1).reshape(-1, 3).astype(np.uint32)
     folded = _is_folded(sides)
     is_sharp = angular >= 1.0
-    found = []
+    result = []
     for below in (False, True):
         for above in (False, True):
             some = np.flatnonzero((is_sharp[lower] == below) & (is_sharp[upper] == above))
             if len(some):
-                kept = ~np.stack([folded & below, folded & above], axis=1).ravel()
+                retained = ~np.stack([folded & below, folded & above], axis=1).ravel()
                 first = (lower[some] * sides).astype(np.uint32)[:, None, None]
                 between = ((upper[some] - lower[some]) * sides).astype(np.uint32)[:, None, None]
-                found.append((between * ring[kept] + (first + corner[kept])).reshape(-1, 3))
-    return np.concatenate([np.empty((0, 3), np.uint32), *found])
+                result.append((between * ring[retained] + (first + corner[retained])).reshape(-1, 3))
+    return np.concatenate([np.empty((0, 3), np.uint32), *result])
 
 
 def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
@@ -452,8 +452,8 @@ def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) ->
     is_flat[0] |= folded[0]
     is_flat[-1] |= folded[sides - 1]
     triangles = fan + (rings.astype(np.uint32) * np.uint32(sides))[:, None, None]
-    kept: NDArray[np.uint32] = triangles[~((angular[rings] >= 1.0)[:, None] & is_flat)]
-    return kept
+    retained: NDArray[np.uint32] = triangles[~((angular[rings] >= 1.0)[:, None] & is_flat)]
+    return retained
 
 
 def _checked(position: Places, steps: int, sides: int, is_shown: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -473,9 +473,9 @@ def _with_balls(mesh: Mesh, place: NDArray[np.float64], is_alone: NDArray[np.boo
 
 
 def _alone(is_joined: NDArray[np.bool_], is_shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    found = is_shown & ~is_joined
-    found[1:] &= ~is_joined[:-1]
-    return found
+    result = is_shown & ~is_joined
+    result[1:] &= ~is_joined[:-1]
+    return result
 
 
 def tube(
@@ -512,12 +512,12 @@ def tube(
     place, shown = _checked(position, steps, sides, is_shown)
     if not len(place):
         return NO_MESH
-    found = _curve(place, _next_joined(position, number), steps)
+    result = _curve(place, _next_joined(position, number), steps)
     none = np.zeros(len(place), np.bool_)
-    turn = _turns(found, steps, none, none)
+    turn = _turns(result, steps, none, none)
     whole = np.full(len(turn), float(radius))
     section = _Section(whole, whole, np.zeros(len(turn)))
-    return _with_balls(_swept(found, turn, section, section, shown, steps, sides), place, _alone(found.is_joined, shown), radius)
+    return _with_balls(_swept(result, turn, section, section, shown, steps, sides), place, _alone(result.is_joined, shown), radius)
 
 
 _COIL_RADIUS = 0.25
@@ -557,10 +557,10 @@ def ribbon(
     flat = place.copy()
     inner = np.flatnonzero(is_strand[1:-1] & is_joined[1:-1] & is_joined[:-2]) + 1
     flat[inner] = (place[inner - 1] + 2.0 * place[inner] + place[inner + 1]) / 4.0
-    found = _curve(flat, is_joined, steps, place)
-    turn = _turns(found, steps, (state == HELIX) | is_strand, is_strand)
+    result = _curve(flat, is_joined, steps, place)
+    turn = _turns(result, steps, (state == HELIX) | is_strand, is_strand)
     before, after = _ribbon_sections(state, is_joined, steps)
-    return _with_balls(_swept(found, turn, before, after, shown, steps, sides), place, _alone(is_joined, shown), _COIL_RADIUS)
+    return _with_balls(_swept(result, turn, before, after, shown, steps, sides), place, _alone(is_joined, shown), _COIL_RADIUS)
 
 
 def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], steps: int) -> tuple[_Section, _Section]:

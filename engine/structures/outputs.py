@@ -174,7 +174,7 @@ def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[n
 
 def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None = None) -> dict[str, str]:
     """Return a superposition as a row of `ROW_COLUMNS`; `extra` adds values known to a search, such as its score."""
-    query, target, found, k, pairs = aligned.query, aligned.target, aligned.found, aligned.k, aligned.pairs
+    query, target, result, k, pairs = aligned.query, aligned.target, aligned.found, aligned.k, aligned.pairs
     i, j = aligned.query_number, aligned.target_number
     n_query, n_target = int(query.lengths[i]), int(target.lengths[j])
     row = {
@@ -182,13 +182,13 @@ def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None
         "target": target.names[j],
         "aligned_length": str(len(pairs)),
         "identity": f"{identity(query.residue[query.rows(i)], target.residue[target.rows(j)], pairs):.4f}",
-        "rmsd": f"{found.rmsd[k]:.3f}",
-        "tm_score_query": f"{found.tm_score_query[k]:.4f}",
-        "tm_score_target": f"{found.tm_score_target[k]:.4f}",
+        "rmsd": f"{result.rmsd[k]:.3f}",
+        "tm_score_query": f"{result.tm_score_query[k]:.4f}",
+        "tm_score_target": f"{result.tm_score_target[k]:.4f}",
         "query_coverage": f"{len(pairs) / n_query:.4f}",
         "target_coverage": f"{len(pairs) / n_target:.4f}",
-        "rotation": ",".join(f"{value:.9f}" for value in found.rotation[k].ravel()),
-        "translation": ",".join(f"{value:.6f}" for value in found.translation[k]),
+        "rotation": ",".join(f"{value:.9f}" for value in result.rotation[k].ravel()),
+        "translation": ",".join(f"{value:.6f}" for value in result.translation[k]),
         "cigar": cigar(pairs, n_query, n_target),
         "description": target.descriptions[j],
     }

@@ -58,14 +58,14 @@ class PdbAtoms:
 
     def long_names(self) -> Iterator[tuple[NDArray[np.int64], str]]:
         """Rows of atoms of residues whose names have four characters, with these names."""
-        found = []
+        result = []
         for chain in np.unique(self.chain[self._cells[:, 20] != ord(" ")]).tolist():
             rows = np.flatnonzero(self.chain == chain)
             firsts = self._first_of_runs(rows)
             names = {self._text(row, slice(17, 21)) for row in firsts.tolist()}
             if all(dynamics_parent(name) for name in names) or self._is_amid(rows, chain, names):
-                found += [(rows, name) for name in names]
-        for rows, name in found:
+                result += [(rows, name) for name in names]
+        for rows, name in result:
             yield rows[(self._cells[rows, 17:21] == np.frombuffer(name.encode("latin-1"), np.uint8)).all(axis=1)], name
         for row in self._first_of_runs(np.flatnonzero(self._cells[:, 16] != ord(" "))).tolist():
             name = self._text(row, slice(16, 20))
@@ -199,8 +199,8 @@ class PdbAtoms:
     def is_amino_acid(self) -> NDArray[np.bool_]:
         """(n,) True for ATOM records of amino acids."""
         names = self._cells[:, 17:20].astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
-        found, inverse = np.unique(names, return_inverse=True)
-        table = np.array([residue_kind(int(name).to_bytes(3, "big").decode("latin-1").strip())[1] for name in found.tolist()], np.bool_)
+        result, inverse = np.unique(names, return_inverse=True)
+        table = np.array([residue_kind(int(name).to_bytes(3, "big").decode("latin-1").strip())[1] for name in result.tolist()], np.bool_)
         return table[inverse.reshape(-1)] & (self._cells[:, 0] == ord("A"))
 
     def changed(self, record: Callable[[int], bytes]) -> dict[int, bytes]:

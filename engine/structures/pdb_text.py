@@ -113,14 +113,14 @@ class _Rewriting:
 
     def _columns(self, lines: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
         """Return the (n, width) first columns of lines, padded with blanks."""
-        found = np.lib.stride_tricks.sliding_window_view(self._padded, width)[self._starts[lines]]
+        result = np.lib.stride_tricks.sliding_window_view(self._padded, width)[self._starts[lines]]
         lengths = self._stops[lines] - self._starts[lines]
         short = np.flatnonzero(lengths < width)
         if len(short):
-            found[short] = np.where(np.arange(width) >= lengths[short, None], ord(" "), found[short])
+            result[short] = np.where(np.arange(width) >= lengths[short, None], ord(" "), result[short])
         if self._has_returns:
-            found[found == ord("\r")] = ord(" ")
-        return found
+            result[result == ord("\r")] = ord(" ")
+        return result
 
     def result(self) -> PlainPdb:
         part = self._parts()
@@ -148,7 +148,7 @@ class _Rewriting:
         if not len(atoms) or (section[atoms[0]] == section[atoms[-1]] and group[atoms[0]] == group[atoms[-1]]):
             return np.zeros(len(section), np.int64)
         keys = section[atoms] * (int(group[-1]) + 1) + group[atoms]
-        found, first, part, sizes = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        result, first, part, sizes = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
         sections = section[atoms[first]]
         is_read = np.concatenate([[True], sections[1:] != sections[:-1]])
         content = self._columns(atoms, 27)[:, 12:]
@@ -160,7 +160,7 @@ class _Rewriting:
             n_models = int((~is_read).sum()) + 1
             self._notes.append(models_note(n_models, int(sizes[~is_read].sum())))
         of_line = np.zeros(len(section), np.int64)
-        of_line[atoms] = np.where(is_read | self._all_models, np.arange(len(found)), -1)[part.reshape(-1)]
+        of_line[atoms] = np.where(is_read | self._all_models, np.arange(len(result)), -1)[part.reshape(-1)]
         self._is_forced = ~is_read
         last = np.maximum.accumulate(np.where(self._is_atom, np.arange(len(section)), -1))
         of_line = np.where(last >= 0, of_line[np.maximum(last, 0)], 0)
@@ -181,14 +181,14 @@ class _Rewriting:
         is_known = is_digit | (places == ord(" ")) | (places == ord("-")) | (places == ord("."))
         is_plain &= is_known.all(axis=1) & is_digit[:, [3, 11, 19]].all(axis=1) & is_digit[:, [5, 13, 21]].all(axis=1)
         is_plain &= (places == ord(".")).sum(axis=1) == 3
-        kept = np.ones(len(lines), np.bool_)
+        retained = np.ones(len(lines), np.bool_)
         is_plain &= self._stops[lines] - self._starts[lines] >= ATOM_COLUMNS
         n_shifted = 0
         for k in np.flatnonzero(~is_plain).tolist():
             line = int(lines[k])
             record = self._text[self._starts[line] : self._stops[line]]
             shift = next((shift for shift in range(_LONGEST_SHIFT + 1) if _has_place(record, shift)), None)
-            kept[k] = shift is not None
+            retained[k] = shift is not None
             if shift is None:
                 continue
             if shift:
@@ -200,15 +200,15 @@ class _Rewriting:
             self._notes.append(
                 f"{counted(n_shifted, 'record')} of atoms with serial numbers that are too long, read as the next columns say"
             )
-        self._blank_charges(lines[kept])
-        bad = lines[~kept]
+        self._blank_charges(lines[retained])
+        bad = lines[~retained]
         if len(bad):
             self._left_out[bad] = True
             self._notes.append(
                 f"{counted(len(bad), 'atom')} without readable coordinates left out, the first in line {bad[0] + 1:,}. "
                 "Write the file anew, or correct these lines"
             )
-        return lines[kept], cells[kept]
+        return lines[retained], cells[retained]
 
     def _blank_charges(self, lines: NDArray[np.int64]) -> None:
         """Blank invalid charges, which are unused here but rejected by gemmi."""
@@ -243,8 +243,8 @@ class _Rewriting:
             rows = np.flatnonzero(atoms.chain == chain)
             shown = atoms.chain_text(chain) or "without a name"
             runs = atoms.numbered_runs(rows)
-            found, is_counted, is_hexadecimal = read_residue_numbers([atoms.number_text(row) for row in runs.tolist()])
-            numbers[rows] = np.array(found, np.int64)[np.searchsorted(runs, rows, side="right") - 1]
+            result, is_counted, is_hexadecimal = read_residue_numbers([atoms.number_text(row) for row in runs.tolist()])
+            numbers[rows] = np.array(result, np.int64)[np.searchsorted(runs, rows, side="right") - 1]
             atoms.renumber(rows, numbers[rows])
             for some, what in (
                 (is_counted, "have no readable number: counted on from the one before"),

@@ -40,16 +40,18 @@ def read_chains(wish: str, *, minimum_confidence: float = 0.0, models: Models = 
         The file cannot be read, holds no protein, or not this chain; the message lists those that it has.
     """
     place = place_of(wish)
-    found = read_structure(place.path, minimum_confidence=minimum_confidence, models=models)
-    if not len(found.chains):
-        raise found.why_empty()
+    result = read_structure(place.path, minimum_confidence=minimum_confidence, models=models)
+    if not len(result.chains):
+        raise result.why_empty()
     if place.chain is None:
-        return found
-    if place.chain in found.chain_names:
-        number = found.chain_names.index(place.chain)
-        return StructureFile(found.path, found.chains.taken([number]), (place.chain,), found.skipped, found.messages)
-    reason = next((f"chain {place.chain} {one.reason}" for one in found.skipped if one.chain == place.chain), f"has no chain {place.chain}")
-    raise InputError(place.path, reason, remedy=_remedy(found))
+        return result
+    if place.chain in result.chain_names:
+        number = result.chain_names.index(place.chain)
+        return StructureFile(result.path, result.chains.taken([number]), (place.chain,), result.skipped, result.messages)
+    reason = next(
+        (f"chain {place.chain} {one.reason}" for one in result.skipped if one.chain == place.chain), f"has no chain {place.chain}"
+    )
+    raise InputError(place.path, reason, remedy=_remedy(result))
 
 
 def read_chain(wish: str, models: Models = "first") -> StructureFile:
@@ -60,10 +62,10 @@ def read_chain(wish: str, models: Models = "first") -> StructureFile:
     InputError
         See `read_chains`; also if the file has several and none was named.
     """
-    found = read_chains(wish, models=models)
-    if len(found.chains) > 1:
-        raise InputError(found.path, f"has {len(found.chains)} protein chains, and one is needed", remedy=_remedy(found))
-    return found
+    result = read_chains(wish, models=models)
+    if len(result.chains) > 1:
+        raise InputError(result.path, f"has {len(result.chains)} protein chains, and one is needed", remedy=_remedy(result))
+    return result
 
 
 def _remedy(found: StructureFile) -> str:

@@ -114,9 +114,9 @@ class StructureFile:
 
     def why_empty(self) -> InputError:
         """Return the error that explains missing protein chains."""
-        told = [f"{f'chain {one.chain}' if one.chain else 'the chain without a name'} {one.reason}" for one in self.skipped[:4]]
+        reported = [f"{f'chain {one.chain}' if one.chain else 'the chain without a name'} {one.reason}" for one in self.skipped[:4]]
         more = [f"{len(self.skipped) - 4} chains more"] if len(self.skipped) > 4 else []
-        reasons = f": {'; '.join(told + more)}" if told else ", only ligands, solvent or atoms of other kinds"
+        reasons = f": {'; '.join(reported + more)}" if reported else ", only ligands, solvent or atoms of other kinds"
         return InputError(self.path, f"holds no protein chain of {FEWEST_RESIDUES} residues or more with Cα{reasons}", remedy=_TAKEN)
 
 
@@ -132,7 +132,7 @@ def stem(path: Path) -> str:
 
 def printable_name(name: str) -> str:
     """Replace blanks and control characters, which would break a table row, by ``_``."""
-    return "".join(letter if letter.isprintable() and not letter.isspace() else "_" for letter in name[:_MAXIMUM_NAME])
+    return "".join(symbol if symbol.isprintable() and not symbol.isspace() else "_" for symbol in name[:_MAXIMUM_NAME])
 
 
 def printable_names(names: Iterable[str]) -> dict[str, str]:
@@ -142,16 +142,16 @@ def printable_names(names: Iterable[str]) -> dict[str, str]:
     {'a_b': 'a_b', 'A': 'A', 'a b': 'a_b_2'}
     """
     names = list(dict.fromkeys(names))
-    found = {name: name for name in names if printable_name(name) == name}
-    used, numbers = set(found), Counter[str]()
-    for name in [one for one in names if one not in found]:
+    result = {name: name for name in names if printable_name(name) == name}
+    used, numbers = set(result), Counter[str]()
+    for name in [one for one in names if one not in result]:
         shown = one = printable_name(name)
         while one in used:
             numbers[shown] += 1
             one = f"{shown}_{numbers[shown] + 1}"
         used.add(one)
-        found[name] = one
-    return found
+        result[name] = one
+    return result
 
 
 Models = Literal["first", "all"]
@@ -245,9 +245,9 @@ def is_structure(path: Path) -> bool:
 def _content(path: Path) -> bytes:
     with ByteSource(path) as source:
         parts, n = [], 0
-        while piece := source.read(1 << 20):
-            parts.append(piece)
-            n += len(piece)
+        while chunk := source.read(1 << 20):
+            parts.append(chunk)
+            n += len(chunk)
             if n > MAXIMUM_BYTES:
                 limit = f"holds more than {MAXIMUM_BYTES >> 20} MB of text, the most that a structure may have"
                 raise InputError(path, limit, remedy="Cut it into files of some chains each")
@@ -299,11 +299,11 @@ def _recognised(path: Path, text: bytes) -> str:
 
 
 def _unreadable(path: Path, kind: str, error: Exception) -> InputError:
-    told = shortened(str(error).replace("string:", "line ", 1), 200)
+    reported = shortened(str(error).replace("string:", "line ", 1), 200)
     line = re.search(r"(?:line |string:)(\d+)", str(error))
     return InputError(
         path,
-        f"is no sound {kind} file ({told})",
+        f"is no sound {kind} file ({reported})",
         place=f"line {line[1]}" if line else "",
         remedy="Copy or download it again, or convert it",
     )
@@ -456,7 +456,7 @@ def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
 
 def _tidy(text: str) -> str:
     """Return a text on one line without control characters, limited in length."""
-    words = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 4 * _MAXIMUM_DESCRIPTION]).split())
+    words = " ".join("".join(symbol if symbol.isprintable() else " " for symbol in text[: 4 * _MAXIMUM_DESCRIPTION]).split())
     return words.encode("utf-8", "replace").decode()[:_MAXIMUM_DESCRIPTION]
 
 
@@ -542,21 +542,21 @@ class _StructureReader:
         chain: NDArray, number: NDArray, insertion: NDArray, is_residue: NDArray[np.bool_], occupancy: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
         """Return False for residues that share a position with one of higher occupancy."""
-        kept = np.ones(len(chain), np.bool_)
+        retained = np.ones(len(chain), np.bool_)
         rows = np.flatnonzero(is_residue)
         if len(rows) < 2:
-            return kept
+            return retained
         before, here = rows[:-1], rows[1:]
         is_same = (chain[here] == chain[before]) & (number[here] == number[before]) & (insertion[here] == insertion[before])
         best = -1
         for k in np.flatnonzero(is_same).tolist():
             earlier, later = int(before[k]), int(here[k])
-            champion = best if best >= 0 and not kept[earlier] else earlier
+            champion = best if best >= 0 and not retained[earlier] else earlier
             if occupancy[later] > occupancy[champion]:
-                kept[champion], best = False, later
+                retained[champion], best = False, later
             else:
-                kept[later], best = False, champion
-        return kept
+                retained[later], best = False, champion
+        return retained
 
     def _confidence(
         self, atoms: Any, offsets: NDArray[np.int64], chosen: NDArray[np.int64], is_residue: NDArray[np.bool_], label_number: list[Any]
@@ -572,12 +572,12 @@ class _StructureReader:
                 bytes(row).rstrip(b"\0").decode("utf-8", "replace")
                 for row in np.ascontiguousarray(atoms.subchains)[chosen[rows]].view("S8")[:, 0]
             ]
-            found = none.copy()
+            result = none.copy()
             for row, name in zip(rows.tolist(), asym, strict=True):
                 number = label_number[row]
-                found[row] = facts.quality.get((name, number if number is not None else -1), np.nan)
-            if np.isfinite(found[rows]).any():
-                return _as_percent(found, rows)
+                result[row] = facts.quality.get((name, number if number is not None else -1), np.nan)
+            if np.isfinite(result[rows]).any():
+                return _as_percent(result, rows)
         b = atoms.b_iso
         confidence = none.copy()
         confidence[rows] = b[chosen[rows]]

@@ -122,8 +122,8 @@ def _serve(connection: Connection, minimum_confidence: float, models: Models) ->
         while True:
             path = Path(connection.recv())
             try:
-                found = read_structure(path, minimum_confidence=minimum_confidence, models=models)
-                connection.send(found if len(found.chains) else str(found.why_empty()))
+                result = read_structure(path, minimum_confidence=minimum_confidence, models=models)
+                connection.send(result if len(result.chains) else str(result.why_empty()))
             except InputError as error:
                 connection.send(str(error))
             except MemoryError:

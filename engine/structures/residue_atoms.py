@@ -100,26 +100,26 @@ def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
     InputError
         The file is gone, or holds another chain now.
     """
-    found = np.full(int(chains.offsets[-1]), np.nan, np.float32)
+    result = np.full(int(chains.offsets[-1]), np.nan, np.float32)
     for row, residue, alternative in _residues(path, chains):
         for atom in residue:
             if atom.name == "CA" and atom.altloc in ("\0", alternative):
-                found[row] = atom.b_iso
+                result[row] = atom.b_iso
     # Files without B-factors have one number for all.
-    return found if np.nanmax(found, initial=0.0) > 0.0 else np.full_like(found, np.nan)
+    return result if np.nanmax(result, initial=0.0) > 0.0 else np.full_like(result, np.nan)
 
 
 def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]]:
     """Return rows of the chain with the file's residue and selected alternative location."""
     row_at = {tuple(place): row for row, place in enumerate(chains.position.tolist())}
-    found = []
+    result = []
     for residue in chain_atoms(path, chains)[0][0]:
         for atom in residue:
             place = tuple(np.array([atom.pos.x, atom.pos.y, atom.pos.z], np.float32).tolist())
             if atom.name == "CA" and place in row_at:
-                found.append((row_at[place], residue, atom.altloc))
+                result.append((row_at[place], residue, atom.altloc))
                 break
-    return found
+    return result
 
 
 def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:

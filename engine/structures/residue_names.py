@@ -80,5 +80,5 @@ def residue_kind(name: str) -> tuple[int, bool, bool]:
     parent = "" if known.is_nucleic_acid() else dynamics_parent(name)
     if parent and (not known.is_amino_acid() or known.one_letter_code.upper() == "X"):
         known = gemmi.find_tabulated_residue(parent)
-    letter = known.one_letter_code.upper() if known.is_amino_acid() else "X"
-    return (LETTERS.index(letter) if letter in LETTERS[:26] else _X), known.is_amino_acid(), known.is_nucleic_acid()
+    symbol = known.one_letter_code.upper() if known.is_amino_acid() else "X"
+    return (LETTERS.index(symbol) if symbol in LETTERS[:26] else _X), known.is_amino_acid(), known.is_nucleic_acid()

@@ -19,29 +19,29 @@ _HYBRID = re.compile(r"[A-Z][0-9A-Z]{3}|[a-z][0-9a-z]{3}")
 
 def read_residue_numbers(texts: list[str]) -> tuple[list[int], list[int], list[int]]:
     """Parse a chain's residue numbers from their columns; also return the indices of counted and of hexadecimal ones."""
-    found, is_counted, hexadecimal = list[int](), list[int](), list[int]()
+    result, is_counted, hexadecimal = list[int](), list[int](), list[int]()
     is_hexadecimal = False
     for k, text in enumerate(texts):
-        number, before = text[:4], found[-1] if found else 0
+        number, before = text[:4], result[-1] if result else 0
         begins = number == FIRST_HEXADECIMAL and before == LAST_DECIMAL
         if not is_hexadecimal and (begins or (re.fullmatch(r"\d[0-9A-Fa-f]{3}", number) and not number.isdigit())):
             is_hexadecimal = True
-            hexadecimal += _earlier_hexadecimal(texts, found, int(number, 16), k)
+            hexadecimal += _earlier_hexadecimal(texts, result, int(number, 16), k)
         is_hexadecimal = is_hexadecimal and _HEXADECIMAL.fullmatch(number) is not None
         if is_hexadecimal:
-            found.append(int(number, 16))
+            result.append(int(number, 16))
             hexadecimal.append(k)
         elif number.isdigit() and text[4].isdigit():
-            found.append(int(text))
+            result.append(int(text))
         elif DECIMAL_NUMBER.fullmatch(number):
-            found.append(int(number))
+            result.append(int(number))
         elif _HYBRID.fullmatch(number):
-            found.append(_from_hybrid(number))
+            result.append(_from_hybrid(number))
         else:
-            found.append(before + 1)
+            result.append(before + 1)
             is_counted.append(k)
-        found[-1] = min(found[-1], _GREATEST_NUMBER)
-    return found, is_counted, hexadecimal
+        result[-1] = min(result[-1], _GREATEST_NUMBER)
+    return result, is_counted, hexadecimal
 
 
 def _earlier_hexadecimal(texts: list[str], found: list[int], value: int, stop: int) -> list[int]:

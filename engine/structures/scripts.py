@@ -114,8 +114,8 @@ def _colour_groups(one: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:
 
 def _state_groups(chains: Chains) -> list[tuple[str, NDArray[np.integer]]]:
     return [
-        (letter, np.flatnonzero(chains.secondary == code))
-        for code, letter in enumerate(STATE_LETTERS)
+        (symbol, np.flatnonzero(chains.secondary == code))
+        for code, symbol in enumerate(STATE_LETTERS)
         if code != COIL and (chains.secondary == code).any()
     ]
 
@@ -126,8 +126,8 @@ def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", backg
     lines += _PYMOL_STYLES[style]
     for chain in chains:
         lines.append(f'alter {chain.name}, ss="L"')
-        for letter, text in _with_insertions_last(chain.chains, _state_groups(chain.chains), "PyMOL"):
-            lines.append(f'alter {chain.name} and resi {text}, ss="{_PYMOL_STATES[letter]}"')
+        for symbol, text in _with_insertions_last(chain.chains, _state_groups(chain.chains), "PyMOL"):
+            lines.append(f'alter {chain.name} and resi {text}, ss="{_PYMOL_STATES[symbol]}"')
     lines.append("rebuild")
     for chain in chains:
         groups = _colour_groups(chain)
@@ -146,8 +146,8 @@ def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", ba
     lines = ["# Open in a new session of ChimeraX.", *(f"open {chain.name}.cif" for chain in chains), "hide atoms"]
     for number, one in enumerate(chains, 1):
         lines.append(f"setattr #{number} residues ss_type 0")
-        for letter, text in _with_insertions_last(one.chains, _state_groups(one.chains), "ChimeraX"):
-            lines.append(f"setattr #{number}:{text} residues ss_type {STATE_LETTERS.index(letter)}")
+        for symbol, text in _with_insertions_last(one.chains, _state_groups(one.chains), "ChimeraX"):
+            lines.append(f"setattr #{number}:{text} residues ss_type {STATE_LETTERS.index(symbol)}")
     lines += _CHIMERAX_STYLES[style]
     for number, one in enumerate(chains, 1):
         groups = _colour_groups(one)

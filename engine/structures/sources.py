@@ -34,11 +34,11 @@ class FolderFiles(NamedTuple):
 
 def structures_in(folder: Path) -> FolderFiles:
     """Find the structures of a folder: files that are called so, and others that begin like one. Links to folders are not followed."""
-    found, others = list[Path](), list[Path]()
+    result, others = list[Path](), list[Path]()
     for path in _all_in(folder):
-        (found if has_suffix_of(path.name, "structures") or _begins_like_one(path) else others).append(path)
+        (result if has_suffix_of(path.name, "structures") or _begins_like_one(path) else others).append(path)
     note = f"{folder}: left out {_listed_names(folder, others)}" if others else ""
-    return FolderFiles(found, note)
+    return FolderFiles(result, note)
 
 
 def files_in(folder: Path) -> FolderFiles:
@@ -49,12 +49,12 @@ def files_in(folder: Path) -> FolderFiles:
     InputError
         There is none.
     """
-    found = structures_in(folder)
-    if not found.files:
+    result = structures_in(folder)
+    if not result.files:
         reason = f"holds no files of structures ({names_of('structures')}, also gzipped)"
         others = _all_in(folder)
         raise InputError(folder, reason + (f", but {_listed_names(folder, others)}" if others else ""), remedy="Name another folder")
-    return found
+    return result
 
 
 def _begins_like_one(path: Path) -> bool:

@@ -150,12 +150,12 @@ def superpose_many(
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
     """Pairs of chains superposed by the processor. See `superpose_many`."""
-    found, done = FoundSuperpositions.room(pairs), 0
-    with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, found)) as ends:
+    result, done = FoundSuperpositions.room(pairs), 0
+    with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, result)) as ends:
         for end in ends:
             progress.advance(end - done)
             done = end
-    return found
+    return result
 
 
 def pairs_with_query(
@@ -187,7 +187,7 @@ def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | No
     """Return the results of pairs `first:last`, all by default."""
     own = slice(first, last)
     counts, scores = found.counts[own], found.scores[own]
-    kept = np.repeat(found.places[:-1][own] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
+    retained = np.repeat(found.places[:-1][own] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
     return Superpositions(
         found.moves[own, :9].reshape(-1, 3, 3),
         found.moves[own, 9:],
@@ -195,7 +195,7 @@ def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | No
         scores[:, 1],
         found.rmsd[own],
         counts,
-        found.pairs[kept],
+        found.pairs[retained],
         offsets_of(counts),
     )
 

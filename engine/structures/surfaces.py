@@ -141,7 +141,7 @@ def _normals(vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDA
 
 def _squares(is_inside: NDArray[np.bool_], number: NDArray[np.int64]) -> NDArray[np.uint32]:
     """(t, 3) two triangles around each edge of the grid that is crossed. The grid's border is outside."""
-    found = []
+    result = []
     for axis in range(3):
         across, beyond = (axis + 1) % 3, (axis + 2) % 3
         inside = np.moveaxis(is_inside, (axis, across, beyond), (0, 1, 2))
@@ -152,5 +152,5 @@ def _squares(is_inside: NDArray[np.bool_], number: NDArray[np.int64]) -> NDArray
             # Seen from ahead, counter-clockwise.
             ring = [cell[i, j - 1, k - 1], cell[i, j, k - 1], cell[i, j, k], cell[i, j - 1, k]]
             a, b, c, d = ring if is_out else ring[::-1]
-            found += [np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)]
-    return np.concatenate(found).astype(np.uint32)
+            result += [np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)]
+    return np.concatenate(result).astype(np.uint32)

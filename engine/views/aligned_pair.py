@@ -131,11 +131,11 @@ class AlignedPair:
         """Return both sequences with their gaps as FASTA."""
         records = []
         ends = self.labels(0, len(self)) if len(self) else (("0", "0"), ("0", "0"))
-        for name, note, letters, (start, end) in (
+        for name, note, symbols, (start, end) in (
             (self.query_name, "", self.query, ends[0]),
             (self.subject_name, f" {self.description}" if self.description else "", self.subject, ends[1]),
         ):
-            wrapped = [letters[first : first + _WIDTH] for first in range(0, len(letters), _WIDTH)]
+            wrapped = [symbols[first : first + _WIDTH] for first in range(0, len(symbols), _WIDTH)]
             records.append("\n".join([f">{name}/{start}-{end}{note}", *wrapped]))
         return "\n".join(records) + "\n"
 
@@ -143,8 +143,8 @@ class AlignedPair:
         """Text of a column: ``Query L45, subject V52: positive``."""
         (query, _), (subject, _) = self.numbers(column, column + 1)
         parts = [
-            f"{who} gap after {number}" if letter == "-" else f"{who} {letter}{number}"
-            for who, letter, number in (
+            f"{who} gap after {number}" if symbol == "-" else f"{who} {symbol}{number}"
+            for who, symbol, number in (
                 (self.titles[0], self.query[column], query),
                 (self.titles[1].lower(), self.subject[column], subject),
             )

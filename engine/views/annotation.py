@@ -142,7 +142,7 @@ class AnnotatedSpectrum:
         """(ions,) True for fragments that contain the residue or terminus of the shift; unknown for the whole peptide."""
         if self.shift is None:
             return np.zeros(len(self.ions), np.bool_)
-        is_front = np.isin(self.ions.series, [SERIES.index(letter) for letter in _FROM_THE_FRONT])
+        is_front = np.isin(self.ions.series, [SERIES.index(symbol) for symbol in _FROM_THE_FRONT])
         is_before = self.shift.position <= self.ions.position
         of_residue = (self.ions.series == IMMONIUM) & (self.ions.position == self.shift.position)
         is_fragment = (self.ions.series != PRECURSOR) & (self.ions.series != IMMONIUM)
@@ -173,7 +173,7 @@ class AnnotatedSpectrum:
 
     def bonds(self, series: str) -> NDArray[np.int64]:
         """Bonds, as residues before them, that ions of these series prove, with or without losses, ascending."""
-        codes = [SERIES.index(letter) for letter in series]
+        codes = [SERIES.index(symbol) for symbol in series]
         return np.unique(self.ions.position[self.found & np.isin(self.ions.series, codes)]).astype(np.int64)
 
 
@@ -199,10 +199,10 @@ def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
     ProteoscopeError
         Its parameters do not tell.
     """
-    found = ions_looked_for(parameters)
-    if found is None:
+    result = ions_looked_for(parameters)
+    if result is None:
         raise ProteoscopeError("The parameters of this run do not tell which ions were looked for.")
-    return replace(found, losses=LOSSES, shows_precursor=True)
+    return replace(result, losses=LOSSES, shows_precursor=True)
 
 
 def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str = "") -> AnnotatedSpectrum:
@@ -249,7 +249,7 @@ def annotate_peptidoform(
     """Annotate a spectrum with the ions of a peptide, whose charge is the precursor's; see `annotate_match`."""
     sequence, charge, settings = peptidoform.sequence, peptidoform.charge, settings.of(peaks)
     assert charge is not None
-    losses = tuple(one for one in settings.losses if one != OF_MODIFICATIONS)
+    losses = tuple(losse for losse in settings.losses if losse != OF_MODIFICATIONS)
     lost = modification_losses(peptidoform) if OF_MODIFICATIONS in settings.losses else {}
     deltas = peptidoform.mass_deltas()
     ions = fragment_ions(
@@ -267,10 +267,10 @@ def annotate_peptidoform(
         single = immonium_ions(peptidoform)
         ions = _joined(ions, single, np.arange(len(single)))
     every = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
-    found = np.zeros(len(ions), np.bool_)
-    found[every.ion] = True
+    result = np.zeros(len(ions), np.bool_)
+    result[every.ion] = True
     matches = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance, one_ion_per_peak=True)
-    return AnnotatedSpectrum(title, peptidoform, precursor_mz, peaks, settings, ions, matches, found)
+    return AnnotatedSpectrum(title, peptidoform, precursor_mz, peaks, settings, ions, matches, result)
 
 
 def _joined(fragments: FragmentIons, others: FragmentIons, kept: NDArray[np.int64]) -> FragmentIons:
@@ -322,14 +322,14 @@ class AnnotationChoice(BaseModel):
     def _known_series(cls, series: str) -> str:
         if set(series) - set(SHOWN_SERIES):
             raise ValueError(f"expected letters of {SHOWN_SERIES}")
-        return "".join(letter for letter in SHOWN_SERIES if letter in series)
+        return "".join(symbol for symbol in SHOWN_SERIES if symbol in series)
 
     @field_validator("losses")
     @classmethod
     def _known_losses(cls, losses: tuple[str, ...]) -> tuple[str, ...]:
         if set(losses) - set(LOSSES):
             raise ValueError(f"expected some of {', '.join(LOSSES)}")
-        return tuple(one for one in LOSSES if one in losses)
+        return tuple(losse for losse in LOSSES if losse in losses)
 
     @field_validator("tolerance")
     @classmethod

@@ -142,9 +142,9 @@ def of_spectra(
     title: str, seconds: NDArray[np.float64], intensity: NDArray[np.float64], spectrum: NDArray[np.int64], scan: NDArray[np.int64]
 ) -> Chromatogram:
     """Return a chromatogram of (n,) tandem mass spectra, without those that lack a time."""
-    kept = np.flatnonzero(np.isfinite(seconds) & np.isfinite(intensity))
-    kept = kept[np.argsort(seconds[kept], kind="stable")]
-    return Chromatogram(title, seconds[kept] / 60, intensity[kept].astype(np.float64), spectrum[kept], scan[kept])
+    retained = np.flatnonzero(np.isfinite(seconds) & np.isfinite(intensity))
+    retained = retained[np.argsort(seconds[retained], kind="stable")]
+    return Chromatogram(title, seconds[retained] / 60, intensity[retained].astype(np.float64), spectrum[retained], scan[retained])
 
 
 def _of_surveys(title: str, surveys: Surveys, intensity: NDArray[np.float64]) -> Chromatogram:
@@ -157,8 +157,8 @@ def _sums(values: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np
 
 def _over_runs(combine: np.ufunc, values: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
     """Values of runs combined, 0 for those without any."""
-    found = np.zeros(len(offsets) - 1)
+    result = np.zeros(len(offsets) - 1)
     is_there = np.diff(offsets) > 0
     if is_there.any():
-        found[is_there] = combine.reduceat(values, offsets[:-1][is_there], dtype=np.float64 if combine is np.add else None)
-    return found
+        result[is_there] = combine.reduceat(values, offsets[:-1][is_there], dtype=np.float64 if combine is np.add else None)
+    return result

@@ -136,12 +136,12 @@ CITATIONS = (
 
 def citation_text() -> str:
     """Return all citations as text, each with the part that follows it."""
-    return "\n\n".join(f"{one.of[:1].upper()}{one.of[1:]}\n{one.text}" for one in CITATIONS) + "\n"
+    return "\n\n".join(f"{citation.of[:1].upper()}{citation.of[1:]}\n{citation.text}" for citation in CITATIONS) + "\n"
 
 
 def bibtex() -> str:
     """Return all citations as BibTeX."""
-    return "\n\n".join(one.bibtex for one in CITATIONS) + "\n"
+    return "\n\n".join(citation.bibtex for citation in CITATIONS) + "\n"
 
 
 def _short(name: str) -> str:

@@ -107,16 +107,16 @@ def compared_member(source: TableSource, row: int, run: FinishedRun) -> Compared
     member = source.row(row, MEMBER_DETAILS)
     upper = Half(member["title"] or "", run.peaks().peaks(member["spectrum"]))
     tolerance = Tolerance(float(run.parameters["bin_width"]), "Da")
-    found = consensus_of(source, member["cluster"])
-    if found is None:
+    result = consensus_of(source, member["cluster"])
+    if result is None:
         return ComparedMember(member, None, MirroredSpectra(upper.name, upper, None, tolerance))
-    lower = Half(f"consensus of cluster {member['cluster']}", run.peaks("consensus").peaks(found["consensus"]))
+    lower = Half(f"consensus of cluster {member['cluster']}", run.peaks("consensus").peaks(result["consensus"]))
     spectra = MirroredSpectra(f"{upper.name}, {lower.name}", upper, lower, tolerance, member["similarity_to_consensus"])
-    return ComparedMember(member, found, spectra)
+    return ComparedMember(member, result, spectra)
 
 
 def consensus_of(source: TableSource, cluster: int) -> dict[str, Any] | None:
     """Return ``consensus`` (row of the consensus spectra), ``title`` and ``row`` (of the table) of a cluster, or None."""
-    asked = "SELECT consensus, title, file_row_number AS row FROM clusters WHERE cluster = ?"
-    found: list[dict[str, Any]] = source.query(asked, [cluster]).to_pylist()
-    return found[0] if found else None
+    requested = "SELECT consensus, title, file_row_number AS row FROM clusters WHERE cluster = ?"
+    result: list[dict[str, Any]] = source.query(requested, [cluster]).to_pylist()
+    return result[0] if result else None

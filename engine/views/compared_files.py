@@ -81,9 +81,9 @@ def _joined_by_name(numbers: list[dict[str, int]]) -> ComparedFiles:
             of_stem.setdefault(stem_of(name), []).append((run, name))
     by_name = []
     for named in of_stem.values():
-        found = {numbers[run][name]: name for run, name in reversed(named)}
-        (first, first_name), *others = reversed(found.items())
-        is_ambiguous = any(len(found.keys() & set(own.values())) > 1 for own in numbers)
+        result = {numbers[run][name]: name for run, name in reversed(named)}
+        (first, first_name), *others = reversed(result.items())
+        is_ambiguous = any(len(result.keys() & set(own.values())) > 1 for own in numbers)
         for other, name in () if is_ambiguous else others:
             for own in numbers:
                 own.update({one: first for one, number in own.items() if number == other})

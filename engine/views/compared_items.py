@@ -62,21 +62,21 @@ def make_tables(connection: duckdb.DuckDBPyConnection, runs: Sequence[FinishedRu
     progress.check()
     _name_forms(connection)
     progress.check()
-    letters = ascii_uppercase[: len(runs)]
-    _make_spectra(connection, letters)
+    symbols = ascii_uppercase[: len(runs)]
+    _make_spectra(connection, symbols)
     progress.check()
-    told = "spectrum_file, spectrum_id, scan, peptide"
-    answers = f"SELECT run, file, spectrum, form, {told}, 1 AS n, q_value, row AS psm FROM answers"
-    best = [f"first(psm ORDER BY q_value NULLS LAST, psm) FILTER (run = {run}) AS psm_{letter}" for run, letter in enumerate(letters)]
-    _pivot(connection, "psms", answers, "file, spectrum, form", told, letters, best)
-    _pivot(connection, "peptidoforms", "SELECT run, form, peptide, n, q_value, psm FROM forms", "form", "peptide", letters, best)
-    _pivot(connection, "peptides", "SELECT run, residues, sequence, n, q_value, psm FROM forms", "residues", "sequence", letters, best)
+    reported = "spectrum_file, spectrum_id, scan, peptide"
+    answers = f"SELECT run, file, spectrum, form, {reported}, 1 AS n, q_value, row AS psm FROM answers"
+    best = [f"first(psm ORDER BY q_value NULLS LAST, psm) FILTER (run = {run}) AS psm_{symbol}" for run, symbol in enumerate(symbols)]
+    _pivot(connection, "psms", answers, "file, spectrum, form", reported, symbols, best)
+    _pivot(connection, "peptidoforms", "SELECT run, form, peptide, n, q_value, psm FROM forms", "form", "peptide", symbols, best)
+    _pivot(connection, "peptides", "SELECT run, residues, sequence, n, q_value, psm FROM forms", "residues", "sequence", symbols, best)
     keyed = f"list_sort(list_transform(accessions, lambda one: {_ACCESSION.format('one')}))"
     groups = f"SELECT run, {keyed} AS members, array_to_string({keyed}, ';') AS name, description, n, q_value FROM evidence"
-    _pivot(connection, "groups", groups, "members", "name, description", letters)
+    _pivot(connection, "groups", groups, "members", "name, description", symbols)
     each = "SELECT *, unnest(accessions) AS accession FROM evidence"
     proteins = f"SELECT run, {_ACCESSION.format('accession')} AS name, accession, n, q_value FROM ({each})"
-    _pivot(connection, "proteins", proteins, "name", "accession", letters)
+    _pivot(connection, "proteins", proteins, "name", "accession", symbols)
     for name in ("answers", "forms", "evidence"):
         connection.execute(f"DROP TABLE {name}")
 
@@ -85,9 +85,9 @@ def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[Fin
     """Rows of all runs as one table, each with the place of its run."""
     for place, run in enumerate(runs):
         source = run.tables.source(table)
-        found = source.query(sql)
+        result = source.query(sql)
         source.close()
-        connection.register("found", found)
+        connection.register("found", result)
         into = f"INSERT INTO {name} BY NAME" if place else f"CREATE TABLE {name} AS"
         connection.execute(f"{into} SELECT {place} AS run, * FROM found")
         connection.unregister("found")
@@ -165,8 +165,8 @@ def _make_spectra(connection: duckdb.DuckDBPyConnection, letters: str) -> None:
     """``spectra``: each with the answers of all runs, and from which q-value on two of these differ, and how."""
     answers = ("row", "peptide", "sequence", "charge", "score", "form", "composition", "residues")
     more = [
-        f"any_value({name}) FILTER (run = {run}) AS {'psm' if name == 'row' else name}_{letter}"
-        for run, letter in enumerate(letters)
+        f"any_value({name}) FILTER (run = {run}) AS {'psm' if name == 'row' else name}_{symbol}"
+        for run, symbol in enumerate(letters)
         for name in answers
     ]
     of_spectrum = "spectrum_file, spectrum_id, scan, retention_time, precursor_mz"
@@ -177,8 +177,8 @@ def _make_spectra(connection: duckdb.DuckDBPyConnection, letters: str) -> None:
         for k, a in enumerate(letters)
         for b in letters[k + 1 :]
     ]
-    hidden = ", ".join(f"{name}_{letter}" for letter in letters for name in ("form", "composition", "residues", "sequence"))
-    same = ", ".join(f"residues_{letter} AS sequence_{letter}" for letter in letters)
+    hidden = ", ".join(f"{name}_{symbol}" for symbol in letters for name in ("form", "composition", "residues", "sequence"))
+    same = ", ".join(f"residues_{symbol} AS sequence_{symbol}" for symbol in letters)
     connection.execute(
         f"""
         CREATE TABLE spectra AS
@@ -197,12 +197,12 @@ def _pivot(
     """Create a table with one row per key: values of the first run that has it, and columns of each run; best first."""
     shown = [f"first({one} ORDER BY run, q_value NULLS LAST, {one}) AS {one}" for one in told.split(", ")]
     each = [
-        f"CAST(sum(n) FILTER (run = {run}) AS BIGINT) AS n_{letter}, min(q_value) FILTER (run = {run}) AS q_value_{letter}, "
-        f"min(coalesce(q_value, 0)) FILTER (run = {run}) AS accepted_from_{letter}"
-        for run, letter in enumerate(letters)
+        f"CAST(sum(n) FILTER (run = {run}) AS BIGINT) AS n_{symbol}, min(q_value) FILTER (run = {run}) AS q_value_{symbol}, "
+        f"min(coalesce(q_value, 0)) FILTER (run = {run}) AS accepted_from_{symbol}"
+        for run, symbol in enumerate(letters)
     ]
-    n_runs = " + ".join(f"CAST(n_{letter} IS NOT NULL AS INTEGER)" for letter in letters)
-    best = f"least({', '.join(f'accepted_from_{letter}' for letter in letters)})"
+    n_runs = " + ".join(f"CAST(n_{symbol} IS NOT NULL AS INTEGER)" for symbol in letters)
+    best = f"least({', '.join(f'accepted_from_{symbol}' for symbol in letters)})"
     connection.execute(
         f"""
         CREATE TABLE {name} AS

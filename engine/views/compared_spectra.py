@@ -37,18 +37,18 @@ def compared_answers(comparison: RunComparison, source: TableSource, row: int, r
     ProteoscopeError
         A run has no answer, or neither stored peaks.
     """
-    names = [name for letter in comparison.letters for name in (f"psm_{letter}", f"peptide_{letter}", f"accepted_from_{letter}")]
+    names = [name for symbol in comparison.letters for name in (f"psm_{symbol}", f"peptide_{symbol}", f"accepted_from_{symbol}")]
     answers = source.row(row, [*names, "spectrum_id"])
     first, second = runs or differing_runs(comparison, answers)
     if any(answers[f"psm_{comparison.letters[run]}"] is None for run in (first, second)):
         raise ProteoscopeError(f"Only one of the runs has an answer for the spectrum {answers['spectrum_id']}.")
     details = [_psm(comparison.runs[run], int(answers[f"psm_{comparison.letters[run]}"])) for run in (first, second)]
-    kept = [_peaks(comparison.runs[run], SpectrumRow(int(psm["spectrum"]))) for run, psm in zip((first, second), details, strict=True)]
-    there = next((peaks for peaks in kept if isinstance(peaks, Peaks)), None)
+    retained = [_peaks(comparison.runs[run], SpectrumRow(int(psm["spectrum"]))) for run, psm in zip((first, second), details, strict=True)]
+    there = next((peaks for peaks in retained if isinstance(peaks, Peaks)), None)
     if there is None:
-        raise ProteoscopeError(str(kept[0]))
+        raise ProteoscopeError(str(retained[0]))
     halves = []
-    for run, psm, peaks in zip((first, second), details, kept, strict=True):
+    for run, psm, peaks in zip((first, second), details, retained, strict=True):
         q_value = "no q-value" if psm["q_value"] is None else f"q-value {psm['q_value']:.2g}"
         name = f"{comparison.letters[run]}: {psm['peptide']} ({psm['charge']}+), {q_value}"
         shown = peaks if isinstance(peaks, Peaks) else there
@@ -66,7 +66,7 @@ def differing_runs(comparison: RunComparison, answers: dict[str, Any]) -> tuple[
     answers
         Row with ``peptide_A`` and ``accepted_from_A`` of each run.
     """
-    there = [run for run, letter in enumerate(comparison.letters) if answers[f"psm_{letter}"] is not None]
+    there = [run for run, symbol in enumerate(comparison.letters) if answers[f"psm_{symbol}"] is not None]
     if len(there) < 2:
         raise ProteoscopeError("Only one of the runs has an answer for this spectrum.")
 

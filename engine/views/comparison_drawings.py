@@ -25,11 +25,11 @@ def draw_overlaps(
 
     The target of a bar and of its dots is the set of runs, by position.
     """
-    found = comparison.intersections(level.name, threshold)
-    shown, n_more = found[:_MAXIMUM_SETS], max(0, len(found) - _MAXIMUM_SETS)
+    result = comparison.intersections(level.name, threshold)
+    shown, n_more = result[:_MAXIMUM_SETS], max(0, len(result) - _MAXIMUM_SETS)
     totals = comparison.counts(level.name, threshold)
     n_runs, row = len(comparison.runs), max(_ROW, font_size * 1.7)
-    names = [f"{letter}  {label}" for letter, label in zip(comparison.letters, comparison.labels, strict=True)]
+    names = [f"{symbol}  {label}" for symbol, label in zip(comparison.letters, comparison.labels, strict=True)]
     name_width = min(width * 0.3, max(text_width(name, font_size) for name in names) + 6)
     bar_room = width * 0.14
     number_width = text_width(f"{int(totals.max(initial=0)):,}", font_size) + 4
@@ -72,8 +72,8 @@ def draw_overlaps(
     if not shown:
         shapes.append(Label((left + width) / 2, (top + bottom) / 2, f"No {level.one} is accepted", "middle", "faint"))
     shapes.append(Stroke(left, bottom, width - 8, bottom))
-    told = ", ".join(f"{comparison.names_of(one.runs)} {one.count}" for one in shown)
-    return Drawing(width, height, f"{title}: {told}", tuple(shapes), font_size)
+    reported = ", ".join(f"{comparison.names_of(one.runs)} {one.count}" for one in shown)
+    return Drawing(width, height, f"{title}: {reported}", tuple(shapes), font_size)
 
 
 def draw_curves(
@@ -145,8 +145,8 @@ def draw_scores(
 
 def _axis_of(values: np.ndarray, title: str) -> Axis:
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-    room = (high - low) * 0.04 or 0.5
-    return Axis(low - room, high + room, title)
+    workspace = (high - low) * 0.04 or 0.5
+    return Axis(low - workspace, high + workspace, title)
 
 
 def _apart(places: Sequence[float], least: float) -> list[float]:

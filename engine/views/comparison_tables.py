@@ -79,19 +79,19 @@ _RUNS = tuple(Column(name) for name in ("letter", "run", "search", "project", "v
 def comparison_table(comparison: RunComparison, level: str) -> Table:
     """Return the columns of a level: properties of items, then those of each run, with its symbol at the end."""
     columns = list(_ITEMS[level])
-    for letter, label in zip(comparison.letters, comparison.labels, strict=True):
+    for symbol, label in zip(comparison.letters, comparison.labels, strict=True):
         if level == "spectra":
             columns += [
-                Column(f"peptide_{letter}", f"{letter} peptide", f"Answer of {label}", width=26, is_nullable=True),
-                Column(f"charge_{letter}", f"{letter} z", f"Charge in {label}", "integer", 4, is_shown=False, is_nullable=True),
-                Column(f"score_{letter}", f"{letter} score", f"Score in {label}", "number", 9, is_nullable=True),
+                Column(f"peptide_{symbol}", f"{symbol} peptide", f"Answer of {label}", width=26, is_nullable=True),
+                Column(f"charge_{symbol}", f"{symbol} z", f"Charge in {label}", "integer", 4, is_shown=False, is_nullable=True),
+                Column(f"score_{symbol}", f"{symbol} score", f"Score in {label}", "number", 9, is_nullable=True),
             ]
         if level in _COUNTED:
             what = _COUNTED[level]
             columns.append(
-                Column(f"n_{letter}", f"{letter} {what}", f"{what[0].upper()}{what[1:]} in {label}", "integer", 10, is_nullable=True)
+                Column(f"n_{symbol}", f"{symbol} {what}", f"{what[0].upper()}{what[1:]} in {label}", "integer", 10, is_nullable=True)
             )
-        columns.append(Column(f"q_value_{letter}", f"{letter} q-value", f"q-value in {label}", "probability", 10, is_nullable=True))
+        columns.append(Column(f"q_value_{symbol}", f"{symbol} q-value", f"q-value in {label}", "probability", 10, is_nullable=True))
     return Table(level, next(one.several for one in LEVELS if one.name == level), tuple(columns))
 
 
@@ -170,22 +170,22 @@ def _run_columns(comparison: RunComparison) -> dict[str, list[str]]:
     records = [run.run for run in comparison.runs]
     return {
         "letter": list(comparison.letters),
-        "run": [one.id for one in records],
-        "search": [one.kind for one in records],
+        "run": [record.id for record in records],
+        "search": [record.kind for record in records],
         "project": list(distinct_names([run.project.folder for run in comparison.runs])),
-        "version": [one.version for one in records],
-        "started": [one.started.isoformat() for one in records],
-        "said": [one.message for one in records],
+        "version": [record.version for record in records],
+        "started": [record.started.isoformat() for record in records],
+        "said": [record.message for record in records],
     }
 
 
 def _overlap_columns(comparison: RunComparison, threshold: float) -> dict[str, Any]:
-    found = [(level, one) for level in LEVELS for one in comparison.intersections(level.name, threshold)]
+    result = [(level, one) for level in LEVELS for one in comparison.intersections(level.name, threshold)]
     return {
-        "level": [level.name for level, _ in found],
-        "runs": [comparison.names_of(one.runs) for _, one in found],
-        "n_runs": [len(one.runs) for _, one in found],
-        "count": [one.count for _, one in found],
+        "level": [level.name for level, _ in result],
+        "runs": [comparison.names_of(one.runs) for _, one in result],
+        "n_runs": [len(one.runs) for _, one in result],
+        "count": [one.count for _, one in result],
     }
 
 

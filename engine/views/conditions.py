@@ -123,8 +123,8 @@ def rounds_to(column: str, factor: float, value: float) -> Condition:
 def among(column: str, selected: Selected) -> Condition:
     """Require that a value occurs in a column of another table."""
     where, values = where_clause(selected.conditions)
-    found = f"SELECT {identifier(selected.column)} FROM {identifier(selected.table)}{where}"
-    return Condition(f"{identifier(column)} IN ({found})", tuple(values))
+    result = f"SELECT {identifier(selected.column)} FROM {identifier(selected.table)}{where}"
+    return Condition(f"{identifier(column)} IN ({result})", tuple(values))
 
 
 def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
@@ -132,8 +132,8 @@ def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
     name = identifier(column)
     if isinstance(wanted, Selected):
         where, values = where_clause(wanted.conditions)
-        found = f"SELECT coalesce(flatten(list({identifier(wanted.column)})), []) FROM {identifier(wanted.table)}{where}"
-        return Condition(f"list_has_any({name}, ({found}))", tuple(values))
+        result = f"SELECT coalesce(flatten(list({identifier(wanted.column)})), []) FROM {identifier(wanted.table)}{where}"
+        return Condition(f"list_has_any({name}, ({result}))", tuple(values))
     if len(wanted) == 1:
         # Twice as fast as asking for any of several.
         return Condition(f"list_contains({name}, ?)", (wanted[0],))

@@ -75,8 +75,8 @@ class ProteinFeature:
     def told(self) -> str:
         """Description and position in one line."""
         place = f"residue {self.end}" if self.end == self.start + 1 else f"residues {self.start + 1} to {self.end}"
-        found = ", found" if self.is_found else ""
-        return f"{self.kind}{f': {self.description}' if self.description else ''} ({place}{found})"
+        result = ", found" if self.is_found else ""
+        return f"{self.kind}{f': {self.description}' if self.description else ''} ({place}{result})"
 
 
 @dataclass(frozen=True)
@@ -139,12 +139,12 @@ def cover(
     ([(2, 5)], 0.5)
     """
     alike = sequence.replace("I", "L")
-    found: list[tuple[int, int, Mapping[str, Any]]] = []
+    result: list[tuple[int, int, Mapping[str, Any]]] = []
     for peptide in peptides:
         wanted = str(peptide["sequence"]).replace("I", "L")
         # A look-ahead finds places that overlap, too.
-        found += [(match.start(), match.start() + len(wanted), peptide) for match in re.finditer(f"(?={re.escape(wanted)})", alike)]
-    return covered_by(title, sequence, found, description, lambda one: (one.name, one.where) not in fixed)
+        result += [(match.start(), match.start() + len(wanted), peptide) for match in re.finditer(f"(?={re.escape(wanted)})", alike)]
+    return covered_by(title, sequence, result, description, lambda one: (one.name, one.where) not in fixed)
 
 
 class CarriedModification(NamedTuple):

@@ -60,10 +60,10 @@ class Depth:
         first = np.sort(np.concatenate(([1], starts, stops)).astype(np.int64))
         first = first[np.concatenate(([True], np.diff(first) > 0)) & (first <= length)]
         depth = np.searchsorted(starts, first, "right") - np.searchsorted(stops, first, "right")
-        found = cls(name, length, len(start), first, depth.astype(np.int32))
+        result = cls(name, length, len(start), first, depth.astype(np.int32))
         # Summed now, in the thread that reads the table.
-        _ = found._before
-        return found
+        _ = result._before
+        return result
 
     @cached_property
     def _before(self) -> NDArray[np.float64]:

@@ -64,8 +64,8 @@ def devices_of_choice(wish: str, devices: Sequence[Device]) -> tuple[str, ...]:
     --------
     proteoscope.engine.execution.devices.resolve_device
     """
-    cards = [one.name for one in devices if one.numbers and one.usable]
-    others = [one.name for one in devices if not one.numbers and one.usable]
+    cards = [device.name for device in devices if device.numbers and device.usable]
+    others = [device.name for device in devices if not device.numbers and device.usable]
     chosen = {"auto": cards or others, "cuda": cards[:1], "all": [*cards, *others]}.get(wish, [wish])
     return tuple(name for name in chosen if name in (*cards, *others))
 
@@ -75,8 +75,8 @@ def _account(device: Device) -> DeviceAccount:
     measured = stored_calibration(device, threads) if device.usable else None
     clock = None
     if device.numbers and device.usable:
-        found = kernels.cuda.driver.card_identity(device.numbers[0])
-        clock = None if found is None else 1e3 * found.clock
+        result = kernels.cuda.driver.card_identity(device.numbers[0])
+        clock = None if result is None else 1e3 * result.clock
     return DeviceAccount(
         device,
         clock,
@@ -88,11 +88,11 @@ def _account(device: Device) -> DeviceAccount:
 
 
 def _figures(measured: DeviceParameters) -> tuple[tuple[str, str], ...]:
-    found = [("Memory", f"{measured.memory_bandwidth / 1e9:,.0f} GB/s"), ("Launch", f"{1e6 * measured.sigma:.1f} µs")]
+    result = [("Memory", f"{measured.memory_bandwidth / 1e9:,.0f} GB/s"), ("Launch", f"{1e6 * measured.sigma:.1f} µs")]
     if not measured.is_processor:
         rates = [f"{1e-9 / beta:.1f}" if beta else "?" for beta in map(measured.transfers.beta, (True, False))]
-        found.append(("Transfers", f"{' and '.join(rates)} GB/s to it and back"))
-    return tuple(found)
+        result.append(("Transfers", f"{' and '.join(rates)} GB/s to it and back"))
+    return tuple(result)
 
 
 def _speeds(device: Device, threads: int) -> tuple[RememberedSpeed, ...]:

@@ -154,7 +154,7 @@ class ProteinEvidence:
     @cached_property
     def _spans(self) -> NDArray[np.int64]:
         """(3, p) first residue, end (excluded) and row of each peptide."""
-        return np.array([(one.start, one.end, one.row) for one in self.coverage.peptides], np.int64).reshape(-1, 3).T
+        return np.array([(peptide.start, peptide.end, peptide.row) for peptide in self.coverage.peptides], np.int64).reshape(-1, 3).T
 
 
 def protein_evidence(source: TableSource, protein: ProteinRow, quantities: PeptideQuantities | None = None) -> ProteinEvidence:
@@ -165,10 +165,10 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     InputError
         There is none, or a table is damaged.
     """
-    found = source.query("SELECT accession, description, sequence FROM proteins WHERE file_row_number = ?", [protein]).to_pylist()
-    if not found:
+    result = source.query("SELECT accession, description, sequence FROM proteins WHERE file_row_number = ?", [protein]).to_pylist()
+    if not result:
         raise InputError(source.path, f"has no protein {protein}", remedy="Show the peptides on structures again")
-    accession, sequence = found[0]["accession"], found[0]["sequence"]
+    accession, sequence = result[0]["accession"], result[0]["sequence"]
     n = len(sequence)
     peptides = source.query(
         'SELECT file_row_number AS row, peptide, sequence, n_psms, q_value, "first", "last" FROM peptide_places '
@@ -195,7 +195,7 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     def makes_a_site(one: CarriedModification) -> bool:
         return any(abs(mass - one.mass) <= _SAME_MASS for mass in carried.get(one.place, ()))
 
-    coverage = covered_by(accession, sequence, places, found[0]["description"], makes_a_site)
+    coverage = covered_by(accession, sequence, places, result[0]["description"], makes_a_site)
     sites = {one["position"] - 1: one["row"] for one in rows}
     folds = tuple(_folds(source, protein, n))
     return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, conservation, sites, folds, quantities)
@@ -210,21 +210,21 @@ def _folds(source: TableSource, protein: ProteinRow, n: int) -> list[NearFold]:
     )
     of_chain, position = (mapped[name].to_numpy().astype(np.int64) for name in ("chain_row", "position"))
     residue, exposure = (mapped[name].cast("float64").to_numpy() for name in ("chain_residue", "exposure"))
-    letters, labels = (mapped[name].to_pylist() for name in ("chain_letter", "author_number"))
+    symbols, labels = (mapped[name].to_pylist() for name in ("chain_letter", "author_number"))
     is_inside = (position >= 1) & (position <= n)
     folds = []
-    for one in chains:
-        first, last = np.searchsorted(of_chain, one["row"]), np.searchsorted(of_chain, one["row"], "right")
+    for chain in chains:
+        first, last = np.searchsorted(of_chain, chain["row"]), np.searchsorted(of_chain, chain["row"], "right")
         own = first + np.flatnonzero(is_inside[first:last])
         is_seen = np.isfinite(residue[own])
         seen, unseen = own[is_seen], own[~is_seen]
         folds.append(
             NearFold(
-                one["row"],
-                one,
+                chain["row"],
+                chain,
                 position[seen] - 1,
                 residue[seen].astype(np.int64),
-                "".join(letters[row] or _X for row in seen.tolist()),
+                "".join(symbols[row] or _X for row in seen.tolist()),
                 tuple(labels[row] or "" for row in seen.tolist()),
                 exposure[seen],
                 position[unseen] - 1,
@@ -258,7 +258,7 @@ class ChainPair(AlignedPair):
     def kinds(self) -> NDArray[np.uint8]:
         """(columns,) as of any alignment; X is like nothing."""
         kinds = super().kinds.copy()
-        kinds[[letter == _X and kind == IDENTICAL for letter, kind in zip(self.query, kinds.tolist(), strict=True)]] = MISMATCH
+        kinds[[symbol == _X and kind == IDENTICAL for symbol, kind in zip(self.query, kinds.tolist(), strict=True)]] = MISMATCH
         return kinds
 
     def columns_of(self, places: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -320,31 +320,31 @@ def quantities_of_evidence(run: FinishedRun) -> QuantitiesBeside:
 def fold_of(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> Fold:
     """Return a similar chain aligned with its protein; without its file the alignment comes from the tables."""
     try:
-        found = _found(run, near)
+        result = _found(run, near)
     except InputError as error:
         return Fold(near, _pair(protein, near, None), None, str(error))
-    return Fold(near, _pair(protein, near, found), trace_of_query(found, _evidence(protein, near, len(found.chains.residue))))
+    return Fold(near, _pair(protein, near, result), trace_of_query(result, _evidence(protein, near, len(result.chains.residue))))
 
 
 def folds_beside(run: FinishedRun, protein: ProteinEvidence, shown: Fold) -> tuple[list[Trace], list[str]]:
     """Superpose the protein's other similar chains on the shown one by shared residues; return them with reasons for omissions."""
-    traces, told = [], []
+    traces, reported = [], []
     if shown.trace is None:
         return [], [shown.note]
     others = [near for near in protein.folds if near.row != shown.near.row]
     for near in others[:MAXIMUM_HITS]:
         common, own, other = np.intersect1d(shown.near.position, near.position, return_indices=True)
         if len(common) < _NEAREST_ATOMS:
-            told.append(f"{near.values['chain']} has no residues in common with {shown.near.values['chain']}")
+            reported.append(f"{near.values['chain']} has no residues in common with {shown.near.values['chain']}")
             continue
         try:
-            found = _found(run, near)
+            result = _found(run, near)
         except InputError as error:
-            told.append(str(error))
+            reported.append(str(error))
             continue
         rows = np.stack([shown.near.chain_residue[own], near.chain_residue[other]], axis=1)
-        traces.append(trace_beside(shown.trace, found, rows, _evidence(protein, near, len(found.chains.residue))))
-    return traces, told
+        traces.append(trace_beside(shown.trace, result, rows, _evidence(protein, near, len(result.chains.residue))))
+    return traces, reported
 
 
 def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence:
@@ -397,33 +397,33 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
         read = find_structure(near.values["path"], sources)
         place = places[0 if read is None else sources.index(read)]
         alone, path = database.chains.taken([place]), database.file_of(place)
-    letters = alone.sequence(ChainRow(0))
-    if any(row >= len(letters) or letters[row] != letter for row, letter in wanted.items()):
+    symbols = alone.sequence(ChainRow(0))
+    if any(row >= len(symbols) or symbols[row] != symbol for row, symbol in wanted.items()):
         raise InputError(path, f"no longer holds {name} as it was", remedy=_GONE)
     return FoundChain(alone, path)
 
 
 def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) -> ChainPair:
     """Build the columns of an alignment from its pairs; residues between pairs align with gaps."""
-    sequence, letters = protein.coverage.sequence, found.chains.sequence(ChainRow(0)) if found else ""
+    sequence, symbols = protein.coverage.sequence, found.chains.sequence(ChainRow(0)) if found else ""
     known = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
     columns: list[tuple[int, int]] = []
     before: tuple[int, int] | None = None
     # Numbers of a chain that nobody can read are a stranger's.
-    room = _MAXIMUM_SKIPPED
+    workspace = _MAXIMUM_SKIPPED
     for place, row in zip(near.position.tolist(), near.chain_residue.tolist(), strict=True):
         if before is not None and (place <= before[0] or row <= before[1]):
             continue  # what no alignment has
         if before is not None:
             columns += [(one, -1) for one in range(before[0] + 1, place)]
-            skipped = range(before[1] + 1, min(row, before[1] + 1 + room))
-            room -= len(skipped)
+            skipped = range(before[1] + 1, min(row, before[1] + 1 + workspace))
+            workspace -= len(skipped)
             columns += [(-1, one) for one in skipped]
         columns.append((place, row))
         before = place, row
     at, rows = (np.array([one[k] for one in columns], np.int64) for k in (0, 1))
     upper = "".join(sequence[one] if one >= 0 else _DASH for one in at.tolist())
-    lower = "".join(_DASH if one < 0 else known.get(one) or (letters[one] if one < len(letters) else _X) for one in rows.tolist())
+    lower = "".join(_DASH if one < 0 else known.get(one) or (symbols[one] if one < len(symbols) else _X) for one in rows.tolist())
     author = dict(zip(near.chain_residue.tolist(), near.labels, strict=True))
     if found is not None:
         codes = found.chains.insertion.tolist()

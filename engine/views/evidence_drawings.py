@@ -103,13 +103,13 @@ def draw_fold(protein: ProteinEvidence, fold: Fold) -> Drawing | None:
         x, y = flat[row].tolist()
         shapes.append(Bar(x - 3, y - 3, 6, 6, _MODIFIED, True, tip=f"{name}, {trace.label(row)} of {trace.name}"))
     shapes += _names_beside(flat[modified], names, height - 30)
-    told: tuple[tuple[str, Ink], ...] = (
+    reported: tuple[tuple[str, Ink], ...] = (
         ("covered", _SEEN),
         ("never seen", _MISSED),
         ("not of the protein", "grid"),
         ("modified", _MODIFIED),
     )
-    for k, (text, ink) in enumerate(told):
+    for k, (text, ink) in enumerate(reported):
         shapes += [Bar(8 + k * 95, height - 14, 8, 8, ink), Label(20 + k * 95, height - 7, text)]
     remote = f", remote: by the fold of {fold.near.values['through']}" if fold.near.values["kind"] == "remote" else ""
     title = f"{trace.name}, {fold.near.values['kind']}, {fold.near.values['identity'] * 100:.1f} % identity{remote}"
@@ -155,12 +155,12 @@ def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArr
 
 def _lines(kind: NDArray[np.int64], is_bond: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """First and last residues of lines of a colour, short ones, so that each has about one depth; a bond has its first residue's colour."""
-    found, first = [], 0
+    result, first = [], 0
     for row in range(len(is_bond) + 1):
         ends = row == len(is_bond) or not is_bond[row]
         if row > first and (ends or kind[row] != kind[first] or row - first >= _TOGETHER):
-            found.append((first, row))
+            result.append((first, row))
             first = row
         if ends:
             first = row + 1
-    return found
+    return result

@@ -98,7 +98,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
             written.append(_write(folder / f"{name}.html", _html(page, f"{name}.pdf").encode(errors="replace")))
             written.append(_write(folder / f"{name}.pdf", _pdf(page, account.title)))
             progress.advance(1)
-        told = f"{n:,} proteins" + (f", the first {MAXIMUM_PAGES:,} of them" if n > MAXIMUM_PAGES else "")
+        reported = f"{n:,} proteins" + (f", the first {MAXIMUM_PAGES:,} of them" if n > MAXIMUM_PAGES else "")
         rows = [
             f'<tr><td><a href="{name}.html">{shown(one.accession)}</a></td><td><a href="{name}.pdf">PDF</a></td>'
             f'<td class="n">{one.coverage.fraction * 100:.1f} %</td>'
@@ -107,7 +107,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
             for name, one in names
         ]
         head = "<tr><th>Protein</th><th></th><th>Coverage</th><th>Modified residues</th><th>Nearest chain</th><th>Description</th></tr>"
-        parts = [f"<h1>{shown(account.title)}</h1><p>{told}</p>", scrolled_table(head + "".join(rows)), _methods(account.methods)]
+        parts = [f"<h1>{shown(account.title)}</h1><p>{reported}</p>", scrolled_table(head + "".join(rows)), _methods(account.methods)]
         written.append(_write(folder / _INDEX, html_page(account.title, parts).encode(errors="replace")))
     return written
 
@@ -120,7 +120,7 @@ def _write(path: Path, content: bytes) -> Path:
 
 def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Table, TableSource], row: ProteinRow, methods: str) -> _Page:
     protein = protein_evidence(source, row)
-    told = [
+    reported = [
         f"{len(protein):,} residues, {protein.coverage.fraction * 100:.1f} % of them covered; {int(protein.is_modified.sum()):,} modified."
     ]
     figures = [draw_protein(protein)]
@@ -129,18 +129,18 @@ def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Tabl
         drawn = draw_fold(protein, fold)
         if drawn is not None:
             figures.append(drawn)
-        told += [without_folders(fold.note)] if fold.note else []
+        reported += [without_folders(fold.note)] if fold.note else []
     else:
-        told.append("No structure of the database is near this protein.")
+        reported.append("No structure of the database is near this protein.")
     sections = []
     for table, rows in shown_tables.items():
-        found = rows.rows(of_protein(protein.row), most=_MAXIMUM_ROWS + 1)
-        if len(found):
-            columns = [one for one in table.columns if one.is_shown and one.name in rows.types and one.name != "accession"]
-            values = rows.values(found[:_MAXIMUM_ROWS], [one.name for one in columns]).to_pylist()
-            n_rows = len(found) if len(found) <= _MAXIMUM_ROWS else rows.count(of_protein(protein.row))
+        result = rows.rows(of_protein(protein.row), most=_MAXIMUM_ROWS + 1)
+        if len(result):
+            columns = [column for column in table.columns if column.is_shown and column.name in rows.types and column.name != "accession"]
+            values = rows.values(result[:_MAXIMUM_ROWS], [column.name for column in columns]).to_pylist()
+            n_rows = len(result) if len(result) <= _MAXIMUM_ROWS else rows.count(of_protein(protein.row))
             sections.append(_Section(table, columns, values, n_rows))
-    return _Page(protein, told, figures, sections, methods)
+    return _Page(protein, reported, figures, sections, methods)
 
 
 def _methods(text: str) -> str:

@@ -76,8 +76,8 @@ def status_of_spectrum(source: TableSource, spectrum: SpectrumRow) -> dict[str, 
 
     `source` is any table of the run.
     """
-    found = source.query("SELECT status, peptide FROM map WHERE spectrum = ?", [spectrum]).to_pylist()
-    row: dict[str, Any] = found[0] if found else {"status": UNEXPLAINED, "peptide": None}
+    result = source.query("SELECT status, peptide FROM map WHERE spectrum = ?", [spectrum]).to_pylist()
+    row: dict[str, Any] = result[0] if result else {"status": UNEXPLAINED, "peptide": None}
     return {**row, "status": min(row["status"], EXPLAINED)}
 
 
@@ -141,14 +141,14 @@ def compared_explanation(source: TableSource, row: int, run: FinishedRun) -> Com
     ProteoscopeError
         The peaks are not there, or damaged.
     """
-    found = source.row(row, EXPLANATION_DETAILS)
+    result = source.row(row, EXPLANATION_DETAILS)
     of_source = source_spectra(run)
-    of_nearest = of_source.peaks.peaks(found["nearest"])
-    upper = Half(found["spectrum_id"] or "", of_source.peaks.peaks(found["spectrum"]))
-    ions = of_source.annotated(found["peptide"], found["charge"], of_nearest)
-    lower = Half(f"{found['nearest_spectrum'] or ''}, identified as {found['peptide']}", of_nearest, ions)
-    title = f"{upper.name} resembles {found['peptide']}"
-    return ComparedExplanation(found, MirroredSpectra(title, upper, lower, _tolerance(run), found["similarity"]))
+    of_nearest = of_source.peaks.peaks(result["nearest"])
+    upper = Half(result["spectrum_id"] or "", of_source.peaks.peaks(result["spectrum"]))
+    ions = of_source.annotated(result["peptide"], result["charge"], of_nearest)
+    lower = Half(f"{result['nearest_spectrum'] or ''}, identified as {result['peptide']}", of_nearest, ions)
+    title = f"{upper.name} resembles {result['peptide']}"
+    return ComparedExplanation(result, MirroredSpectra(title, upper, lower, _tolerance(run), result["similarity"]))
 
 
 def spectrum_alone(source: TableSource, spectrum: SpectrumRow, run: FinishedRun) -> MirroredSpectra:

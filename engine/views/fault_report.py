@@ -17,13 +17,13 @@ _MAXIMUM_LINES = 200
 
 def program_facts() -> str:
     """Versions of the program, of Python, of the system and of the libraries that compute and draw."""
-    found = []
+    result = []
     for name in _PACKAGES:
         try:
-            found.append(f"{name} {version(name)}")
+            result.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return f"Proteoscope {VERSION}, Python {platform.python_version()}, {platform.platform()}\n{', '.join(found)}"
+    return f"Proteoscope {VERSION}, Python {platform.python_version()}, {platform.platform()}\n{', '.join(result)}"
 
 
 def fault_report(what: str, devices: Iterable[str], log: str, *, with_paths: bool) -> str:

@@ -100,8 +100,8 @@ class FinishedRun:
     @property
     def decoy_ratio(self) -> float:
         """Decoys for each target of the database, as the run counted them; 1 where they were made for it."""
-        told = self.project.record(self.run.id).get("decoy_ratio", 1.0)
-        return float(told) if isinstance(told, int | float) and 0 < told < float("inf") else 1.0
+        reported = self.project.record(self.run.id).get("decoy_ratio", 1.0)
+        return float(reported) if isinstance(reported, int | float) and 0 < reported < float("inf") else 1.0
 
     @property
     def has_decoys(self) -> bool:
@@ -182,12 +182,12 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     chosen = run_id or project.latest(search.kind)
     # Asked for first: where there is no such run, this says so.
     paths = {result_table.name: project.table(result_table.name, chosen) for result_table in search.result_tables}
-    kept = {result.name for result in project.results(chosen)}
+    retained = {result.name for result in project.results(chosen)}
     # Peaks are large, and each part of their files carries its own check.
     more = [
         all_table.name
         for all_table in search.all_tables
-        if all_table.name in kept - paths.keys() and not {"mz", "intensity"} <= all_table.by_name.keys()
+        if all_table.name in retained - paths.keys() and not {"mz", "intensity"} <= all_table.by_name.keys()
     ]
     paths |= {name: project.table(name, chosen) for name in more}
     record = next(run for run in project.runs() if run.id == chosen)
@@ -201,7 +201,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     described = {all_table.name: all_table for all_table in search.all_tables if all_table.name in paths}
     # Large, and looked at when somebody asks for them.
     later: dict[str, Path] = {}
-    if SPECTRA.name in kept and _MATCHES in paths:
+    if SPECTRA.name in retained and _MATCHES in paths:
         later = _spectra(project, record.id)
     elif _MAP in paths:
         later = _spectra(project, str(project.record(record.id).get("source_run")))

@@ -43,19 +43,19 @@ class Term:
 
 def glossary(searches: Iterable[Search]) -> list[Term]:
     """Return all table columns and parameters of searches by title; equal titles with equal meanings are merged."""
-    found: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]] = {}
+    result: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]] = {}
     for search in searches:
         for table in (*search.result_tables, *_MADE.get(search.kind, ())):
             for column in (*(MARK_COLUMNS if table.takes_marks else ()), *table.columns):
                 if column.title and column.meaning:
-                    _note(found, (column.header, column.meaning, False), column.name, _place(table, search))
+                    _note(result, (column.header, column.meaning, False), column.name, _place(table, search))
         for field in search.model.describe():
-            _note(found, (_header(field), field.help, True), field.name, f"form of {search.name}")
+            _note(result, (_header(field), field.help, True), field.name, f"form of {search.name}")
         for command in search.commands:
             for field in command.model.describe() if command.parameters else ():
-                _note(found, (_header(field), field.help, True), field.name, f"form of {command.name}")
+                _note(result, (_header(field), field.help, True), field.name, f"form of {command.name}")
     terms = [
-        Term(title, tuple(names), meaning, tuple(places), is_setting) for (title, meaning, is_setting), (names, places) in found.items()
+        Term(title, tuple(names), meaning, tuple(places), is_setting) for (title, meaning, is_setting), (names, places) in result.items()
     ]
     return sorted(terms, key=lambda one: (one.title.casefold(), one.is_setting, one.meaning))
 
@@ -63,13 +63,13 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
 def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
     """Terms that hold all words that are looked for, in any case: first those that have them in titles or names, in their order."""
     words = wanted.casefold().split()
-    found = []
+    result = []
     for term in terms:
         title = " ".join([term.title, *term.names]).casefold()
         whole = " ".join([title, term.meaning.casefold(), *(one.casefold() for one in term.places)])
         if all(word in whole for word in words):
-            found.append((sum(word not in title for word in words), term))
-    return [term for _, term in sorted(found, key=lambda one: one[0])]
+            result.append((sum(word not in title for word in words), term))
+    return [term for _, term in sorted(result, key=lambda one: one[0])]
 
 
 def _note(

@@ -16,6 +16,6 @@ def relative(values: Sequence[float | None]) -> NDArray[np.float64]:
     >>> relative([1.0, None, 3.0, 2.0]).tolist()
     [-1.0, nan, 1.0, 0.0]
     """
-    found = np.array([np.nan if one is None else one for one in values], np.float64)
-    has = np.isfinite(found)
-    return np.where(has, found - (np.median(found[has]) if has.any() else 0.0), np.nan)
+    result = np.array([np.nan if value is None else value for value in values], np.float64)
+    has = np.isfinite(result)
+    return np.where(has, result - (np.median(result[has]) if has.any() else 0.0), np.nan)

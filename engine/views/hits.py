@@ -160,9 +160,9 @@ def _features(
     """
     if FEATURES.name not in source.paths:
         return (), {}
-    asked = "SELECT kind, first, last, description FROM features WHERE accession = ? ORDER BY file_row_number"
-    own = protein_features(source.query(asked, [query]).to_pylist(), length)
-    found: dict[int, list[ProteinFeature]] = {}
+    requested = "SELECT kind, first, last, description FROM features WHERE accession = ? ORDER BY file_row_number"
+    own = protein_features(source.query(requested, [query]).to_pylist(), length)
+    result: dict[int, list[ProteinFeature]] = {}
     rows = source.query(
         "SELECT found.row, found.subject_length AS length, features.kind, features.first, features.last, features.description FROM "
         f"(SELECT file_row_number AS row, subject, subject_start, subject_end, subject_length FROM {hits}) AS found JOIN features "
@@ -171,16 +171,16 @@ def _features(
         parameters,
     ).to_pylist()
     for row in rows:
-        found.setdefault(row["row"], []).extend(one for one in protein_features([row], row["length"]) if one.group in _TOLD_OF_HITS)
-    return own, found
+        result.setdefault(row["row"], []).extend(one for one in protein_features([row], row["length"]) if one.group in _TOLD_OF_HITS)
+    return own, result
 
 
 def _query(source: TableSource, index: int) -> tuple[str, int]:
     """Name and length of a query."""
-    found = source.query("SELECT query, length FROM queries WHERE query_index = ?", [index]).to_pylist()
-    if not found:
+    result = source.query("SELECT query, length FROM queries WHERE query_index = ?", [index]).to_pylist()
+    if not result:
         raise ParameterError(f"there is no query {index} in this run")
-    return found[0]["query"], found[0]["length"]
+    return result[0]["query"], result[0]["length"]
 
 
 def aligned_pair(source: TableSource, row: int) -> AlignedPair:

@@ -60,7 +60,7 @@ def printable(value: object, most: int = MAXIMUM_LETTERS) -> str:
     text = str(value)
     if len(text) > most:
         text = f"{text[: most - 1]}…"
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
+    return "".join(symbol if symbol.isprintable() or symbol in "\n\t" else "\ufffd" for symbol in text)
 
 
 def section(title: str, content: str) -> str:
@@ -70,7 +70,7 @@ def section(title: str, content: str) -> str:
 
 def listed(texts: Sequence[str]) -> str:
     """Return an HTML list of texts."""
-    return f"<ul>{''.join(f'<li>{shown(one, 2000)}</li>' for one in texts)}</ul>"
+    return f"<ul>{''.join(f'<li>{shown(text, 2000)}</li>' for text in texts)}</ul>"
 
 
 def rows_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -87,8 +87,8 @@ def scrolled_table(rows: str) -> str:
 
 def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> str:
     """Return the first rows of a result table under their headers; `n_rows` is the total."""
-    head = "".join(f'<th title="{shown(one.meaning)}">{shown(one.header)}</th>' for one in columns)
-    body = "".join(f"<tr>{''.join(_cell(row[one.name], one) for one in columns)}</tr>" for row in values)
+    head = "".join(f'<th title="{shown(column.meaning)}">{shown(column.header)}</th>' for column in columns)
+    body = "".join(f"<tr>{''.join(_cell(row[column.name], column) for column in columns)}</tr>" for row in values)
     return f"<p>{rows_told(len(values), n_rows)}</p>{scrolled_table(f'<tr>{head}</tr>{body}')}"
 
 

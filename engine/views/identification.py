@@ -119,15 +119,15 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
         f"UNION ALL SELECT 'proteins', {counted}, 0 FROM proteins",
         [fdr],
     ).to_pylist()
-    found = {}
+    result = {}
     for row in rows:
         low, high = false_share_interval(row["targets"], row["decoys"], decoy_ratio)
         share = {"false_share_low": low, "false_share_high": high}
         known = {"decoys": row["decoys"], **share, "targets_at_5_percent": row["looser"]}
         name = _NAMES[row["name"]]
-        found[row["name"]] = Count.judged(row["targets"], *name, known, fdr) if has_decoys and is_judged else Count(row["targets"], *name)
+        result[row["name"]] = Count.judged(row["targets"], *name, known, fdr) if has_decoys and is_judged else Count(row["targets"], *name)
     sequences = next(row["sequences"] for row in rows if row["name"] == "peptides")
-    return Counts(**found, sequences=sequences, is_judged=is_judged)
+    return Counts(**result, sequences=sequences, is_judged=is_judged)
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
 
 def marked() -> Condition:
     """Rows that have a star or a comment, in tables in which marks are shown."""
-    return any_of(tuple(compares(one.name, ">", "") for one in MARK_COLUMNS))
+    return any_of(tuple(compares(mark_column.name, ">", "") for mark_column in MARK_COLUMNS))
 
 
 def _modified(name: str, table: str) -> Condition:
@@ -253,8 +253,8 @@ def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, 
     """
 
     def first(sql: str, parameters: list[Any]) -> int | None:
-        found = source.query(sql, parameters)["row"].to_pylist()
-        return int(found[0]) if found else None
+        result = source.query(sql, parameters)["row"].to_pylist()
+        return int(result[0]) if result else None
 
     is_decoy = bool(row["is_decoy"])
     protein = first(
@@ -303,15 +303,15 @@ def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModificat
     named = fixed_of_parameters(run.parameters)
     if named:
         return named
-    found = source.query(
+    result = source.query(
         "SELECT DISTINCT sequence, modification_positions AS positions, modification_names AS names FROM psms "
         "WHERE rank = 1 AND NOT is_decoy AND q_value <= ?",
         [run.fdr],
     )
-    positions, names = in_one(found["positions"]), in_one(found["names"])
+    positions, names = in_one(result["positions"]), in_one(result["names"])
     lengths = pa.compute.list_value_length(positions).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     at = pa.compute.list_flatten(positions).to_numpy(zero_copy_only=False).astype(np.int64)
-    return on_all_residues(found["sequence"].to_pylist(), lengths, at, pa.compute.list_flatten(names).to_pylist())
+    return on_all_residues(result["sequence"].to_pylist(), lengths, at, pa.compute.list_flatten(names).to_pylist())
 
 
 def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedModifications = NONE_FIXED) -> Coverage:
@@ -322,8 +322,8 @@ def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedMod
     ProteoscopeError
         The run does not know its sequence.
     """
-    asked = "SELECT accessions, description, sequence FROM proteins WHERE file_row_number = ?"
-    protein = source.query(asked, [row]).to_pylist()[0]
+    requested = "SELECT accessions, description, sequence FROM proteins WHERE file_row_number = ?"
+    protein = source.query(requested, [row]).to_pylist()[0]
     first = protein["accessions"][0]
     if not protein["sequence"]:
         raise ProteoscopeError(f"The sequence of {first} is not known. Import the results with its database to see what is covered.")
@@ -331,11 +331,11 @@ def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedMod
     peptides = source.query(
         f"SELECT file_row_number AS row, peptide, sequence, n_psms, q_value FROM peptides{where} ORDER BY row", parameters
     ).to_pylist()
-    found = cover(first, protein["sequence"], peptides, protein["description"] or "", fixed)
+    result = cover(first, protein["sequence"], peptides, protein["description"] or "", fixed)
     if FEATURES.name not in source.paths:
-        return found
+        return result
     features = source.query("SELECT kind, first, last, description FROM features WHERE accession = ? ORDER BY file_row_number", [first])
-    return with_found_modifications(replace(found, features=protein_features(features.to_pylist(), len(found.sequence))))
+    return with_found_modifications(replace(result, features=protein_features(features.to_pylist(), len(result.sequence))))
 
 
 def score_histogram(source: TableSource, fdr: float) -> Histogram:
@@ -343,8 +343,8 @@ def score_histogram(source: TableSource, fdr: float) -> Histogram:
     best: list[Condition] = [compares("rank", "=", 1), is_finite("score")]
     edges = bin_edges(source, "score", best)
     targets, decoys = (bin_counts(source, "score", [*best, compares("is_decoy", "=", is_decoy)], edges) for is_decoy in (False, True))
-    asked = "SELECT min(score) AS least FROM psms WHERE rank = 1 AND NOT is_decoy AND q_value <= ?"
-    least = source.query(asked, [fdr])["least"][0].as_py()
+    requested = "SELECT min(score) AS least FROM psms WHERE rank = 1 AND NOT is_decoy AND q_value <= ?"
+    least = source.query(requested, [fdr])["least"][0].as_py()
     mark = None if least is None else (float(least), f"{fdr * 100:g} % FDR")
     summary = "No PSM is accepted." if least is None else ""
     return Histogram("Score distribution", "Score", "PSMs", edges, (("Targets", targets), ("Decoys", decoys)), mark, summary)

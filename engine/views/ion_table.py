@@ -64,9 +64,9 @@ def ion_table(spectrum: AnnotatedSpectrum) -> IonTable:
     """Return the table of a spectrum's ions: N-terminal ions at the left, C-terminal ones at the right."""
     ions, sequence = spectrum.ions, spectrum.peptidoform.sequence
     charges = sorted({int(charge) for charge in ions.charge[ions.series < PRECURSOR]})
-    letters = [letter for letter in spectrum.settings.series if letter in SERIES]
-    front = [(letter, charge) for letter in "abc" if letter in letters for charge in charges]
-    back = [(letter, charge) for letter in "xyz" if letter in letters for charge in reversed(charges)]
+    symbols = [symbol for symbol in spectrum.settings.series if symbol in SERIES]
+    front = [(symbol, charge) for symbol in "abc" if symbol in symbols for charge in charges]
+    back = [(symbol, charge) for symbol in "xyz" if symbol in symbols for charge in reversed(charges)]
     headers: list[str] = []
     columns: list[tuple[str, int] | str] = [NUMBER, *front, RESIDUE, *back, NUMBER]
     table = np.full((len(sequence), len(columns)), -1, np.int64)
@@ -74,11 +74,11 @@ def ion_table(spectrum: AnnotatedSpectrum) -> IonTable:
         if isinstance(column, str):
             headers.append(column)
             continue
-        letter, charge = column
-        headers.append(f"{letter}{'⁺' if charge == 1 else f'{charge}⁺'}")
-        which = np.flatnonzero((ions.series == SERIES.index(letter)) & (ions.charge == charge) & (ions.loss == 0))
+        symbol, charge = column
+        headers.append(f"{symbol}{'⁺' if charge == 1 else f'{charge}⁺'}")
+        which = np.flatnonzero((ions.series == SERIES.index(symbol)) & (ions.charge == charge) & (ions.loss == 0))
         # A fragment stands beside the residue that is its last one towards the middle.
-        table[ions.position[which] - (1 if letter in "abc" else 0), at] = which
+        table[ions.position[which] - (1 if symbol in "abc" else 0), at] = which
     modifications: list[list[str]] = [[] for _ in sequence]
     for position, name, _ in spectrum.peptidoform.modifications:
         modifications[min(max(position, 1), len(sequence)) - 1].append(name)

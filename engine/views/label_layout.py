@@ -128,12 +128,12 @@ def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Value
     """(n,) whether boxes of one label cover the line of another peak, or the way to its own crosses one that is higher."""
     foot, tip_x, tip_y = leaders[:, 0], leaders[0, 2], leaders[0, 3]
     own = slice(*np.searchsorted(lines_x, [tip_x, np.nextafter(tip_x, np.inf)]))
-    kept = lines_y[own].copy()
+    retained = lines_y[own].copy()
     lines_y[own] = np.inf
     below = _highest(lines_y, *np.searchsorted(lines_x, (boxes[:, 0] - _GAP, boxes[:, 2] + _GAP)))
     first, last = np.minimum(foot, tip_x), np.maximum(foot, tip_x)
     between = _highest(lines_y, np.searchsorted(lines_x, first, side="right"), np.searchsorted(lines_x, last))
-    lines_y[own] = kept
+    lines_y[own] = retained
     return (below <= boxes[:, 3]) | (between < tip_y)
 
 

@@ -83,20 +83,20 @@ def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
     """Count what is accepted at a false discovery rate, all where that is not known. `source`: the table of matches."""
     is_judged = bool(source.query("SELECT count(q_value) AS n FROM matches").to_pylist()[0]["n"])
     accepted = "q_value <= ?" if is_judged else "? > 0"
-    found = source.query(
+    result = source.query(
         "SELECT count(*) AS matches, count(*) FILTER (kind = 'shifted') AS shifted, count(DISTINCT library_spectrum) AS names "
         f"FROM matches WHERE {accepted}",
         [fdr],
     ).to_pylist()[0]
     others = "count(*) FILTER (q_value IS NULL) AS unrated, count(*) FILTER (q_value <= 0.05) AS at_5_percent"
-    found |= source.query(f"SELECT {others} FROM matches").to_pylist()[0] if is_judged else {"unrated": 0, "at_5_percent": 0}
+    result |= source.query(f"SELECT {others} FROM matches").to_pylist()[0] if is_judged else {"unrated": 0, "at_5_percent": 0}
     conditions: list[Condition] = [compares("kind", "=", "shifted"), *([compares("q_value", "<=", fdr)] if is_judged else [])]
     edges = bin_edges(source, "mass_difference", conditions)
     counts = bin_counts(source, "mass_difference", conditions, edges) if len(edges) > 2 else np.zeros(1, np.int64)
-    told = f"{found['shifted']:,} accepted matches differ in mass from their library entries."
+    reported = f"{result['shifted']:,} accepted matches differ in mass from their library entries."
     series = (("Matches", counts),)
-    histogram = Histogram("Mass differences", "Mass difference (Da)", "Matches", edges, series, None, told)
-    return LibraryOverview(found, histogram, is_judged)
+    histogram = Histogram("Mass differences", "Mass difference (Da)", "Matches", edges, series, None, reported)
+    return LibraryOverview(result, histogram, is_judged)
 
 
 def matched_spectrum(source: TableSource, row: int) -> dict[str, Any]:
@@ -112,16 +112,16 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> MirroredS
     ProteoscopeError
         The peaks are not there, or damaged.
     """
-    found = source.row(row, _DETAILS)
-    upper = Half(found["spectrum_id"] or "", run.peaks().peaks(found["spectrum"]))
+    result = source.row(row, _DETAILS)
+    upper = Half(result["spectrum_id"] or "", run.peaks().peaks(result["spectrum"]))
     # Entries do not name their activation; they are compared with spectra of the same.
-    entry = run.peaks("references").peaks(found["reference"])._replace(activation=upper.peaks.activation)
-    name = found["library_spectrum"]
-    lower = Half(f"library: {name}", entry, annotate_text(found["peptide"], max(1, abs(found["charge"])), entry, run.ions))
-    shift = float(found["mass_difference"]) if found["kind"] == "shifted" else 0.0
+    entry = run.peaks("references").peaks(result["reference"])._replace(activation=upper.peaks.activation)
+    name = result["library_spectrum"]
+    lower = Half(f"library: {name}", entry, annotate_text(result["peptide"], max(1, abs(result["charge"])), entry, run.ions))
+    shift = float(result["mass_difference"]) if result["kind"] == "shifted" else 0.0
     title = f"{upper.name} resembles {name}"
     if shift:
-        title += f" with {found['modification']}"
+        title += f" with {result['modification']}"
     tolerance = Tolerance.parse(str(run.parameters["fragment_tolerance"]))
     kind = _SIMILARITIES.get(str(run.parameters["similarity"]), "similarity")
-    return MirroredSpectra(title, upper, lower, tolerance, found["similarity"], shift=shift, similarity_name=kind)
+    return MirroredSpectra(title, upper, lower, tolerance, result["similarity"], shift=shift, similarity_name=kind)

@@ -120,8 +120,8 @@ class MirroredSpectra:
 
     def partner(self, half: int, peak: int) -> int | None:
         """Return the matching peak of the other spectrum, or None."""
-        found = np.flatnonzero(self.shared[:, half] == peak)
-        return int(self.shared[found[0], 1 - half]) if len(found) else None
+        result = np.flatnonzero(self.shared[:, half] == peak)
+        return int(self.shared[result[0], 1 - half]) if len(result) else None
 
 
 def shared_peaks(first: NDArray[np.float64], second: NDArray[np.float64], tolerance: Tolerance) -> NDArray[np.int64]:

@@ -188,10 +188,10 @@ def partner_of(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[
     columns = ", ".join(DETAILS)
     same = [compares("sequence", "=", row["sequence"]), compares("charge", "=", row["charge"]), compares("shift_kind", "=", "none")]
     where, parameters = where_clause([*same, *_accepted(fdr)])
-    found: list[dict[str, Any]] = source.query(
+    result: list[dict[str, Any]] = source.query(
         f"SELECT {columns} FROM psms{where} ORDER BY q_value, score DESC, file_row_number LIMIT 1", parameters
     ).to_pylist()
-    return found[0] if found else None
+    return result[0] if result else None
 
 
 @dataclass(frozen=True)
@@ -221,17 +221,17 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
         The run did not keep its spectra, or does not tell its ions, or a peptide has no masses.
     """
     settings = replace(ions_to_show(run.parameters), losses=(), shows_precursor=False)
-    found = source.row(row, DETAILS)
-    is_shifted = found["shift_kind"] != "none"
-    partner = partner_of(source, found, run.fdr) if is_shifted else None
+    result = source.row(row, DETAILS)
+    is_shifted = result["shift_kind"] != "none"
+    partner = partner_of(source, result, run.fdr) if is_shifted else None
     halves = []
-    for one in (found, partner):
+    for one in (result, partner):
         if one is not None:
             peaks = run.peaks().peaks(SpectrumRow(int(one["spectrum"])))
             halves.append(Half(psm_name(one), peaks, annotate_match(one, peaks, settings)))
     lower, note = (halves[1], "") if partner is not None else (None, _NO_PARTNER if is_shifted else _NO_SHIFT)
     spectra = MirroredSpectra(halves[0].name, halves[0], lower, settings.tolerance, note=note)
-    return ComparedMatch(found, partner, halves[0].peaks, spectra)
+    return ComparedMatch(result, partner, halves[0].peaks, spectra)
 
 
 def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -258,7 +258,7 @@ def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, 
 def _searchable(row: ModificationRow) -> list[str]:
     counts = {site: int(number) for site, _, number in (one.rpartition(" ") for one in row.sites.split("; "))}
     usual = [site for site, number in counts.items() if number >= _RARE * sum(counts.values())]
-    letters, texts = "", []
+    symbols, texts = "", []
     for site in usual:
         # Where Unimod knows it at an end alone, it is asked for there alone.
         written = [f"{end} {site}".strip() for end in ("", "N-term", "C-term", "Protein N-term", "Protein C-term")]
@@ -266,10 +266,10 @@ def _searchable(row: ModificationRow) -> list[str]:
             written = [site, f"Protein {site}"]
         known = next((one for one in written if _is_known(row.name, one)), None)
         if known is not None and known == site and len(site) == 1:
-            letters += site
+            symbols += site
         elif known is not None:
             texts.append(f"{row.name} ({known})")
-    return [*([str(parse_modification(f"{row.name} ({letters})"))] if letters else []), *texts]
+    return [*([str(parse_modification(f"{row.name} ({symbols})"))] if symbols else []), *texts]
 
 
 def _is_known(name: str, site: str) -> bool:

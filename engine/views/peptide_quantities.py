@@ -50,7 +50,7 @@ class PeptideQuantities:
     def of_residues(self, coverage: Coverage) -> NDArray[np.float64]:
         """(r,) mean over the sequences that cover each residue of a protein, NaN where none has a quantity."""
         total, count = np.zeros(len(coverage.sequence)), np.zeros(len(coverage.sequence))
-        for start, end in {(one.start, one.end) for one in coverage.peptides}:
+        for start, end in {(peptide.start, peptide.end) for peptide in coverage.peptides}:
             value = self.values.get(_alike(coverage.sequence[start:end]))
             if value is not None:
                 total[start:end] += value
@@ -85,10 +85,10 @@ class QuantitiesBeside:
             return None
         state = newest, self._project.row_corrections(newest, ION_TRACES.name)
         if state != self._known[0]:
-            found = None
+            result = None
             with suppress(InputError, StorageError):
-                found = _quantities(newest, *peptides_and_comparisons(self._project, newest))
-            self._known = state, found
+                result = _quantities(newest, *peptides_and_comparisons(self._project, newest))
+            self._known = state, result
         return self._known[1]
 
 

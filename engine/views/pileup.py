@@ -80,14 +80,14 @@ class Pileup:
         """Count the bases of shown alignments at a position of the reference; ``-`` counts deletions."""
         covers = (self.start <= place) & (self.end >= place)
         at = (self.place == place) & (self.letter != ord("+"))
-        found: dict[str, int] = {}
-        for letter in self.letter[at].tolist():
-            found[chr(letter)] = found.get(chr(letter), 0) + 1
+        result: dict[str, int] = {}
+        for symbol in self.letter[at].tolist():
+            result[chr(symbol)] = result.get(chr(symbol), 0) + 1
         reference = self.reference[place - self.first] if self.first <= place <= self.last else 0
         n_same = int(covers.sum()) - int(at.sum())
         if n_same:
-            found[chr(reference) if reference else "?"] = n_same
-        return dict(sorted(found.items(), key=lambda one: -one[1]))
+            result[chr(reference) if reference else "?"] = n_same
+        return dict(sorted(result.items(), key=lambda one: -one[1]))
 
 
 def pileup_of(source: TableSource, text: ShownText, first: int, last: int, conditions: Iterable[Condition] = ()) -> Pileup:
@@ -108,16 +108,16 @@ def pileup_of(source: TableSource, text: ShownText, first: int, last: int, condi
     if n_left_out:
         # From all along the place, the same ones each time.
         rows = rows[np.linspace(0, len(rows) - 1, MAXIMUM_READS).astype(np.int64)]
-    found = source.values(rows, _COLUMNS).to_pylist()
-    letters = _letters(source, np.array([row["pattern_row"] for row in found], np.int64))
+    result = source.values(rows, _COLUMNS).to_pylist()
+    symbols = _letters(source, np.array([row["pattern_row"] for row in result], np.int64))
     reference = np.zeros(last - first + 1, np.uint8)
     reads, places, others = [], [], []
-    for at, row in enumerate(found):
-        place, letter = _differences(row, letters[row["pattern_row"]], first, last, reference)
+    for at, row in enumerate(result):
+        place, symbol = _differences(row, symbols[row["pattern_row"]], first, last, reference)
         reads.append(np.full(len(place), at, np.int64))
         places.append(place)
-        others.append(letter)
-    start, end = (np.array([row[name] for row in found], np.int64) for name in ("text_start", "text_end"))
+        others.append(symbol)
+    start, end = (np.array([row[name] for row in result], np.int64) for name in ("text_start", "text_end"))
     nothing = np.empty(0, np.int64)
     return Pileup(
         text,
@@ -127,23 +127,23 @@ def pileup_of(source: TableSource, text: ShownText, first: int, last: int, condi
         rows,
         start,
         end,
-        np.array([row["strand"] == "-" for row in found], np.bool_),
+        np.array([row["strand"] == "-" for row in result], np.bool_),
         _lanes(start, end),
         np.concatenate([nothing, *reads]),
         np.concatenate([nothing, *places]),
         np.concatenate([np.empty(0, np.uint8), *others]),
         reference,
-        tuple(row["pattern"] for row in found),
+        tuple(row["pattern"] for row in result),
     )
 
 
 def _letters(source: TableSource, rows: NDArray[np.int64]) -> dict[int, str]:
     """Return the sequences of reads by row."""
     different = np.unique(rows)
-    found = source.beside("patterns").values(different, ("letters",))["letters"].to_pylist()
-    if len(found) != len(different):
+    result = source.beside("patterns").values(different, ("letters",))["letters"].to_pylist()
+    if len(result) != len(different):
         raise ProteoscopeError("Letters of reads are not among those of the run. Do the search again.")
-    return dict(zip(different.tolist(), found, strict=True))
+    return dict(zip(different.tolist(), result, strict=True))
 
 
 def _differences(
@@ -161,8 +161,8 @@ def _differences(
     is_text = subject != _DASH
     place = row["text_start"] - 1 + np.cumsum(is_text)
     in_sight = (place >= first) & (place <= last)
-    told = in_sight & is_text
-    reference[place[told] - first] = subject[told]
+    reported = in_sight & is_text
+    reference[place[reported] - first] = subject[reported]
     # Of an insertion its first letter marks it.
     is_inserted = ~is_text & np.concatenate(([True], is_text[:-1]))
     differs = in_sight & ((is_text & (query != subject)) | is_inserted)

@@ -68,8 +68,8 @@ class PileupSheet(Sheet):
         if not self.inner.holds(x, y) or y < self.top:
             return None
         place, lane, pile = self.place_at(x), int((y - self.top) // self.height), self.pile
-        found = np.flatnonzero((pile.lane == lane) & (pile.start - 0.5 <= place) & (pile.end + 0.5 >= place))
-        return int(found[0]) if len(found) else None
+        result = np.flatnonzero((pile.lane == lane) & (pile.start - 0.5 <= place) & (pile.end + 0.5 >= place))
+        return int(result[0]) if len(result) else None
 
     def text_at(self, x: float, y: float) -> str:
         """Return the tooltip at a point: a feature, or an alignment and its bases."""
@@ -101,8 +101,8 @@ class PileupSheet(Sheet):
         first, last = max(int(np.ceil(self.shown[0])), pile.first), min(int(np.floor(self.shown[1])), pile.last)
         places = np.arange(first, last + 1)
         codes = pile.reference[first - pile.first : last + 1 - pile.first]
-        found = zip(self._x(places[codes > 0]).tolist(), codes[codes > 0].tolist(), strict=True)
-        return [Label(x, y, chr(code), "middle", _INKS.get(chr(code), _OTHER)) for x, code in found]
+        result = zip(self._x(places[codes > 0]).tolist(), codes[codes > 0].tolist(), strict=True)
+        return [Label(x, y, chr(code), "middle", _INKS.get(chr(code), _OTHER)) for x, code in result]
 
     def _placed(self, features: Sequence[TrackFeature]) -> list[tuple[TrackFeature, Region]]:
         """Features with their boxes, those that overlap on different lines; what finds no line is left out."""

@@ -52,27 +52,27 @@ def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, wid
 
 def report_page(parameters: DeviceParameters, problems: Mapping[str, Sequence[Comparison]], notes: Sequence[str] = ()) -> str:
     """Return a self-contained HTML page with curves and a table of all problems."""
-    pieces = [_HEAD, f"<p>{escape(parameters.description)}</p>", *(f"<p>{escape(note)}</p>" for note in notes)]
+    chunks = [_HEAD, f"<p>{escape(parameters.description)}</p>", *(f"<p>{escape(note)}</p>" for note in notes)]
     machine = parameters.machine()
-    pieces.append(
+    chunks.append(
         f"<p>ATGPU(b = {machine.cores}, k' = {machine.multiprocessors}, M = {machine.shared_words:,} words, G = {machine.global_words:,}"
         f" words): α {1e6 * machine.alpha_in:.2f} and {1e6 * machine.alpha_out:.2f} µs, β {1e9 * machine.beta_in:.3f} and"
         f" {1e9 * machine.beta_out:.3f} ns a word (in and out), σ {1e6 * machine.sigma:.2f} µs, λ {machine.lambda_:.3g} operations.</p>"
     )
     for problem, every in problems.items():
-        pieces.append(f"<h2>{escape(problem[0].upper() + problem[1:])}</h2>")
+        chunks.append(f"<h2>{escape(problem[0].upper() + problem[1:])}</h2>")
         drawn = [draw_problem(problem, every, shares=False)]
         drawn += [draw_problem(problem, every, shares=True)] if not parameters.is_processor else []
-        pieces += [svg(one).decode() for one in drawn]
-        pieces.append(f"<table>{_row('th', _COLUMNS)}")
+        chunks += [svg(one).decode() for one in drawn]
+        chunks.append(f"<table>{_row('th', _COLUMNS)}")
         for one in every:
             share = (one.measured.transfer_in + one.measured.transfer_out) / max(1e-12, one.measured.seconds)
             error = (one.predicted.seconds - one.measured.seconds) / max(1e-12, one.measured.seconds)
             shares = f"{100 * one.predicted.transfer_share:.1f} %", f"{100 * share:.1f} %"
             seconds = f"{one.predicted.seconds:.3e}", f"{one.measured.seconds:.3e}"
-            pieces.append(_row("td", (f"{one.n:,}", *seconds, f"{100 * error:+.1f} %", *shares)))
-        pieces.append(f"</table><p>Growth from the smallest to the largest: {_growth(every)}</p>")
-    return "\n".join([*pieces, "</body></html>", ""])
+            chunks.append(_row("td", (f"{one.n:,}", *seconds, f"{100 * error:+.1f} %", *shares)))
+        chunks.append(f"</table><p>Growth from the smallest to the largest: {_growth(every)}</p>")
+    return "\n".join([*chunks, "</body></html>", ""])
 
 
 def _row(cell: str, texts: Sequence[str]) -> str:
@@ -81,12 +81,12 @@ def _row(cell: str, texts: Sequence[str]) -> str:
 
 def _growth(every: Sequence[Comparison]) -> str:
     """Describe the growth of predicted and measured seconds step by step, as the thesis does."""
-    told = [
+    reported = [
         f"{after.predicted.seconds / max(1e-12, before.predicted.seconds):.2f} predicted,"
         f" {after.measured.seconds / max(1e-12, before.measured.seconds):.2f} measured"
         for before, after in pairwise(every)
     ]
-    return "; ".join(told) or "one size alone"
+    return "; ".join(reported) or "one size alone"
 
 
 _HEAD = """<!DOCTYPE html>

@@ -53,9 +53,9 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
     order = expected[np.argsort(ions.mz[expected], kind="stable")]
     predicted = Peaks(ions.mz[order], share[order])
 
-    found = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
+    result = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
     observed = np.zeros(len(ions))
-    observed[found.ion] = peaks.intensity[found.peak]
+    observed[result.ion] = peaks.intensity[result.peak]
     weights = np.sqrt(observed[expected] * share[expected]).sum()
     norm = np.sqrt(observed[expected].sum() * share[expected].sum())
     plain = replace(_PREDICTED, least_labelled=settings.least_labelled)
@@ -95,15 +95,15 @@ def mirrored_with_other(
     ProteoscopeError
         The run did not keep its spectra, or a peptide has no masses.
     """
-    found = source.query(
+    result = source.query(
         "SELECT file_row_number AS row FROM psms WHERE rank = 1 AND peptide = ? AND file_row_number != ? AND spectrum != ? "
         "ORDER BY charge != ?, is_decoy, q_value, score DESC, row LIMIT 1",
         [match["peptide"], row, match["spectrum"], match["charge"]],
     )["row"].to_pylist()
-    if not found:
+    if not result:
         upper = Half(psm_name(match), peaks, _ions(match, peaks, settings))
         return MirroredSpectra(psm_name(match), upper, None, settings.tolerance, note=_NO_OTHER)
-    return mirrored_with_psm((match, peaks), psm_of_row(source, int(found[0]), run), settings)
+    return mirrored_with_psm((match, peaks), psm_of_row(source, int(result[0]), run), settings)
 
 
 def spectral_cosine(mirrored: MirroredSpectra) -> float:

@@ -236,12 +236,12 @@ class QuantityOverview:
 
     def volcano_of(self, comparison: str | None) -> Volcano | None:
         """Return the volcano of a comparison."""
-        return next((one for one in self.volcanos if one.comparison == comparison), None)
+        return next((volcano for volcano in self.volcanos if volcano.comparison == comparison), None)
 
     def peptidoforms_of(self, protein: str) -> tuple[str, ...]:
         """Return the ProForma texts that count for a protein."""
         sequences = (self.peptides.keys[row] for row in self.peptides.rows_of(protein).tolist())
-        return tuple(form for one in sequences for form in self.peptidoforms.get(one, ()))
+        return tuple(form for sequence in sequences for form in self.peptidoforms.get(sequence, ()))
 
 
 def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
@@ -253,10 +253,10 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
         A table is not what it should be.
     """
     tables = read_quantities(run.project, run.run.id)
-    found = {}
+    result = {}
     for name, table in _LONG.items():
-        found[name] = _samples(table, tables)
-        run.tables.put(name, table.name, _wide(tables[table.name], found[name], name))
+        result[name] = _samples(table, tables)
+        run.tables.put(name, table.name, _wide(tables[table.name], result[name], name))
     are_corrected = bool(run.project.row_corrections(run.run.id, ION_TRACES.name))
     for table in (CHANGES, ION_TRACES, SAMPLES):
         if are_corrected or table.name in run.tables.made:
@@ -269,7 +269,7 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
     for sequence, peptide in zip(long["sequence"].to_pylist(), long["peptide"].to_pylist(), strict=True):
         forms.setdefault(sequence, {})[peptide] = None
     of_sequence = {sequence: tuple(own) for sequence, own in forms.items()}
-    proteins, peptides = (found[name] for name in _LONG)
+    proteins, peptides = (result[name] for name in _LONG)
     components, correlations = principal_components(proteins), sample_correlations(proteins)
     return QuantityOverview(proteins, peptides, _volcanos(changes), rows, of_sequence, components, correlations)
 
@@ -332,11 +332,11 @@ def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
     numbers = [changes[name].to_numpy().astype(np.float64) for name in ("log2_fold_change", "p_value", "q_value")]
     accession = np.array(changes["accession"].to_pylist(), object)
     has = np.isfinite(np.array(numbers)).all(axis=0)
-    found = []
+    result = []
     for name in dict.fromkeys(comparison.tolist()):
         row = np.flatnonzero((comparison == name) & has)
-        found.append(Volcano(name, row, tuple(accession[row].tolist()), *(values[row] for values in numbers)))
-    return tuple(found)
+        result.append(Volcano(name, row, tuple(accession[row].tolist()), *(values[row] for values in numbers)))
+    return tuple(result)
 
 
 def principal_components(found: Samples) -> Components | None:

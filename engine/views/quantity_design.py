@@ -117,11 +117,11 @@ def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
     if not chosen or missing is not None:
         what = "holds no finished identification" if missing is None else f"has no finished identification {missing:.60}"
         raise InputError(folder, what, remedy="Identify spectra into this project first")
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name in chosen:
         for one in files_of_run(project, name):
-            found.setdefault(one.content, one.path)
-    return list(found.values())
+            result.setdefault(one.content, one.path)
+    return list(result.values())
 
 
 def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> DesignTable:
@@ -187,7 +187,7 @@ def design_text(table: DesignTable) -> str:
     written = io.StringIO()
     writer = csv.writer(written, delimiter="\t", lineterminator="\n")
     writer.writerow(table.columns)
-    writer.writerows(["".join(letter if letter.isprintable() else " " for letter in cell) for cell in row] for row in table.rows)
+    writer.writerows(["".join(symbol if symbol.isprintable() else " " for symbol in cell) for cell in row] for row in table.rows)
     return written.getvalue()
 
 
@@ -197,10 +197,10 @@ def judged_design(table: DesignTable, files: Sequence[str], kit: LabelName | Non
     Rows without a sample are excluded with their files or channels.
     """
     places = [number for number, row in enumerate(table.rows) if has_sample(row)]
-    kept = DesignTable(table.columns, tuple(table.rows[number] for number in places))
+    retained = DesignTable(table.columns, tuple(table.rows[number] for number in places))
     with scratch_folder() as folder:
         path = folder / "design.tsv"
-        path.write_text(design_text(kept), encoding="utf-8", newline="")
+        path.write_text(design_text(retained), encoding="utf-8", newline="")
         try:
             return read_design(path, files, None if kit is None else label(kit))
         except InputError as error:

@@ -119,17 +119,17 @@ def draw_profile(
     every = np.concatenate([own, peptides.log2[shown].ravel()])
     every = every[np.isfinite(every)]
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
-    room = (high - low) * 0.08 or 0.5
+    workspace = (high - low) * 0.08 or 0.5
     foot = _sample_foot(proteins, font_size)
     area = (font_size * 2 + 34, font_size * 3.2, width - font_size * 2, height - foot)
     left, top, right, bottom = area
     x = _places(proteins, left, right)
 
     def upwards(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return bottom - (values - low + room) / (high - low + 2 * room) * (bottom - top)
+        return bottom - (values - low + workspace) / (high - low + 2 * workspace) * (bottom - top)
 
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
-    shapes += _upward_axis(area, Axis(low - room, high + room, "log2 quantity"), font_size)
+    shapes += _upward_axis(area, Axis(low - workspace, high + workspace, "log2 quantity"), font_size)
     for place, row in enumerate(shown.tolist()):
         ink, y = place % 12, upwards(peptides.log2[row])
         shapes += _joined(x, y, ink, 0.9)
@@ -195,7 +195,7 @@ def _sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: fl
 
 
 def _condition_inks(samples: Samples) -> dict[str, int]:
-    return {name: place for place, name in enumerate(dict.fromkeys(one for one in samples.conditions if one))}
+    return {name: place for place, name in enumerate(dict.fromkeys(condition for condition in samples.conditions if condition))}
 
 
 def _nothing_drawn(title: str, why: str, width: float, height: float, font_size: float) -> Drawing:
@@ -212,8 +212,8 @@ def draw_components(
     """Draw samples by their first two principal components, coloured by condition; a dot's target is its sample."""
     title = "Principal components of the samples"
     if found is None:
-        told = "At least three samples, and three proteins that all of them have, are needed."
-        return _nothing_drawn(title, told, width, height, font_size)
+        reported = "At least three samples, and three proteins that all of them have, are needed."
+        return _nothing_drawn(title, reported, width, height, font_size)
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     area = (font_size * 2 + 34, font_size * 5.2, width - font_size * 2, height - font_size * 4)
     left, top, right, bottom = area
@@ -221,9 +221,9 @@ def draw_components(
     axes = []
     for number in range(2):
         values = found.scores[has, number]
-        room = (float(values.max() - values.min()) or 1.0) * 0.16
+        workspace = (float(values.max() - values.min()) or 1.0) * 0.16
         name = f"Component {number + 1} ({100 * found.share[number]:.0f} % of the variance)"
-        axes.append(Axis(float(values.min()) - room, float(values.max()) + room, name))
+        axes.append(Axis(float(values.min()) - workspace, float(values.max()) + workspace, name))
     shapes += draw_axes(area, axes[0], axes[1], font_size)
     x = left + (found.scores[:, 0] - axes[0].low) / (axes[0].high - axes[0].low) * (right - left)
     y = bottom - (found.scores[:, 1] - axes[1].low) / (axes[1].high - axes[1].low) * (bottom - top)
@@ -248,11 +248,11 @@ def draw_correlations(
 ) -> Drawing:
     """Correlations of each two samples, from the least (faint) to 1; the target of a cell is the place of the sample of its row."""
     n = len(samples.samples)
-    told = correlation[np.isfinite(correlation)]
-    if not len(told):
+    reported = correlation[np.isfinite(correlation)]
+    if not len(reported):
         needed = "At least three proteins that two samples have, in other amounts each, are needed."
         return _nothing_drawn("Correlations of the samples", needed, width, height, font_size)
-    least = float(told.min())
+    least = float(reported.min())
     title = f"Correlation, {least:.2f} (faint) to 1"
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     margin = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0) + 12

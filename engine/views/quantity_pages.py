@@ -53,7 +53,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
 
 def _rows(found: pa.Table, table: Table) -> str:
     """Return the first rows of a table as HTML; empty without rows."""
-    columns = [one for one in table.columns if one.is_shown and one.name in found.column_names]
+    columns = [column for column in table.columns if column.is_shown and column.name in found.column_names]
     if not len(found):
         return ""
-    return result_rows(columns, found.select([one.name for one in columns]).slice(0, _MAXIMUM_ROWS).to_pylist(), len(found))
+    return result_rows(columns, found.select([column.name for column in columns]).slice(0, _MAXIMUM_ROWS).to_pylist(), len(found))

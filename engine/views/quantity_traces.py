@@ -97,11 +97,11 @@ class IonTrace:
     @cached_property
     def total(self) -> NDArray[np.float64]:
         """(k,) summed isotopes where the main one is present, otherwise 0; `proteoscope.kernels.cpu.elution` completes areas by pattern."""
-        found = np.where(self.intensity[:, self.main] > 0, self.intensity.sum(axis=1), 0.0)
+        result = np.where(self.intensity[:, self.main] > 0, self.intensity.sum(axis=1), 0.0)
         if not len(self.pattern):
-            return found
+            return result
         seen = (self.intensity > 0) @ self.pattern
-        return found * self.pattern.sum() / np.where(seen > 0, seen, 1.0)
+        return result * self.pattern.sum() / np.where(seen > 0, seen, 1.0)
 
     @property
     def is_manual(self) -> bool:
@@ -270,14 +270,14 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
     expected = float(np.median([one["retention_time"] for one in known])) if known else None
     widest = max((one["end"] - one["begin"] for one in known), default=0.0)
     reach = max(float(run.parameters["retention_window"]), _LEAST_SECONDS, 2 * widest)
-    found = []
+    result = []
     for path in surveys.paths:
         number = of_file.get(path.name, -1)
         at = values.get(number, {})
         middle = at.get("retention_time")
         middle = expected if middle is None else middle
-        found.append(_trace(path, number, at, own, pattern, middle, reach, run, surveys))
-    return IonTraces(own["peptide"], own["charge"], own["mz"], pattern, tuple(found))
+        result.append(_trace(path, number, at, own, pattern, middle, reach, run, surveys))
+    return IonTraces(own["peptide"], own["charge"], own["mz"], pattern, tuple(result))
 
 
 def _trace(
@@ -308,7 +308,7 @@ def _trace(
 def _sound(values: dict[str, Any]) -> dict[str, Any]:
     """Return a row without its times unless all are finite and ordered."""
     times = [values[name] for name in _TIMES]
-    are_sound = all(one is not None and 0 <= one < _LATEST for one in times) and values["begin"] <= values["end"]
+    are_sound = all(time is not None and 0 <= time < _LATEST for time in times) and values["begin"] <= values["end"]
     return values if are_sound else {**values, **dict.fromkeys(_TIMES)}
 
 
@@ -335,14 +335,14 @@ def trace_through(
     low, high = int(surveys.offsets[first]), int(surveys.offsets[last])
     peaks, heights = np.asarray(surveys.mz[low:high]), np.asarray(surveys.intensity[low:high])
     owner = np.repeat(np.arange(last - first), np.diff(surveys.offsets[first : last + 1]))
-    found = np.zeros((last - first, n_isotopes))
+    result = np.zeros((last - first, n_isotopes))
     for isotope in range(n_isotopes):
         centre = mz + isotope * ISOTOPE_SPACING / charge
         width = float(tolerance.width(centre))
         within = np.flatnonzero((peaks >= centre - width) & (peaks <= centre + width))
-        np.maximum.at(found[:, isotope], owner[within], heights[within])
+        np.maximum.at(result[:, isotope], owner[within], heights[within])
     is_at = surveys.at_voltage(float("nan") if voltage is None else voltage)[first:last]
-    return np.asarray(surveys.retention_time[first:last][is_at]), found[is_at]
+    return np.asarray(surveys.retention_time[first:last][is_at]), result[is_at]
 
 
 def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float, end: float) -> dict[str, float]:

@@ -146,8 +146,8 @@ def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
 
 def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
     """Return the depth of a reference by alignments that satisfy all conditions."""
-    found = source.columns(("text_start", "text_end"), [text.condition, negated(is_missing("text_start")), *conditions])
-    start, end = (found[name].to_numpy() for name in ("text_start", "text_end"))
+    result = source.columns(("text_start", "text_end"), [text.condition, negated(is_missing("text_start")), *conditions])
+    start, end = (result[name].to_numpy() for name in ("text_start", "text_end"))
     return Depth.of_ranges(text.name, text.length, start, end)
 
 
@@ -186,9 +186,9 @@ _NONE = "No alignments pass the filter."
 def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
     """Return the values of a column with their counts, and the number of missing ones."""
     where, parameters = where_clause(read_conditions(chosen))
-    found = source.query(f"SELECT {column} AS value, count(*) AS n FROM alignments{where} GROUP BY value", parameters)
-    values = found["value"].to_numpy().astype(np.float64)
-    counts, is_known = found["n"].to_numpy(), np.isfinite(values)
+    result = source.query(f"SELECT {column} AS value, count(*) AS n FROM alignments{where} GROUP BY value", parameters)
+    values = result["value"].to_numpy().astype(np.float64)
+    counts, is_known = result["n"].to_numpy(), np.isfinite(values)
     return values[is_known], counts[is_known], int(counts[~is_known].sum())
 
 
@@ -229,11 +229,11 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
         missing = "no place was found for it" if values["text"] is None else f"no alignment with {values['text']} with so few gaps"
         return ReadRow(None, None, None, f"{values['pattern']}: {missing}.")
     text = ShownText(values["text_row"], values["text"], values["text_length"])
-    letters = (values["text_start"], values["text_end"])
+    symbols = (values["text_start"], values["text_end"])
     if "patterns" not in source.paths:
-        return ReadRow(text, letters, None, NO_READS)
+        return ReadRow(text, symbols, None, NO_READS)
     pattern = source.beside("patterns").values(np.array([values["pattern_row"]]), ("letters", "qualities")).to_pylist()
     if not pattern:
         raise ProteoscopeError(f"{values['pattern']}: its letters are not among those of the run. Do the search again.")
     names = (values["pattern"], values["text"], "(with the reverse complement)" if values["strand"] == "-" else "")
-    return ReadRow(text, letters, ReadPair.of(names, pattern[0]["letters"], pattern[0]["qualities"] or "", values, matrix))
+    return ReadRow(text, symbols, ReadPair.of(names, pattern[0]["letters"], pattern[0]["qualities"] or "", values, matrix))

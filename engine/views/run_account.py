@@ -169,9 +169,9 @@ def run_title(project: Project, run: RunRecord, search: Search | None) -> str:
     """Return the title of a run, such as ``2 · BSA1 · low-resolution · 40 PSMs``."""
     preset = nearest_preset(search, run.parameters)
     number = str(int(run.id.rpartition("-")[2]))
-    found = run.message.split(",")[0].split(" at ")[0] if run.status == "done" else run.status
+    result = run.message.split(",")[0].split(" at ")[0] if run.status == "done" else run.status
     kind = "" if search is None else search.name
-    return " · ".join(one[:_MAXIMUM_NAME] for one in (number, _searched(project, run), preset.name or kind, found) if one)
+    return " · ".join(one[:_MAXIMUM_NAME] for one in (number, _searched(project, run), preset.name or kind, result) if one)
 
 
 def _searched(project: Project, run: RunRecord) -> str:
@@ -269,17 +269,17 @@ def _counts(record: Mapping[str, Any]) -> tuple[Count, ...]:
     parameters = record.get("parameters")
     fdr = parameters.get("fdr") if isinstance(parameters, dict) else None
     fdr = float(fdr) if isinstance(fdr, int | float) else None
-    found = []
+    result = []
     for name, number in list(counts.items())[:_MAXIMUM_NAME]:
         if isinstance(number, bool) or not isinstance(number, int):
             continue
         words = str(name).replace("_", " ")[:_MAXIMUM_NAME]
         words = "PSMs" if words == "psms" else "protein groups" if words == "proteins" else words
         try:
-            found.append(Count.judged(number, words, words, known[name], fdr) if name in known else Count(number, words, words))
+            result.append(Count.judged(number, words, words, known[name], fdr) if name in known else Count(number, words, words))
         except (KeyError, TypeError, ValueError):
-            found.append(Count(number, words, words))
-    return tuple(sorted(found, key=lambda one: one.certainty is None))
+            result.append(Count(number, words, words))
+    return tuple(sorted(result, key=lambda one: one.certainty is None))
 
 
 def _facts(run: RunRecord, record: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -303,12 +303,12 @@ def _when(moment: datetime) -> str:
 
 def _steps(record: Mapping[str, Any]) -> tuple[tuple[str, float, float], ...]:
     steps = record.get("steps")
-    found = []
+    result = []
     for name, step in list(steps.items())[:_MAXIMUM_NAME] if isinstance(steps, dict) else ():
         seconds, peak = (step.get("seconds"), step.get("peak_memory_mb", 0)) if isinstance(step, dict) else (None, 0)
         if isinstance(seconds, int | float) and isinstance(peak, int | float):
-            found.append((str(name)[:_MAXIMUM_NAME], float(seconds), float(peak)))
-    return tuple(found)
+            result.append((str(name)[:_MAXIMUM_NAME], float(seconds), float(peak)))
+    return tuple(result)
 
 
 def _shortened(entry: LogEntry) -> LogEntry:
@@ -332,9 +332,9 @@ def _methods(
     facts = RunFacts(search.name, run.version, run.device, files, values, record, tuple(messages))
     try:
         facts = replace(facts, parameters=values | search.recorded_parameters(project, run))
-        told = search.methods_of(facts)
+        reported = search.methods_of(facts)
     except (TypeError, ValueError, ProteoscopeError):
         # Values of a stranger's that no search writes: what all have in common does not look into them.
-        told = None
+        reported = None
     changed = [(one.title, one.value) for one in parameters if one.is_changed]
-    return paragraph(facts, told, preset.name, changed)
+    return paragraph(facts, reported, preset.name, changed)

@@ -216,13 +216,13 @@ class RunComparison:
         ProteoscopeError
             No spectrum stands for the item.
         """
-        names = [f"psm_{letter}" for letter in self.letters]
+        names = [f"psm_{symbol}" for symbol in self.letters]
         with closing(self.source(level)) as items, closing(self.source("spectra")) as spectra:
             psms = items.row(row, names)
             for name in names:
-                found = [] if psms[name] is None else spectra.rows([compares(name, "=", psms[name])], most=1).tolist()
-                if found:
-                    return int(found[0])
+                result = [] if psms[name] is None else spectra.rows([compares(name, "=", psms[name])], most=1).tolist()
+                if result:
+                    return int(result[0])
         raise ProteoscopeError("No run has kept which spectrum this was found by.")
 
     def names_of(self, runs: Sequence[int]) -> str:
@@ -255,7 +255,7 @@ class RunComparison:
     def accepted_from(self, level: str) -> NDArray[np.float64]:
         """Return the lowest q-value at which each run accepts each item, (items, runs) float64, infinite if not found."""
         if level not in self._accepted_from:
-            names = [f"accepted_from_{letter}" for letter in self.letters]
+            names = [f"accepted_from_{symbol}" for symbol in self.letters]
             source = self.source(level)
             table = source.query(f"SELECT {', '.join(map(identifier, names))} FROM {identifier(level)} ORDER BY file_row_number")
             source.close()
@@ -271,17 +271,17 @@ class RunComparison:
         """Return the non-empty sets of runs that accept a level's items, largest first."""
         bits = (self.accepted_from(level) <= threshold) @ (1 << np.arange(len(self.runs)))
         sets, counts = np.unique(bits[bits > 0], return_counts=True)
-        found = [
+        result = [
             Intersection(tuple(run for run in range(len(self.runs)) if one >> run & 1), count)
             for one, count in zip(sets.tolist(), counts.tolist(), strict=True)
         ]
-        return tuple(sorted(found, key=lambda one: (-one.count, -len(one.runs), one.runs)))
+        return tuple(sorted(result, key=lambda one: (-one.count, -len(one.runs), one.runs)))
 
     def conditions_of(self, runs: Sequence[int], threshold: float) -> list[Condition]:
         """Conditions on the rows of a level: exactly these runs accept them."""
         conditions: list[Condition] = []
-        for run, letter in enumerate(self.letters):
-            name = f"accepted_from_{letter}"
+        for run, symbol in enumerate(self.letters):
+            name = f"accepted_from_{symbol}"
             conditions.append(
                 compares(name, "<=", float(threshold)) if run in runs else any_of((compares(name, ">", float(threshold)), is_missing(name)))
             )
@@ -289,7 +289,7 @@ class RunComparison:
 
     def conditions_of_any(self, threshold: float) -> list[Condition]:
         """Conditions on the rows of a level: some run accepts them."""
-        return [any_of(tuple(compares(f"accepted_from_{letter}", "<=", float(threshold)) for letter in self.letters))]
+        return [any_of(tuple(compares(f"accepted_from_{symbol}", "<=", float(threshold)) for symbol in self.letters))]
 
     def curves(self, level: str) -> Curves:
         """Return the numbers of items found at q-values up to 5 %."""

@@ -81,16 +81,16 @@ class MapPoints:
         status = np.minimum(table["status"].to_numpy().astype(np.uint8), EXPLAINED)
         has_times = bool(np.isfinite(time).any())
         x = time if has_times else np.arange(len(spectrum), dtype=np.float64)
-        kept = np.flatnonzero(np.isfinite(x) & np.isfinite(mz))
-        kept = kept[np.argsort(x[kept], kind="stable")]
-        scan = table["scan"].fill_null(-1).to_numpy().astype(np.int64)[kept]
-        file, files = _files_of(table, kept)
-        places = x[kept].astype(np.float32), mz[kept].astype(np.float32)
-        found = cls(spectrum[kept], *places, status[kept], has_times, len(spectrum) - len(kept), scan, file, files)
+        retained = np.flatnonzero(np.isfinite(x) & np.isfinite(mz))
+        retained = retained[np.argsort(x[retained], kind="stable")]
+        scan = table["scan"].fill_null(-1).to_numpy().astype(np.int64)[retained]
+        file, files = _files_of(table, retained)
+        places = x[retained].astype(np.float32), mz[retained].astype(np.float32)
+        result = cls(spectrum[retained], *places, status[retained], has_times, len(spectrum) - len(retained), scan, file, files)
         # Drawn now, in the thread that reads the table: this compiles what draws.
-        for limit in (0, len(found)):
-            draw_points(found, found.whole, (1, 1), np.zeros((len(STATUS_NAMES), 1), np.uint32), largest_dots=limit)
-        return found
+        for limit in (0, len(result)):
+            draw_points(result, result.whole, (1, 1), np.zeros((len(STATUS_NAMES), 1), np.uint32), largest_dots=limit)
+        return result
 
     def __len__(self) -> int:
         return len(self.x)
@@ -125,8 +125,8 @@ class MapPoints:
 
     def point_of(self, spectrum: SpectrumRow) -> int | None:
         """Return the point of a row of spectra, or None if it has no position."""
-        found = np.flatnonzero(self.spectrum == spectrum)
-        return int(found[0]) if len(found) else None
+        result = np.flatnonzero(self.spectrum == spectrum)
+        return int(result[0]) if len(result) else None
 
 
 def _files_of(table: Any, kept: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:

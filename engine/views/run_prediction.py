@@ -64,14 +64,14 @@ class RunPrediction:
 def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
     """Return the prediction in a run's record (``run.json``), which may be untrusted; None without one."""
     bars = stacked_bars(record)
-    told = record.get("prediction")
-    if not isinstance(told, Mapping) or not {"predicted", "measured"} <= {bar.title for bar in bars}:
+    reported = record.get("prediction")
+    if not isinstance(reported, Mapping) or not {"predicted", "measured"} <= {bar.title for bar in bars}:
         return None
-    named = told.get("bound")
+    named = reported.get("bound")
     bound = f"{named}-bound" if named in _BOUNDS else ""
     measured = next(bar for bar in bars if bar.title == "measured")
     measured_bound = _measured_bound(measured, str(named))
-    predicted, took = _seconds(told.get("seconds")), _seconds(record.get("seconds"))
+    predicted, took = _seconds(reported.get("seconds")), _seconds(record.get("seconds"))
     first = f"Predicted {seconds_text(predicted)}, took {seconds_text(took)}"
     if predicted and took:
         times = took / predicted
@@ -79,12 +79,12 @@ def run_prediction(record: Mapping[str, Any]) -> RunPrediction | None:
     second = f"{bound.capitalize()} by the prediction" if bound else ""
     if measured_bound:
         second += f"{'; ' if second else ''}{measured_bound if second else measured_bound.capitalize()} as measured"
-    runs = told.get("runs")
+    runs = reported.get("runs")
     third = ""
     if isinstance(runs, int) and 0 < runs < 1e9:
         third = f"The prediction was corrected by {counted(runs, 'earlier run')}"
     compiled = "Kernels were compiled first, which happens once on a machine and is not predicted"
-    fourth = compiled if told.get("was_compiled") is False else ""
+    fourth = compiled if reported.get("was_compiled") is False else ""
     lines = [f"{line}." for line in (first, fourth, second, third) if line]
     return RunPrediction(bars, bound, measured_bound, (*lines, *(f"{bar.words().capitalize()}." for bar in bars)))
 
@@ -94,11 +94,11 @@ def stacked_bars(record: Mapping[str, Any]) -> tuple[StackedBar, ...]:
 
     The record may be untrusted: invalid seconds are skipped.
     """
-    told = record.get("prediction")
-    if not isinstance(told, Mapping):
+    reported = record.get("prediction")
+    if not isinstance(reported, Mapping):
         return ()
     bars = []
-    split = {name: _seconds(told.get(name)) for name in _PREDICTED}
+    split = {name: _seconds(reported.get(name)) for name in _PREDICTED}
     if any(split.values()):
         bars.append(StackedBar("predicted", split))
     if measured := _measured(record):
@@ -106,7 +106,7 @@ def stacked_bars(record: Mapping[str, Any]) -> tuple[StackedBar, ...]:
     of_steps = record.get("steps")
     seconds = {name: step.get("seconds") for name, step in of_steps.items() if isinstance(step, Mapping)} if _is_map(of_steps) else None
     for title, steps, whole in (
-        ("predicted steps", _steps(told.get("steps")), told.get("seconds")),
+        ("predicted steps", _steps(reported.get("steps")), reported.get("seconds")),
         ("measured steps", _steps(seconds), record.get("seconds")),
     ):
         if steps:
@@ -140,8 +140,8 @@ def draw_stacks(bars: Sequence[StackedBar], width: float = 420.0, font_size: flo
             shapes.append(Bar(x, y - 0.75 * font_size, 0.8 * font_size, 0.8 * font_size, names.index(name)))
             shapes.append(Label(x + 1.2 * font_size, y, name))
             x += text_width(name, font_size) + 2.6 * font_size
-    told = "; ".join(bar.words() for bar in bars)
-    return Drawing(width, height, f"Predicted and measured: {told}", tuple(shapes), font_size)
+    reported = "; ".join(bar.words() for bar in bars)
+    return Drawing(width, height, f"Predicted and measured: {reported}", tuple(shapes), font_size)
 
 
 def stack_lines(bars: Sequence[StackedBar]) -> float:

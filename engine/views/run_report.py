@@ -74,7 +74,7 @@ def report_html(account: RunAccount, finished: FinishedRun, search: Search, prog
         f"<h1>{shown(account.title)}</h1><p>{shown(search.name.capitalize())} · {shown(account.run.message)}</p>",
         f'<div class="note">{shown(account.note.note, 20_000)}</div>' if account.note.note.strip() else "",
         section("What was found", _counts_table(account.counts)),
-        section("Messages", _messages(account)) if any(one.level != "info" for one in account.messages) else "",
+        section("Messages", _messages(account)) if any(message.level != "info" for message in account.messages) else "",
         section("Figures", "".join(_figures(finished, search, progress))),
     ]
     for described in search.result_tables:
@@ -100,7 +100,7 @@ def _counts_table(counts: Sequence[Count]) -> str:
 
 
 def _messages(account: RunAccount) -> str:
-    lines = [f'<li class="{one.level}">{shown(one.text, 1000)}</li>' for one in account.messages if one.level != "info"]
+    lines = [f'<li class="{message.level}">{shown(message.text, 1000)}</li>' for message in account.messages if message.level != "info"]
     return f"<ul>{''.join(lines)}</ul>"
 
 
@@ -136,23 +136,25 @@ def _result_table(source: TableSource, described: Table, run: FinishedRun) -> st
         conditions.append(compares("is_decoy", "=", False))
     if "q_value" in source.types and "fdr" in run.parameters:
         conditions.append(accepted_at(run.fdr, described.name))
-    columns = [one for one in described.columns if one.is_shown and one.name in source.types]
+    columns = [column for column in described.columns if column.is_shown and column.name in source.types]
     n_rows = source.count(conditions)
-    values = source.values(source.rows(conditions, most=MAXIMUM_ROWS), [one.name for one in columns]).to_pylist()
+    values = source.values(source.rows(conditions, most=MAXIMUM_ROWS), [column.name for column in columns]).to_pylist()
     return result_rows(columns, values, n_rows)
 
 
 def _files(account: RunAccount) -> str:
-    rows = [(one.kind, one.path.name, f"{one.size:,}", one.sha256) for one in account.files[:_MAXIMUM_FILES]]
+    rows = [(file.kind, file.path.name, f"{file.size:,}", file.sha256) for file in account.files[:_MAXIMUM_FILES]]
     more = f"<p>{account.n_files - len(rows):,} more files are not listed.</p>" if account.n_files > len(rows) else ""
     return rows_table(("What", "File", "Bytes", "SHA-256"), rows) + more
 
 
 def _parameters(account: RunAccount) -> str:
     rows = [
-        f'<tr{" class=changed" if one.is_changed else ""}><td>{shown(one.group)}</td><td title="{shown(one.help)}">{shown(one.title)}</td>'
-        f"<td>{shown(one.value, 500)} {shown(one.unit)}</td><td>{shown(one.usual, 500) if one.is_changed else ''}</td></tr>"
-        for one in account.parameters
+        f"<tr{' class=changed' if parameter.is_changed else ''}><td>{shown(parameter.group)}</td>"
+        f'<td title="{shown(parameter.help)}">{shown(parameter.title)}</td>'
+        f"<td>{shown(parameter.value, 500)} {shown(parameter.unit)}</td>"
+        f"<td>{shown(parameter.usual, 500) if parameter.is_changed else ''}</td></tr>"
+        for parameter in account.parameters
     ]
     head = f"<tr><th>Group</th><th>Parameter</th><th>Value</th><th>In {shown(account.preset.name or 'the defaults')}</th></tr>"
     return f"<p>{shown(account.preset.text)}</p>{scrolled_table(head + ''.join(rows))}"

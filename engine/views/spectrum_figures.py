@@ -194,9 +194,9 @@ def draw_ladder(spectrum: AnnotatedSpectrum, left: float, top: float, width: flo
     small = 0.75 * font_size
     # Numbers of fragments are left out where they would run into each other.
     every = 1 if step > 1.1 * text_width("00", small) else 5
-    for letters, side in (("acb", 1), ("xzy", -1)):
+    for symbols, side in (("acb", 1), ("xzy", -1)):
         # Of several series at one bond the commonest, named last, gives the colour.
-        proven = {bond: letter for letter in letters for bond in spectrum.bonds(letter).tolist()}
+        proven = {bond: symbol for symbol in symbols for bond in spectrum.bonds(symbol).tolist()}
         for bond, series in proven.items():
             x, foot = start + step * bond, middle + side * (half + 0.18 * line)
             pen = (Ion(series), 0.1 * line)

@@ -157,11 +157,11 @@ def _best_matches(run: FinishedRun) -> str:
 def _fates() -> str:
     """Return SQL of what became of each spectrum of an explanation, with the columns `_OF_MAP` of its map."""
     more = "".join(f", {name}" for name in _OF_MAP)
-    kept = "".join(f", any_value({name}) AS {name}" for name in _OF_MAP)
+    retained = "".join(f", any_value({name}) AS {name}" for name in _OF_MAP)
     return (
         f"SELECT matched, CASE WHEN status = {EXPLAINED} THEN row END AS psm, q_value, peptide, status > {UNEXPLAINED} AS is_identified, "
         f"status{more} FROM (SELECT spectrum AS matched, least(any_value(status), {EXPLAINED}) AS status, any_value(peptide) AS peptide"
-        f"{kept} FROM {_MAP} GROUP BY spectrum) "
+        f"{retained} FROM {_MAP} GROUP BY spectrum) "
         "LEFT JOIN (SELECT spectrum, arg_min(file_row_number, q_value) AS row, min(q_value) AS q_value "
         f"FROM {_EXPLAINED} GROUP BY spectrum) ON matched = spectrum"
     )
@@ -255,16 +255,16 @@ def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
 
 def map_of_spectra(source: TableSource) -> MapPoints:
     """Return the spectra of a list as points of retention time and m/z."""
-    found = source.columns(["file_row_number", "retention_time", "precursor_mz", "status", "scan", "spectrum_file"])
+    result = source.columns(["file_row_number", "retention_time", "precursor_mz", "status", "scan", "spectrum_file"])
 
-    numbers = {name: found[name].cast(pa.float64()).fill_null(float("nan")) for name in ("retention_time", "precursor_mz")}
+    numbers = {name: result[name].cast(pa.float64()).fill_null(float("nan")) for name in ("retention_time", "precursor_mz")}
     return MapPoints.of_table(
         pa.table(
             {
-                "spectrum": found["file_row_number"],
-                "status": found["status"],
-                "scan": found["scan"],
-                "spectrum_file": found["spectrum_file"],
+                "spectrum": result["file_row_number"],
+                "status": result["status"],
+                "scan": result["scan"],
+                "spectrum_file": result["spectrum_file"],
                 **numbers,
             }
         )
@@ -275,10 +275,10 @@ def spectrum_chromatogram(source: TableSource, column: str, file: str | None = N
     """Return ``total_ion_current`` or ``base_peak_intensity`` of a list's spectra by time, of one file if given."""
     title = {"total_ion_current": "Total ion current (MS2)", "base_peak_intensity": "Base peak (MS2)"}[column]
     conditions = [] if file is None else [compares("spectrum_file", "=", file)]
-    found = source.columns(["file_row_number", "scan", "retention_time", column], conditions)
+    result = source.columns(["file_row_number", "scan", "retention_time", column], conditions)
 
-    seconds, intensity = (found[name].cast(pa.float64()).fill_null(float("nan")).to_numpy() for name in ("retention_time", column))
-    return of_spectra(title, seconds, intensity, found["file_row_number"].to_numpy(), found["scan"].fill_null(-1).to_numpy())
+    seconds, intensity = (result[name].cast(pa.float64()).fill_null(float("nan")).to_numpy() for name in ("retention_time", column))
+    return of_spectra(title, seconds, intensity, result["file_row_number"].to_numpy(), result["scan"].fill_null(-1).to_numpy())
 
 
 def plain_spectrum(run: FinishedRun, row: SpectrumRow, name: str) -> MirroredSpectra:
@@ -289,6 +289,6 @@ def plain_spectrum(run: FinishedRun, row: SpectrumRow, name: str) -> MirroredSpe
     ProteoscopeError
         The run did not keep its spectra, or they are damaged.
     """
-    asked = run.ions
-    tolerance = asked.tolerance if asked is not None else Tolerance(20, "ppm")
+    requested = run.ions
+    tolerance = requested.tolerance if requested is not None else Tolerance(20, "ppm")
     return MirroredSpectra(name, Half(name, run.peaks(run_id=run.spectra_run).peaks(row)), None, tolerance, note="Not identified.")

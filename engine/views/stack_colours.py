@@ -186,7 +186,7 @@ def stack_colours(stack: Stack, name: str) -> Colours:
 
 def scheme_named(name: str) -> StackScheme:
     """Return the scheme with a name."""
-    return {one.name: one for one in SCHEMES}[name]
+    return {scheme.name: scheme for scheme in SCHEMES}[name]
 
 
 def _rgba(text: str) -> tuple[int, int, int, int]:

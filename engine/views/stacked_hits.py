@@ -72,8 +72,8 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
     if not query:
         raise ParameterError(f"there is no query {index} in this run")
     hits = source.beside("hits")
-    found = np.sort(np.asarray(rows, np.int64)) if len(rows) else hits.rows([*hits_of_query(index), *conditions])
-    chosen = found[:MAXIMUM_STACKED]
+    result = np.sort(np.asarray(rows, np.int64)) if len(rows) else hits.rows([*hits_of_query(index), *conditions])
+    chosen = result[:MAXIMUM_STACKED]
     table = hits.values(chosen, _COLUMNS)
     if (table["query_index"].to_numpy() != index).any():
         raise ParameterError("hits of one query alone can be stacked")
@@ -90,7 +90,7 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
         numbers["score"],
     )
     one = query[0]
-    return StackedHits(Stack.of(one["query"], one["description"], one["sequence"], subjects), chosen, len(found))
+    return StackedHits(Stack.of(one["query"], one["description"], one["sequence"], subjects), chosen, len(result))
 
 
 def write_stack(path: Path, stack: Stack, format: str) -> None:
@@ -139,5 +139,5 @@ def subject_of_hit(source: TableSource, row: int, database: SequenceDatabase) ->
     places = np.flatnonzero(database.file_index == hit["subject_index"])
     if len(places) != 1 or database.offsets[places[0] + 1] - database.offsets[places[0]] != hit["subject_length"]:
         raise InputError(source.path, f"the database holds another sequence in place of {hit['subject']:.60}", remedy=_REMEDY)
-    letters = database.letters(places).strings()[0]
-    return SubjectSequence(hit["subject"], hit["description"] or "", letters, hit["subject_start"], hit["subject_end"])
+    symbols = database.letters(places).strings()[0]
+    return SubjectSequence(hit["subject"], hit["description"] or "", symbols, hit["subject_start"], hit["subject_end"])

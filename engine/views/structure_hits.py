@@ -89,12 +89,12 @@ class ThresholdColumns:
 
 def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumns:
     """Read the threshold columns of a query's hits, of all queries for None. `source` is the table of hits."""
-    found = source.columns(list(BOUNDED), [] if query is None else hits_of_query(query))
+    result = source.columns(list(BOUNDED), [] if query is None else hits_of_query(query))
     columns = {}
     for name in BOUNDED:
-        values = found[name].to_numpy().astype(np.float64)
+        values = result[name].to_numpy().astype(np.float64)
         columns[name] = np.sort(values[np.isfinite(values)])
-    return ThresholdColumns(len(found), columns)
+    return ThresholdColumns(len(result), columns)
 
 
 @dataclass(frozen=True)

@@ -144,18 +144,18 @@ class StructurePair(AlignedPair):
             Reason for missing chains.
         """
         of_query, of_target = columns_of_cigar(cigar)
-        letters = [_spread(text, rows) for text, rows in zip(sequences, (of_query, of_target), strict=True)]
+        symbols = [_spread(text, rows) for text, rows in zip(sequences, (of_query, of_target), strict=True)]
         is_pair = (of_query >= 0) & (of_target >= 0)
         distance = np.full(len(of_query), np.nan)
         if distances is not None:
             distance[is_pair] = distances
-        same = is_pair & (letters[0] == letters[1]) & (letters[0] != ord("X"))
+        same = is_pair & (symbols[0] == symbols[1]) & (symbols[0] != ord("X"))
         middle = np.full(len(of_query), ord(" "), np.uint8)
         middle[is_pair] = ord(".")
         with np.errstate(invalid="ignore"):
             middle[distance < _CLOSE] = ord(":")
-        middle[same] = letters[0][same]
-        query, between, target = (line.tobytes().decode("ascii") for line in (letters[0], middle, letters[1]))
+        middle[same] = symbols[0][same]
+        query, between, target = (line.tobytes().decode("ascii") for line in (symbols[0], middle, symbols[1]))
         return cls(
             *names,
             1,
@@ -215,13 +215,13 @@ class StructurePair(AlignedPair):
         """Text of a column, in three lines: residues with their descriptors, and how far apart they are."""
         lines = []
         chains = (self.query, self.of_query, self.query_facts), (self.subject, self.of_target, self.target_facts)
-        for title, (letters, rows, facts) in zip(self.titles, chains, strict=True):
-            letter = letters[column]
+        for title, (symbols, rows, facts) in zip(self.titles, chains, strict=True):
+            symbol = symbols[column]
             row = int(rows[column])
             if row < 0:
                 lines.append(f"{title}: gap")
                 continue
-            parts = [f"{title}: {RESIDUE_NAMES.get(letter, letter)} {_label(facts, row + 1)}", _STATES[facts.states[row]]]
+            parts = [f"{title}: {RESIDUE_NAMES.get(symbol, symbol)} {_label(facts, row + 1)}", _STATES[facts.states[row]]]
             for value, text in (
                 (facts.length[row], "{:.2f} Å to the next Cα"),
                 (facts.angle[row], "{:.0f}° between the vectors"),
@@ -247,7 +247,7 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
         Those of the run.
     """
     facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
-    found: list[FoundChain | None] = [None, None]
+    result: list[FoundChain | None] = [None, None]
     missing = []
     reads = (
         lambda: chains.query(hit["query"], hit["query_sequence"]),
@@ -259,10 +259,10 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
         except ProteoscopeError as error:
             missing.append(str(error))
             continue
-        found[k], facts_of[k] = chain, ChainFacts.of_chain(chain, facts_of[k].states)
+        result[k], facts_of[k] = chain, ChainFacts.of_chain(chain, facts_of[k].states)
     distances, both = None, None
-    if found[0] is not None and found[1] is not None:
-        both = found[0], found[1]
+    if result[0] is not None and result[1] is not None:
+        both = result[0], result[1]
         pairs = trace_of_hit(hit, *both).pairs
         distances = None if pairs is None else pairs.distance
     note = f"Without distances and the authors' numbers: {missing[0]}" if missing else ""
@@ -286,5 +286,5 @@ def _label(facts: ChainFacts, number: int) -> str:
 
 def _spread(text: str, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Return the residues of a chain by column, ``-`` for a gap."""
-    letters = np.append(np.frombuffer(text.encode("ascii", "replace"), np.uint8), np.uint8(ord("-")))
-    return np.ascontiguousarray(letters[rows])
+    symbols = np.append(np.frombuffer(text.encode("ascii", "replace"), np.uint8), np.uint8(ord("-")))
+    return np.ascontiguousarray(symbols[rows])

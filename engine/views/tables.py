@@ -95,17 +95,17 @@ class ResultTables:
     def show_marks(self, name: str, marks: Mapping[int, RowMark]) -> None:
         """Give a table the columns of `MARK_COLUMNS` in sources that are made from now on; queries of others see it as it is stored."""
         starred, comment = MARK_COLUMNS
-        table, view, kept = (identifier(f"{name}{ending}") for ending in ("", _MARKED, _MARKS))
+        table, view, retained = (identifier(f"{name}{ending}") for ending in ("", _MARKED, _MARKS))
         with _readable(self.paths[name]):
-            self._connection.execute(f"CREATE TABLE {kept} (marked BIGINT PRIMARY KEY, starred VARCHAR, comment VARCHAR)")
+            self._connection.execute(f"CREATE TABLE {retained} (marked BIGINT PRIMARY KEY, starred VARCHAR, comment VARCHAR)")
             self._connection.execute(
                 f"CREATE VIEW {view} AS SELECT stored.*, coalesce(marks.starred, '') AS {identifier(starred.name)}, "
-                f"coalesce(marks.comment, '') AS {identifier(comment.name)} FROM {table} AS stored LEFT JOIN {kept} AS marks "
+                f"coalesce(marks.comment, '') AS {identifier(comment.name)} FROM {table} AS stored LEFT JOIN {retained} AS marks "
                 f"ON stored.{_ROW} = marks.marked"
             )
             if marks:
                 self._connection.register("new_marks", marks_table(marks))
-                self._connection.execute(f"INSERT INTO {kept} SELECT * FROM new_marks")
+                self._connection.execute(f"INSERT INTO {retained} SELECT * FROM new_marks")
                 self._connection.unregister("new_marks")
         self._marked.add(name)
 
@@ -259,11 +259,11 @@ class TableSource:
 def _rows_of_tables(paths: Mapping[str, Path], described: Mapping[str, Table]) -> dict[str, int]:
     """Return the row counts of tables referenced by columns of others."""
     referred = {column.rows_of for table in described.values() for column in table.by_name.values()}
-    found = {}
+    result = {}
     for name in referred & paths.keys():
         with TableFile(paths[name], described[name], (), remedy=_REMEDY) as source:
-            found[name] = source.n_rows
-    return found
+            result[name] = source.n_rows
+    return result
 
 
 class _readable:  # noqa: N801 - reads as a statement

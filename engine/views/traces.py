@@ -133,8 +133,8 @@ class Trace:
 def residue_label(chains: Chains, letters: str, row: int) -> str:
     """Return a residue's name and author number."""
     code = int(chains.insertion[row])
-    letter = letters[row]
-    return f"{RESIDUE_NAMES.get(letter, letter)} {int(chains.author_number[row])}{chr(code) if code else ''}"
+    symbol = letters[row]
+    return f"{RESIDUE_NAMES.get(symbol, symbol)} {int(chains.author_number[row])}{chr(code) if code else ''}"
 
 
 def trace_of_query(found: FoundChain, evidence: ChainEvidence | None = None) -> Trace:

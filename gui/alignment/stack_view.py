@@ -120,16 +120,16 @@ class StackView(QWidget):
 
     def save(self, path: Path, format: str) -> None:
         """Write the shown hits to a file, in a thread."""
-        found = self.found
-        if found is not None:
+        result = self.found
+        if result is not None:
             saved_message = f"Saved {path.name}."
-            write = partial(write_stack, path, found.stack, format)
+            write = partial(write_stack, path, result.stack, format)
             self._worker.submit("save", write, lambda _: self.message.emit(saved_message), lambda error: self.message.emit(str(error)))
 
     def _paint(self) -> None:
-        found, scheme = self.found, str(self.scheme.currentData())
-        if found is not None:
-            made = partial(ColouredStack.of, found.stack, scheme, has_insertions=self.insertions.isChecked())
+        result, scheme = self.found, str(self.scheme.currentData())
+        if result is not None:
+            made = partial(ColouredStack.of, result.stack, scheme, has_insertions=self.insertions.isChecked())
             self._worker.submit("paint", made, self.plot.show_stack, lambda error: self.plot.show_stack(None, str(error)))
 
     def _choose(self, place: int) -> None:

@@ -76,10 +76,10 @@ class DeviceChoice(QWidget):
             return ""
         if self._choice == "all":
             return "" if self._detector.usable_gpus else "No GPU is usable here; choose Automatic or CPU only"
-        found = next((device for device in self._detector.devices if device.name == self._choice), None)
-        if found is None:
+        result = next((device for device in self._detector.devices if device.name == self._choice), None)
+        if result is None:
             return f"This machine has no device {self._choice}"
-        return "" if found.usable else f"{found.name} is {state_text(found)}"
+        return "" if result.usable else f"{result.name} is {state_text(result)}"
 
     def _fill(self) -> None:
         detector = self._detector

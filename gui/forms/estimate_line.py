@@ -118,13 +118,13 @@ class EstimateLine(QWidget):
         self._show()
 
     def _show(self) -> None:
-        found = self.estimate
-        if found is not None:
-            words = views.estimates.estimate_text(found)
-            device = "the CPU" if found.device == "cpu" else f"{found.device}, {found.description.partition(',')[0]}"
+        result = self.estimate
+        if result is not None:
+            words = views.estimates.estimate_text(result)
+            device = "the CPU" if result.device == "cpu" else f"{result.device}, {result.description.partition(',')[0]}"
             self.headline.setText(f"{words.headline[0].upper()}{words.headline[1:]}, on {device}")
             self.below.set_text(f"{words.memory}; {words.sureness}")
-            self.details = "\n".join((f"{self.headline.text()} ({found.description})", *words.details))
+            self.details = "\n".join((f"{self.headline.text()} ({result.description})", *words.details))
         elif self.problem:
             self.headline.setText("No estimate")
             self.below.set_text(self.problem)

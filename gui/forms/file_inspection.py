@@ -160,8 +160,8 @@ def file_kind(path: Path) -> FileKind:
             if has_suffix_of(path.name, "structures"):
                 return _structure_kind(path, source.size)
             # MGF comments may start with a slash, as paths do.
-            if path.suffix.lower() in LISTS and (found := _list_kind(path, source.size)):
-                return found
+            if path.suffix.lower() in LISTS and (result := _list_kind(path, source.size)):
+                return result
             if is_fastq(source):
                 return FileKind(path, "reads", names_of("reads"), source.size)
             try:
@@ -365,7 +365,7 @@ def _files_below(folder: Path) -> list[Path]:
 
     Instrument runs and folders with structures are returned as a whole, since there may be a hundred thousand structures.
     """
-    found: list[Path] = []
+    result: list[Path] = []
     structures = suffixes_of("structures")
     covered: Path | None = None
     for parent, folders, names in os.walk(folder):
@@ -374,24 +374,24 @@ def _files_below(folder: Path) -> list[Path]:
             folders.clear()
             continue
         # A folder written by an instrument is one run.
-        found += [here / name for name in sorted(folders) if Path(name).suffix.lower() in DATA_FOLDERS]
+        result += [here / name for name in sorted(folders) if Path(name).suffix.lower() in DATA_FOLDERS]
         folders[:] = sorted(name for name in folders if Path(name).suffix.lower() not in DATA_FOLDERS)
         if DATABASE_FILE in names:
-            found.append(here)
+            result.append(here)
             folders.clear()
             continue
         if vendor_format(here) is not None:
             # Files of a measurement may have the extensions of other input files.
-            found.append(here)
+            result.append(here)
             folders.clear()
             continue
         bare = [(name, bare_name(name)) for name in sorted(names)]
         if any(name.endswith(structures) for _, name in bare) and not (covered and here.is_relative_to(covered)):
             # This also covers the structures in the folders below.
-            found.append(covered := here)
+            result.append(covered := here)
         # Lists name structures, which their folder already covers.
         stood_for = (*structures, *LISTS) if covered and here.is_relative_to(covered) else structures
-        found += [here / name for name, ending in bare if not ending.endswith(stood_for) and not name.startswith(".")]
-        if len(found) > _MAXIMUM_FILES:
+        result += [here / name for name, ending in bare if not ending.endswith(stood_for) and not name.startswith(".")]
+        if len(result) > _MAXIMUM_FILES:
             break
-    return found
+    return result

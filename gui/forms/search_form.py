@@ -371,8 +371,8 @@ class SearchForm(QWidget):
 
     def _contents(self) -> dict[str, InputContent]:
         """Return the known contents of the inputs by name."""
-        found = {name: field.content() for name, field in self.inputs.items()}
-        return {name: content for name, content in found.items() if content is not None}
+        result = {name: field.content() for name, field in self.inputs.items()}
+        return {name: content for name, content in result.items() if content is not None}
 
     def _option_values(self) -> dict[str, Any]:
         """Return the values of the options by name."""

@@ -174,18 +174,18 @@ class HelpWindow(QDialog):
             self.show_page(link.fileName().removesuffix(".md"))
 
     def _find_words(self, wanted: str) -> None:
-        found = matching(self._terms, wanted)
+        result = matching(self._terms, wanted)
         self.words.clear()
-        for term in found:
+        for term in result:
             item = QListWidgetItem(term.title)
             item.setToolTip(tip_text(term.meaning))
             item.setData(Qt.ItemDataRole.UserRole, term)
             self.words.addItem(item)
         self.found.setText(
-            f"{len(found):,} of {len(self._terms):,} columns and settings" if found else f"No term contains “{wanted.strip()}”"
+            f"{len(result):,} of {len(self._terms):,} columns and settings" if result else f"No term contains “{wanted.strip()}”"
         )
         self.meaning.clear()
-        if found:
+        if result:
             self.words.setCurrentRow(0)
 
     def _show_term(self, item: QListWidgetItem | None) -> None:
@@ -202,13 +202,13 @@ class HelpWindow(QDialog):
 
     def _find_keys(self, wanted: str) -> None:
         words = wanted.casefold().split()
-        found = [
+        result = [
             shortcut
             for shortcut in self._shortcuts()
             if all(word in f"{shortcut.keys} {shortcut.does} {shortcut.where}".casefold() for word in words)
         ]
-        self.keys.setRowCount(len(found))
-        for row, entry in enumerate(found):
+        self.keys.setRowCount(len(result))
+        for row, entry in enumerate(result):
             for column, text in enumerate((entry.keys, entry.does, entry.where)):
                 item = QTableWidgetItem(text)
                 item.setToolTip(tip_text(text))

@@ -26,13 +26,13 @@ def shortcuts_of(window: QWidget) -> list[Shortcut]:
 
     Keys without an action are listed if their shortcut has a description (`QShortcut.whatsThis`).
     """
-    found: dict[tuple[str, str], dict[str, None]] = {}
+    result: dict[tuple[str, str], dict[str, None]] = {}
     for action in window.findChildren(QAction):
         for keys in action.shortcuts():
-            _note(found, keys, action.toolTip() if not action.text() else action.text(), _where(action.parent(), window))
+            _note(result, keys, action.toolTip() if not action.text() else action.text(), _where(action.parent(), window))
     for shortcut in window.findChildren(QShortcut):
-        _note(found, shortcut.key(), shortcut.whatsThis(), _where(shortcut.parent(), window))
-    listed = [Shortcut(keys, does, ", ".join(sorted(where))) for (keys, does), where in found.items()]
+        _note(result, shortcut.key(), shortcut.whatsThis(), _where(shortcut.parent(), window))
+    listed = [Shortcut(keys, does, ", ".join(sorted(where))) for (keys, does), where in result.items()]
     return sorted(listed, key=lambda one: (one.where != _WINDOW, one.where, one.keys))
 
 

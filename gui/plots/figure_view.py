@@ -160,14 +160,16 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     def mark(self, *targets: object, size: float = _RING) -> None:
         """Put rings on the marks of targets, or on none. `size` is the diameter in pixels."""
-        found = [
+        result = [
             (at, place)
             for at, items in enumerate(self._panels)
             for target in targets
             if items.place is not None and (place := items.place.target_place(target)) is not None
         ]
-        places = np.array([place for at, place in found if at == found[0][0]]).reshape(-1, 2)
-        self.highlight((Scatter(places[:, 0], places[:, 1], "text", size, is_hollow=True),) if found else (), found[0][0] if found else 0)
+        places = np.array([place for at, place in result if at == result[0][0]]).reshape(-1, 2)
+        self.highlight(
+            (Scatter(places[:, 0], places[:, 1], "text", size, is_hollow=True),) if result else (), result[0][0] if result else 0
+        )
 
     def inner(self, panel: int = 0) -> QRectF:
         """Return the drawing area of a panel, in pixels of this widget."""
@@ -188,8 +190,8 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
 
     def picked_at(self, at: QPointF) -> Picked | None:
         """Return the mark at a position of this widget."""
-        found = self.values_at(at)
-        place = None if found is None else self._panels[found[0]].place
+        result = self.values_at(at)
+        place = None if result is None else self._panels[result[0]].place
         return None if place is None else place.picked(at.x(), at.y())
 
     def text_at(self, at: QPointF) -> str:
@@ -366,9 +368,9 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             self.targetHovered.emit(target)
 
     def _wheel(self, at: QPointF, degrees: float) -> None:
-        found = self._panels[0].place if len(self._panels) == 1 else None
+        result = self._panels[0].place if len(self._panels) == 1 else None
         middle = tuple((low + high) / 2 for low, high in self._ranges)
-        values = found.values(at.x(), at.y()) if found is not None else (self.values_at(at) or (0, *middle))[1:]
+        values = result.values(at.x(), at.y()) if result is not None else (self.values_at(at) or (0, *middle))[1:]
         self._zoom(ZOOM ** (degrees / 120), values)
 
     def _take_box(self, panel: int, *corners: QPointF) -> None:

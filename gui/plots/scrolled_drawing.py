@@ -72,8 +72,8 @@ class ScrolledDrawing(QAbstractScrollArea):
             self._pickable = self.drawing
         bars = [] if self._pickable is None else [shape for shape in self._pickable.shapes if isinstance(shape, Bar)]
         # Thin bars can also be hit a pixel above or below.
-        found = [bar.target for bar in bars if bar.target is not None and Region(bar.x, bar.y - 1, bar.width, bar.height + 2).holds(x, y)]
-        return found[::-1]
+        result = [bar.target for bar in bars if bar.target is not None and Region(bar.x, bar.y - 1, bar.width, bar.height + 2).holds(x, y)]
+        return result[::-1]
 
     def text_at(self, at: QPointF) -> str:
         """Return the tooltip of a position of the viewport."""

@@ -186,15 +186,15 @@ class ClusterView(RunView):
         """Return the compared spectra and the row of the cluster; runs in the only thread that uses the readers and their source."""
         if self._details is None:
             self._details = run.tables.source("members")
-        found = compared_member(self._details, row, run)
-        member, consensus, lower = found.member, found.consensus, found.spectra.lower
+        result = compared_member(self._details, row, run)
+        member, consensus, lower = result.member, result.consensus, result.spectra.lower
         if consensus is None or lower is None:
-            return replace(found.spectra, title=f"{_title(member)}, not clustered"), None
+            return replace(result.spectra, title=f"{_title(member)}, not clustered"), None
         n = QLocale().toString(member["n_members"])
         kind = "the mean" if run.parameters["consensus_spectrum"] == "mean" else consensus["title"]
         lower = replace(lower, name=f"{lower.name} ({n} spectra): {kind}")
         title = f"{_title(member)}, in cluster {member['cluster']} of {n} spectra"
-        return replace(found.spectra, title=title, lower=lower), consensus["row"]
+        return replace(result.spectra, title=title, lower=lower), consensus["row"]
 
     def _show_all_members(self) -> None:
         """Show the spectra of all clusters after the cluster selection is lost."""

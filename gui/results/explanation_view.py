@@ -76,13 +76,13 @@ class ExplanationView(MirroredRunView):
         self._arrange({"down": down, "above": above}, (self.mirror,))
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:
-        found = super()._read(project, run_id)
+        result = super()._read(project, run_id)
         try:
-            source_run(found)
+            source_run(result)
         except ProteoscopeError:
-            found.close()
+            result.close()
             raise
-        return found
+        return result
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         super()._begin(run, source)
@@ -112,20 +112,20 @@ class ExplanationView(MirroredRunView):
         self.explained.show_rows(filter=explanation_conditions(self.filters.chosen))
 
     def _compared(self, run: FinishedRun, row: int) -> tuple[MirroredSpectra, Mapping[str, Any]]:
-        found = compared_explanation(self._source(run), row, run)
-        details, locale = found.details, QLocale()
-        parts = [found.spectra.title]
+        result = compared_explanation(self._source(run), row, run)
+        details, locale = result.details, QLocale()
+        parts = [result.spectra.title]
         if details["precursor_mz"] is not None:
             parts.append(f"m/z {locale.toString(float(details['precursor_mz']), 'f', 4)} ({details['charge']}+)")
         if details["kind"] == "modified":
             parts.append(f"{'+' if details['mass_difference'] > 0 else ''}{locale.toString(float(details['mass_difference']), 'f', 4)} Da")
-        return replace(found.spectra, title=", ".join(parts)), details
+        return replace(result.spectra, title=", ".join(parts)), details
 
     def _unmatched(self, run: FinishedRun, spectrum: SpectrumRow, values: Mapping[str, Any]) -> MirroredSpectra:
         """Return an unexplained spectrum, with the ions of its peptide if it is identified."""
-        found, name = spectrum_alone(self._source(run), spectrum, run), spectrum_title(values)
-        title = f"{name}, {found.title}" if name else found.title
-        return replace(found, title=title, upper=replace(found.upper, name=name))
+        result, name = spectrum_alone(self._source(run), spectrum, run), spectrum_title(values)
+        title = f"{name}, {result.title}" if name else result.title
+        return replace(result, title=title, upper=replace(result.upper, name=name))
 
 
 def _facts(parameters: Mapping[str, Any]) -> tuple[str, ...]:

@@ -337,7 +337,7 @@ class IdentificationView(SpectraRunView):
 
 def _coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications) -> Coverage:
     """Return the coverage map of the protein group at `row`, with a title."""
-    found = coverage_of_group(source, row, fdr, fixed)
-    share = QLocale().toString(found.fraction * 100, "f", 1)
-    title = f"{found.title}: {share} % of {QLocale().toString(len(found.sequence))} residues. {found.description}".rstrip()
-    return replace(found, title=title)
+    result = coverage_of_group(source, row, fdr, fixed)
+    share = QLocale().toString(result.fraction * 100, "f", 1)
+    title = f"{result.title}: {share} % of {QLocale().toString(len(result.sequence))} residues. {result.description}".rstrip()
+    return replace(result, title=title)

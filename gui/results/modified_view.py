@@ -334,8 +334,8 @@ class ModifiedView(SpectraRunView):
         if others:
             more = f" and {len(others) - 1} more" if len(others) > 1 else ""
             self.message.emit(f"Left out because Unimod has no site for it: {others[0]}{more}.")
-        found = [*run.inputs, *inputs_of_source(run)]
-        inputs = {name: tuple(dict.fromkeys(path for of, path in found if of == name)) for name in ("spectra", "database")}
+        result = [*run.inputs, *inputs_of_source(run)]
+        inputs = {name: tuple(dict.fromkeys(path for of, path in result if of == name)) for name in ("spectra", "database")}
         # Modifications that the run already searched for are retained.
         every = tuple(dict.fromkeys([*run.parameters.get("variable_modifications", ()), *requested]))
         return FormPrefill({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": every})

@@ -155,10 +155,10 @@ class PileupPage(QWidget):
         self.message.emit(str(error))
 
     def _show_features(self) -> None:
-        found: list[TrackFeature] = []
+        result: list[TrackFeature] = []
         if self.track is not None and self._shown is not None:
-            found = self.track.within(self._shown.name, *self.plot.positions, _MAXIMUM_FEATURES)
-        self.plot.show_features(found)
+            result = self.track.within(self._shown.name, *self.plot.positions, _MAXIMUM_FEATURES)
+        self.plot.show_features(result)
 
     def _read(self, first: int, last: int) -> None:
         run, text, conditions = self._run, self._shown, self._conditions

@@ -117,13 +117,13 @@ class QuantityView(RunView):
         super().clear()
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:
-        found = super()._read(project, run_id)
+        result = super()._read(project, run_id)
         try:
-            self._overviews = {found.run.id: with_tables_by_sample(found)}
+            self._overviews = {result.run.id: with_tables_by_sample(result)}
         except ProteoscopeError:
-            found.close()
+            result.close()
             raise
-        return found
+        return result
 
     def _forget(self) -> None:
         if self._details is not None:
@@ -162,8 +162,8 @@ class QuantityView(RunView):
         self.header.show_facts((method, *by_hand, *files_facts(run, "identified in {}"), *time_facts(run)))
         counts = [
             SummaryNumber(n, f"{noun} quantified", f"{noun}s quantified", f"of {QLocale().toString(n_all)}" if n < n_all else "")
-            for found, noun in ((overview.proteins, "protein"), (overview.peptides, "peptide"))
-            for n, n_all in ((int(found.has.any(axis=1).sum()), len(found.has)),)
+            for result, noun in ((overview.proteins, "protein"), (overview.peptides, "peptide"))
+            for n, n_all in ((int(result.has.any(axis=1).sum()), len(result.has)),)
         ]
         ending = f"in {len(overview.proteins.samples)} samples"
         chosen, volcano = self.filters.chosen, overview.volcano_of(self.filters.chosen.comparison)

@@ -125,8 +125,8 @@ class AnnotationMenu(QMenu):
 
     def _tolerance(self) -> Tolerance | None:
         text = self.tolerance.text().strip()
-        found = Tolerance.parse(text) if text else None
-        return None if found == self._run_settings.tolerance else found
+        result = Tolerance.parse(text) if text else None
+        return None if result == self._run_settings.tolerance else result
 
     def _try(self, make: Callable[[], AnnotationChoice]) -> None:
         try:

@@ -290,7 +290,7 @@ class StructureCanvas(QWidget):
 
     def pick_at(self, at: QPointF) -> Pick | None:
         """Return the frontmost drawn residue (by its Cα) or atom at a position of the widget, or None."""
-        found: list[tuple[float, float, Pick]] = []
+        result: list[tuple[float, float, Pick]] = []
         traces = self.scene.traces
         offsets = offsets_of(np.array([len(trace) for trace in traces], np.int64))
         for number, distance, depth in self._near(
@@ -300,14 +300,14 @@ class StructureCanvas(QWidget):
             trace, row = traces[k], number - int(offsets[k])
             mask = self.scene.mask(trace)
             if mask is None or mask[row]:
-                found.append((distance, depth, Pick(trace, row)))
+                result.append((distance, depth, Pick(trace, row)))
         for trace, atoms, is_ligand in self.scene.atoms_to_pick():
             for i, distance, depth in self._near(atoms.position, at):
                 if is_ligand or atoms.name[i] != "CA":
                     x, y, z = atoms.position[i].tolist()
-                    found.append((distance, depth, Pick(trace, -1 if is_ligand else int(atoms.residue[i]), atoms.name[i], (x, y, z))))
-        nearest = min((distance for distance, _, _ in found), default=0.0)
-        ahead = [(depth, pick) for distance, depth, pick in found if distance <= nearest + _SAME_PLACE_PIXELS]
+                    result.append((distance, depth, Pick(trace, -1 if is_ligand else int(atoms.residue[i]), atoms.name[i], (x, y, z))))
+        nearest = min((distance for distance, _, _ in result), default=0.0)
+        ahead = [(depth, pick) for distance, depth, pick in result if distance <= nearest + _SAME_PLACE_PIXELS]
         return min(ahead, key=lambda one: one[0])[1] if ahead else None
 
     def _near(self, position: np.ndarray, at: QPointF) -> list[tuple[int, float, float]]:

@@ -119,9 +119,9 @@ class PairTable(QTableView):
     def mark(self, pair: int | None) -> None:
         """Select a pair and scroll to it without emitting a signal."""
         self._is_programmatic = True
-        found = np.flatnonzero(self._model.order == (-1 if pair is None else pair))
-        if len(found):
-            index = self._model.index(int(found[0]), 0)
+        result = np.flatnonzero(self._model.order == (-1 if pair is None else pair))
+        if len(result):
+            index = self._model.index(int(result[0]), 0)
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
             self.selectionModel().setCurrentIndex(index, flags)
             self.scrollTo(index)

@@ -76,8 +76,8 @@ def surface(trace: Trace, maximum_triangles: int) -> Mesh:
         raise atoms
     # In a file with only Cα, each represents its residue with the radius of a residue.
     radius = atoms.radius if atoms.is_whole.any() else np.full(len(atoms.radius), _RESIDUE_RADIUS)
-    found = molecular_surface(atoms.position, radius, atoms.residue, maximum_triangles)
-    return found.moved(trace.rotation, trace.translation)
+    result = molecular_surface(atoms.position, radius, atoms.residue, maximum_triangles)
+    return result.moved(trace.rotation, trace.translation)
 
 
 def side_chain(trace: Trace, row: int) -> Atoms:

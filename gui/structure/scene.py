@@ -210,9 +210,9 @@ class Scene:
     def atoms_to_pick(self) -> list[tuple[Trace, Atoms, bool]]:
         """Return the drawn atoms that can be picked with their chains, and True for ligands; Cα represent their residues."""
         shown = self.traces
-        found = [(trace, atoms, False) for (trace, _), atoms in self.atoms.items() if trace in shown]
+        result = [(trace, atoms, False) for (trace, _), atoms in self.atoms.items() if trace in shown]
         bound = [(trace, self.ligands[trace], True) for trace in shown if self.shows_ligands and trace in self.ligands]
-        return [group for group in (*found, *bound) if len(group[1].position)]
+        return [group for group in (*result, *bound) if len(group[1].position)]
 
     def mask(self, trace: Trace) -> NDArray[np.bool_] | None:
         """Return the mask, shape (n,), of the shown residues of a chain, or None if all are shown."""
@@ -254,14 +254,14 @@ class Scene:
 
     def coloured(self, scheme: str | None = None) -> colouring.Coloured:
         """Return the colours of `traces` followed by `other_traces`, with their legend."""
-        found = colouring.coloured(self.to_colour(), scheme or self.scheme)
+        result = colouring.coloured(self.to_colour(), scheme or self.scheme)
         if not any(mask.any() for mask in self.lit.values()):
-            return found
+            return result
         traces = [*self.traces, *self.other_traces]
         colours = tuple(
-            colouring.lit(own, self.lit[trace]) if trace in self.lit else own for trace, own in zip(traces, found.colours, strict=True)
+            colouring.lit(own, self.lit[trace]) if trace in self.lit else own for trace, own in zip(traces, result.colours, strict=True)
         )
-        return colouring.Coloured(colours, replace(found.legend, entries=(*found.legend.entries, (colouring.LIT, "selected"))))
+        return colouring.Coloured(colours, replace(result.legend, entries=(*result.legend.entries, (colouring.LIT, "selected"))))
 
     def to_colour(self) -> colouring.ColouredScene:
         """Return the chains in the form used by colour schemes."""
@@ -292,17 +292,17 @@ class Scene:
         colours = (coloured or self.coloured()).colours
         n_shown = sum(len(self.places(trace)) for trace in traces)
         detail = _detail(self.style, n_shown, maximum_triangles)
-        found = [self._body(trace, detail, tones) for trace, tones in zip(traces, colours, strict=True)]
+        result = [self._body(trace, detail, tones) for trace, tones in zip(traces, colours, strict=True)]
         numbers = {hit.trace: hit.number for hit in self.hits}
         for pick in self.picks:
             atoms = self.atoms.get((pick.trace, pick.row))
             if atoms is not None and pick.trace in traces:
-                found.append(self._side_chain(pick, atoms, colours[traces.index(pick.trace)][pick.row]))
+                result.append(self._side_chain(pick, atoms, colours[traces.index(pick.trace)][pick.row]))
         bound = [trace for trace in self.traces if self.shows_ligands and trace in self.ligands and len(self.ligands[trace].position)]
-        found += [self._ligand(trace, self.ligands[trace], hit_colour(numbers.get(trace, 0))) for trace in bound]
+        result += [self._ligand(trace, self.ligands[trace], hit_colour(numbers.get(trace, 0))) for trace in bound]
         self._meshes = {key: mesh for key, mesh in self._meshes.items() if key in self._used}
         self._bodies = {key: body for key, body in self._bodies.items() if key in self._used}
-        return [body for body in found if len(body.mesh.triangles)]
+        return [body for body in result if len(body.mesh.triangles)]
 
     def _with(self, hit: Trace) -> ShownHit:
         known = self._shown(hit)

@@ -524,8 +524,8 @@ class StructurePanel(QWidget):
             last = self.scene.picks[-1]
             side = 0 if last.trace is self.scene.query else 1 if last.trace is chosen.trace else None
             if side is not None:
-                found = (chosen.trace.pairs.rows[:, side] == last.row).nonzero()[0]
-                pair = int(found[0]) if len(found) else None
+                result = (chosen.trace.pairs.rows[:, side] == last.row).nonzero()[0]
+                pair = int(result[0]) if len(result) else None
         self.pair_table.mark(pair)
 
     def _report_picks(self) -> None:
@@ -549,13 +549,13 @@ class StructurePanel(QWidget):
             return
 
         def read() -> list[tuple[Pick, Atoms | None, str]]:
-            found: list[tuple[Pick, Atoms | None, str]] = []
+            result: list[tuple[Pick, Atoms | None, str]] = []
             for pick in wanted:
                 try:
-                    found.append((pick, side_chain(pick.trace, pick.row), ""))
+                    result.append((pick, side_chain(pick.trace, pick.row), ""))
                 except InputError as error:
-                    found.append((pick, None, str(error)))
-            return found
+                    result.append((pick, None, str(error)))
+            return result
 
         self._submit("side chains", read, self._take_side_chains, self._fail)
 
@@ -641,13 +641,13 @@ class StructurePanel(QWidget):
         wanted = self._without_b_factors()
 
         def read() -> list[tuple[Trace, NDArray[np.float32]]]:
-            found = []
+            result = []
             for trace in wanted:
                 try:
-                    found.append((trace, b_factors(trace.path, trace.chains)))
+                    result.append((trace, b_factors(trace.path, trace.chains)))
                 except InputError:
-                    found.append((trace, np.full(len(trace), np.nan, np.float32)))
-            return found
+                    result.append((trace, np.full(len(trace), np.nan, np.float32)))
+            return result
 
         if wanted:
             self._submit("B-factors", read, self._take_b_factors, self._fail)
@@ -662,14 +662,14 @@ class StructurePanel(QWidget):
         wanted = [trace for trace in self.scene.traces if trace not in self.scene.ligands] if self.scene.shows_ligands else []
 
         def read() -> list[tuple[Trace, Atoms]]:
-            found = []
+            result = []
             for trace in wanted:
                 try:
-                    found.append((trace, ligands(trace)))
+                    result.append((trace, ligands(trace)))
                 except InputError:
                     # Errors are reported when atoms of this file are requested; the chain itself is available.
-                    found.append((trace, NO_ATOMS))
-            return found
+                    result.append((trace, NO_ATOMS))
+            return result
 
         if wanted:
             self._submit("ligands", read, self._take_ligands, self._fail)
@@ -688,13 +688,13 @@ class StructurePanel(QWidget):
         most = max(_LEAST_TRIANGLES, self.canvas.renderer.maximum_triangles // len(traces))
 
         def read() -> list[tuple[Trace, Mesh | None, str]]:
-            found: list[tuple[Trace, Mesh | None, str]] = []
+            result: list[tuple[Trace, Mesh | None, str]] = []
             for trace in wanted:
                 try:
-                    found.append((trace, surface(trace, most), ""))
+                    result.append((trace, surface(trace, most), ""))
                 except InputError as error:
-                    found.append((trace, None, str(error)))
-            return found
+                    result.append((trace, None, str(error)))
+            return result
 
         if wanted:
             self._submit("surfaces", read, self._take_surfaces, self._fail)

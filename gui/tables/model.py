@@ -188,8 +188,8 @@ class ParquetTableModel(QAbstractTableModel):
 
     def position_of(self, row: int) -> int | None:
         """Return the position of row number `row` of the file, or None if the filter hides it."""
-        found = np.flatnonzero(self.rows == row)
-        return int(found[0]) if len(found) else None
+        result = np.flatnonzero(self.rows == row)
+        return int(result[0]) if len(result) else None
 
     def texts(
         self,

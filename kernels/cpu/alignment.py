@@ -152,8 +152,8 @@ class _Query:
 
     @classmethod
     def of(cls, codes: NDArray[np.int8]) -> _Query:
-        found, rows = np.unique(codes, return_inverse=True)
-        return cls(rows.astype(np.int64), found.astype(np.int64))
+        result, rows = np.unique(codes, return_inverse=True)
+        return cls(rows.astype(np.int64), result.astype(np.int64))
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
     ends : (n,) int64
         Filled: where each line ends.
     """
-    letters, qualities, offsets, complement, quality_shift = sequences
+    symbols, qualities, offsets, complement, quality_shift = sequences
     place = np.int64(0)
     for k in range(len(flags)):
         place = _write_text(names.letters, names.offsets[k], names.offsets[k + 1], lines, place)
@@ -80,10 +80,10 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
         else:
             if is_reverse:
                 for j in range(end - 1, begin - 1, -1):
-                    lines[place] = complement[letters[j]]
+                    lines[place] = complement[symbols[j]]
                     place += 1
             else:
-                place = _write_text(letters, begin, end, lines, place)
+                place = _write_text(symbols, begin, end, lines, place)
             lines[place] = _TAB
             place += 1
             if len(qualities) == 0:

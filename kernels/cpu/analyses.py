@@ -85,34 +85,34 @@ class Analyses:
 
     def add(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """(n,) sums of two vectors."""
-        found = np.empty(len(a), np.uint32)
-        return found, self._spent(lambda: self._pieces(len(a), _LEAST_OF_PIECE, lambda first, last: _add(a, b, found, first, last)))
+        result = np.empty(len(a), np.uint32)
+        return result, self._spent(lambda: self._pieces(len(a), _LEAST_OF_PIECE, lambda first, last: _add(a, b, result, first, last)))
 
     def multiply(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """(n, n) product of two matrices."""
-        found = np.zeros((len(a), len(a)), np.uint32)
-        return found, self._spent(lambda: self._pieces(len(a), 16, lambda first, last: _multiply(a, b, found, first, last)))
+        result = np.zeros((len(a), len(a)), np.uint32)
+        return result, self._spent(lambda: self._pieces(len(a), 16, lambda first, last: _multiply(a, b, result, first, last)))
 
     def reduce(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """(1,) sum of a vector."""
-        found = np.zeros(1, np.uint32)
+        result = np.zeros(1, np.uint32)
 
         def work() -> None:
-            found[0] = sum(self._sums(values).values()) & _WORD
+            result[0] = sum(self._sums(values).values()) & _WORD
 
-        return found, self._spent(work)
+        return result, self._spent(work)
 
     def scan(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """(n,) sums of those before each."""
-        found = np.empty(len(values), np.uint32)
+        result = np.empty(len(values), np.uint32)
 
         def work() -> None:
             sums = self._sums(values)
             starts = sorted(sums)
             before = dict(zip(starts, (total & _WORD for total in accumulate([0, *(sums[start] for start in starts[:-1])])), strict=True))
-            self._pieces(len(values), _LEAST_OF_PIECE, lambda first, last: _scan(values, before[first], found, first, last))
+            self._pieces(len(values), _LEAST_OF_PIECE, lambda first, last: _scan(values, before[first], result, first, last))
 
-        return found, self._spent(work)
+        return result, self._spent(work)
 
     def rate(self, operation: str, steps: int) -> tuple[float, float]:
         """Return the operations of one kind of `OPERATIONS`, `steps` times `TOGETHER` per thread, and the seconds of the launch."""
@@ -120,8 +120,8 @@ class Analyses:
 
         def work(first: int, last: int) -> None:
             table = np.arange(_TABLE, dtype=np.uint32) * np.uint32(40503)
-            kept = np.zeros(_CACHED, np.uint32)
-            _repeat(number, steps, TOGETHER, np.arange(TOGETHER, dtype=np.uint32), np.ones(TOGETHER, np.float32), table, kept)
+            retained = np.zeros(_CACHED, np.uint32)
+            _repeat(number, steps, TOGETHER, np.arange(TOGETHER, dtype=np.uint32), np.ones(TOGETHER, np.float32), table, retained)
 
         began = perf_counter()
         self._pieces(threads, 1, work)
@@ -129,10 +129,10 @@ class Analyses:
 
     def stream(self, n: int, repeats: int) -> float:
         """Return the seconds of repeatedly adding two vectors of n words without transfers, with one synchronisation."""
-        a, b, found = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros(n, np.uint32)
+        a, b, result = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros(n, np.uint32)
         began = perf_counter()
         for _ in range(repeats):
-            self._pieces(n, _LEAST_OF_PIECE, lambda first, last: _add(a, b, found, first, last))
+            self._pieces(n, _LEAST_OF_PIECE, lambda first, last: _add(a, b, result, first, last))
         return perf_counter() - began
 
     def _sums(self, values: NDArray[np.uint32]) -> dict[int, int]:
@@ -148,12 +148,12 @@ class Analyses:
         """Run one range of values per thread, or fewer for small ranges."""
         count = max(1, min(self._device.threads, n // least))
         cuts = [n * number // count for number in range(count + 1)]
-        pieces = [Partition(first, last, 1.0) for first, last in pairwise(cuts)]
+        chunks = [Partition(first, last, 1.0) for first, last in pairwise(cuts)]
 
         def called(first: int, last: int, stop: StopFlag) -> None:
             work(first, last)
 
-        for _ in self._device.run(called, pieces, 0):
+        for _ in self._device.run(called, chunks, 0):
             pass
 
     @staticmethod

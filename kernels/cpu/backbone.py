@@ -51,12 +51,12 @@ def gather_backbone(atom_offsets, name, alternative, occupancy, element, positio
     chosen, is_calcium = np.full(n, -1, np.int64), np.zeros(n, np.bool_)
     rank = np.empty(4, np.int64)
     for i in range(n):
-        best, letter = np.float32(-1.0), np.int8(0)
+        best, symbol = np.float32(-1.0), np.int8(0)
         for a in range(atom_offsets[i], atom_offsets[i + 1]):
             if name[a] == _NAME_CA and _is_place(position[a], least, most):
                 weight = occupancy[a] if occupancy[a] >= 0.0 else np.float32(0.0)
                 if weight > best:
-                    best, letter, chosen[i] = weight, alternative[a], a
+                    best, symbol, chosen[i] = weight, alternative[a], a
         if chosen[i] < 0:
             continue
         is_calcium[i] = element[chosen[i]] == _CALCIUM
@@ -72,11 +72,11 @@ def gather_backbone(atom_offsets, name, alternative, occupancy, element, positio
             if atom < 0 or not _is_place(position[a], least, most):
                 continue
             # The same location goes before none, and none before another; O before the last O; the first before later ones.
-            found = 0 if alternative[a] == letter else 1 if alternative[a] == 0 else 2
+            result = 0 if alternative[a] == symbol else 1 if alternative[a] == 0 else 2
             if name[a] == _NAME_OXT:
-                found = 3
-            if found < rank[atom]:
-                rank[atom] = found
+                result = 3
+            if result < rank[atom]:
+                rank[atom] = result
                 for axis in range(3):
                     backbone[i, atom, axis] = position[a, axis]
         for axis in range(3):

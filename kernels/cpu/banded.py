@@ -114,9 +114,9 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
         for j in range(1, longest + 1):
             own = load(pattern_lanes, (j - 1) * lanes)
             for b in range(width):
-                found = where_equal(load(text_lanes, (j + b) * lanes), own, same, other)
-                store(s, b * lanes, found)
-                store(g, b * lanes, add_saturated(load(g, b * lanes), found))
+                result = where_equal(load(text_lanes, (j + b) * lanes), own, same, other)
+                store(s, b * lanes, result)
+                store(g, b * lanes, add_saturated(load(g, b * lanes), result))
             for q in range(1, maximum_gaps + 1):
                 e = least
                 row, below = q * width * lanes, (q - 1) * width * lanes
@@ -147,9 +147,9 @@ def _note_end(g, lanes, lane, width, maximum_gaps, slack, j, text_length, pair, 
     """Record the best score at a read's last base, where it occurs first, and with the fewest gaps."""
     best, column = np.int64(np.iinfo(np.int32).min), np.int64(-1)
     for b in range(max(0, slack - j), min(width, text_length - j + slack + 1)):
-        found = np.int64(g[(maximum_gaps * width + b) * lanes + lane])
-        if found > best:
-            best, column = found, b
+        result = np.int64(g[(maximum_gaps * width + b) * lanes + lane])
+        if result > best:
+            best, column = result, b
     q = 0
     while g[(q * width + column) * lanes + lane] != best:
         q += 1
@@ -216,12 +216,12 @@ def align_where_near(
         Number of diagonals on each side.
     """
     n = len(text_of)
-    found, is_sure = Alignments.none(n, rules.maximum_gaps), np.ones(n, np.bool_)
+    result, is_sure = Alignments.none(n, rules.maximum_gaps), np.ones(n, np.bool_)
     text_begins, pattern_begins = texts.offsets[text_of], patterns.offsets[pattern_of]
     text_lengths, pattern_lengths = texts.offsets[text_of + 1] - text_begins, patterns.offsets[pattern_of + 1] - pattern_begins
     costs = _plain_costs(rules, letters)
     if costs is None or not n or score_bits(rules, int(pattern_lengths.max())) != 16:
-        return found, np.zeros(n, np.bool_)
+        return result, np.zeros(n, np.bool_)
     is_plain = np.zeros(LETTERS + 1, np.bool_)
     is_plain[letters] = True
     _are_plain(texts.codes, texts.offsets, text_of, is_plain, is_sure)
@@ -231,13 +231,13 @@ def align_where_near(
     is_sure &= (excess >= 0) & (excess + 2 * slack + 1 < pattern_lengths)
     chosen = np.flatnonzero(is_sure)
     if not len(chosen):
-        return found, is_sure
+        return result, is_sure
     order = chosen[np.lexsort((excess[chosen], pattern_lengths[chosen]))]
     longest, width = int(pattern_lengths[chosen].max()), int(excess[chosen].max()) + 2 * slack + 1
     layers, lanes = rules.maximum_gaps + 1, _LANES
     sizes = (layers * width, layers * (width + 1), width, longest + width, longest)
     g, f, s, text_lanes, pattern_lanes = (aligned(size * lanes, np.int16) for size in sizes)
-    room = _Room(g, f, s, text_lanes, pattern_lanes, np.empty(longest * rules.maximum_gaps * width * lanes, np.uint8))
+    workspace = _Room(g, f, s, text_lanes, pattern_lanes, np.empty(longest * rules.maximum_gaps * width * lanes, np.uint8))
     ends = np.full((5, n), -1, np.int32)
     _align_near_diagonals(
         _Side(texts.codes, text_begins, text_lengths),
@@ -246,16 +246,16 @@ def align_where_near(
         costs,
         rules.maximum_gaps,
         slack,
-        room,
-        found.score,
+        workspace,
+        result.score,
         ends,
-        found.runs,
+        result.runs,
     )
-    for column, values in zip(found[1:6], ends, strict=True):
+    for column, values in zip(result[1:6], ends, strict=True):
         column[:] = values
     # What leaves the band has so many letters of the pattern alone, which gain nothing.
     beyond = pattern_lengths * costs[0] - rules.gap_open - (slack + 1) * (rules.gap_extend + costs[0])
-    return found, is_sure & (found.score > beyond)
+    return result, is_sure & (result.score > beyond)
 
 
 def _plain_costs(rules: GapRules, letters: NDArray[np.integer]) -> NDArray[np.int64] | None:

@@ -54,11 +54,11 @@ def settle_cache() -> None:
         return
     if reason := why_not_used():
         _reasons.append(reason)
-    kept = cache_folder() / "kernels"
-    if not _is_writable(kept) or untrusted_folder(kept) is not None:
-        kept = _temporary_folder()
-        _reasons.append(f"no folder for compiled kernels can be written; they are kept in {kept}")
-    os.environ["NUMBA_CACHE_DIR"] = str(kept)
+    retained = cache_folder() / "kernels"
+    if not _is_writable(retained) or untrusted_folder(retained) is not None:
+        retained = _temporary_folder()
+        _reasons.append(f"no folder for compiled kernels can be written; they are kept in {retained}")
+    os.environ["NUMBA_CACHE_DIR"] = str(retained)
 
 
 def _is_writable(folder: Path) -> bool:
@@ -79,8 +79,8 @@ def _temporary_folder() -> Path:
         folder = place / f"{_PREFIX}{os.getuid()}"
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, exist_ok=True)
-            found = folder.lstat()
-            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022 and _is_writable(folder):
+            result = folder.lstat()
+            if stat.S_ISDIR(result.st_mode) and result.st_uid == os.getuid() and not result.st_mode & 0o022 and _is_writable(folder):
                 return folder
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

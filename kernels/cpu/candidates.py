@@ -114,8 +114,8 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
     """
     most = maximum_peaks(spectra, queries.spectrum, first, last) if NEEDS_ROOTS[settings.score] else 0
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], NEEDS_CORRELATION[settings.score], most)
-    for letter in range(len(peptides.residue_mass)):
-        scratch.code_mass[65 + letter] = peptides.residue_mass[letter]
+    for symbol in range(len(peptides.residue_mass)):
+        scratch.code_mass[65 + symbol] = peptides.residue_mass[symbol]
     for q in range(first, last):
         _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, stop)
 
@@ -129,12 +129,12 @@ def _choose(c, first, last, letters, modifications, chosen):
     for m in range(len(modifications.residue_mask)):
         if modifications.combination_count[c, m] == 0:
             continue
-        kept, mask = 0, modifications.residue_mask[m]
+        retained, mask = 0, modifications.residue_mask[m]
         for i in range(n):
             peptide = chosen[i]
-            chosen[kept] = peptide
-            kept += (letters[peptide] & mask) != 0  # no branch: it would be guessed wrong
-        n = kept
+            chosen[retained] = peptide
+            retained += (letters[peptide] & mask) != 0  # no branch: it would be guessed wrong
+        n = retained
     return n
 
 

@@ -48,7 +48,7 @@ def count_peptides(
     DeviceError
         The device failed, or its memory does not hold proteins and counts; `counts` are as they were.
     """
-    found = np.zeros_like(counts)
+    result = np.zeros_like(counts)
     every_bucket = np.arange(counts.shape[1])
     nothing = PeptideEntries.empty(0)
 
@@ -57,9 +57,9 @@ def count_peptides(
             begun, end = int(bounds[share]), int(bounds[share + 1])
             while begun < end and not stop[0]:
                 some = max(begun + 1, int(np.searchsorted(offsets, offsets[begun] + _RESIDUES_OF_LOOK, side="right")) - 1)
-                digest_proteins(residues, offsets, begun, min(some, end), rules, every_bucket, found[share], False, nothing)
+                digest_proteins(residues, offsets, begun, min(some, end), rules, every_bucket, result[share], False, nothing)
                 begun = some
 
     for share in device.run(count, [Partition(share, share + 1, 1.0) for share in range(len(counts))], 0):
         yield int(offsets[bounds[share]] - offsets[bounds[0]])
-    counts += found
+    counts += result

@@ -93,14 +93,14 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
                 return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, 0
             n_lines += 1
             for k in range(place, end):
-                letter = text[k]
-                if 97 <= letter <= 122:
-                    letter -= 32
-                if letter == _DOT:
-                    letter = _N
-                if letter < 65 or letter > 90:
+                symbol = text[k]
+                if 97 <= symbol <= 122:
+                    symbol -= 32
+                if symbol == _DOT:
+                    symbol = _N
+                if symbol < 65 or symbol > 90:
                     return n, consumed, lines, BAD_LETTER, k, line, 0
-                letters[written] = letter
+                letters[written] = symbol
                 written += 1
         place, end, position = _line(text, position + 1, is_last)
         if position < 0 and not (is_last and written == first):

@@ -95,8 +95,8 @@ class FragmentSearch:
         def build(first: int, last: int, stop: StopFlag) -> None:
             build_chunks(self._peptides, self._modifications, self._settings, self._code, index, first, last, stop)
 
-        pieces = [Partition(one, min(n_chunks, one + _CHUNKS_BUILT), 1.0) for one in range(0, n_chunks, _CHUNKS_BUILT)]
-        for chunk in self._device.run(build, pieces, 0):
+        chunks = [Partition(one, min(n_chunks, one + _CHUNKS_BUILT), 1.0) for one in range(0, n_chunks, _CHUNKS_BUILT)]
+        for chunk in self._device.run(build, chunks, 0):
             yield min(len(self._form_mass), chunk * PEPTIDOFORMS_OF_CHUNK)
         self._index = index
 
@@ -128,7 +128,7 @@ class FragmentSearch:
         """
         for _ in self.build():
             yield first
-        index, offsets, found = self._index, segments.offsets, IndexHits(best, histogram, histogram_width, n_candidates)
+        index, offsets, result = self._index, segments.offsets, IndexHits(best, histogram, histogram_width, n_candidates)
         assert index is not None
 
         def search(begun: int, stop: int, flag: StopFlag) -> None:
@@ -137,7 +137,7 @@ class FragmentSearch:
                 offsets[begun - first : stop - first + 1] - own.start, segments.low[own], segments.high[own], segments.weight[own]
             )
             search_chunks(
-                index, of_piece, windows[begun - first : stop - first], tables, self._code, self._settings, begun, stop, found, flag
+                index, of_piece, windows[begun - first : stop - first], tables, self._code, self._settings, begun, stop, result, flag
             )
 
         cost = self._nanoseconds(index, segments, windows)

@@ -205,11 +205,11 @@ def predict_bonds(network, residues, offsets, charge, rows, starts, first, last,
     out : (bonds, IONS) float32
         Binary logarithms.
     """
-    codes, room, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
+    codes, workspace, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     for number in range(first, last):
         row = rows[number]
         begin, end = offsets[row], offsets[row + 1]
-        _activate_peptide(network, residues, begin, end, charge[row], codes, room[0], room[1], room[2], room[3], second)
+        _activate_peptide(network, residues, begin, end, charge[row], codes, workspace[0], workspace[1], workspace[2], workspace[3], second)
         for bond in range(end - begin - 1):
             for ion in range(IONS):
                 out[starts[number] + bond, ion] = _answer(second[bond], network.out[0], ion)
@@ -297,12 +297,12 @@ def compare_intensities(network, residues, offsets, charge, weight, model, first
         The cosine of the square roots, the correlation (Pearson) of the logarithms of shares and `FLOOR`, and the similarity of the
         spectral entropies (Li 2021, Nature Methods 18:1524). Ions of two charges count from precursors of three on.
     """
-    codes, room, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
+    codes, workspace, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     predicted, matched = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST, np.float32)
     a, b, mixed = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST)
     for row in range(first, last):
         begin, end = offsets[row], offsets[row + 1]
-        _activate_peptide(network, residues, begin, end, charge[row], codes, room[0], room[1], room[2], room[3], second)
+        _activate_peptide(network, residues, begin, end, charge[row], codes, workspace[0], workspace[1], workspace[2], workspace[3], second)
         n = np.int64(0)
         for bond in range(end - begin - 1):
             for ion in range(IONS):

@@ -164,8 +164,8 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, sto
     """Scores and ends of at most as many pairs as a vector has lanes, and the directions in which they are traced; see `align_groups`."""
     (texts, text_places), (patterns, pattern_places) = text_side, pattern_side
     table, opening_cost, extending_cost, maximum_gaps, mode, seed, is_published, lowest = scoring
-    g, e, s, profile, letters, bands, columns, directions = room
-    lanes = len(letters)
+    g, e, s, profile, symbols, bands, columns, directions = room
+    lanes = len(symbols)
     traces = len(directions) > 0
     is_plain = not traces and not is_published
     least, zero = spread(g, np.iinfo(g.dtype).min), spread(g, 0)
@@ -302,21 +302,21 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, sto
                     top = least
                     for j in range(tile, tile_end):
                         top = maximum(top, load(g, maximum_gaps * layer + j * lanes))
-                    store(letters, 0, top)
+                    store(symbols, 0, top)
                 if mode != LOCAL and (width < tile or shortest >= tile_end):
                     continue
                 for lane in range(n_pairs):
                     pair, n, m = pairs[lane], text_lengths[lane], pattern_lengths[lane]
                     if i > n or m < tile or (mode != LOCAL and m >= tile_end):
                         continue
-                    found = np.int64(letters[lane] if mode == LOCAL else g[maximum_gaps * layer + m * lanes + lane])
+                    result = np.int64(symbols[lane] if mode == LOCAL else g[maximum_gaps * layer + m * lanes + lane])
                     # Tiles come one after the other: a later one may have the score in an earlier row.
-                    if found > score[pair] or (found == score[pair] and i < ends[1, pair]):
-                        score[pair] = found
+                    if result > score[pair] or (result == score[pair] and i < ends[1, pair]):
+                        score[pair] = result
                         ends[1, pair] = i
                         # Of a local alignment the text was cut at its end: the last row tells where it ends in the pattern.
                         if traces and (mode != LOCAL or i == n):
-                            _note_end(g, layer, lanes, lane, maximum_gaps, found, tile if mode == LOCAL else m, pair, ends)
+                            _note_end(g, layer, lanes, lane, maximum_gaps, result, tile if mode == LOCAL else m, pair, ends)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -334,14 +334,14 @@ def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, w
         for place in range(text_places[pairs[lane], 0], text_places[pairs[lane], 1]):
             profile_row[texts[place]] = 0
     codes, n = np.flatnonzero(is_of_pattern), 0
-    for letter in range(LETTERS):
-        if profile_row[letter] == 0:
-            profile_row[letter] = n * width * lanes
+    for symbol in range(LETTERS):
+        if profile_row[symbol] == 0:
+            profile_row[symbol] = n * width * lanes
             for place in range(0, width * lanes, lanes):
-                own, found = load(columns, place), spread(profile, np.iinfo(profile.dtype).min)
+                own, result = load(columns, place), spread(profile, np.iinfo(profile.dtype).min)
                 for code in codes:
-                    found = where_equal(own, spread(profile, code), spread(profile, table[letter * _TABLE_ROW + code]), found)
-                store(profile, profile_row[letter] + place, found)
+                    result = where_equal(own, spread(profile, code), spread(profile, table[symbol * _TABLE_ROW + code]), result)
+                store(profile, profile_row[symbol] + place, result)
             n += 1
     return profile_row
 
@@ -353,11 +353,11 @@ def _note_letters(texts, text_begins, text_lengths, longest, i, band_letters, pl
     for lane in range(len(text_begins)):
         # A text that has ended has the letter of the longest, whose profile is needed anyway.
         own = lane if text_lengths[lane] >= i else longest
-        letter = np.int64(texts[text_begins[own] + i - 1])
-        band_letters[place + lane] = letter
-        if not seen >> letter & 1:
-            seen |= 1 << letter
-            codes[n] = letter
+        symbol = np.int64(texts[text_begins[own] + i - 1])
+        band_letters[place + lane] = symbol
+        if not seen >> symbol & 1:
+            seen |= 1 << symbol
+            codes[n] = symbol
             n += 1
     codes[n : n + 3] = codes[0]
     return n
@@ -373,13 +373,13 @@ def _fill_scores(codes, n, own, begin, end, profile_row, profile, s, lanes):
         code_2, code_3 = spread(s, codes[first + 2]), spread(s, codes[first + 3])
         for j in range(begin, end):
             place = (j - 1) * lanes
-            found = load(profile, row_0 + place)
+            result = load(profile, row_0 + place)
             if first:
-                found = where_equal(own, code_0, found, load(s, j * lanes))
-            found = where_equal(own, code_1, load(profile, row_1 + place), found)
-            found = where_equal(own, code_2, load(profile, row_2 + place), found)
-            found = where_equal(own, code_3, load(profile, row_3 + place), found)
-            store(s, j * lanes, found)
+                result = where_equal(own, code_0, result, load(s, j * lanes))
+            result = where_equal(own, code_1, load(profile, row_1 + place), result)
+            result = where_equal(own, code_2, load(profile, row_2 + place), result)
+            result = where_equal(own, code_3, load(profile, row_3 + place), result)
+            store(s, j * lanes, result)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -387,13 +387,13 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
     """Set the score of a seed that ends at row `i`; unchanged for mismatching bases."""
     if i > text_place[1] - text_place[0] or seed > pattern_place[1] - pattern_place[0]:
         return
-    found = 0
+    result = 0
     for k in range(seed):
-        letter = texts[text_place[0] + i - seed + k]
-        if letter != patterns[pattern_place[0] + k]:
+        symbol = texts[text_place[0] + i - seed + k]
+        if symbol != patterns[pattern_place[0] + k]:
             return
-        found += table[letter * _TABLE_ROW + letter]
-    begins[place] = found
+        result += table[symbol * _TABLE_ROW + symbol]
+    begins[place] = result
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -570,22 +570,22 @@ class _Block:
             layers = (self._rules.maximum_gaps + 1) * width
             directions = np.empty(int(cells[first:last].max()) if traces else 0, np.uint8)
             sizes = layers, layers, width, LETTERS * width, lanes, (4 + 2 * self._rules.maximum_gaps) * _BAND_ROWS * lanes, width
-            g, e, s, profile, letters, bands, columns = (aligned(size, of._table.dtype) for size in sizes)
-            room = _Room(g, e, s, profile, letters, bands, columns, directions)
+            g, e, s, profile, symbols, bands, columns = (aligned(size, of._table.dtype) for size in sizes)
+            workspace = _Room(g, e, s, profile, symbols, bands, columns, directions)
             align_groups(
                 _Side(of._texts.codes, self._text_places),
                 _Side(of._patterns.codes, self._pattern_places),
                 order[first * lanes : last * lanes],
                 scoring,
-                room,
+                workspace,
                 self._score,
                 self._ends,
                 self._runs,
                 stop,
             )
 
-        pieces = equal_partitions(cells, of._processor.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
-        for _ in of._processor.run(work, pieces, 0):
+        chunks = equal_partitions(cells, of._processor.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        for _ in of._processor.run(work, chunks, 0):
             yield
         return order[:0]
 
@@ -597,11 +597,11 @@ class _Block:
             for pair in pairs[first:last]:
                 sides = ((of._texts, self._text_places), (of._patterns, self._pattern_places))
                 text, pattern = (side.codes[slice(*places[pair])] for side, places in sides)
-                found = trace_long_pair(text, pattern, self._rules, stop)
-                if found is None:
+                result = trace_long_pair(text, pattern, self._rules, stop)
+                if result is None:
                     return
-                self._score[pair], self._runs[pair] = found.score, found.runs
-                self._ends[:, pair] = found.text_start, len(text), found.pattern_start, found.pattern_end, found.gaps
+                self._score[pair], self._runs[pair] = result.score, result.runs
+                self._ends[:, pair] = result.text_start, len(text), result.pattern_start, result.pattern_end, result.gaps
 
         for _ in of._processor.run(work, [Partition(k, k + 1, 1.0) for k in range(len(pairs))], 0):
             yield
@@ -612,8 +612,8 @@ class _Block:
         self._score[is_none] = NO_ALIGNMENT
         self._ends[:, is_none] = -1
         out.score[rows], out.runs[rows] = self._score, self._runs
-        for column, found in zip(out[1:6], self._ends, strict=True):
-            column[rows] = found
+        for column, result in zip(out[1:6], self._ends, strict=True):
+            column[rows] = result
 
 
 def _places(sequences: Sequences, chosen: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -128,17 +128,17 @@ def _most_of_nearest(best, length_squared, d):
 def _assign_points(points, columns, centroids, labels, distances, first, last, stop):
     """Label the points `first:last`."""
     d, k = columns.shape
-    found = np.empty(k, np.float32)
+    result = np.empty(k, np.float32)
     for i in range(first, last):
         if i % _ITEMS_OF_LOOK == 0 and stop[0]:
             break
-        length = _quick_distances(points, i, columns, found)
-        most = np.float32(_most_of_nearest(np.float64(_smallest(found)), length, d))
-        n, label = _count_near(found, most)
+        length = _quick_distances(points, i, columns, result)
+        most = np.float32(_most_of_nearest(np.float64(_smallest(result)), length, d))
+        n, label = _count_near(result, most)
         if n > 1:
             best = np.inf
             for j in range(label, k):
-                if found[j] <= most:
+                if result[j] <= most:
                     exact = _distance(points, i, centroids, j)
                     if exact < best:
                         best, label = exact, np.int32(j)
@@ -295,11 +295,11 @@ def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, fir
 @njit(nogil=True, cache=True, error_model="numpy")
 def _squared_lengths(offsets, weights):
     """(n,) of vectors, as float64."""
-    found = np.zeros(len(offsets) - 1)
-    for i in range(len(found)):
+    result = np.zeros(len(offsets) - 1)
+    for i in range(len(result)):
         for element in range(offsets[i], offsets[i + 1]):
-            found[i] += np.float64(weights[element]) * weights[element]
-    return found
+            result[i] += np.float64(weights[element]) * weights[element]
+    return result
 
 
 class PointMeans:
@@ -350,9 +350,9 @@ class PointMeans:
             _assign_points(self._points, columns, centroids, labels, distances, begin, end, stop)
 
         costs = np.full(-(-(last - first) // POINTS_OF_RUN), float(POINTS_OF_RUN * k * (d + 2)))
-        pieces = equal_partitions(costs, self._device.threads, maximum_cost=_OPERATIONS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        chunks = equal_partitions(costs, self._device.threads, maximum_cost=_OPERATIONS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         begun = first
-        for done in self._device.run(work, pieces, 0):
+        for done in self._device.run(work, chunks, 0):
             end, sums = min(last, first + done * POINTS_OF_RUN), None
             if end > begun and (told == IN_PIECES or (told == AT_THE_END and end == last)):
                 sums = PointSums(np.zeros((k, d), np.int64), np.zeros(k, np.int64))
@@ -440,11 +440,11 @@ class VectorMeans:
         elements = np.diff(vectors.offsets[first : last + 1])
         # Half the vectors, it may be, walk the lists of all clusters; each looks at all of them.
         steps = float(self._in_bin @ np.diff(lists.starts)) / max(1, len(vectors.bins))
-        pieces = equal_partitions(
+        chunks = equal_partitions(
             elements * steps + k / 4.0, self._device.threads, maximum_cost=_STEPS_OF_PIECE, per_worker=_PIECES_OF_THREAD
         )
         begun = added = first
-        for done in self._device.run(work, pieces, 0):
+        for done in self._device.run(work, chunks, 0):
             end, sums = first + done, None
             labels[begun:end] = self._labels[begun:end]
             if len(distances):

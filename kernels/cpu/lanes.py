@@ -103,12 +103,12 @@ def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes
     subjects, blocks = subjects[order], -(-lengths[order] // BLOCK_COLUMNS)
     groups, first, n = [], 0, len(subjects)
     while first < n:
-        room = int(blocks[first])
+        workspace = int(blocks[first])
         last = min(n, first + n_lanes)
-        if last == n or int(blocks[first:last].sum()) >= (1 - _PADDING_ALLOWED) * room * n_lanes:
+        if last == n or int(blocks[first:last].sum()) >= (1 - _PADDING_ALLOWED) * workspace * n_lanes:
             lane, start = np.arange(last - first), np.zeros(last - first, np.int64)
         else:
-            lane, start = _filled_lanes(blocks[first:], room, n_lanes)
+            lane, start = _filled_lanes(blocks[first:], workspace, n_lanes)
             last = first + len(lane)
         groups.append(_group(subjects[first:last], blocks[first:last], lane, start))
         first = last

@@ -171,15 +171,15 @@ def _kept(out, at, n, highest, rules):
     if n > rules.most:
         heights = np.sort(out.intensity[at : at + n])
         least = max(least, heights[n - rules.most])
-    order, kept = np.argsort(out.mz[at : at + n]), 0
+    order, retained = np.argsort(out.mz[at : at + n]), 0
     mz, height = out.mz[at : at + n][order], out.intensity[at : at + n][order]
     series, number, charge = out.series[at : at + n][order], out.number[at : at + n][order], out.charge[at : at + n][order]
     for i in range(n):
-        if height[i] >= least and kept < rules.most:
-            out.mz[at + kept], out.intensity[at + kept] = mz[i], np.float32(height[i] / highest * 10000.0)
-            out.series[at + kept], out.number[at + kept], out.charge[at + kept] = series[i], number[i], charge[i]
-            kept += 1
-    return kept
+        if height[i] >= least and retained < rules.most:
+            out.mz[at + retained], out.intensity[at + retained] = mz[i], np.float32(height[i] / highest * 10000.0)
+            out.series[at + retained], out.number[at + retained], out.charge[at + retained] = series[i], number[i], charge[i]
+            retained += 1
+    return retained
 
 
 @njit(nogil=True, cache=True)

@@ -130,12 +130,12 @@ def _merged(place, height, state, n, rules):
     state[:count] = 0
     for k in range(min(count, rules.maximum_peaks)):
         state[order[k]] = height[order[k]] >= least
-    kept = 0
+    retained = 0
     for i in range(count):
         if state[i]:
-            place[kept], height[kept] = place[i], height[i]
-            kept += 1
-    return kept
+            place[retained], height[retained] = place[i], height[i]
+            retained += 1
+    return retained
 
 
 @njit(nogil=True, cache=True)

@@ -151,7 +151,7 @@ def _shifted(queries, low, high, references, first, last, shift, matching, table
 @njit(nogil=True, cache=True)
 def _search(queries, query_mass, held, pools, matching, table, first, last, answer, stop):
     """See `LibrarySearch.search`; `answer` is what is to be filled there."""
-    found, similarity, matched = answer
+    result, similarity, matched = answer
     references, reference_mass, squares = held
     paths = _Paths(np.empty((MOST_PEAKS, 2), np.int64), np.zeros(MOST_PEAKS, np.int64))
     mark = np.int64(0)
@@ -161,7 +161,7 @@ def _search(queries, query_mass, held, pools, matching, table, first, last, answ
         low, high, own = queries.offsets[q], queries.offsets[q + 1], np.int64(0)
         for i in range(low, high):
             own += np.int64(queries.weight[i]) * np.int64(queries.weight[i])
-        found[q], similarity[q], matched[q] = -1, 0.0, 0
+        result[q], similarity[q], matched[q] = -1, 0.0, 0
         for r in range(pools.low.shape[1]):
             for c in range(pools.low[q, r], pools.high[q, r]):
                 begin, end = references.offsets[c], references.offsets[c + 1]
@@ -179,8 +179,8 @@ def _search(queries, query_mass, held, pools, matching, table, first, last, answ
                 if n < matching.least or total <= 0:
                     continue
                 value = _similarity(total, own, squares[c], matching)
-                if value > similarity[q] or (value == similarity[q] and c < found[q]):
-                    found[q], similarity[q], matched[q] = c, value, n
+                if value > similarity[q] or (value == similarity[q] and c < result[q]):
+                    result[q], similarity[q], matched[q] = c, value, n
 
 
 @njit(nogil=True, cache=True)
@@ -258,8 +258,8 @@ class LibrarySearch:
             _search(queries, mass, held, pools, matching, table, first + begin, first + end, answer, stop)
 
         some = Pools(pools.low[first:last], pools.high[first:last])
-        pieces = equal_partitions(search_costs(some), self._device.threads, maximum_cost=self.pairs_of_piece, per_worker=_PIECES_OF_THREAD)
-        for done in self._device.run(work, pieces, 0):
+        chunks = equal_partitions(search_costs(some), self._device.threads, maximum_cost=self.pairs_of_piece, per_worker=_PIECES_OF_THREAD)
+        for done in self._device.run(work, chunks, 0):
             yield first + done
         if first == last:
             yield last

@@ -23,8 +23,8 @@ def _begins_number(text, position, decimal):
     """Return True if a number may begin at a position."""
     if position >= len(text):
         return False
-    letter = text[position]
-    return 48 <= letter <= 57 or letter == decimal or letter == 46 or letter == 43 or letter == 45
+    symbol = text[position]
+    return 48 <= symbol <= 57 or symbol == decimal or symbol == 46 or symbol == 43 or symbol == 45
 
 
 @njit(nogil=True, cache=True)
@@ -137,8 +137,8 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
 def count_peak_ends(text):
     """Count the bytes of a text after which a peak may begin: ends of lines, semicolons, colons and opening brackets."""
     n = 0
-    for letter in text:
-        n += (letter == 10) | (letter == 13) | (letter == 59) | (letter == 58) | (letter == 40)
+    for symbol in text:
+        n += (symbol == 10) | (symbol == 13) | (symbol == 59) | (symbol == 58) | (symbol == 40)
     return n
 
 
@@ -147,13 +147,13 @@ def _is_word(text, start, stop, word):
     """Return True if a key equals a word, ignoring blanks, underscores and case."""
     n = 0
     for position in range(start, stop):
-        letter = text[position]
+        symbol = text[position]
         # Blanks are those of Latin-1.
-        if 28 <= letter <= 32 or 9 <= letter <= 13 or letter == 95 or letter == 133 or letter == 160:
+        if 28 <= symbol <= 32 or 9 <= symbol <= 13 or symbol == 95 or symbol == 133 or symbol == 160:
             continue
-        if 65 <= letter <= 90:
-            letter += 32
-        if n == len(word) or letter != word[n]:
+        if 65 <= symbol <= 90:
+            symbol += 32
+        if n == len(word) or symbol != word[n]:
             return False
         n += 1
     return n == len(word)

@@ -134,8 +134,8 @@ def _sums(
     order = np.argsort(of_member, kind="stable")
     chosen = members[order]
     starts = np.concatenate(([0], np.cumsum(np.bincount(of_member, minlength=n)))).astype(np.int64)
-    room = int((vectors.offsets[chosen + 1] - vectors.offsets[chosen]).sum())
-    sums = VectorArrays(np.zeros(n + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int16))
+    workspace = int((vectors.offsets[chosen + 1] - vectors.offsets[chosen]).sum())
+    sums = VectorArrays(np.zeros(n + 1, np.int64), np.empty(workspace, np.int32), np.empty(workspace, np.int16))
     n_bins = int(vectors.bins.max(initial=-1)) + 1
     sum_vectors(vectors, n_bins, chosen, starts, counts[order], float(UNIT_LENGTH), _MAXIMUM_ELEMENTS, sums)
     end = int(sums.offsets[-1])

@@ -153,12 +153,12 @@ def _begun_score(text, pattern, rules, i):
         return np.int64(0) if i == 0 or rules.is_anywhere else _LEAST
     if i < seed or (i > seed and not rules.is_anywhere) or seed > len(pattern):
         return _LEAST
-    found = np.int64(0)
+    result = np.int64(0)
     for k in range(seed):
         if text[i - seed + k] != pattern[k]:
             return _LEAST
-        found += rules.matrix[pattern[k], pattern[k]]
-    return found
+        result += rules.matrix[pattern[k], pattern[k]]
+    return result
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -59,14 +59,14 @@ def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack_absolut
                     n += 1
     order = np.argsort(low[:n])
     low[:n], high[:n] = low[order], high[order]
-    kept = 0
+    retained = 0
     for i in range(n):
-        if kept > 0 and low[i] <= high[kept - 1]:
-            high[kept - 1] = max(high[kept - 1], high[i])
+        if retained > 0 and low[i] <= high[retained - 1]:
+            high[retained - 1] = max(high[retained - 1], high[i])
         else:
-            low[kept], high[kept] = low[i], high[i]
-            kept += 1
-    return kept
+            low[retained], high[retained] = low[i], high[i]
+            retained += 1
+    return retained
 
 
 @njit(nogil=True, cache=True)

@@ -248,13 +248,13 @@ def _search_by_vector(queries, first, last, lists, windows, candidates, scores, 
     most = np.int64(0)
     for q in range(first, last):
         most = max(most, windows[q, 1] - windows[q, 0])
-    found = np.empty(_whole_groups(most), np.int32)
+    result = np.empty(_whole_groups(most), np.int32)
     for q in range(first, last):
         if stop[0]:
             return
         low, high = windows[q]
-        score_by_vector(queries, q, lists, low, high, found, stop)
-        _keep(found, 0, high - low, low, candidates[q], scores[q])
+        score_by_vector(queries, q, lists, low, high, result, stop)
+        _keep(result, 0, high - low, low, candidates[q], scores[q])
 
 
 class MatchScores:
@@ -346,8 +346,8 @@ class MatchScores:
             _search_by_index(index, ranges, windows, begin, counter, candidate, score, stop)
 
         cost = looks * _PER_LOOK if index is None else self._costs(own, windows)[first:last]
-        pieces = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
-        for done in self._device.run(work, pieces, 0):
+        chunks = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
+        for done in self._device.run(work, chunks, 0):
             yield first + done
         if first == last:
             yield last
@@ -382,8 +382,8 @@ class MatchScores:
 
         every = np.tile((0, len(lists.precursors)), (len(own.precursors), 1))
         cost = np.full(last - first, len(lists.masses) * _PER_LOOK) if index is None else self._costs(own, every)[first:last]
-        pieces = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
-        for done in self._device.run(work, pieces, 0):
+        chunks = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
+        for done in self._device.run(work, chunks, 0):
             yield first + done
         if first == last:
             yield last

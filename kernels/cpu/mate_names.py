@@ -30,10 +30,10 @@ def find_tags(letters, offsets, tags, is_separator, lengths, numbers):
         lengths[i], numbers[i] = 0, -1
         value, shift = 0, 0
         for place in range(offsets[i + 1] - 1, max(offsets[i], offsets[i + 1] - 1 - _LONGEST_TAG), -1):
-            letter = letters[place]
-            value |= int(letter) << shift
+            symbol = letters[place]
+            value |= int(symbol) << shift
             shift += 8
-            if is_separator[letter]:
+            if is_separator[symbol]:
                 for k in range(len(tags)):
                     if tags[k] == value:
                         lengths[i], numbers[i] = shift >> 3, k

@@ -173,9 +173,9 @@ def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, 
     for c in range(_choose(hashes, n, w, chosen)):
         word = before + chosen[c]
         if first <= word < last:
-            found = hashes[chosen[c]]
-            entries[count] = 2 * (place + word) + np.int64(found & _1)
-            hashes[count] = found >> _1
+            result = hashes[chosen[c]]
+            entries[count] = 2 * (place + word) + np.int64(result & _1)
+            hashes[count] = result >> _1
             count += 1
     return count
 
@@ -269,8 +269,8 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
         for is_frequent in range(2):
             n_hits = np.int64(0)
             for c in range(n):
-                found = hashes[chosen[c]] >> _1
-                key = (found & low_mask) << shift | found >> low_bits
+                result = hashes[chosen[c]] >> _1
+                key = (result & low_mask) << shift | result >> low_bits
                 place, end = _first_entry(keys, starts, key, shift)
                 if (place + _MAXIMUM_ENTRIES < end and keys[place + _MAXIMUM_ENTRIES] == key) != (is_frequent == 1):
                     continue

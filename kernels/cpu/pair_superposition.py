@@ -50,14 +50,14 @@ class SearchRoom(NamedTuple):
 @njit(nogil=True, cache=True)
 def search_room(n):
     """Return a workspace for alignments of up to n pairs."""
-    sums, moves, kept = batch_room()
+    sums, moves, retained = batch_room()
     return SearchRoom(
         np.empty((3, n)),
         np.empty((3, n)),
         np.empty((n + 1) * MOMENTS),
         sums,
         moves,
-        kept,
+        retained,
         np.zeros(MOMENTS * BATCH),
         np.zeros(BATCH),
         np.empty(BATCH),
@@ -129,7 +129,7 @@ def search(room, n, scale, near, step, halvings, hopeless, best):
         best[:] = 0.0
         best[0] = best[4] = best[8] = 1.0
         return 0.0
-    x, y, before, moves, kept, totals, limits = room.x, room.y, room.before, room.moves, room.kept, room.totals, room.limits
+    x, y, before, moves, retained, totals, limits = room.x, room.y, room.before, room.moves, room.kept, room.totals, room.limits
     first, count, rounds, seen = room.first_x, room.lengths, room.rounds, room.seen
     sums, near_sums = room.sums, room.near_sums
     bits, near_bits = sums.view(np.int64), near_sums.view(np.int64)
@@ -155,7 +155,7 @@ def search(room, n, scale, near, step, halvings, hopeless, best):
                     length = max(n >> halving, shortest) if halving < halvings - 1 else shortest
         if running == 0:
             return greatest
-        rotations(sums, count, moves, kept)
+        rotations(sums, count, moves, retained)
         near_moments(x, y, first, first, count, moves, scale, limits, near_sums, totals)
         sums, near_sums, bits, near_bits = near_sums, sums, near_bits, bits
         for k in range(BATCH):
@@ -185,11 +185,11 @@ def tm_score_of_pairs(x, y, length):
         The pairs.
     """
     n = x.shape[1]
-    room, best, scale = search_room(n), np.empty(MOVE), tm_scale(length)
-    room.x[:] = x
-    room.y[:] = y
-    found = search(room, n, scale, near_of(scale), _ALL, N_HALVINGS, 0.0, best)
-    return found / max(1, length), best
+    workspace, best, scale = search_room(n), np.empty(MOVE), tm_scale(length)
+    workspace.x[:] = x
+    workspace.y[:] = y
+    result = search(workspace, n, scale, near_of(scale), _ALL, N_HALVINGS, 0.0, best)
+    return result / max(1, length), best
 
 
 @njit(nogil=True, cache=True)

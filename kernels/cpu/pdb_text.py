@@ -60,12 +60,12 @@ def _number(text, start):
     """Return the residue number at `start`, and True if its columns are blanks, a minus and digits in this order."""
     value, state, sign = np.int64(0), 0, 1
     for place in range(start, start + 4):
-        letter = text[place]
-        if 48 <= letter <= 57:
-            value, state = 10 * value + np.int64(letter) - 48, 2
-        elif letter == _MINUS and state == 0:
+        symbol = text[place]
+        if 48 <= symbol <= 57:
+            value, state = 10 * value + np.int64(symbol) - 48, 2
+        elif symbol == _MINUS and state == 0:
             sign, state = -1, 1
-        elif letter != _BLANK or state != 0:
+        elif symbol != _BLANK or state != 0:
             return np.int64(0), False
     is_wide = text[start] >= 48 and 48 <= text[start + 4] <= 57
     return sign * value, state == 2 and not is_wide
@@ -76,10 +76,10 @@ def _has_charge(text, start, stop):
     """Return True if the charge columns are empty or hold a digit and a sign."""
     digits, signs, blanks = 0, 0, 0
     for place in range(start + 78, start + 80):
-        letter = text[place] if place < stop else _BLANK
-        digits += 48 <= letter <= 57
-        signs += letter in (_PLUS, _MINUS)
-        blanks += letter == _BLANK
+        symbol = text[place] if place < stop else _BLANK
+        digits += 48 <= symbol <= 57
+        signs += symbol in (_PLUS, _MINUS)
+        blanks += symbol == _BLANK
     return blanks == 2 or (digits == 1 and signs == 1)
 
 

@@ -45,8 +45,8 @@ def unpack_integers(data, start, stop, out):
         while n_left != 0:
             if half >= last:
                 return -1
-            letter = np.int64(data[half >> 1])
-            nibble = letter & 15 if half & 1 else letter >> 4
+            symbol = np.int64(data[half >> 1])
+            nibble = symbol & 15 if half & 1 else symbol >> 4
             half += 1
             if n_left > 0:
                 value |= nibble << shift

@@ -27,7 +27,7 @@ def peptides_are_valid(dictionary, n_residues, minimum_length, maximum_length, f
     minimum_length, maximum_length
         Residues of a peptide.
     """
-    mass, position, length, flags, letters, pointer, occurrence = dictionary
+    mass, position, length, flags, symbols, pointer, occurrence = dictionary
     # A loop for each column, over a part of it from 0, and an "or" of numbers as wide as its own: of these the compiler makes vector
     # instructions.
     falls = np.uint64(0)
@@ -39,16 +39,16 @@ def peptides_are_valid(dictionary, n_residues, minimum_length, maximum_length, f
     for i in range(len(lengths)):
         n = lengths[i]
         too_many |= np.uint8((n < shortest) | (n > longest) | (np.uint8(ends[i] >> np.uint8(2)) >= n))
-    positions, room, beyond = position[first:last], np.uint32(n_residues), np.uint32(0)
+    positions, workspace, beyond = position[first:last], np.uint32(n_residues), np.uint32(0)
     for i in range(len(positions)):
-        beyond |= np.uint32(positions[i] > np.uint32(room - np.uint32(lengths[i])))
-    every, found = np.uint32(0), letters[first:last]
-    for i in range(len(found)):
-        every |= found[i]
+        beyond |= np.uint32(positions[i] > np.uint32(workspace - np.uint32(lengths[i])))
+    every, result = np.uint32(0), symbols[first:last]
+    for i in range(len(result)):
+        every |= result[i]
     starts, stops, sign = pointer[first:last], pointer[first + 1 : last + 1], np.int64(0)
     for i in range(len(starts)):
         sign |= starts[i] | (stops[i] - starts[i] - 1)
     places = occurrence[first_occurrence:last_occurrence]
     for k in range(len(places)):
-        beyond |= np.uint32(places[k] >= room)
+        beyond |= np.uint32(places[k] >= workspace)
     return falls == 0 and too_many == 0 and beyond == 0 and every >> np.uint32(26) == 0 and sign >= 0

@@ -65,21 +65,21 @@ def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_o
                 continue
             mass = terminal_mass
             signature = np.uint64(0)
-            letters = np.uint32(0)
+            symbols = np.uint32(0)
             missed = 0
             stop = min(end, start + maximum_length)
             for last in range(start, stop):
-                letter = residues[last] - 65
-                if residue_mass[letter] < 0:
+                symbol = residues[last] - 65
+                if residue_mass[symbol] < 0:
                     break
-                mass += residue_mass[letter]
+                mass += residue_mass[symbol]
                 if mass > maximum_mass:
                     break
-                signature = (signature ^ np.uint64(letter + 1)) * _SIGNATURE_FACTOR
+                signature = (signature ^ np.uint64(symbol + 1)) * _SIGNATURE_FACTOR
                 signature ^= signature >> np.uint64(29)
-                letters |= np.uint32(1) << np.uint32(letter)
+                symbols |= np.uint32(1) << np.uint32(symbol)
                 at_protein_end = last + 1 == end
-                cut = at_protein_end or cleaves[letter, residues[last + 1] - 65]
+                cut = at_protein_end or cleaves[symbol, residues[last + 1] - 65]
                 length = last - start + 1
                 ends = (1 if start_is_end else 0) + (1 if cut else 0)
                 if length >= minimum_length and mass >= minimum_mass and ends >= required_ends:
@@ -97,7 +97,7 @@ def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_o
                             if at_protein_end:
                                 flags |= FLAG_PROTEIN_C_TERM
                             out_flags[place] = flags
-                            out_letters[place] = letters
+                            out_letters[place] = symbols
                         cursor[run] += 1
                 if cut:
                     missed += 1
@@ -139,7 +139,7 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
     dictionary
         `PeptideDictionary` with space for n, filled from the beginning. Missed cleavages are those of the first occurrence.
     """
-    mass, signature, position, length, flags, letters = entries
+    mass, signature, position, length, flags, symbols = entries
     out_mass, out_position, out_length, out_flags, out_letters, out_pointer, out_occurrence = dictionary
     n = len(order)
     start, distinct = 0, -1
@@ -170,7 +170,7 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
                 out_position[distinct] = position[entry]
                 out_length[distinct] = length[entry]
                 out_flags[distinct] = flags[entry]
-                out_letters[distinct] = letters[entry]
+                out_letters[distinct] = symbols[entry]
                 out_pointer[distinct] = i
             # An end of a decoy says nothing about a target that has the same sequence.
             elif position[entry] < first_decoy or out_position[distinct] >= first_decoy:

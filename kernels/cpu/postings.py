@@ -78,7 +78,7 @@ def build_chunks(peptides, modifications, settings, code, index, first, last, st
     most = np.int64(0)
     for chunk in range(first, last):
         most = max(most, index.chunk_start[chunk + 1] - index.chunk_start[chunk])
-    room = arrangement_room(peptides, modifications)
+    workspace = arrangement_room(peptides, modifications)
     shift, base = np.empty(_LONGEST, np.float64), np.empty(_LONGEST, np.float64)
     key, other_key = np.empty(most, np.uint32), np.empty(most, np.uint32)
     form, other_form = np.empty(most, np.uint16), np.empty(most, np.uint16)
@@ -86,7 +86,7 @@ def build_chunks(peptides, modifications, settings, code, index, first, last, st
     for chunk in range(first, last):
         if stop[0]:
             return
-        n = _list_ions(chunk, peptides, modifications, settings, code, index, room, shift, base, key, form)
+        n = _list_ions(chunk, peptides, modifications, settings, code, index, workspace, shift, base, key, form)
         bits = 0
         while bits < index.bin_shift:
             _sort_by_digit(n, bits, min(_DIGIT_BITS, index.bin_shift - bits), key, form, other_key, other_form, counts)
@@ -220,7 +220,7 @@ def search_chunks(index, segments, windows, tables, code, settings, first, last,
     queries, and at most 256 bins. Queries without peaks have no candidates. `stop` (1,) uint8 ends the search.
     """
     histogram, n_candidates = found.histogram, found.n_candidates
-    room = _room(segments, tables, histogram.shape[1])
+    workspace = _room(segments, tables, histogram.shape[1])
     for chunk in range(len(index.chunk_start) - 1):
         start = chunk * PEPTIDOFORMS_OF_CHUNK
         end = min(len(index.form_mass), start + PEPTIDOFORMS_OF_CHUNK)
@@ -231,8 +231,8 @@ def search_chunks(index, segments, windows, tables, code, settings, first, last,
             for e in range(windows.shape[1]):
                 inside += max(0, min(end, windows[q, e, 1]) - max(start, windows[q, e, 0]))
             if inside > 0 and segments.offsets[q + 1] > segments.offsets[q]:
-                _visit(chunk, index, segments, segments.offsets[q], segments.offsets[q + 1], room)
-                low, high = _clear_outside(windows[q], start, end, room.counter)
+                _visit(chunk, index, segments, segments.offsets[q], segments.offsets[q + 1], workspace)
+                low, high = _clear_outside(windows[q], start, end, workspace.counter)
                 n_candidates[first + q] += inside
                 # Forms outside the windows scored nothing.
                 histogram[first + q, 0] -= high - low - inside
@@ -246,10 +246,10 @@ def search_chunks(index, segments, windows, tables, code, settings, first, last,
                     tables.of_dot,
                     code.isotope_shift,
                     settings.minimum_matched_ions,
-                    room,
+                    workspace,
                     found,
                 )
-                room.counter[:] = 0
+                workspace.counter[:] = 0
 
 
 @njit(nogil=True, cache=True, _nrt=False)

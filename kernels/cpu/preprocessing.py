@@ -88,27 +88,27 @@ def preprocess_spectra(peaks, precursor_mz, precursor_charge, first, last, rules
         start = 0
         while start < n:
             window = np.int64(mz[low + start] / window_width)
-            stop, found = start, 0
+            stop, result = start, 0
             while stop < n and np.int64(mz[low + stop] / window_width) == window:
                 if keep[stop]:
                     value = intensity[low + stop]
-                    if found < peaks_per_window or value > window_top[found - 1]:
-                        place = min(found, peaks_per_window - 1)
+                    if result < peaks_per_window or value > window_top[result - 1]:
+                        place = min(result, peaks_per_window - 1)
                         while place > 0 and window_top[place - 1] < value:
                             window_top[place] = window_top[place - 1]
                             place -= 1
                         window_top[place] = value
-                        found = min(found + 1, peaks_per_window)
+                        result = min(result + 1, peaks_per_window)
                 stop += 1
-            if found == peaks_per_window:
-                threshold, room = window_top[found - 1], 0
-                for place in range(found):
-                    room += window_top[place] == threshold
+            if result == peaks_per_window:
+                threshold, workspace = window_top[result - 1], 0
+                for place in range(result):
+                    workspace += window_top[place] == threshold
                 for i in range(start, stop):
                     if keep[i]:
                         value = intensity[low + i]
-                        if value == threshold and room > 0:
-                            room -= 1
+                        if value == threshold and workspace > 0:
+                            workspace -= 1
                         elif value <= threshold:
                             keep[i] = False
             start = stop

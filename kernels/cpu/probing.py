@@ -78,9 +78,9 @@ def matching_ions(typing: Any, masses: Any, position: Any, start: Any, sign: Any
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target = _targets(builder, _data(context, builder, signature, arguments, 0), *arguments[1:4])
         bins = _bins(builder, builder.fmul(target, _spread(builder, arguments[4])), arguments[6])
-        found = gathered(builder, _data(context, builder, signature, arguments, 5), builder.lshr(bins, _constant(5)))
+        result = gathered(builder, _data(context, builder, signature, arguments, 5), builder.lshr(bins, _constant(5)))
         bit = builder.shl(_constant(1), builder.and_(bins, _constant(31)))
-        is_set = builder.icmp_unsigned("!=", builder.and_(found, bit), _constant(0))
+        is_set = builder.icmp_unsigned("!=", builder.and_(result, bit), _constant(0))
         return builder.zext(builder.bitcast(is_set, ir.IntType(IONS_AT_ONCE)), _LONG)
 
     return types.uint64(masses, types.intp, types.float64, types.float64, types.float64, words, types.int64), code
@@ -96,8 +96,8 @@ def sum_of_bins(typing: Any, masses: Any, position: Any, start: Any, sign: Any, 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target = _targets(builder, _data(context, builder, signature, arguments, 0), *arguments[1:4])
         scaled = builder.fadd(builder.fmul(target, _spread(builder, arguments[4])), _spread(builder, arguments[5]))
-        found = gathered(builder, _data(context, builder, signature, arguments, 6), _bins(builder, scaled, arguments[7]))
-        longs = builder.sext(found, _vector(_LONG))
+        result = gathered(builder, _data(context, builder, signature, arguments, 6), _bins(builder, scaled, arguments[7]))
+        longs = builder.sext(result, _vector(_LONG))
         reduce = llvm_function(builder, f"llvm.vector.reduce.add.v{IONS_AT_ONCE}i64", _LONG, [_vector(_LONG)])
         return builder.call(reduce, [longs])
 
@@ -145,10 +145,10 @@ def matching_letters(typing: Any, residues: Any, position: Any, mask: Any) -> An
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         codes, wide = ir.VectorType(ir.IntType(8), LETTERS_AT_ONCE), ir.VectorType(_WHOLE, LETTERS_AT_ONCE)
         pointer = builder.gep(_data(context, builder, signature, arguments, 0), [arguments[1]])
-        letters = builder.zext(builder.load(builder.bitcast(pointer, codes.as_pointer()), align=1), wide)
+        symbols = builder.zext(builder.load(builder.bitcast(pointer, codes.as_pointer()), align=1), wide)
         masks = builder.insert_element(ir.Constant(wide, ir.Undefined), arguments[2], _WHOLE(0))
         masks = builder.shuffle_vector(masks, masks, ir.Constant(wide, [0] * LETTERS_AT_ONCE))
-        places = builder.and_(builder.sub(letters, ir.Constant(wide, [65] * LETTERS_AT_ONCE)), ir.Constant(wide, [31] * LETTERS_AT_ONCE))
+        places = builder.and_(builder.sub(symbols, ir.Constant(wide, [65] * LETTERS_AT_ONCE)), ir.Constant(wide, [31] * LETTERS_AT_ONCE))
         is_in = builder.trunc(builder.lshr(masks, places), ir.VectorType(ir.IntType(1), LETTERS_AT_ONCE))
         return builder.zext(builder.bitcast(is_in, ir.IntType(LETTERS_AT_ONCE)), _LONG)
 

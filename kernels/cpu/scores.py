@@ -263,7 +263,7 @@ def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
     forms, rows, words, vector = scratch.forms, scratch.rows, scratch.words, scratch.vector
     inverse_bin, inverse_correlation = 1.0 / settings.bin_width, 1.0 / settings.correlation_bin_width
     correlation_shift = 1.0 - settings.correlation_bin_offset
-    correlation, found = np.int64(0), np.uint64(0)
+    correlation, result = np.int64(0), np.uint64(0)
     at, n_ions, total = f * forms.sums.shape[1], forms.length[f] - 1, forms.total[f]
     for row in range(n_rows):
         start, sign = _start(row, n_n_rows, total, rows), rows.sign[row]
@@ -275,8 +275,8 @@ def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
                     forms.sums, at + i, start, sign, inverse_correlation, correlation_shift, vector, indexed.vector_edge
                 )
         forms.bits[f, row] = bits
-        found |= bits
-    return found != 0, correlation
+        result |= bits
+    return result != 0, correlation
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)

@@ -66,8 +66,8 @@ class SpectrumSearch:
         def count(begun: int, stop: int, flag: StopFlag) -> None:
             candidates.count_candidates(queries, self._peptides.mass, self._modifications, self._settings, begun, stop, out)
 
-        pieces = [Partition(one, min(last, one + _QUERIES_COUNTED), 1.0) for one in range(first, last, _QUERIES_COUNTED)]
-        for _ in self._device.run(count, pieces, first):
+        chunks = [Partition(one, min(last, one + _QUERIES_COUNTED), 1.0) for one in range(first, last, _QUERIES_COUNTED)]
+        for _ in self._device.run(count, chunks, first):
             pass
 
     def search_queries(

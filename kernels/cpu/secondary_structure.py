@@ -63,15 +63,15 @@ def _keep_bond(donor, acceptor, backbone, hydrogen, partner, energy):
     ho, hc = np.sqrt(ox * ox + oy * oy + oz * oz), np.sqrt(cx * cx + cy * cy + cz * cz)
     nc, no = _apart(backbone, donor, _N, acceptor, _C), _apart(backbone, donor, _N, acceptor, _O)
     if min(ho, hc, nc, no) < _MINIMUM_DISTANCE:
-        found = _MINIMUM_ENERGY
+        result = _MINIMUM_ENERGY
     else:
-        found = -_COUPLING / ho + _COUPLING / hc - _COUPLING / nc + _COUPLING / no
-        found = max(np.floor(found * 1000.0 + 0.5) / 1000.0, _MINIMUM_ENERGY)
-    if found < energy[donor, 0]:
+        result = -_COUPLING / ho + _COUPLING / hc - _COUPLING / nc + _COUPLING / no
+        result = max(np.floor(result * 1000.0 + 0.5) / 1000.0, _MINIMUM_ENERGY)
+    if result < energy[donor, 0]:
         energy[donor, 1], partner[donor, 1] = energy[donor, 0], partner[donor, 0]
-        energy[donor, 0], partner[donor, 0] = found, acceptor
-    elif found < energy[donor, 1]:
-        energy[donor, 1], partner[donor, 1] = found, acceptor
+        energy[donor, 0], partner[donor, 0] = result, acceptor
+    elif result < energy[donor, 1]:
+        energy[donor, 1], partner[donor, 1] = result, acceptor
 
 
 @njit(nogil=True, cache=True)
@@ -121,7 +121,7 @@ def _near_pairs(x, y, z, place, last, found):
 @njit(nogil=True, cache=True)
 def _find_bridges(first, second, joined, partner, energy):
     """(k, 3) int64 pairs of residues `i < j` out of those within reach that form a bridge, and its kind; sorted by i, then j."""
-    found = np.empty((64, 3), np.int64)
+    result = np.empty((64, 3), np.int64)
     n_found = 0
     for p in range(len(first)):
         i, j = min(first[p], second[p]), max(first[p], second[p])
@@ -129,14 +129,14 @@ def _find_bridges(first, second, joined, partner, energy):
             continue
         kind = _bridge(i, j, joined, partner, energy)
         if kind:
-            if n_found == len(found):
+            if n_found == len(result):
                 larger = np.empty((2 * n_found, 3), np.int64)
-                larger[:n_found] = found
-                found = larger
-            found[n_found, 0], found[n_found, 1], found[n_found, 2] = i, j, kind
+                larger[:n_found] = result
+                result = larger
+            result[n_found, 0], result[n_found, 1], result[n_found, 2] = i, j, kind
             n_found += 1
-    found = found[:n_found]
-    sorted_by_j = found[np.argsort(found[:, 1], kind="mergesort")]
+    result = result[:n_found]
+    sorted_by_j = result[np.argsort(result[:, 1], kind="mergesort")]
     return sorted_by_j[np.argsort(sorted_by_j[:, 0], kind="mergesort")]
 
 

@@ -78,8 +78,8 @@ def _weight_scale(spectra: SpectrumArrays, settings: ScoringSettings) -> float:
     rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.maximum_fragment_charge
     most = rows * _largest_sum(spectra.offsets, spectra.weight, _LONGEST - 2) * (1 + 1e-6)
     # Up to a unit more for each ion, by rounding.
-    room = _MAXIMUM_DOT - rows * (_LONGEST - 2)
-    return float(2.0 ** np.floor(np.log2(room / most))) if most > 0.0 else 1.0
+    workspace = _MAXIMUM_DOT - rows * (_LONGEST - 2)
+    return float(2.0 ** np.floor(np.log2(workspace / most))) if most > 0.0 else 1.0
 
 
 @njit(nogil=True, cache=True)

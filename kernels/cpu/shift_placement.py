@@ -162,12 +162,12 @@ def _chance(spectra, low, high, settings):
 @njit(nogil=True, cache=True)
 def _new_sides():
     """Return a workspace for the ions of a peptide by bond."""
-    room = (2, PLACES)
+    workspace = (2, PLACES)
     return _Sides(
-        np.zeros(room, np.int64),
-        np.zeros(room, np.int64),
-        np.zeros(room, np.float64),
-        np.zeros(room, np.float64),
+        np.zeros(workspace, np.int64),
+        np.zeros(workspace, np.int64),
+        np.zeros(workspace, np.float64),
+        np.zeros(workspace, np.float64),
         np.zeros(PLACES, np.float64),
         np.zeros(PLACES, np.int64),
     )

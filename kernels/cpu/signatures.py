@@ -112,10 +112,10 @@ def parse_type(description: Any) -> types.Type:
 def _named_tuple(name: str) -> type[tuple[Any, ...]]:
     """Return a class of named tuples of the package `kernels`."""
     matched = _MODULE.fullmatch(name)
-    found = getattr(importlib.import_module(_PACKAGE + matched[1]), matched[2], None) if matched else None
-    if not (isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")):
+    result = getattr(importlib.import_module(_PACKAGE + matched[1]), matched[2], None) if matched else None
+    if not (isinstance(result, type) and issubclass(result, tuple) and hasattr(result, "_fields")):
         raise ValueError(f"not a named tuple of kernels: {name:.80}")
-    return found
+    return result
 
 
 def describe_type(argument: types.Type) -> Any:

@@ -78,26 +78,26 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
     longest = 0
     for s in range(first, last):
         longest = max(longest, offsets[s + 1] - offsets[s])
-    room = 3 if spread > 0 else 1
-    kept = np.empty(longest, np.int64)
+    workspace = 3 if spread > 0 else 1
+    retained = np.empty(longest, np.int64)
     top = np.empty(max(maximum_peaks, per_window), np.float32)
     height = np.empty(longest, np.float64)
-    bins = np.empty(room * longest + 2, np.int64)
-    value = np.empty(room * longest + 2, np.float64)
+    bins = np.empty(workspace * longest + 2, np.int64)
+    value = np.empty(workspace * longest + 2, np.float64)
     for s in range(first, last):
         n = np.int64(0)
         for i in range(offsets[s], offsets[s + 1]):
             if lowest <= mz[i] < highest and not (removal > 0 and abs(mz[i] - precursor_mz[s]) <= removal):
-                kept[n] = i
+                retained[n] = i
                 n += 1
         if per_window > 0:
-            n = _in_windows(mz, intensity, kept, n, per_window, window, top)
+            n = _in_windows(mz, intensity, retained, n, per_window, window, top)
         out_count[s] = 0
         if n < max(1, minimum_peaks):
             continue
         if n > maximum_peaks:
-            n = _most_intense(intensity, kept, n, maximum_peaks, top)
-        n_bins = _merged(mz, intensity, kept, n, width, lowest, merging, bins, height)
+            n = _most_intense(intensity, retained, n, maximum_peaks, top)
+        n_bins = _merged(mz, intensity, retained, n, width, lowest, merging, bins, height)
         _transformed(height, n_bins, transform)
         if spread > 0:
             n_bins = _spread(bins, height, n_bins, spread, np.int64((highest - lowest) / width), value)
@@ -109,7 +109,7 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
             total += value[i] * value[i]
         if not total > 0:
             continue
-        scale, at, count = UNIT_LENGTH / np.sqrt(total), room * offsets[s], 0
+        scale, at, count = UNIT_LENGTH / np.sqrt(total), workspace * offsets[s], 0
         for i in range(n_bins):
             weight = np.int64(value[i] * scale + 0.5)
             if weight > 0:
@@ -140,14 +140,14 @@ def _most_intense(intensity, kept, n, most, top):
                 top[at] = top[child]
                 at = child
             top[at] = value
-    least, room = top[0], most
+    least, workspace = top[0], most
     for i in range(n):
-        room -= intensity[kept[i]] > least
+        workspace -= intensity[kept[i]] > least
     count = 0
     for i in range(n):
         value = intensity[kept[i]]
-        if value > least or (value == least and room > 0):
-            room -= value == least
+        if value > least or (value == least and workspace > 0):
+            workspace -= value == least
             kept[count] = kept[i]
             count += 1
     return most

@@ -128,8 +128,8 @@ def score_group(
         for p in range(len(row_codes)):
             table, place = row_codes[p, 0], row_codes[p, 1] * LANES
             for c in range(_COLUMNS):
-                found = look_up(tables, table, load_codes(codes, place + c * LANES, profile))
-                store(profile, (p * _COLUMNS + c) * LANES, found)
+                result = look_up(tables, table, load_codes(codes, place + c * LANES, profile))
+                store(profile, (p * _COLUMNS + c) * LANES, result)
         lengths_0, lengths_1, lengths_2, lengths_3 = _four(lengths)
         angles_0, angles_1, angles_2, angles_3 = _four(angles)
         f_0, f_1, f_2, f_3 = zero, zero, zero, zero
@@ -230,8 +230,8 @@ class StructureSearch:
             prepared.score(first + begin, first + end, least, scores, element_scores, stop)
 
         cells = self._lengths[first:last] * max(1, len(query.state))
-        pieces = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
-        for done in self._device.run(work, pieces, 0):
+        chunks = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        for done in self._device.run(work, chunks, 0):
             yield first + done
 
 
@@ -242,9 +242,9 @@ class _Prepared:
         self._query, self._rewards, self._chains = query, rewards, chains
         codes = query.state[:, None] >> rewards.shifts.astype(np.uint32) & np.uint32(CODES - 1)
         numbered = codes + np.arange(len(rewards.shifts)) * CODES
-        found, rows = np.unique(numbered, return_inverse=True)
+        result, rows = np.unique(numbered, return_inverse=True)
         self._rows = rows.reshape(codes.shape).astype(np.int64) * (_COLUMNS * LANES)
-        self._row_codes = np.stack([found * _TABLE_ROW, found // CODES * _COLUMNS], axis=1).astype(np.int64)
+        self._row_codes = np.stack([result * _TABLE_ROW, result // CODES * _COLUMNS], axis=1).astype(np.int64)
         self._tables = aligned(rewards.tables.size // CODES * _TABLE_ROW, np.int32)
         self._tables.reshape(-1, 2, CODES)[:] = rewards.tables.reshape(-1, 1, CODES)
         self._geometry = np.stack([query.length, query.angle]).astype(np.int32)

@@ -131,7 +131,7 @@ def _realigned(rooms, alignment, x, y, move, guide, gap, by_states, by_distance,
     Return the score sum and the number of pairs, which are at the end of `pairs` unless the alignment was visited before. `rooms` are the
     search's workspace and the visited alignments; y is already set in the alignment's workspace.
     """
-    (room, met), m, n = rooms, x.shape[1], y.shape[1]
+    (workspace, met), m, n = rooms, x.shape[1], y.shape[1]
     # The same superposition leads to the same alignment, and that to the same superposition: most refinements end where others did.
     under = place_of(met, mark_of_move(move, gap, by_states))
     row = met.rows[under]
@@ -142,9 +142,9 @@ def _realigned(rooms, alignment, x, y, move, guide, gap, by_states, by_distance,
         of_pairs = place_of(met, mark_of_pairs(pairs, len(pairs) - count))
         row = met.rows[of_pairs]
         if row < 0:
-            gather(room, x, y, pairs, len(pairs) - count)
-            found = search(room, count, guide, near_of(guide - _WIDER), _COARSE, halvings, _HOPELESS, move)
-            row = note(met, found, count, move)
+            gather(workspace, x, y, pairs, len(pairs) - count)
+            result = search(workspace, count, guide, near_of(guide - _WIDER), _COARSE, halvings, _HOPELESS, move)
+            row = note(met, result, count, move)
             met.rows[of_pairs] = row
         met.rows[under] = row
     move[:] = met.moves[row]
@@ -168,9 +168,9 @@ def _best_fragments(room, sparse, met, x, y, guide, steps, pairs):
     best, refined = np.zeros(steps.n_fragments), moves.copy()
     for k in np.argsort(-scores, kind="mergesort")[: steps.n_sparse]:
         for _ in range(_SPARSE_REFINEMENTS if scores[k] > 0.0 else 0):
-            found, _count = _realigned((room, met), sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
-            if found > best[k]:
-                best[k] = found
+            result, _count = _realigned((room, met), sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
+            if result > best[k]:
+                best[k] = result
                 refined[k] = moves[k]
     order = np.argsort(-best, kind="mergesort")
     return refined[order], best[order]
@@ -184,7 +184,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
     (12,), the pairs to `best_pairs` (m, 2). Return the TM-scores normalised by m and by n, and the number of pairs.
     """
     m, n = x.shape[1], y.shape[1]
-    room, scale, scale_y = search_room(m), tm_scale(m), tm_scale(n)
+    workspace, scale, scale_y = search_room(m), tm_scale(m), tm_scale(n)
     near = near_of(scale)
     guide = scale + _WIDER
     pairs, move = np.empty((m, 2), np.int32), np.empty(MOVE)
@@ -192,9 +192,9 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
     best_move[0] = best_move[4] = best_move[8] = 1.0
     best, n_best = -1.0, 0
     if len(start):
-        n_best = gather(room, x, y, start, 0)
+        n_best = gather(workspace, x, y, start, 0)
         best_pairs[:n_best] = start
-        best = search(room, n_best, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, best_move)
+        best = search(workspace, n_best, guide, near, _COARSE, steps.coarse_halvings, _HOPELESS, best_move)
     if (m + n + 1) * (m + 1) <= MAXIMUM_CELLS:
         place_states(fine, states_x, states_y)
         place_y(fine, y, guide)
@@ -204,29 +204,29 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
         scores, moves = np.full(steps.n_refined, -1.0), np.empty((steps.n_refined, MOVE))
         if n_best:
             _keep(best, best_move, scores, moves)
-        fragments, fragment_scores = _best_fragments(room, sparse, met, x, y, guide, steps, pairs)
+        fragments, fragment_scores = _best_fragments(workspace, sparse, met, x, y, guide, steps, pairs)
         forget(met)
         for kind in range(3 + steps.n_searched):
             if kind == 0:
-                count = _thread(room, x, y, guide, near, pairs)
-                gather(room, x, y, pairs, m - count)
-                found = search(room, count, guide, near, _COARSE, halvings, _HOPELESS, move)
+                count = _thread(workspace, x, y, guide, near, pairs)
+                gather(workspace, x, y, pairs, m - count)
+                result = search(workspace, count, guide, near, _COARSE, halvings, _HOPELESS, move)
             elif kind == 1:
                 move[:] = best_move
-                found, count = _realigned((room, met), fine, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
+                result, count = _realigned((workspace, met), fine, x, y, move, guide, -1.0, 1.0, 0.0, halvings, pairs)
             elif kind < 2 + steps.n_searched:
                 if fragment_scores[kind - 2] <= 0.0:
                     continue
                 move[:] = fragments[kind - 2]
-                found, count = _realigned((room, met), fine, x, y, move, guide, _GAP, 0.0, 1.0, halvings, pairs)
+                result, count = _realigned((workspace, met), fine, x, y, move, guide, _GAP, 0.0, 1.0, halvings, pairs)
             else:
                 if best <= 0.0:
                     continue
                 move[:] = moves[0]
-                found, count = _realigned((room, met), fine, x, y, move, guide, -1.0, 0.5, 1.0, halvings, pairs)
-            _keep(found, move, scores, moves)
-            if found > best:
-                best, n_best = found, count
+                result, count = _realigned((workspace, met), fine, x, y, move, guide, -1.0, 0.5, 1.0, halvings, pairs)
+            _keep(result, move, scores, moves)
+            if result > best:
+                best, n_best = result, count
                 best_move[:] = move
                 best_pairs[:count] = pairs[m - count :]
         # All are refined once, then the best until nothing is gained, with gaps that cost and with free ones.
@@ -248,32 +248,32 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
             if before < _HOPELESS_START * best:
                 continue
             for _ in range(rounds):
-                found, count = _realigned((room, met), fine, x, y, move, guide, gap, 0.0, 1.0, halvings, pairs)
+                result, count = _realigned((workspace, met), fine, x, y, move, guide, gap, 0.0, 1.0, halvings, pairs)
                 if is_short:
-                    _keep(found, move, scores, moves)
-                if found > best:
-                    best, n_best = found, count
+                    _keep(result, move, scores, moves)
+                if result > best:
+                    best, n_best = result, count
                     best_move[:] = move
                     best_pairs[:count] = pairs[m - count :]
-                if abs(found - before) < _MINIMUM_GAIN * m:
+                if abs(result - before) < _MINIMUM_GAIN * m:
                     break
-                before = found
+                before = result
     # At last, more pieces; and pairs that lie far apart then are none.
-    gather(room, x, y, best_pairs[:n_best], 0)
-    search(room, n_best, guide, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move)
-    distances_squared(room.x, room.y, n_best, best_move, room.squared)
+    gather(workspace, x, y, best_pairs[:n_best], 0)
+    search(workspace, n_best, guide, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move)
+    distances_squared(workspace.x, workspace.y, n_best, best_move, workspace.squared)
     limit = farthest_pair(m)
-    kept = 0
+    retained = 0
     for k in range(n_best):
-        if room.squared[k] <= limit * limit:
-            best_pairs[kept] = best_pairs[k]
-            kept += 1
-    gather(room, x, y, best_pairs[:kept], 0)
-    score_x = search(room, kept, scale, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move) / m
+        if workspace.squared[k] <= limit * limit:
+            best_pairs[retained] = best_pairs[k]
+            retained += 1
+    gather(workspace, x, y, best_pairs[:retained], 0)
+    score_x = search(workspace, retained, scale, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move) / m
     score_y = score_x
     if n != m:
-        score_y = search(room, kept, scale_y, near_of(scale_y), steps.last_step, N_HALVINGS, _HOPELESS, move) / n
-    return score_x, score_y, kept
+        score_y = search(workspace, retained, scale_y, near_of(scale_y), steps.last_step, N_HALVINGS, _HOPELESS, move) / n
+    return score_x, score_y, retained
 
 
 @njit(nogil=True, cache=True)
@@ -324,6 +324,6 @@ class ChainSuperposition:
             _superpose_pairs(pairs, some.start, some.stop, self._steps, fine, sparse, found, stop)
 
         cells = (shorter * longer)[first:last].astype(np.float64)
-        pieces = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PIECE / self._steps.n_searched)
-        for done in self._device.run(work, pieces, 0):
+        chunks = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PIECE / self._steps.n_searched)
+        for done in self._device.run(work, chunks, 0):
             yield first + done

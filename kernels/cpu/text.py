@@ -93,10 +93,10 @@ def _scaled(digits, exponent):
         if low < more:
             high += _U1
     upper = np.int64(high >> _U63)
-    kept = np.uint64(upper + 9)
-    mantissa = high >> kept
+    retained = np.uint64(upper + 9)
+    mantissa = high >> retained
     binary = ((217706 * exponent) >> 16) + 63 + upper - zeros + 1023
-    if low <= _U1 and -4 <= exponent <= 23 and mantissa & np.uint64(3) == _U1 and mantissa << kept == high:
+    if low <= _U1 and -4 <= exponent <= 23 and mantissa & np.uint64(3) == _U1 and mantissa << retained == high:
         mantissa ^= _U1  # exactly half way: to even
     mantissa = (mantissa + (mantissa & _U1)) >> _U1
     if mantissa >= _EXACT:
@@ -137,18 +137,18 @@ def parse_number(text, start, stop, decimal):
     digits, n_digits, exponent = _U0, 0, 0
     seen, point = False, False
     while position < stop:
-        letter = text[position]
-        if 48 <= letter <= 57:
+        symbol = text[position]
+        if 48 <= symbol <= 57:
             seen = True
             if n_digits < 19:
-                digits = digits * _U10 + np.uint64(letter - 48)
+                digits = digits * _U10 + np.uint64(symbol - 48)
                 if digits != _U0:
                     n_digits += 1
                 if point:
                     exponent -= 1
             elif not point:
                 exponent += 1
-        elif letter == decimal and not point:
+        elif symbol == decimal and not point:
             point = True
         else:
             break
@@ -235,15 +235,15 @@ def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
         while position < size and (text[position] == 32 or text[position] == 9):
             position += 1
         start = position
-        letter = text[start] if start < size else np.uint8(10)
+        symbol = text[start] if start < size else np.uint8(10)
         code = LINE_OTHER
         is_peak = False
-        if 48 <= letter <= 57 or letter == decimal or letter == 46 or letter == 43 or letter == 45:
+        if 48 <= symbol <= 57 or symbol == decimal or symbol == 46 or symbol == 43 or symbol == 45:
             is_peak = not expects_head
             expects_head = False
         else:
             # Words where a head is expected are one that cannot be read.
-            expects_head = is_headed and (letter == 10 or letter == 13 or letter == 61)
+            expects_head = is_headed and (symbol == 10 or symbol == 13 or symbol == 61)
         if is_peak:
             # The first number, blanks, the second.
             value, height, after = 0.0, 0.0, start
@@ -343,23 +343,23 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, st
             return n_tags
         begin = position
         position += 1
-        letter = text[position] if position < size else np.uint8(0)
-        if letter == 33 or letter == 63:
+        symbol = text[position] if position < size else np.uint8(0)
+        if symbol == 33 or symbol == 63:
             # <!-- ... -->, <![CDATA[ ... ]]> or <? ... ?>
             is_comment = position + 2 < size and text[position + 1] == 45 and text[position + 2] == 45
-            closing = np.uint8(63) if letter == 63 else (np.uint8(45) if is_comment else np.uint8(93))
-            endless = _NO_INSTRUCTION_ENDS if letter == 63 else (_NO_COMMENT_ENDS if is_comment else _NO_SECTION_ENDS)
-            if (letter == 63 or is_comment or (position + 1 < size and text[position + 1] == 91)) and state[endless] == 0:
+            closing = np.uint8(63) if symbol == 63 else (np.uint8(45) if is_comment else np.uint8(93))
+            endless = _NO_INSTRUCTION_ENDS if symbol == 63 else (_NO_COMMENT_ENDS if is_comment else _NO_SECTION_ENDS)
+            if (symbol == 63 or is_comment or (position + 1 < size and text[position + 1] == 91)) and state[endless] == 0:
                 position += 5 if is_comment else 3
                 while position < size and not (
-                    text[position] == 62 and text[position - 1] == closing and (letter == 63 or text[position - 2] == closing)
+                    text[position] == 62 and text[position - 1] == closing and (symbol == 63 or text[position - 2] == closing)
                 ):
                     position += 1
                 if position < size:
                     continue
                 state[endless] = 1  # nor will any further one have an end: they need not be looked through again
             position = begin + 1
-        is_end = letter == 47
+        is_end = symbol == 47
         position += is_end
         start = position
         while position < size and text[position] > 32 and text[position] != 62 and text[position] != 47 and text[position] != 60:
@@ -550,12 +550,12 @@ def scan_fasta(text, headers, residues, offsets, digests):
     digest = _U0
     while position < size:
         line += 1
-        letter = text[position]
-        if letter == 62 or letter == 59:
+        symbol = text[position]
+        if symbol == 62 or symbol == 59:
             start = position + 1
             while position < size and text[position] != 10 and text[position] != 13:
                 position += 1
-            if letter == 62:
+            if symbol == 62:
                 if record >= 0:
                     while written > offsets[record] and residues[written - 1] == 42:
                         written -= 1

@@ -104,7 +104,7 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, direct
     """
     queries, query_places, subjects, subject_places = pairs
     profiles, decay, h_rows, f_rows = room
-    steps, step_offsets, found = traces
+    steps, step_offsets, result = traces
     lanes = len(decay)
     best, place = np.empty(3, np.int64), np.empty(4, np.int64)
     for k in chosen:
@@ -112,9 +112,9 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, direct
         m, n = query_places[k, 1] - q, subject_places[k, 1] - s
         width = (n + lanes - 1) // lanes * lanes
         profile, f_row = profiles[: len(matrix) * width], f_rows[:width]
-        for letter in range(len(matrix)):
-            row = profile[letter * width : (letter + 1) * width]
-            scores = matrix[letter]
+        for symbol in range(len(matrix)):
+            row = profile[symbol * width : (symbol + 1) * width]
+            scores = matrix[symbol]
             for j in range(n):
                 row[j] = scores[subjects[s + j]]
             row[n:] = -1
@@ -128,7 +128,7 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, direct
         place[0], place[1], place[2], place[3] = best[1], best[2], 0, 0
         if best[0] > 0:
             trace_back(cells, 0, place, steps[step_offsets[k] :])
-        found[k, 0], found[k, 1], found[k, 2] = place[3], place[0] + 1, place[1] + 1
+        result[k, 0], result[k, 1], result[k, 2] = place[3], place[0] + 1, place[1] + 1
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -174,9 +174,9 @@ def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending
             store(h_rows, own + 2 * lanes, h_2)
             store(h_rows, own + 3 * lanes, h_3)
             store(e_row, i * lanes, e)
-        found = where_equal(top, goal, reached, zero)
-        if largest(found) > 0:
-            store(seen, 0, found)
+        result = where_equal(top, goal, reached, zero)
+        if largest(result) > 0:
+            store(seen, 0, result)
             for lane in range(lanes):
                 if seen[lane] == 1:
                     _note_ends(h_rows, lane, targets[lane], m, block, lanes, ends[lane])
@@ -211,12 +211,12 @@ def draw_pairs(traces, pairs, matrix, letters, lines, cigars, counts):
     counts : (n, 5) int64
         To fill: see `IDENTITIES` and its neighbours.
     """
-    steps, step_offsets, found = traces
+    steps, step_offsets, result = traces
     queries, query_places, subjects, subject_places = pairs
     at, written = 0, np.int64(0)
-    for k in range(len(found)):
-        n_steps, begin = found[k, 0], written
-        i, j = query_places[k, 0] + found[k, 1], subject_places[k, 0] + found[k, 2]
+    for k in range(len(result)):
+        n_steps, begin = result[k, 0], written
+        i, j = query_places[k, 0] + result[k, 1], subject_places[k, 0] + result[k, 2]
         identities, mismatches, positives, openings = 0, 0, 0, 0
         before, run = np.int64(0), np.int64(0)
         for c in range(n_steps):

@@ -42,8 +42,8 @@ def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows,
         cut_windows(peaks, windows, first, last, stop, cells)
 
     n = len(windows.low)
-    pieces = [Partition(first, min(n, first + _WINDOWS_OF_PIECE), 1.0) for first in range(0, n, _WINDOWS_OF_PIECE)]
-    yield from device.run(cut, pieces, 0)
+    chunks = [Partition(first, min(n, first + _WINDOWS_OF_PIECE), 1.0) for first in range(0, n, _WINDOWS_OF_PIECE)]
+    yield from device.run(cut, chunks, 0)
 
 
 @njit(nogil=True, cache=True)

@@ -15,8 +15,8 @@ _STOP, _UNKNOWN = np.uint8(ord("*")), np.uint8(ord("X"))
 
 def _base_sets() -> NDArray[np.uint8]:
     sets = np.zeros(256, np.uint8)
-    for bases, letter in enumerate(BASES):
-        sets[ord(letter)] = sets[ord(letter.lower())] = bases
+    for bases, symbol in enumerate(BASES):
+        sets[ord(symbol)] = sets[ord(symbol.lower())] = bases
     for uracil in "Uu":
         sets[ord(uracil)] = BASES.index("T")
     return sets

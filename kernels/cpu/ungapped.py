@@ -68,7 +68,7 @@ def align_where_sure(
 ) -> tuple[Alignments, NDArray[np.bool_]]:
     """Return alignments of pairs, and True for those proven optimal by the definition, mode WITHIN or LOCAL; others are empty."""
     n = len(text_of)
-    found, score, starts = Alignments.none(n, rules.maximum_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
+    result, score, starts = Alignments.none(n, rules.maximum_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
     is_local = rules.mode == LOCAL
     if rules.seed_length == 0 and not rules.is_published and rules.mode in (WITHIN, LOCAL):
         size = max(LETTERS, len(rules.matrix))
@@ -81,7 +81,7 @@ def align_where_sure(
         best_without_gaps(texts, patterns, text_of, pattern_of, gains[:, None] - matrix, gains, shortest, int(is_local), score, starts)
     is_sure = starts >= 0
     lengths = np.diff(patterns.offsets)[pattern_of[is_sure]]
-    found.score[is_sure], found.gaps[is_sure], found.runs[is_sure, 0] = score[is_sure], 0, lengths
-    found.text_start[is_sure], found.text_end[is_sure] = starts[is_sure], starts[is_sure] + lengths
-    found.pattern_start[is_sure], found.pattern_end[is_sure] = 0, lengths
-    return found, is_sure
+    result.score[is_sure], result.gaps[is_sure], result.runs[is_sure, 0] = score[is_sure], 0, lengths
+    result.text_start[is_sure], result.text_end[is_sure] = starts[is_sure], starts[is_sure] + lengths
+    result.pattern_start[is_sure], result.pattern_end[is_sure] = 0, lengths
+    return result, is_sure

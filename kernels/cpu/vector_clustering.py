@@ -305,16 +305,16 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain
             leaving, length = a, length - 1
         elif length > 1 and _value(cells, sizes, is_average, a, n, chain[length - 2]) == highest:
             b = chain[length - 2]
-            kept, leaving = min(a, b), max(a, b)
+            retained, leaving = min(a, b), max(a, b)
             length -= 2
-            labels[leaving] = kept
-            sizes[kept] += sizes[leaving]
+            labels[leaving] = retained
+            sizes[retained] += sizes[leaving]
             for k in range(n_active):
                 s = active[k]
-                if s in (kept, leaving):
+                if s in (retained, leaving):
                     continue
-                own, other = cells[kept * n + s], cells[leaving * n + s]
-                cells[kept * n + s] = cells[s * n + kept] = own + other if is_average else min(own, other)
+                own, other = cells[retained * n + s], cells[leaving * n + s]
+                cells[retained * n + s] = cells[s * n + retained] = own + other if is_average else min(own, other)
         else:
             chain[length] = nearest
             length += 1
@@ -334,17 +334,19 @@ def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, pl
     most = 0
     for g in range(begin, end):
         most = max(most, starts[g + 1] - starts[g])
-    room = np.empty((5, most), np.int64)
+    workspace = np.empty((5, most), np.int64)
     for g in range(begin, end):
         if stop[0]:
             return
         first, last = starts[g], starts[g + 1]
         n = last - first
         _fill_matrix(vectors, squares, ends, members[first:last], counts[first:last], is_average, table, dots, cells, stop)
-        room[0, :n] = counts[first:last]
-        merge_nearest(cells, room[0, :n], is_average, least[g], room[1, :n], room[2, :n], room[3, :n], room[4, :n], stop)
+        workspace[0, :n] = counts[first:last]
+        merge_nearest(
+            cells, workspace[0, :n], is_average, least[g], workspace[1, :n], workspace[2, :n], workspace[3, :n], workspace[4, :n], stop
+        )
         for a in range(n):
-            places[first + a] = first + room[1, a]
+            places[first + a] = first + workspace[1, a]
 
 
 class VectorClustering:
@@ -414,10 +416,10 @@ class VectorClustering:
 
         def count(begin: int, end: int, stop: StopFlag) -> None:
             reach = int(self._ends[first + end - 1]) - first
-            found = np.zeros(reach - begin, np.int64)
-            _count_neighbours(*arguments, first + begin, first + end, *self._room(), found, stop)
+            result = np.zeros(reach - begin, np.int64)
+            _count_neighbours(*arguments, first + begin, first + end, *self._room(), result, stop)
             with self._adding:
-                neighbours[begin:reach] += found
+                neighbours[begin:reach] += result
 
         if linkage.minimum_neighbours > 2:  # else whoever has a neighbour is a core point
             yield from self._in_pieces(count, costs)
@@ -426,10 +428,10 @@ class VectorClustering:
 
         def join(begin: int, end: int, stop: StopFlag) -> None:
             reach = int(self._ends[first + end - 1]) - first
-            found = _Joined.none(reach - begin)
-            _join_neighbours(*arguments, first + begin, first + end, *self._room(), is_core[begin:reach], found, stop)
+            result = _Joined.none(reach - begin)
+            _join_neighbours(*arguments, first + begin, first + end, *self._room(), is_core[begin:reach], result, stop)
             with self._adding:
-                _add_joined(begin, found, joined)
+                _add_joined(begin, result, joined)
 
         yield from self._in_pieces(join, costs)
         is_border = joined.nearest_core >= 0
@@ -460,8 +462,8 @@ class VectorClustering:
 
     def _in_pieces(self, work: Callable[[int, int, StopFlag], None], costs: NDArray[np.floating]) -> Generator[None, None, None]:
         """Do the work of items that cost so much, by all threads."""
-        pieces = equal_partitions(costs, self._device.threads, maximum_cost=_PRODUCTS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
-        for _ in self._device.run(work, pieces, 0):
+        chunks = equal_partitions(costs, self._device.threads, maximum_cost=_PRODUCTS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        for _ in self._device.run(work, chunks, 0):
             yield
 
     def _room(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

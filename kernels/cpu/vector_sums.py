@@ -72,10 +72,10 @@ def _keep_largest(bins, weights, begin, end, most):
     while more + of_weight[least] < most:
         more += of_weight[least]
         least -= 1
-    equal, kept = most - more, begin
+    equal, retained = most - more, begin
     for i in range(begin, end):
         if weights[i] > least or (weights[i] == least and equal > 0):
             equal -= weights[i] == least
-            bins[kept], weights[kept] = bins[i], weights[i]
-            kept += 1
-    return kept
+            bins[retained], weights[retained] = bins[i], weights[i]
+            retained += 1
+    return retained

@@ -75,9 +75,9 @@ REGISTER_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else
 def aligned(length: int, dtype: Any) -> NDArray:
     """Return zeros aligned for register loads: (length,) of `dtype`."""
     size = length * np.dtype(dtype).itemsize
-    room = np.zeros(size + REGISTER_BYTES, np.uint8)
-    start = -room.ctypes.data % REGISTER_BYTES
-    return room[start : start + size].view(dtype)
+    workspace = np.zeros(size + REGISTER_BYTES, np.uint8)
+    start = -workspace.ctypes.data % REGISTER_BYTES
+    return workspace[start : start + size].view(dtype)
 
 
 class Lanes(types.Type):
@@ -174,12 +174,12 @@ def store(typing: Any, array: Any, position: Any, vector: Any) -> Any:
 @intrinsic
 def store_anywhere(typing: Any, array: Any, position: Any, vector: Any) -> Any:
     """Store a vector at any position; into an array of bytes the lowest byte of each lane."""
-    kept = Lanes(array.dtype.bitwidth, vector.count)
+    retained = Lanes(array.dtype.bitwidth, vector.count)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        value = arguments[2] if kept.bits == vector.bits else builder.trunc(arguments[2], kept.llvm_type)
-        pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1], kept)
-        builder.store(value, pointer, align=kept.bits // 8)
+        value = arguments[2] if retained.bits == vector.bits else builder.trunc(arguments[2], retained.llvm_type)
+        pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1], retained)
+        builder.store(value, pointer, align=retained.bits // 8)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, vector), code
@@ -244,8 +244,8 @@ def largest(typing: Any, vector: Any) -> Any:
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         name = f"llvm.vector.reduce.smax.v{vector.count}i{vector.bits}"
-        found = builder.call(llvm_function(builder, name, ir.IntType(vector.bits), [vector.llvm_type]), arguments)
-        return builder.sext(found, ir.IntType(64))
+        result = builder.call(llvm_function(builder, name, ir.IntType(vector.bits), [vector.llvm_type]), arguments)
+        return builder.sext(result, ir.IntType(64))
 
     return types.int64(vector), code
 

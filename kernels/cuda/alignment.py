@@ -296,8 +296,8 @@ class AlignmentSearch:
             sizes, rows, order = self._by_length(begun, stop)
             batch = _Batch(begun, stop, 0, 0, int(order is not None), sizes, rows)
             words_in += (0 if order is None else batch.n) + (0 if self._resident else -(-int(rows[-1]) // 4) + 2 * (batch.n + 1))
-            for pieces in self._pieces(self._kind, lengths, batch):
-                for part, pairs in pieces:
+            for chunks in self._pieces(self._kind, lengths, batch):
+                for part, pairs in chunks:
                     rows_of_part = int(rows[part.last] - rows[part.first])
                     passes = sum(_has_before(pair) + _has_behind(pair) for pair in pairs)
                     rounds += len(pairs)
@@ -393,11 +393,11 @@ class AlignmentSearch:
         if self._in_order is None or self._in_order[0] != (first, last):
             lengths, order = self._lengths[first:last], None
             if self._is_sorted:
-                found = lengths[::-1], self._offsets[last] - self._offsets[first : last + 1][::-1]
+                result = lengths[::-1], self._offsets[last] - self._offsets[first : last + 1][::-1]
             else:
                 order = np.argsort(-lengths, kind="stable").astype(np.uint32)
-                found = lengths[order], np.concatenate(([0], np.cumsum(lengths[order])))
-            self._in_order = (first, last), (*found, order)
+                result = lengths[order], np.concatenate(([0], np.cumsum(lengths[order])))
+            self._in_order = (first, last), (*result, order)
         return self._in_order[1]
 
     def _parts(self, numbers: int, in_word: int, lengths: Sequence[int], batch: _Batch) -> list[Part]:
@@ -495,10 +495,10 @@ class _Work:
         # The streams begin when this is done, which it is while the launches are prepared.
         self._card.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), search._copies)
         self._n_counted = 0
-        for pieces in search._pieces(self._narrow.kind, self._lengths, batch):
-            launches = self._launches(batch, pieces)
+        for chunks in search._pieces(self._narrow.kind, self._lengths, batch):
+            launches = self._launches(batch, chunks)
             self._card.wait(search._copies)
-            if len(pieces) > 1:  # what the streams share must be done before it is used otherwise
+            if len(chunks) > 1:  # what the streams share must be done before it is used otherwise
                 self.wait()
             yield from self._launched(launches, self._narrow)
         self._card.wait(search._copies)
@@ -586,10 +586,10 @@ class _Work:
             self._n_counted = 0
         border = self._border_at + launch.border
         halves = (0xFFFF, 0xFFFF0000) if shape.subjects == 1 and numbers is not self._wide else (0xFFFFFFFF, 0)
-        kept = sum(half for strip, half in zip(launch.pair, halves, strict=True) if strip and strip.begin)
+        retained = sum(half for strip, half in zip(launch.pair, halves, strict=True) if strip and strip.begin)
         subjects = launch.subjects.copy()
-        subjects["border_in"], subjects["border_out"] = border if kept else 0, border if _has_behind(launch.pair) else 0
-        strips = np.array((*(self._half(launch, strip) for strip in launch.pair), kept, numbers.most), _STRIPS)
+        subjects["border_in"], subjects["border_out"] = border if retained else 0, border if _has_behind(launch.pair) else 0
+        strips = np.array((*(self._half(launch, strip) for strip in launch.pair), retained, numbers.most), _STRIPS)
         matrix = self._sent_at + (0 if numbers is self._wide else self._wide.matrix.nbytes)
         # Bytes of structs: CuPy takes long to look at fields.
         structs = subjects.view(f"V{_SUBJECTS.itemsize}"), strips.view(f"V{_STRIPS.itemsize}")

@@ -134,8 +134,8 @@ def _shapes(numbers: int, subjects: int, threads: int | None, shared_bytes: int)
         for n in sorted({threads or threads_for(columns), threads or _FEW_THREADS})
     ]
     of_block = [] if threads else list(product(_LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS))
-    found = [AlignmentShape(numbers, subjects, *one) for one in (*of_warp, *of_block)]
-    return _Shapes([shape for shape in found if shape.shared_bytes <= shared_bytes])
+    result = [AlignmentShape(numbers, subjects, *one) for one in (*of_warp, *of_block)]
+    return _Shapes([shape for shape in result if shape.shared_bytes <= shared_bytes])
 
 
 class _Shapes:

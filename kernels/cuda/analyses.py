@@ -44,17 +44,17 @@ class Analyses:
         def work(buffers: list[Any]) -> None:
             self._launch("multiply_matrices", (-(-n // TILE)) ** 2, (*buffers, np.int32(n)))
 
-        found, spent = self._done((a, b), n * n, n * n, work, -1)
-        return found.reshape(n, n), spent
+        result, spent = self._done((a, b), n * n, n * n, work, -1)
+        return result.reshape(n, n), spent
 
     def reduce(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """(1,) sum of a vector."""
         levels = scan_levels(len(values))
-        room = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
+        workspace = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
 
         def work(buffers: list[Any]) -> None:
             source = buffers[0]
-            for size, sums in zip(levels, room, strict=True):
+            for size, sums in zip(levels, workspace, strict=True):
                 self._launch("reduce_blocks", -(-size // (2 * BLOCK)), (source, sums, np.int64(size)))
                 source = sums
             buffers.append(source)
@@ -64,13 +64,13 @@ class Analyses:
     def scan(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """(n,) sums of those before each."""
         levels = scan_levels(len(values))
-        room = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
+        workspace = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
 
         def work(buffers: list[Any]) -> None:
-            sources = [buffers[0], *room[:-1]]
-            for size, source, sums in zip(levels, sources, room, strict=True):
+            sources = [buffers[0], *workspace[:-1]]
+            for size, source, sums in zip(levels, sources, workspace, strict=True):
                 self._launch("scan_blocks", -(-size // (2 * BLOCK)), (source, sums, np.int64(size)))
-            for size, source, sums in list(zip(levels, sources, room, strict=True))[-2::-1]:
+            for size, source, sums in list(zip(levels, sources, workspace, strict=True))[-2::-1]:
                 self._launch("add_to_blocks", -(-size // (2 * BLOCK)), (source, sums, np.int64(size)))
 
         return self._done((values,), 0, len(values), work, 0)
@@ -78,9 +78,9 @@ class Analyses:
     def rate(self, operation: str, steps: int) -> tuple[float, float]:
         """Return the operations of one kind of `OPERATIONS`, `steps` times `TOGETHER` per thread, and the seconds of the launch."""
         blocks = _BLOCKS * self._card.multiprocessors()
-        room = self._card.buffer(4 * BLOCK * blocks)
+        workspace = self._card.buffer(4 * BLOCK * blocks)
         began = perf_counter()
-        self._launch("repeat_operation", blocks, (room, np.int32(steps)), (f"RATE={OPERATIONS.index(operation)}",))
+        self._launch("repeat_operation", blocks, (workspace, np.int32(steps)), (f"RATE={OPERATIONS.index(operation)}",))
         self._card.wait(self._stream)
         return float(blocks * BLOCK * TOGETHER * steps), perf_counter() - began
 
@@ -103,7 +103,7 @@ class Analyses:
         """Send, compute and fetch synchronously; the result is the buffer at `place`, after those given and one of `room` words."""
         card, stream = self._card, self._stream
         buffers = [card.buffer(values.nbytes) for values in given] + ([card.buffer(4 * room)] if room else [])
-        found = np.empty(n_out, np.uint32)
+        result = np.empty(n_out, np.uint32)
         marks = [perf_counter()]
         for buffer, values in zip(buffers, given, strict=False):
             card.upload(buffer, np.ascontiguousarray(values), stream)
@@ -112,7 +112,7 @@ class Analyses:
         work(buffers)
         card.wait(stream)
         marks.append(perf_counter())
-        card.download(found, buffers[place], stream)
+        card.download(result, buffers[place], stream)
         card.wait(stream)
         marks.append(perf_counter())
-        return found, Spent(*np.diff(marks).tolist())
+        return result, Spent(*np.diff(marks).tolist())

@@ -68,17 +68,17 @@ def count_peptides(
         if name != "cleaves":
             limits[name] = value
     card, stream = device, device.stream()
-    found = np.zeros(counts.shape, np.uint32)
-    device_counts = card.buffer(found.nbytes)
+    result = np.zeros(counts.shape, np.uint32)
+    device_counts = card.buffer(result.nbytes)
     host = {"limits": limits, "residues": residues, "offsets": offsets, "bounds": bounds, "cleaves": rules.cleaves.astype(np.uint8)}
     inputs = sent(card, host, stream)
-    card.clear(device_counts, found.nbytes, stream)
+    card.clear(device_counts, result.nbytes, stream)
     for begin in range(first, last, _RESIDUES_OF_ROUND):
         end = min(last, begin + _RESIDUES_OF_ROUND)
         arguments = (*inputs.values(), np.int64(begin), np.int64(end), device_counts)
         card.launch(_FILE, "count_peptides", -(-(end - begin) // _THREADS), _THREADS, arguments, stream)
         card.wait(stream)
         yield end - first
-    card.download(found, device_counts, stream)
+    card.download(result, device_counts, stream)
     card.wait(stream)
-    counts += found
+    counts += result

@@ -57,5 +57,5 @@ def card_identity(number: int) -> CardIdentity | None:
 
 def identity(number: int) -> str:
     """Return UUID and clock (kHz) of CUDA device `number`; only its number if the driver does not report them."""
-    found = card_identity(number)
-    return f"device {number}" if found is None else f"{found.uuid.hex()} at {found.clock} kHz"
+    result = card_identity(number)
+    return f"device {number}" if result is None else f"{result.uuid.hex()} at {result.clock} kHz"

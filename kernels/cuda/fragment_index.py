@@ -185,10 +185,10 @@ class FragmentSearch:
             "residues": peptides.residues,
         }
         self._columns = sent(card, columns, self._stream)
-        room = max(0, budget - sum(column.nbytes for column in columns.values()))
-        room -= min(32 * self.pairs_of_batch, room // 8)  # two batches of pairs
-        self._query_room = min(_MAXIMUM_QUERY_BYTES, int(room * self.share_of_queries))
-        self._part_room = room - self._query_room
+        workspace = max(0, budget - sum(column.nbytes for column in columns.values()))
+        workspace -= min(32 * self.pairs_of_batch, workspace // 8)  # two batches of pairs
+        self._query_room = min(_MAXIMUM_QUERY_BYTES, int(workspace * self.share_of_queries))
+        self._part_room = workspace - self._query_room
         self._postings_of_chunk = np.zeros(self._n_chunks, np.int64)
         _count_ions_of_chunks(
             form_number,
@@ -267,8 +267,8 @@ class FragmentSearch:
         site = np.full((len(codes) if self._n_slots else 0, self._n_slots), _NONE, np.uint8)
         modification = site.copy()
         if self._n_slots:
-            room = arrangement_room(self._peptides, self._modifications)
-            _sites_of_forms(codes, self._code, self._peptides, self._modifications, room, site, modification)
+            workspace = arrangement_room(self._peptides, self._modifications)
+            _sites_of_forms(codes, self._code, self._peptides, self._modifications, workspace, site, modification)
         bin_bytes = 4 * int(chunks["first_bin"][-1])
         part = {
             "bins": card.buffer(bin_bytes),
@@ -325,20 +325,20 @@ class FragmentSearch:
         for _ in self.build():
             yield first
         queries = _Queries(segments, windows, tables, first, best, histogram, n_candidates)
-        kept, bins = best.score.shape[1], histogram.shape[1]
-        shared_bytes, copies = self._shape(kept, bins)
-        of_query = 10 * np.diff(segments.offsets) + 4 * bins + 12 * kept + 8 * windows.shape[1] + 4 * _ENDS + 8
+        retained, bins = best.score.shape[1], histogram.shape[1]
+        shared_bytes, copies = self._shape(retained, bins)
+        of_query = 10 * np.diff(segments.offsets) + 4 * bins + 12 * retained + 8 * windows.shape[1] + 4 * _ENDS + 8
         ends = np.concatenate(([0], np.cumsum(of_query)))
-        begun, room = 0, self._query_room
+        begun, workspace = 0, self._query_room
         while begun < last - first:
-            stop = int(np.searchsorted(ends, ends[begun] + room, side="right")) - 1
+            stop = int(np.searchsorted(ends, ends[begun] + workspace, side="right")) - 1
             stop = min(last - first, max(stop, begun + 1))
             try:
                 group = _Group(self._card, self._stream, self._columns["masses"], queries, begun, stop)
             except DeviceMemoryError:
                 if stop == begun + 1:
                     raise
-                room = int(ends[stop] - ends[begun]) // 2
+                workspace = int(ends[stop] - ends[begun]) // 2
                 continue
             yield from self._search_group(group, histogram_width, shared_bytes, copies)
             begun = stop
@@ -348,8 +348,8 @@ class FragmentSearch:
         if kept > _MAXIMUM_KEPT:
             raise DeviceError(f"{kept} candidates for a query are more than the {_MAXIMUM_KEPT} that a GPU keeps")
         other = 4 * self._forms_of_chunk + 16 * (_FOUND + kept * (self.threads // 32))
-        copies, room = _COPIES, _shared_room(self._card) - other
-        while copies > 1 and 4 * bins * copies > room:
+        copies, workspace = _COPIES, _shared_room(self._card) - other
+        while copies > 1 and 4 * bins * copies > workspace:
             copies //= 2
         return other + 4 * bins * copies, copies
 
@@ -542,17 +542,17 @@ def _shared_room(card: Card) -> int:
     """Dynamic shared memory of a block when as many as may are on a multiprocessor together."""
     most = card.maximum_shared_bytes()
     together = most // _BLOCKS_TOGETHER - _RESERVED_SHARED_BYTES
-    room = together - _STATIC_SHARED_BYTES
-    if room - _OTHER_SHARED_BYTES < 4 * _FEWEST_FORMS:
-        room = most - _STATIC_SHARED_BYTES
-    return room
+    workspace = together - _STATIC_SHARED_BYTES
+    if workspace - _OTHER_SHARED_BYTES < 4 * _FEWEST_FORMS:
+        workspace = most - _STATIC_SHARED_BYTES
+    return workspace
 
 
 def _forms_that_suit(card: Card) -> int:
     """Return the number of forms whose counters fit a block, divisible by its warps if possible."""
-    room = (_shared_room(card) - _OTHER_SHARED_BYTES) // 4
-    step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= room)
-    return min(_MAXIMUM_FORMS, room) // step * step
+    workspace = (_shared_room(card) - _OTHER_SHARED_BYTES) // 4
+    step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= workspace)
+    return min(_MAXIMUM_FORMS, workspace) // step * step
 
 
 def _bins_that_suit(settings: ScoringSettings) -> int:

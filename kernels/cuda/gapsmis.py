@@ -264,8 +264,8 @@ class ReadSearch:
         every = []
         for begin, end in self._blocks(text_of, pattern_of):
             n, block = end - begin, _Block(self, text_of[begin:end], pattern_of[begin:end])
-            found = 4 * _COLUMNS_FOUND * n + 4 * (2 * self._rules.maximum_gaps + 1) * n if traces else 8 * n
-            every.append(OperationCounts(0, 0, 0, 4 * n, found // 4, 0, 4))
+            result = 4 * _COLUMNS_FOUND * n + 4 * (2 * self._rules.maximum_gaps + 1) * n if traces else 8 * n
+            every.append(OperationCounts(0, 0, 0, 4 * n, result // 4, 0, 4))
             every += [self._launch_work(launch, block) for launch in block.launches(None, traces, None)]
         return total(*every)
 
@@ -276,8 +276,8 @@ class ReadSearch:
             places = launch.chunks[:, :1] + np.arange(shape.pairs_of_block)
             inside = places < launch.chunks[:, 1:]
             n, m = (np.where(inside, side[np.minimum(places, len(side) - 1)], 0).ravel() for side in (n, m))
-        room = launch.n_items * shape.pairs_of_warp - len(n)
-        n, m = (np.append(side, np.zeros(max(0, room), np.int64)) for side in (n, m))
+        workspace = launch.n_items * shape.pairs_of_warp - len(n)
+        n, m = (np.append(side, np.zeros(max(0, workspace), np.int64)) for side in (n, m))
         strips = -(-n.reshape(launch.n_items, -1).max(axis=1) // shape.width)
         rows = m.reshape(launch.n_items, -1, shape.halves).max(axis=2).sum(axis=1)
         cells = int((strips * rows).sum()) * shape.width * (task.gaps + 1) * shape.halves
@@ -328,25 +328,25 @@ class ReadSearch:
     def _scale(self, traces: bool) -> _Scale:
         is_new = self._properties.capability >= 90
         wanted = (self.numbers,) if self.numbers else (NARROW, WIDE) if is_new else (WIDE,)
-        found = next((one for one in (_Scale.of(self._rules, self._longest, numbers, traces=traces) for numbers in wanted) if one), None)
-        if found is None:
+        result = next((one for one in (_Scale.of(self._rules, self._longest, numbers, traces=traces) for numbers in wanted) if one), None)
+        if result is None:
             raise UnsupportedSearchError("these scores pass what the card's numbers hold")
-        return found
+        return result
 
     def _noted(self, name: str, n: int) -> int:
         """Return a bit for each occurring symbol."""
-        card, found = self._card, np.zeros(1, np.uint32)
-        room = card.buffer(4)
-        card.clear(room, 4, self._stream)
+        card, result = self._card, np.zeros(1, np.uint32)
+        workspace = card.buffer(4)
+        card.clear(workspace, 4, self._stream)
         blocks = min(4 * self._properties.multiprocessors, -(-n // (16 * _NOTING_THREADS)))
-        card.launch("letters.cu", "note_letters", blocks, _NOTING_THREADS, (self._columns[name], np.int64(n), room), self._stream)
-        card.download(found, room, self._stream)
+        card.launch("letters.cu", "note_letters", blocks, _NOTING_THREADS, (self._columns[name], np.int64(n), workspace), self._stream)
+        card.download(result, workspace, self._stream)
         card.wait(self._stream)
-        return int(found[0])
+        return int(result[0])
 
     def _letters_of(self, which: int) -> list[int]:
         """Return the symbols of references (0) or of reads (1)."""
-        return [letter for letter in range(LETTERS) if self._letters[which] >> letter & 1]
+        return [symbol for symbol in range(LETTERS) if self._letters[which] >> symbol & 1]
 
     def _score_source(self, traces: bool) -> int:
         if self.scores is not None:
@@ -451,21 +451,21 @@ class _Block:
             begins[later] = windows(self._rules, score[later], ends[later], np.broadcast_to(pattern, n)[later])
             if len(later):
                 yield from self._pass(later, True, (begins, ends))
-        found = np.empty((_COLUMNS_FOUND, n), np.int32)
-        kept = out.runs if out.runs.flags.c_contiguous else np.empty((n, runs), np.int32)
-        card.download(found, self._buffers["found"], self._stream)
-        card.download(kept, self._buffers["runs"], self._stream)
+        result = np.empty((_COLUMNS_FOUND, n), np.int32)
+        retained = out.runs if out.runs.flags.c_contiguous else np.empty((n, runs), np.int32)
+        card.download(result, self._buffers["found"], self._stream)
+        card.download(retained, self._buffers["runs"], self._stream)
         card.wait(self._stream)
-        for column, values in zip(out[:6], found, strict=True):
+        for column, values in zip(out[:6], result, strict=True):
             column[:] = values
-        if kept is not out.runs:
-            out.runs[:] = kept
+        if retained is not out.runs:
+            out.runs[:] = retained
 
     def _downloaded(self, row: int) -> NDArray[np.int32]:
-        found = np.empty(self._n, np.int32)
-        self._card.download(found, self._buffers["found"], self._stream, offset=4 * row * self._n)
+        result = np.empty(self._n, np.int32)
+        self._card.download(result, self._buffers["found"], self._stream, offset=4 * row * self._n)
         self._card.wait(self._stream)
-        return found
+        return result
 
     def _write_ends(self, out: Alignments) -> None:
         out.score[:], out.text_end[:] = self._downloaded(0), self._downloaded(_TEXT_END)
@@ -485,11 +485,11 @@ class _Block:
         first = of._texts.offsets[self._text_of[some]] + begins
         places = np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
         cut = Sequences(of._texts.codes[places], offsets)
-        found = Alignments.none(len(some), self._rules.maximum_gaps)
+        result = Alignments.none(len(some), self._rules.maximum_gaps)
         search = kernels.cpu.gapsmis.ReadSearch(Processor(of.host_threads), cut, of._patterns, self._rules)
-        for _ in search.align(np.arange(len(some)), pattern_of, found):
+        for _ in search.align(np.arange(len(some)), pattern_of, result):
             yield
-        for column, values in zip(out, found, strict=True):
+        for column, values in zip(out, result, strict=True):
             column[some] = values
         for column in (out.text_start, out.text_end):
             column[some] += begins.astype(np.int32)
@@ -591,7 +591,7 @@ class _Block:
             blocks = min(blocks, most, _BLOCKS * of._properties.multiprocessors)
         steps = task.m + shape.lanes
         of_warp = shape.direction_bytes(task.n, task.m, task.gaps, floored=self._floored) if traces else 0
-        room = {"border": card.buffer(border * blocks * warps), "directions": card.buffer(of_warp * launch.n_items)}
+        workspace = {"border": card.buffer(border * blocks * warps), "directions": card.buffer(of_warp * launch.n_items)}
         numbers = {
             "n": self._n,
             "first": launch.first,
@@ -612,13 +612,13 @@ class _Block:
             {
                 "found": self._buffers["found"],
                 "runs": self._buffers.get("runs", 0),
-                **room,
+                **workspace,
                 "strips": strips,
                 "steps": steps,
                 "border_rows": task.m + 1,
             },
         )
-        self._kept += [lists, room, more]
+        self._kept += [lists, workspace, more]
         defines = (
             f"NUMBERS={shape.numbers}",
             f"GAPS={task.gaps}",
@@ -658,13 +658,13 @@ def _send(card: Card, buffer: Any, values: NDArray[Any], stream: Any, staged_byt
     sent_bytes = values.view(np.uint8)
 
     def work(share: int) -> None:
-        streams, rooms = [card.stream() for _ in range(2)], [card.pinned(staged_bytes) for _ in range(2)]
+        streams, workspaces = [card.stream() for _ in range(2)], [card.pinned(staged_bytes) for _ in range(2)]
         for turn, begin in enumerate(range(share * staged_bytes, len(sent_bytes), _SENDERS * staged_bytes)):
-            own, room = streams[turn % 2], rooms[turn % 2]
+            own, workspace = streams[turn % 2], workspaces[turn % 2]
             card.wait(own)
-            piece = sent_bytes[begin : begin + staged_bytes]
-            room[: len(piece)] = piece
-            card.upload(buffer, room[: len(piece)], own, offset=begin)
+            chunk = sent_bytes[begin : begin + staged_bytes]
+            workspace[: len(chunk)] = chunk
+            card.upload(buffer, workspace[: len(chunk)], own, offset=begin)
         for own in streams:
             card.wait(own)
 

@@ -183,7 +183,7 @@ def registers(columns: int, gaps: int, mode: int, *, traces: bool) -> int:
 
 @lru_cache(maxsize=256)
 def _columns(gaps: int, mode: int, traces: bool) -> tuple[int, ...]:
-    fitting = tuple(one for one in _COLUMNS if registers(one, gaps, mode, traces=traces) <= _MAXIMUM_OF_THREAD)
+    fitting = tuple(column for column in _COLUMNS if registers(column, gaps, mode, traces=traces) <= _MAXIMUM_OF_THREAD)
     return fitting or _COLUMNS[:1]
 
 
@@ -217,13 +217,13 @@ def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
     of_block = shape.shared_bytes(task.n_letters) / 2 / shape.threads * 12  # filling the table of its text
     slots = items * (of_warp + of_block)
     cycles = max(slots / (_WARPS_PER_CYCLE * properties.multiprocessors), of_warp * _CYCLES_OF_LONE_WARP) + of_warp / 2
-    found = cycles / properties.cycles_per_second
+    result = cycles / properties.cycles_per_second
     if task.traces:
         written = items * shape.direction_bytes(task.n, task.m, task.gaps, floored=task.mode == LOCAL)
-        found = max(found, written / properties.direction_bytes_per_second) + task.m * _SECONDS_OF_STEP
+        result = max(result, written / properties.direction_bytes_per_second) + task.m * _SECONDS_OF_STEP
     if shape.plan == ONE_TEXT:
-        found += _SECONDS_OF_CHUNKS + task.n_pairs * _SECONDS_OF_CHUNKED_PAIR
-    return found + _SECONDS_OF_LAUNCH * properties.rates.launch / USUAL_RATES.launch
+        result += _SECONDS_OF_CHUNKS + task.n_pairs * _SECONDS_OF_CHUNKED_PAIR
+    return result + _SECONDS_OF_LAUNCH * properties.rates.launch / USUAL_RATES.launch
 
 
 def host_trace_seconds(task: Task, threads: int) -> float:

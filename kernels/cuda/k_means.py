@@ -214,9 +214,9 @@ class _Centers:
         self._exact, self._next = self._next, self._exact
 
     def centroids(self) -> NDArray[np.float64]:
-        found = np.empty((self.k, self._d))
-        self._card.download(found, self._exact, self._stream)
-        return found
+        result = np.empty((self.k, self._d))
+        self._card.download(result, self._exact, self._stream)
+        return result
 
     def clear(self) -> None:
         """Clear the sums."""
@@ -297,16 +297,16 @@ class PointMeans:
                 begin, end = max(first, group.first), min(last, group.last)
                 here = begin - group.first, end - group.first
                 self._card.clear(group.buffers["labels"], 4 * (group.last - group.first), self._stream)
-                room = self._card.buffer(8 * (group.last - group.first) if len(distances) else 0)
+                workspace = self._card.buffer(8 * (group.last - group.first) if len(distances) else 0)
                 centers.clear()
-                for _ in self._label(group, room, bool(len(distances)), centers, *here):
+                for _ in self._label(group, workspace, bool(len(distances)), centers, *here):
                     self._card.wait(self._stream)
                     yield Assigned(begin)
                 if told != NEVER:
                     self._add(group, centers, *here)
                 self._card.download(labels[begin:end], group.buffers["labels"], self._stream, offset=4 * here[0])
                 if len(distances):
-                    self._card.download(distances[begin:end], room, self._stream, offset=8 * here[0])
+                    self._card.download(distances[begin:end], workspace, self._stream, offset=8 * here[0])
                 sums = centers.found()[0] if told != NEVER else None
                 self._card.wait(self._stream)
                 yield Assigned(end, sums)
@@ -322,12 +322,12 @@ class PointMeans:
         if group is None:
             return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
         try:
-            centers, room = _Centers(self._card, self._stream, len(centroids), self._d), self._card.buffer(0)
+            centers, workspace = _Centers(self._card, self._stream, len(centroids), self._d), self._card.buffer(0)
             centers.put(centroids)
             self._card.upload(group.buffers["labels"], labels, self._stream)
             for number in range(1, rounds + 1):
                 centers.clear()
-                for _ in self._label(group, room, False, centers, 0, n):
+                for _ in self._label(group, workspace, False, centers, 0, n):
                     self._card.wait(self._stream)
                     yield number - 1
                 self._add(group, centers, 0, n)
@@ -362,18 +362,18 @@ class PointMeans:
             yielded = tally_through_host(self, centroids, previous, labels, first, last, is_labelled=False)
             return (yield from yielded)
         try:
-            centers, room = self._kept_centers(len(centroids))
+            centers, workspace = self._kept_centers(len(centroids))
             if previous is not None and not is_labelled:
                 centers.put(previous)
                 for group in self._groups(first, last):
-                    for _ in self._label(group, room, False, centers, *group.part(first, last)):
+                    for _ in self._label(group, workspace, False, centers, *group.part(first, last)):
                         yield
                         self._card.wait(self._stream)
             centers.put(centroids)
             centers.clear()
             for group in self._groups(first, last):
                 here = group.part(first, last)
-                for _ in self._label(group, room, False, centers, *here):
+                for _ in self._label(group, workspace, False, centers, *here):
                     yield
                     self._card.wait(self._stream)
                 self._add(group, centers, *here)

@@ -133,11 +133,11 @@ class LibrarySearch:
     def _parts(self) -> Generator[tuple[int, int], None, None]:
         """Yield references that fit together."""
         size = _BYTES_OF_PEAK * self._references.offsets + _BYTES_OF_REFERENCE * np.arange(len(self._references.offsets))
-        room, n, first = self._card.free_bytes() * self.share_of_free_memory, len(self._mass), 0
+        workspace, n, first = self._card.free_bytes() * self.share_of_free_memory, len(self._mass), 0
         if self._resident is not None:
-            room += size[self._resident[1]] - size[self._resident[0]]
+            workspace += size[self._resident[1]] - size[self._resident[0]]
         while first < n:
-            last = min(n, int(np.searchsorted(size, size[first] + room, side="right")) - 1)
+            last = min(n, int(np.searchsorted(size, size[first] + workspace, side="right")) - 1)
             if last <= first:
                 raise DeviceMemoryError(f"{self._card.name} has not enough memory for a reference")
             yield first, last
@@ -185,7 +185,7 @@ class LibrarySearch:
         sent_ranges = sent(card, {name: np.ascontiguousarray(values) for name, values in ranges.items()}, self._stream)
         n = end - begin
         fresh: tuple[NDArray, ...] = np.empty(n, np.int64), np.empty(n, np.float64), np.empty(n, np.int32)
-        room = {name: card.buffer(one.nbytes) for name, one in zip(("found", "similarity", "matched"), fresh, strict=True)}
+        workspace = {name: card.buffer(one.nbytes) for name, one in zip(("found", "similarity", "matched"), fresh, strict=True)}
         first_peak = int(self._references.offsets[low])
         arguments = (
             struct(card, _PEAKS, sent_own | {"before": int(offsets[0])}),
@@ -193,16 +193,16 @@ class LibrarySearch:
             held["squares"],
             struct(card, _POOLS, sent_ranges | {"ranges": pools.low.shape[1]}),
             struct(card, _RULES, rules | {name: int(getattr(matching, name)) for name in Matching._fields}),
-            struct(card, _ANSWER, room),
+            struct(card, _ANSWER, workspace),
         )
         card.launch(_FILE, "search_library", end - begin, _THREADS, arguments, self._stream)
-        for values, buffer in zip(fresh, room.values(), strict=True):
+        for values, buffer in zip(fresh, workspace.values(), strict=True):
             card.download(values, buffer, self._stream)
         card.wait(self._stream)
-        found, similarity, matched = (column[begin:end] for column in answer)
+        result, similarity, matched = (column[begin:end] for column in answer)
         # Parts come in order of their references, so that of equal ones the first stays.
         better = fresh[1] > similarity
-        found[better], similarity[better], matched[better] = fresh[0][better] + low, fresh[1][better], fresh[2][better]
+        result[better], similarity[better], matched[better] = fresh[0][better] + low, fresh[1][better], fresh[2][better]
 
 
 def _some(values: NDArray) -> NDArray:

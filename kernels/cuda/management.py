@@ -36,12 +36,12 @@ def card_use(number: int) -> CardUse | None:
 
     Call this only for devices found usable: a faulty driver could crash the process.
     """
-    library, found = _library(), card_identity(number)
-    if library is None or found is None:
+    library, result = _library(), card_identity(number)
+    if library is None or result is None:
         return None
     handle, memory, busy = ctypes.c_void_p(), _Memory(), _Utilization()
     try:
-        name = f"GPU-{UUID(bytes=found.uuid)}".encode()
+        name = f"GPU-{UUID(bytes=result.uuid)}".encode()
         if library.nvmlDeviceGetHandleByUUID(name, ctypes.byref(handle)) or library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)):
             return None
         is_told = library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(busy)) == 0

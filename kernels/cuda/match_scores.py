@@ -152,13 +152,13 @@ class MatchScores:
         if n >= _MAXIMUM_CANDIDATES:
             raise UnsupportedSearchError(f"{n:,} candidates are more than the 2^32 - 1 that cards search")
         self._card, self._stream, self._lists = device, device.stream(), counting(candidates)
-        room = self.counter_bytes
-        while room + (8 << 10) > device.maximum_shared_bytes():
-            room //= 2
+        workspace = self.counter_bytes
+        while workspace + (8 << 10) > device.maximum_shared_bytes():
+            workspace //= 2
         # Counters of 16 bits where a candidate alone may score that much: queries come later.
         self._longest = longest(self._lists)
         self._bits = 8 if 2 * self._longest < 1 << 8 else 16
-        self._chunk_size = max(1, min(n, self.candidates_of_chunk, room * 8 // self._bits))
+        self._chunk_size = max(1, min(n, self.candidates_of_chunk, workspace * 8 // self._bits))
         self._n_chunks = -(-n // self._chunk_size)
         self._resident: _Group | None = None
 
@@ -228,13 +228,13 @@ class MatchScores:
         try:
             for begin in range(first, last, at_a_time):
                 end = min(last, begin + at_a_time)
-                found = np.empty((end - begin, n), score_type((1 << self._bits) - 1))
+                result = np.empty((end - begin, n), score_type((1 << self._bits) - 1))
                 batch = self._sent(own, windows, begin, end, 1)
-                room = self._card.buffer(found.nbytes)
-                yield from self._passed(batch, begin, room)
-                self._card.download(found, room, self._stream)
+                workspace = self._card.buffer(result.nbytes)
+                yield from self._passed(batch, begin, workspace)
+                self._card.download(result, workspace, self._stream)
                 self._card.wait(self._stream)
-                scores[begin:end] = found
+                scores[begin:end] = result
                 yield end
         finally:
             self._card.wait(self._stream)
@@ -383,14 +383,14 @@ class MatchScores:
             buffers |= sent(card, before | {"firsts": 2 * (offsets[starts] - offsets[0])}, stream)
             group = _Group(first, last, *rows, buffers)
             n_masses = int(offsets[-1] - offsets[0])
-            room = 4 * group.stride * (last - first)
+            workspace = 4 * group.stride * (last - first)
             if 2 * n_masses > self.share_for_bits * group.stride * (end - begin):
-                buffers["bits_of_rows"] = card.buffer(room * self._columns)
-                card.clear(buffers["bits_of_rows"], room * self._columns, stream)
+                buffers["bits_of_rows"] = card.buffer(workspace * self._columns)
+                card.clear(buffers["bits_of_rows"], workspace * self._columns, stream)
                 self._launch("set_bits", blocks, (lists, self._rows(group), self._index(group)))
                 return group
-            buffers |= {"starts": card.buffer(room), "postings": card.buffer(4 * n_masses)}
-            card.clear(buffers["starts"], room, stream)
+            buffers |= {"starts": card.buffer(workspace), "postings": card.buffer(4 * n_masses)}
+            card.clear(buffers["starts"], workspace, stream)
             arguments = lists, self._rows(group), self._index(group)
             self._launch("count_postings", blocks, arguments)
             self._launch("add_up", last - first, arguments[-1:])

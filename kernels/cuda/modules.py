@@ -264,8 +264,8 @@ class CudaCard:
         if blocks <= 0:
             return
         with self._faults, self._device, stream:
-            function, room = self._functions.get((file, defines, kernel)) or self._compiled(file, defines, kernel)
-            if shared_bytes > room:  # beyond 48 KB with the static part, only when asked for
+            function, workspace = self._functions.get((file, defines, kernel)) or self._compiled(file, defines, kernel)
+            if shared_bytes > workspace:  # beyond 48 KB with the static part, only when asked for
                 function.max_dynamic_shared_size_bytes = shared_bytes
                 self._functions[file, defines, kernel] = function, shared_bytes
             function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
@@ -291,8 +291,8 @@ class CudaCard:
             if (file, defines) not in self._modules:
                 self._modules[file, defines] = self._module(file, defines)
             function = self._modules[file, defines].get_function(kernel)
-            found = self._functions[file, defines, kernel] = function, function.max_dynamic_shared_size_bytes
-            return found
+            result = self._functions[file, defines, kernel] = function, function.max_dynamic_shared_size_bytes
+            return result
 
     def wait(self, stream: Any) -> None:
         """See `Card`."""

@@ -42,34 +42,34 @@ def _version(number: int) -> str:
 
 def look() -> dict[str, Any]:
     """Return what the driver reports about itself and the GPUs, before trying any; one it cannot open has its reason."""
-    found: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
-    tell(found)
+    result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
+    tell(result)
     management = _library("libnvidia-ml.so.1", "nvml.dll")
     if management is None:
-        found["reason"] = "no NVIDIA driver is installed"
-        return found
-    if fault := management.nvmlInit_v2():
-        found["reason"] = f"the NVIDIA driver does not answer: {_driver_error(management, fault)}"
-        return found
+        result["reason"] = "no NVIDIA driver is installed"
+        return result
+    if problem := management.nvmlInit_v2():
+        result["reason"] = f"the NVIDIA driver does not answer: {_driver_error(management, problem)}"
+        return result
     text, number = ctypes.create_string_buffer(NAME_BYTES), ctypes.c_int()
     if management.nvmlSystemGetDriverVersion(text, NAME_BYTES) == 0:
-        found["driver"] = _text(text.value)
+        result["driver"] = _text(text.value)
     if management.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) == 0:
-        found["cuda"] = _version(number.value)
+        result["cuda"] = _version(number.value)
     count = ctypes.c_uint()
     management.nvmlDeviceGetCount_v2(ctypes.byref(count))
-    found["devices"] = [_seen(management, i) for i in range(count.value)]
-    if not found["devices"]:
-        found["reason"] = "the NVIDIA driver sees no GPU"
-    return found
+    result["devices"] = [_seen(management, i) for i in range(count.value)]
+    if not result["devices"]:
+        result["reason"] = "the NVIDIA driver sees no GPU"
+    return result
 
 
 def _seen(management: ctypes.CDLL, number: int) -> dict[str, Any]:
     """Return a GPU as reported by the driver's management library."""
     device = _device(number, f"GPU {number} of the driver's list")
     handle, memory, major, minor = ctypes.c_void_p(), _Memory(), ctypes.c_int(), ctypes.c_int()
-    if fault := management.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(handle)):
-        device["reason"] = f"the NVIDIA driver cannot open it: {_driver_error(management, fault)}"
+    if problem := management.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(handle)):
+        device["reason"] = f"the NVIDIA driver cannot open it: {_driver_error(management, problem)}"
         return device
     text = ctypes.create_string_buffer(NAME_BYTES)
     if management.nvmlDeviceGetName(handle, text, NAME_BYTES) == 0:
@@ -174,14 +174,14 @@ def tell(found: dict[str, Any]) -> None:
 
 def main() -> None:
     """Print what is there."""
-    found = look()
-    if not found["reason"]:
-        try_devices(found, int(sys.argv[1]) if len(sys.argv) > 1 else 0)
-    for device in found["devices"]:
+    result = look()
+    if not result["reason"]:
+        try_devices(result, int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    for device in result["devices"]:
         if not device["usable"] and not device["reason"]:
-            device["reason"] = found["reason"]
-    found["step"] = "done"
-    tell(found)
+            device["reason"] = result["reason"]
+    result["step"] = "done"
+    tell(result)
 
 
 if __name__ == "__main__":

@@ -336,15 +336,15 @@ class SpectrumSearch:
         """See `proteoscope.kernels.cpu.scoring.SpectrumSearch.count_candidates`."""
         card = self._card
         for begun, stop in self._stretches(queries, first, last):
-            found = np.empty(stop - begun, np.int64)
-            device_counts = card.buffer(found.nbytes)
+            result = np.empty(stop - begun, np.int64)
+            device_counts = card.buffer(result.nbytes)
             inputs = sent(card, {"scalars": self._scalars, "query_mass": queries.mass[begun:stop]}, self._stream)
             columns = self._columns["mass"], self._columns["combination_mass"]
-            arguments = (inputs["scalars"], *columns, inputs["query_mass"], np.int32(len(found)), device_counts)
-            card.launch("candidate_counts.cu", "count_candidates", -(-len(found) * 32 // 128), 128, arguments, self._stream)
-            card.download(found, device_counts, self._stream)
+            arguments = (inputs["scalars"], *columns, inputs["query_mass"], np.int32(len(result)), device_counts)
+            card.launch("candidate_counts.cu", "count_candidates", -(-len(result) * 32 // 128), 128, arguments, self._stream)
+            card.download(result, device_counts, self._stream)
             card.wait(self._stream)
-            out[begun:stop] = found
+            out[begun:stop] = result
 
     def search_queries(
         self, spectra: SpectrumArrays, queries: QueryArrays, hits: HitArrays, first: int, last: int
@@ -389,11 +389,11 @@ class SpectrumSearch:
         parts_of_query = np.repeat(n_parts, _TILE)[: last - first]
         is_dense = parts_of_query > 0
         n_items[first:last] = np.where(is_dense, parts_of_query, n_items[first:last])
-        kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
+        retained, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         n_bytes = counts.spectrum_search_bytes(
             peaks,
             n_items,
-            kept=kept,
+            kept=retained,
             slots=slots,
             bins=bins,
             candidate_bytes=_CANDIDATE_BYTES,
@@ -527,17 +527,17 @@ class SpectrumSearch:
 
     def _shape(self, hits: HitArrays, maximum_peaks: int) -> int:
         """Complete the settings with the shapes of the hits and the bit table; bytes of dynamic shared memory."""
-        kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
-        if kept > _MAXIMUM_KEPT or slots > _MAXIMUM_SLOTS:
+        retained, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
+        if retained > _MAXIMUM_KEPT or slots > _MAXIMUM_SLOTS:
             raise UnsupportedSearchError(
-                f"{kept} hits with {slots} modifications for a query (a GPU takes {_MAXIMUM_KEPT} with {_MAXIMUM_SLOTS})"
+                f"{retained} hits with {slots} modifications for a query (a GPU takes {_MAXIMUM_KEPT} with {_MAXIMUM_SLOTS})"
             )
         other = 4 * bins + (8 + 12 * maximum_peaks if self._kind.needs_correlation else 0)
-        room = (_SHARED_BYTES - _STATIC_SHARED_BYTES - other) // 6
-        if maximum_peaks > _MAXIMUM_NUMBERED_PEAKS or room < _FEWEST_WORDS:
+        workspace = (_SHARED_BYTES - _STATIC_SHARED_BYTES - other) // 6
+        if maximum_peaks > _MAXIMUM_NUMBERED_PEAKS or workspace < _FEWEST_WORDS:
             raise UnsupportedSearchError(f"a spectrum has {maximum_peaks:,} peaks, more than a GPU takes")
-        words = min(_MAXIMUM_WORDS, room, int(self._settings.maximum_mz / self._settings.bin_width) // 32 + 2)
-        self._scalars["n_words"], self._scalars["n_kept"], self._scalars["n_bins"], self._scalars["n_slots"] = words, kept, bins, slots
+        words = min(_MAXIMUM_WORDS, workspace, int(self._settings.maximum_mz / self._settings.bin_width) // 32 + 2)
+        self._scalars["n_words"], self._scalars["n_kept"], self._scalars["n_bins"], self._scalars["n_slots"] = words, retained, bins, slots
         self._scalars["histogram_width"] = hits.histogram_width
         return other + 6 * words
 
@@ -661,7 +661,7 @@ class _Batch:
     ) -> tuple[Any, dict[str, Any], int]:
         """Pack and send queries and work items, and allocate results; return the struct Inputs, the buffers, and the maximum peak count."""
         card, stream, n = self._card, self._stream, last - first
-        kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
+        retained, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         with_height = search._kind.needs_correlation
         peaks = np.diff(spectra.offsets)[queries.spectrum[first:last]]
         n_peaks = int(peaks.sum())
@@ -681,16 +681,16 @@ class _Batch:
             host[name][:] = values
         inputs = {name: self._device(name, values.nbytes) for name, values in host.items()}
         self._out = {
-            "score": self._host("score", np.float32, n, kept),
-            "peptide": self._host("peptide", np.int64, n, kept),
-            "isotope_error": self._host("isotope_error", np.int8, n, kept),
-            "site": self._host("site", np.uint8, n, kept, slots),
-            "modification": self._host("modification", np.uint8, n, kept, slots),
+            "score": self._host("score", np.float32, n, retained),
+            "peptide": self._host("peptide", np.int64, n, retained),
+            "isotope_error": self._host("isotope_error", np.int8, n, retained),
+            "site": self._host("site", np.uint8, n, retained, slots),
+            "modification": self._host("modification", np.uint8, n, retained, slots),
             "n_candidates": self._host("n_candidates", np.int64, n),
             "histogram": self._host("histogram", np.int32, n, bins),
         }
         outputs = {name: self._device(name, values.nbytes) for name, values in self._out.items()}
-        kept_of_items = self._device("kept_of_items", int(items["first_item"][-1]) * kept * _CANDIDATE_BYTES)
+        kept_of_items = self._device("kept_of_items", int(items["first_item"][-1]) * retained * _CANDIDATE_BYTES)
         arrays = search._columns | inputs | {"kept_of_items": kept_of_items, "histogram": outputs["histogram"]}
         pointers = self._host("pointers", np.uint64, len(_INPUTS))
         pointers[:] = [card.address(arrays[name]) for name in _INPUTS]

@@ -161,20 +161,20 @@ class StructureSearch:
             for batch in self._batches(first, last):
                 begin, end = max(first, batch.first), min(last, batch.last)
                 n = batch.last - batch.first
-                room = {name: self._card.buffer(4 * n) for name in ("scores", "element_scores")}
-                room["border"] = self._card.buffer(_BORDER_BYTES * self._n_residues(batch) if work.n_strips > 1 else 0)
+                workspace = {name: self._card.buffer(4 * n) for name in ("scores", "element_scores")}
+                workspace["border"] = self._card.buffer(_BORDER_BYTES * self._n_residues(batch) if work.n_strips > 1 else 0)
                 none = np.full(n, -1, np.int32)
                 for name in ("scores", "element_scores"):
-                    self._card.upload(room[name], none, self._stream)
+                    self._card.upload(workspace[name], none, self._stream)
                 cells = self._lengths[begin:end] * max(1, len(query.state))
                 most = between_looks(_CELLS_OF_RUN, self._card.rates.maxima, USUAL_RATES.maxima)
                 runs = sorted(equal_partitions(cells, 1, maximum_cost=most, per_worker=1), key=lambda run: run.first)
                 for run in runs:
                     here, there = begin - batch.first + run.first, begin - batch.first + run.last
-                    work.align(batch.chains, room, here, there, least)
-                    for out, buffer in ((scores, room["scores"]), (element_scores, room["element_scores"])):
-                        found = out[begin + run.first : begin + run.last]
-                        self._card.download(found, buffer, self._stream, offset=4 * here)
+                    work.align(batch.chains, workspace, here, there, least)
+                    for out, buffer in ((scores, workspace["scores"]), (element_scores, workspace["element_scores"])):
+                        result = out[begin + run.first : begin + run.last]
+                        self._card.download(result, buffer, self._stream, offset=4 * here)
                     self._card.wait(self._stream)
                     yield begin + run.last
         finally:

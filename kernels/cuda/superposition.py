@@ -187,11 +187,11 @@ class ChainSuperposition:
             "counts": np.empty(n, np.int32),
             "pairs": np.empty((int(shorter.sum()), 2), np.int32),
         }
-        rooms = {name: card.buffer(values.nbytes) for name, values in results.items()}
-        rooms |= {"room": card.buffer(blocks * room_bytes), "next_item": card.buffer(4)}
+        workspaces = {name: card.buffer(values.nbytes) for name, values in results.items()}
+        workspaces |= {"room": card.buffer(blocks * room_bytes), "next_item": card.buffer(4)}
         buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
         try:
-            card.clear(rooms["next_item"], 4, stream)
+            card.clear(workspaces["next_item"], 4, stream)
             card.launch(
                 _FILE,
                 "superpose_pairs",
@@ -199,7 +199,7 @@ class ChainSuperposition:
                 self.threads,
                 (
                     struct(card, _CHAINS, buffers),
-                    struct(card, _FOUND, {**rooms, "room_bytes": room_bytes}),
+                    struct(card, _FOUND, {**workspaces, "room_bytes": room_bytes}),
                     struct(card, _STEPS, self._steps._asdict()),
                     np.int32(n),
                     np.int32(room_m),
@@ -212,7 +212,7 @@ class ChainSuperposition:
         except BaseException:
             card.wait(stream)  # what is sent may still be written to
             raise
-        return _Launched(first, last, stream, order, results, buffers, rooms)
+        return _Launched(first, last, stream, order, results, buffers, workspaces)
 
     def _report(self, pairs: ChainPairs, found: FoundSuperpositions, run: _Launched) -> None:
         """Wait for a run and report its results."""

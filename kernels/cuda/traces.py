@@ -22,10 +22,10 @@ _PEAKS, _WINDOWS = (np.dtype([(name, np.uint64) for name in kind._fields] + [("n
 def extract_traces(device: Card, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
     """Extract traces as `proteoscope.kernels.cpu.traces.extract_traces`, on a GPU."""
     card, stream, n = device, device.stream(), len(windows.low)
-    found = cells.copy()
-    device_cells = card.buffer(found.nbytes)
+    result = cells.copy()
+    device_cells = card.buffer(result.nbytes)
     inputs = sent(card, {**peaks._asdict(), **windows._asdict()}, stream)
-    card.upload(device_cells, found, stream)
+    card.upload(device_cells, result, stream)
     of_peaks = struct(card, _PEAKS, {name: inputs[name] for name in peaks._fields} | {"n": len(peaks.mz)})
     for first in range(0, n, _WINDOWS_OF_ROUND):
         some = min(n - first, _WINDOWS_OF_ROUND)
@@ -36,6 +36,6 @@ def extract_traces(device: Card, peaks: SurveyPeaks, windows: TraceWindows, cell
         card.launch(_FILE, "cut_windows", blocks, _THREADS, (of_peaks, of_windows, device_cells), stream)
         card.wait(stream)
         yield first + some
-    card.download(found, device_cells, stream)
+    card.download(result, device_cells, stream)
     card.wait(stream)
-    cells[:] = found
+    cells[:] = result

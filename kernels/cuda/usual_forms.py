@@ -22,8 +22,8 @@ _LOOK_SECONDS = 0.1
 
 def usual_forms() -> list[tuple[str, tuple[str, ...]]]:
     """Source files with the macros that they are compiled with."""
-    kept: dict[str, list[list[str]]] = json.loads((files(__package__) / "usual_forms.json").read_text(encoding="utf-8"))
-    return [(file, tuple(macros)) for file, forms in kept.items() for macros in forms]
+    retained: dict[str, list[list[str]]] = json.loads((files(__package__) / "usual_forms.json").read_text(encoding="utf-8"))
+    return [(file, tuple(macros)) for file, forms in retained.items() for macros in forms]
 
 
 def compile_usual_forms(card: CudaCard, threads: int, advance: Callable[[int], None]) -> list[str]:

@@ -132,8 +132,8 @@ def _table_for(card: Card, lengths: NDArray[np.int64]) -> _Table:
     UnsupportedSearchError
         A vector is too long for any.
     """
-    room = card.maximum_shared_bytes() - _STATIC_BYTES
-    possible = [table for table in (_Table(*one) for one in _TABLES) if table.shared_bytes <= room]
+    workspace = card.maximum_shared_bytes() - _STATIC_BYTES
+    possible = [table for table in (_Table(*one) for one in _TABLES) if table.shared_bytes <= workspace]
     longest = int(lengths.max(initial=0))
     if not possible or longest > possible[-1].rows:
         rows = possible[-1].rows if possible else 0
@@ -343,9 +343,9 @@ class VectorClustering:
             for other in self._others:
                 card.wait(other)
                 yield
-            found = np.empty(len(members), np.int32)
-            card.download(found, buffers["labels"], stream)
-        places[members] = members[found + np.repeat(starts[:-1], sizes)]
+            result = np.empty(len(members), np.int32)
+            card.download(result, buffers["labels"], stream)
+        places[members] = members[result + np.repeat(starts[:-1], sizes)]
 
     @contextmanager
     def _ended(self) -> Iterator[None]:

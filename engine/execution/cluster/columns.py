@@ -65,8 +65,8 @@ class ColumnFile(NamedTuple):
     @classmethod
     def at(cls, path: Path) -> ColumnFile:
         """Return the file as it is now."""
-        found = path.stat()
-        return cls(str(path), found.st_ino, found.st_size, found.st_mtime_ns)
+        result = path.stat()
+        return cls(str(path), result.st_ino, result.st_size, result.st_mtime_ns)
 
     @property
     def is_here(self) -> bool:
@@ -252,9 +252,9 @@ def trim_store(folder: Path, needed: int, most: int = MAXIMUM_STORED_BYTES) -> N
     if needed > min(most, shutil.disk_usage(folder).free):
         raise StorageError(f"{folder}: {needed / 1e9:.1f} GB of columns do not fit. Free some space, or share a folder.")
     stored = [entry for entry in os.scandir(folder) if entry.is_file() and not is_temporary(Path(entry))]
-    found = sorted((entry.stat().st_mtime_ns, entry.stat().st_size, entry.path) for entry in stored)
-    total = sum(size for _, size, _ in found)
-    for _, size, path in found:
+    result = sorted((entry.stat().st_mtime_ns, entry.stat().st_size, entry.path) for entry in stored)
+    total = sum(size for _, size, _ in result)
+    for _, size, path in result:
         if total + needed <= most:
             break
         Path(path).unlink(missing_ok=True)  # whoever has it open keeps it

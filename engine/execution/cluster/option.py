@@ -73,10 +73,10 @@ def checked_address(text: str) -> str:
     ParameterError
         It is not an address, or it would send without encryption beyond this machine.
     """
-    found = _ADDRESS.fullmatch(text)
-    if found is None or not 0 <= int(found["port"]) < 65536:
+    result = _ADDRESS.fullmatch(text)
+    if result is None or not 0 <= int(result["port"]) < 65536:
         raise ParameterError(f"'{text:.100}' is not a scheduler address; expected tls://HOST:PORT")
-    if found["protocol"] == "tcp" and not is_loopback(found["host"]):
+    if result["protocol"] == "tcp" and not is_loopback(result["host"]):
         raise ParameterError(f"{text}: without encryption only this machine itself can be reached; use tls:// and certificates")
     return text
 

@@ -42,9 +42,9 @@ def checked_workers(requested: str, certificates: Path | None = None) -> str:
         return f"{_counted(len(names), 'machine')} by ssh: {', '.join(names[:_SHOWN_HOSTS])}{more}"
     if request.sort == "slurm":
         assert request.file is not None
-        found = read_slurm(request.file)
-        queue = f", queue {found.queue}" if found.queue else ""
-        return f"{_counted(found.jobs, 'Slurm job')}, each {found.cores} threads and {found.memory}{queue}"
+        result = read_slurm(request.file)
+        queue = f", queue {result.queue}" if result.queue else ""
+        return f"{_counted(result.jobs, 'Slurm job')}, each {result.cores} threads and {result.memory}{queue}"
     if not request.address.startswith("tls:"):
         return f"the workers of the scheduler at {request.address}, without encryption, on this machine alone"
     if certificates is None:

@@ -85,26 +85,26 @@ def _with_kinds(
 ) -> DeviceParameters:
     """Samples of all kinds are run in turn, as often as there is time for. `began`: when measuring this device did."""
     progress.stage(f"Measuring {device.name}", _FEWEST_TURNS * len(kinds))
-    found: dict[str, KindSamples] = {}
+    result: dict[str, KindSamples] = {}
     turn, last = 0, 0.0
     while turn < _FEWEST_TURNS or (turn < _MOST_TURNS and time.perf_counter() - began + last < _SECONDS):
         turn_began = time.perf_counter()
-        for name in kinds if turn == 0 else list(found):
+        for name in kinds if turn == 0 else list(result):
             progress.check()
             try:
                 if turn == 0:
                     one = KindSamples(name, device, shape)
                     one.grow(SECONDS_OF_KIND, progress.check)
-                    found[name] = one
+                    result[name] = one
                 else:
-                    found[name].again()
+                    result[name].again()
             except DeviceError as error:
-                found.pop(name, None)
+                result.pop(name, None)
                 progress.message(f"{device.name} was not measured for '{name}': {str(error).splitlines()[0]}", "warning")
             if turn < _FEWEST_TURNS:
                 progress.advance(1)
         turn, last = turn + 1, time.perf_counter() - turn_began
-    return measured.model_copy(update={"kinds": {name: one.costs() for name, one in found.items()}})
+    return measured.model_copy(update={"kinds": {name: one.costs() for name, one in result.items()}})
 
 
 def _measured(
@@ -166,7 +166,7 @@ def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
         # Results come into new memory, which takes the system as long as the transfer.
         card.download(np.empty(n_bytes, np.uint8), buffer, stream)
 
-    found: list[tuple[float, ...]] = []
+    result: list[tuple[float, ...]] = []
     for send in (upload, download):
         took = list[float]()
         for n_bytes in _SIZES_OF_TRANSFERS:
@@ -178,8 +178,8 @@ def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
 
             repeats = 1 if n_bytes > _NEW_PAGES else 2 if n_bytes > _SMALL else _REPEATS_OF_SMALL
             took.append(max(_least_wall(move, repeats), took[-1] if took else 1e-9))
-        found.append(tuple(took))
-    return TransferCosts(sizes=_SIZES_OF_TRANSFERS, seconds_in=found[0], seconds_out=found[1])
+        result.append(tuple(took))
+    return TransferCosts(sizes=_SIZES_OF_TRANSFERS, seconds_in=result[0], seconds_out=result[1])
 
 
 def _of_both(one: TransferCosts, other: TransferCosts) -> TransferCosts:

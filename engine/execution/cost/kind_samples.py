@@ -77,7 +77,7 @@ def _bytes_of(values: Any) -> int:
     """Of all arrays in it."""
     if isinstance(values, np.ndarray):
         return int(values.nbytes)
-    return sum(_bytes_of(one) for one in values.values()) if hasattr(values, "values") else 0
+    return sum(_bytes_of(value) for value in values.values()) if hasattr(values, "values") else 0
 
 
 def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
@@ -96,11 +96,11 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
             n = len(kind.costs(sample.work, state))
             rows, first = kind.empty(sample.work, state, n), 0
             opened.begin(state, None)
-            with closing(opened.search(0, n)) as pieces:
-                for piece in pieces:
-                    if piece.rows is not None and piece.end > first:
-                        kind.merge(rows, first, piece.end, piece.rows)
-                        first = piece.end
+            with closing(opened.search(0, n)) as chunks:
+                for chunk in chunks:
+                    if chunk.rows is not None and chunk.end > first:
+                        kind.merge(rows, first, chunk.end, chunk.rows)
+                        first = chunk.end
     seconds = time.perf_counter() - began
     kernel, transfer = timed() if timed is not None else (seconds, 0.0)
     return Run(seconds, min(kernel, seconds), max(0.0, min(transfer, seconds - kernel)), timed is None or is_noted)
@@ -229,13 +229,13 @@ def fitted(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[flo
     weighted = np.asarray(rows) * weights[:, None]
     scale = np.abs(weighted).max(axis=0)
     scale[scale == 0.0] = 1.0
-    found, _ = nnls(weighted / scale, np.ones(len(values)))
-    return [float(one) for one in found / scale]
+    result, _ = nnls(weighted / scale, np.ones(len(values)))
+    return [float(one) for one in result / scale]
 
 
 def _curve(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Ascending; of points with the same x the least y."""
-    found: dict[float, float] = {}
+    result: dict[float, float] = {}
     for one, value in sorted(zip(x, y, strict=True)):
-        found[one] = max(min(value, found.get(one, value)), 1e-7)
-    return tuple(found), tuple(found.values())
+        result[one] = max(min(value, result.get(one, value)), 1e-7)
+    return tuple(result), tuple(result.values())

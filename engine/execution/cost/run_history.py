@@ -102,8 +102,8 @@ def _corrected(recent: Sequence[_Run], predicted: Mapping[str, float]) -> dict[s
     if not recent:
         return dict(predicted)
     fastest = min(recent, key=lambda run: run.slowness)
-    found = {}
+    result = {}
     for step, seconds in predicted.items():
         slope = (fastest.measured.get(step, 0.0) + _SMALL) / (fastest.predicted.get(step, 0.0) + _SMALL)
-        found[step] = max(0.0, (seconds + _SMALL) * slope - _SMALL)
-    return found
+        result[step] = max(0.0, (seconds + _SMALL) * slope - _SMALL)
+    return result

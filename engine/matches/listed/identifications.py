@@ -211,9 +211,9 @@ class MatchCollector:
     def finish(self) -> Identifications:
         """The table."""
         scores = {}
-        for name, found in self._scores.items():
+        for name, result in self._scores.items():
             scores[name] = np.full(self.n, np.nan)
-            scores[name][[row for row, _ in found]] = [value for _, value in found]
+            scores[name][[row for row, _ in result]] = [value for _, value in result]
         numbers: dict[str, Any] = {name: np.array(self._numbers[name], dtype) for name, (dtype, _) in self._NUMBERS.items()}
         return Identifications(
             format=self.format,

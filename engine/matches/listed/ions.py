@@ -70,11 +70,11 @@ def count_ions(
         peak_of = np.repeat(np.arange(used[-1] - used[0] + 1), np.diff(spectra.offsets[used[0] : used[-1] + 2]))
         keys = peak_of * span + mz
         base = (used[peaks_start] - used[0]).astype(np.float64)
-        for letter in dict.fromkeys("".join(series.letters)):
-            neutral = (front if letter in "abc" else whole[owner] - front) + SERIES_MASS[letter]
-            is_ion = is_bond & ~followed_by_proline if letter in "cz" else is_bond
+        for symbol in dict.fromkeys("".join(series.letters)):
+            neutral = (front if symbol in "abc" else whole[owner] - front) + SERIES_MASS[symbol]
+            is_ion = is_bond & ~followed_by_proline if symbol in "cz" else is_bond
             if not series.is_single:
-                is_ion = is_ion & series.have(frozenset(letter))[spectrum[rows]][owner]
+                is_ion = is_ion & series.have(frozenset(symbol))[spectrum[rows]][owner]
             for z in range(1, maximum_charge + 1):
                 chosen = np.flatnonzero(is_ion & (np.maximum(charge[rows] - 1, 1)[owner] >= z))
                 ion = neutral[chosen] / z + PROTON_MASS

@@ -93,15 +93,15 @@ def deciding_score(found: Identifications, chosen: str) -> DecidingScore:
     ------
     ParameterError : the file has not the one that is chosen.
     """
-    for one in ENGINE_SCORES:
-        if not one.sense or one.column not in found.scores or (chosen and one.name != chosen):
+    for engine_score in ENGINE_SCORES:
+        if not engine_score.sense or engine_score.column not in found.scores or (chosen and engine_score.name != chosen):
             continue
-        value = found.scores[one.column]
-        if one.is_logarithmic:
-            return DecidingScore(f"-log10 of {one.title}", -np.log10(np.maximum(value, _LEAST)))
-        return DecidingScore(one.title, value * found.senses.get(one.column, one.sense))
+        value = found.scores[engine_score.column]
+        if engine_score.is_logarithmic:
+            return DecidingScore(f"-log10 of {engine_score.title}", -np.log10(np.maximum(value, _LEAST)))
+        return DecidingScore(engine_score.title, value * found.senses.get(engine_score.column, engine_score.sense))
     if chosen:
-        there = [one.name for one in ENGINE_SCORES if one.sense and one.column in found.scores]
+        there = [engine_score.name for engine_score in ENGINE_SCORES if engine_score.sense and engine_score.column in found.scores]
         raise ParameterError(f"score = '{chosen}': the results have no such score; they have {', '.join(there) or 'none that is known'}")
     for title, rate in (("posterior error probability", found.posterior_error), ("q-value", found.q_value)):
         if np.isfinite(rate).any():

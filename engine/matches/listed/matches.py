@@ -186,15 +186,15 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
     texts = write_many(sequences, offsets, sites, modification, names, masses[: len(names)])
     lengths = np.array([len(sequence) for sequence in sequences], np.int64)
     residue_offsets = offsets_of(lengths)
-    letters = np.frombuffer("".join(sequences).encode("ascii"), np.uint8)
-    residue_masses = RESIDUE_MASS[letters - ord("A")].copy()
+    symbols = np.frombuffer("".join(sequences).encode("ascii"), np.uint8)
+    residue_masses = RESIDUE_MASS[symbols - ord("A")].copy()
     owner = np.repeat(np.arange(len(sequences)), np.diff(offsets))
     at = residue_offsets[owner] + np.clip(sites - 1, 0, lengths[owner] - 1)
     np.add.at(residue_masses, at, masses[modification])
     mass = np.add.reduceat(residue_masses, residue_offsets[:-1]) + WATER_MASS if len(sequences) else np.zeros(0)
     mass[~is_known | (lengths > _MAXIMUM_LENGTH) | ~(mass > 0)] = np.nan
-    cut = np.zeros(len(letters), np.bool_)
-    cut[:-1] = enzyme.cleavage_table()[letters[:-1] - ord("A"), letters[1:] - ord("A")]
+    cut = np.zeros(len(symbols), np.bool_)
+    cut[:-1] = enzyme.cleavage_table()[symbols[:-1] - ord("A"), symbols[1:] - ord("A")]
     cut[residue_offsets[1:] - 1] = False
     missed = np.add.reduceat(cut.astype(np.int64), residue_offsets[:-1]) if len(sequences) else np.zeros(0, np.int64)
     peptides = ListedPeptides(
@@ -205,7 +205,7 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
         modification,
         tuple(namer.modifications),
         residue_offsets,
-        letters,
+        symbols,
         residue_masses,
         mass,
         np.minimum(missed, 127),
@@ -249,16 +249,16 @@ def _charges(found: Identifications, mass: Floats, spectrum: Integers, spectra: 
     """Charges of the matches: as the file says, else the one that the spectrum has, else that under which peptide and precursor agree
     best; 0 where none does."""
     charge = found.charge.copy()
-    asked = np.flatnonzero((charge <= 0) & (spectrum >= 0) & np.isfinite(mass))
-    mask = spectra.charge_mask[spectrum[asked]].astype(np.int64) & ~1
+    requested = np.flatnonzero((charge <= 0) & (spectrum >= 0) & np.isfinite(mass))
+    mask = spectra.charge_mask[spectrum[requested]].astype(np.int64) & ~1
     is_one = (mask > 0) & (mask & (mask - 1) == 0)
-    charge[asked[is_one]] = np.round(np.log2(mask[is_one])).astype(np.int64)
-    asked = asked[~is_one]
+    charge[requested[is_one]] = np.round(np.log2(mask[is_one])).astype(np.int64)
+    requested = requested[~is_one]
     tried = np.arange(1, _MAXIMUM_GUESSED_CHARGE + 1)
-    observed = (spectra.precursor_mz[spectrum[asked], None] - PROTON_MASS) * tried
-    distance = np.abs(observed - mass[asked, None])
-    best = distance.argmin(axis=1) if len(asked) else np.zeros(0, np.int64)
-    near = distance[np.arange(len(asked)), best] < 5 * ISOTOPE_SPACING
-    charge[asked] = np.where(near, tried[best], 0)
+    observed = (spectra.precursor_mz[spectrum[requested], None] - PROTON_MASS) * tried
+    distance = np.abs(observed - mass[requested, None])
+    best = distance.argmin(axis=1) if len(requested) else np.zeros(0, np.int64)
+    near = distance[np.arange(len(requested)), best] < 5 * ISOTOPE_SPACING
+    charge[requested] = np.where(near, tried[best], 0)
     charge[(charge > _MAXIMUM_CHARGE) | (charge < 0)] = 0
     return charge

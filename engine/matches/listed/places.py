@@ -117,15 +117,15 @@ def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:
     for name, i in whole.items():
         for part in name.split("|")[1:] if "|" in name else ():
             parts[part] = i if part not in parts or not part else -1
-    found = []
+    result = []
     for accession in accessions:
         number = whole.get(accession, whole.get(accession.split()[0] if accession.split() else "", -1))
         if number < 0:
             number = parts.get(accession, -1)
         if number < 0 and accession.count("|") >= 2:
             number = whole.get(accession.split("|")[1], -1)
-        found.append(number)
-    return np.array(found, np.int64)
+        result.append(number)
+    return np.array(result, np.int64)
 
 
 def _found_anywhere(
@@ -144,12 +144,12 @@ def _with_found(
     number_of = {int(number): i for i, number in enumerate(named.row.tolist()) if number >= 0}
     accessions, rows = list(named.accessions), named.row.tolist()
     numbers = []
-    for found in row.tolist():
-        if found not in number_of:
-            number_of[found] = len(accessions)
-            accessions.append(database.accession(found))
-            rows.append(found)
-        numbers.append(number_of[found])
+    for result in row.tolist():
+        if result not in number_of:
+            number_of[result] = len(accessions)
+            accessions.append(database.accession(result))
+            rows.append(result)
+        numbers.append(number_of[result])
     n = len(named.offsets) - 1
     owner = np.concatenate((np.repeat(np.arange(n), np.diff(named.offsets)), peptide))
     protein = np.concatenate((named.protein, np.array(numbers, np.int64)))

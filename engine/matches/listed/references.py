@@ -140,9 +140,9 @@ def _extracted(texts: pa.StringArray, pattern: str) -> pa.StringArray:
 
 def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
     """The number that each text holds, -1 where it holds none."""
-    found = _extracted(texts, pattern)
+    result = _extracted(texts, pattern)
     numbers: NDArray[np.int64] = (
-        pa.compute.if_else(pa.compute.equal(found, ""), pa.scalar("-1"), found)
+        pa.compute.if_else(pa.compute.equal(result, ""), pa.scalar("-1"), result)
         .cast(pa.int64())
         .to_numpy(zero_copy_only=False)
         .astype(np.int64)
@@ -160,22 +160,22 @@ def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.Str
 
 def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number: NDArray[np.int64], spectra: Spectra) -> NDArray[np.int64]:
     """The spectrum with a number in its file; in any file, if one alone has it, where the file is not known."""
-    found = np.full(len(wanted), UNKNOWN, np.int64)
+    result = np.full(len(wanted), UNKNOWN, np.int64)
     has_number = np.flatnonzero(number >= 0)
-    asked = np.flatnonzero((wanted >= 0) & (file >= -1))
-    if not len(has_number) or not len(asked):
-        return found
+    requested = np.flatnonzero((wanted >= 0) & (file >= -1))
+    if not len(has_number) or not len(requested):
+        return result
     n_files = len(spectra.files)
     for knows_file in (True, False):
-        rows = asked[(file[asked] >= 0) == knows_file]
+        rows = requested[(file[requested] >= 0) == knows_file]
         keys = number[has_number] * (n_files if knows_file else 1) + (spectra.file[has_number] if knows_file else 0)
         order = np.argsort(keys, kind="stable")
         most = np.iinfo(np.int64).max // max(2, n_files + 1)
         asked_keys = np.minimum(wanted[rows], most - 1) * (n_files if knows_file else 1) + (file[rows] if knows_file else 0)
         first, last = (np.searchsorted(keys[order], asked_keys, side=side) for side in ("left", "right"))
         at = has_number[order[np.minimum(first, len(order) - 1)]]
-        found[rows] = np.where(last == first, UNKNOWN, np.where(last - first > 1, AMBIGUOUS, at))
-    return found
+        result[rows] = np.where(last == first, UNKNOWN, np.where(last - first > 1, AMBIGUOUS, at))
+    return result
 
 
 def _rows_of_times(found: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -186,21 +186,21 @@ def _rows_of_times(found: Identifications, file: NDArray[np.int64], spectra: Spe
         nameless &= np.array([not text for text in texts.dictionary_encode().dictionary.to_pylist()] or [True])[
             texts.dictionary_encode().indices.to_numpy(zero_copy_only=False)
         ]
-    asked = np.flatnonzero(is_open & nameless & np.isfinite(found.retention_time) & np.isfinite(found.precursor_mz) & (file >= -1))
+    requested = np.flatnonzero(is_open & nameless & np.isfinite(found.retention_time) & np.isfinite(found.precursor_mz) & (file >= -1))
     known = np.flatnonzero(np.isfinite(spectra.retention_time))
-    if not len(asked) or not len(known):
+    if not len(requested) or not len(known):
         return rows
     order = known[np.argsort(spectra.retention_time[known], kind="stable")]
     times = spectra.retention_time[order]
-    low = np.searchsorted(times, found.retention_time[asked] - _SECONDS, side="left")
-    high = np.searchsorted(times, found.retention_time[asked] + _SECONDS, side="right")
+    low = np.searchsorted(times, found.retention_time[requested] - _SECONDS, side="left")
+    high = np.searchsorted(times, found.retention_time[requested] + _SECONDS, side="right")
     most = int((high - low).max(initial=0))
-    n_fitting = np.zeros(len(asked), np.int64)
+    n_fitting = np.zeros(len(requested), np.int64)
     for step in range(min(most, 200)):  # spectra within a second of each other
         at = order[np.minimum(low + step, len(order) - 1)]
-        fits = (low + step < high) & (np.abs(spectra.precursor_mz[at] - found.precursor_mz[asked]) <= _THOMSON)
-        fits &= (file[asked] < 0) | (spectra.file[at] == file[asked])
-        rows[asked[fits]] = at[fits]
+        fits = (low + step < high) & (np.abs(spectra.precursor_mz[at] - found.precursor_mz[requested]) <= _THOMSON)
+        fits &= (file[requested] < 0) | (spectra.file[at] == file[requested])
+        rows[requested[fits]] = at[fits]
         n_fitting += fits
-    rows[asked[n_fitting > 1]] = AMBIGUOUS
+    rows[requested[n_fitting > 1]] = AMBIGUOUS
     return rows

@@ -65,11 +65,11 @@ def counted_ions(matches: ListedMatches, spectra: Spectra, parameters: ListParam
     """Fragment ions of each match that are in its spectrum, and those that there can be; each (n,) int64."""
     peptides = matches.peptides
     masses, offsets = take_runs(peptides.residue_masses, peptides.residue_offsets, matches.peptide)
-    letters, _ = take_runs(peptides.letters, peptides.residue_offsets, matches.peptide)
+    symbols, _ = take_runs(peptides.letters, peptides.residue_offsets, matches.peptide)
     return count_ions(
         offsets,
         masses,
-        letters,
+        symbols,
         matches.spectrum,
         matches.charge,
         spectra,

@@ -62,20 +62,20 @@ class SearchDescription:
     @property
     def spectrum_files(self) -> Sequence[str]:
         """The spectrum files."""
-        return self.spectra or tuple(dict.fromkeys(path for one in self.passes for path in one.spectra))
+        return self.spectra or tuple(dict.fromkeys(path for search_pass in self.passes for path in search_pass.spectra))
 
     @property
     def database_files(self) -> Sequence[str]:
         """The FASTA files, contaminants among them where the passes name them; a record has names without folders."""
         given = [f"/{Path(path).as_posix()}" for path in self.databases]
-        recorded = (path for one in self.passes for path in one.databases)
+        recorded = (path for search_pass in self.passes for path in search_pass.databases)
         others = (path for path in recorded if not any(known.endswith(f"/{path}") for known in given))
         return tuple(dict.fromkeys((*self.databases, *others)))
 
     @property
     def searches_found_proteins_alone(self) -> bool:
         """Whether no pass searched all proteins of the databases."""
-        return bool(self.passes) and all(one.proteins == "found" for one in self.passes)
+        return bool(self.passes) and all(search_pass.proteins == "found" for search_pass in self.passes)
 
     @cached_property
     def enzyme(self) -> Enzyme | None:
@@ -86,8 +86,8 @@ class SearchDescription:
     @property
     def specificity(self) -> str:
         """How many ends of a peptide the enzyme must have cut, in every pass: ``specific``, ``semi-specific`` or ``non-specific``."""
-        asked = str(self.parameters.get("specificity", "specific"))
-        return max((one.specificity for one in self.passes), key=SPECIFICITIES.index, default=asked)
+        requested = str(self.parameters.get("specificity", "specific"))
+        return max((search_pass.specificity for search_pass in self.passes), key=SPECIFICITIES.index, default=requested)
 
     @property
     def missed_cleavages(self) -> int | None:
@@ -113,8 +113,8 @@ class SearchDescription:
 
     def tolerance(self, name: str) -> chemistry.tolerance.Tolerance | None:
         """The tolerance of that name that holds in every pass, None where there is none."""
-        if found := widest(getattr(one, name) for one in self.passes):
-            return found
+        if result := widest(getattr(search_pass, name) for search_pass in self.passes):
+            return result
         text = self.parameters.get(name)
         return chemistry.tolerance.Tolerance.parse(str(text)) if text else None
 
@@ -124,9 +124,9 @@ class SearchDescription:
         tolerance = self.tolerance("precursor_tolerance")
         if tolerance is None:
             return None
-        shifts = [one.mass_shift for one in self.passes if one.mass_shift is not None]
+        shifts = [search_pass.mass_shift for search_pass in self.passes if search_pass.mass_shift is not None]
         if not shifts:
-            lighter, heavier = (widest(one.precursor_range[end] for one in self.passes) or tolerance for end in (0, 1))
+            lighter, heavier = (widest(search_pass.precursor_range[end] for search_pass in self.passes) or tolerance for end in (0, 1))
             return lighter, heavier
         least = round(tolerance.width(_USUAL_MASS), 6)
         low, high = min(low for low, _ in shifts), max(high for _, high in shifts)
@@ -135,10 +135,14 @@ class SearchDescription:
     @cached_property
     def modifications(self) -> tuple[tuple[SearchModification, bool], ...]:
         """The modifications looked for in any pass, each with whether it is fixed; each once."""
-        variable = [name for one in self.passes for name in one.variable_modifications] or self.parameters.get("variable_modifications", ())
-        every = [name for one in self.passes for name in one.fixed_modifications] or self.parameters.get("fixed_modifications", ())
+        variable = [name for search_pass in self.passes for name in search_pass.variable_modifications] or self.parameters.get(
+            "variable_modifications", ()
+        )
+        every = [name for search_pass in self.passes for name in search_pass.fixed_modifications] or self.parameters.get(
+            "fixed_modifications", ()
+        )
         fixed = dict.fromkeys(map(parse_modification, every), True)
-        known = [name for one in self.passes for name in one.known_modifications]
+        known = [name for search_pass in self.passes for name in search_pass.known_modifications]
         return tuple({**dict.fromkeys(map(parse_modification, (*variable, *known)), False), **fixed}.items())
 
     def named_values(self) -> list[tuple[str, str]]:
@@ -174,15 +178,15 @@ class SearchDescription:
 
         Several of them may end in such a path: the longest paths are looked up first, and each file is found once.
         """
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         free = {str(path): _inner_parts(path) for path in dict.fromkeys(self.spectrum_files)}
         for file in sorted(files, key=lambda name: (name not in free, -len(_inner_parts(name)), name)):
             parts = _inner_parts(file)
             ends = [file] if file in free else [path for path, own in free.items() if own[-len(parts) :] == parts]
-            found[file] = ends[0] if len(ends) == 1 else file
+            result[file] = ends[0] if len(ends) == 1 else file
             if len(ends) == 1:
                 del free[ends[0]]
-        return {file: found[file] for file in files}
+        return {file: result[file] for file in files}
 
 
 def file_addresses(paths: Sequence[str], folder: Path) -> list[str]:

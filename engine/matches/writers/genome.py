@@ -72,8 +72,8 @@ def write_gff3(source: MatchesSource, out: Path, progress: Progress) -> list[Pat
         for number, one in enumerate(_places(connection, source, out, progress), start=1):
             score = "." if one.q_value is None else f"{one.q_value:.4g}"
             name, frame = (quote(text, safe=_IN_ATTRIBUTES) for text in (one.peptide, one.frame))
-            told = f"ID=peptide{number};Name={name};reading_frame={frame};psms={one.n_psms}"
-            cells = (quote(one.sequence, safe=_IN_NAMES), "Proteoscope", "CDS", one.first, one.last, score, one.strand, 0, told)
+            reported = f"ID=peptide{number};Name={name};reading_frame={frame};psms={one.n_psms}"
+            cells = (quote(one.sequence, safe=_IN_NAMES), "Proteoscope", "CDS", one.first, one.last, score, one.strand, 0, reported)
             file.write(("\t".join(map(str, cells)) + "\n").encode())
     return [out]
 

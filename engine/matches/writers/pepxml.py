@@ -196,8 +196,8 @@ class _Psm(NamedTuple):
         placed = list(zip(self.positions, self.masses, strict=True))
         shift = min(placed, key=lambda one: (one[0] != self.shift_position, abs(one[1] - self.carried_mass)))
         placed.remove(shift)
-        kept = [position for position, _ in placed], [mass for _, mass in placed]
-        return self._replace(positions=kept[0], masses=kept[1], calculated_mass=self.calculated_mass - self.carried_mass)
+        retained = [position for position, _ in placed], [mass for _, mass in placed]
+        return self._replace(positions=retained[0], masses=retained[1], calculated_mass=self.calculated_mass - self.carried_mass)
 
 
 def _queries(

@@ -83,10 +83,10 @@ class IdentificationTables:
             yield source
             return
         n_psms = row_count(self.psms) if isinstance(self.psms, Path) else len(self.psms)
-        with TableFile(source, _DESCRIBED[name], needed, n_rows_of={"psms": n_psms or 0}, remedy=_REMEDY) as found:
-            if not found.columns:
-                raise found.damaged("holds no column of an identification's tables")
-            yield found
+        with TableFile(source, _DESCRIBED[name], needed, n_rows_of={"psms": n_psms or 0}, remedy=_REMEDY) as result:
+            if not result.columns:
+                raise result.damaged("holds no column of an identification's tables")
+            yield result
 
 
 @dataclass(frozen=True)

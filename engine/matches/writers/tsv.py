@@ -76,11 +76,11 @@ class _Accepted(NamedTuple):
 def _accepted(source: TableFile | pa.Table, fdr: float) -> _Accepted:
     """Return the targets of a table that are accepted at a false discovery rate."""
     names = ["is_decoy", "q_value"]
-    pieces = source.batches(names) if isinstance(source, TableFile) else [source.select(names)]
+    chunks = source.batches(names) if isinstance(source, TableFile) else [source.select(names)]
     is_decoy, q_value = [np.empty(0, np.bool_)], [np.empty(0)]
-    for piece in pieces:
-        is_decoy.append(piece["is_decoy"].to_numpy().astype(np.bool_))
-        q_value.append(piece["q_value"].cast(pa.float64()).fill_null(float("nan")).to_numpy())
+    for chunk in chunks:
+        is_decoy.append(chunk["is_decoy"].to_numpy().astype(np.bool_))
+        q_value.append(chunk["q_value"].cast(pa.float64()).fill_null(float("nan")).to_numpy())
     q, is_target = np.concatenate(q_value), ~np.concatenate(is_decoy)
     is_rated = bool(np.isfinite(q).any())
     return _Accepted(is_target & (q <= fdr) if is_rated else is_target, is_rated)
@@ -89,9 +89,9 @@ def _accepted(source: TableFile | pa.Table, fdr: float) -> _Accepted:
 def _chosen(pieces: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.Table]:
     """Yield the chosen rows of pieces that follow one another."""
     first = 0
-    for piece in pieces:
-        yield piece.filter(pa.array(rows[first : first + len(piece)]))
-        first += len(piece)
+    for chunk in pieces:
+        yield chunk.filter(pa.array(rows[first : first + len(chunk)]))
+        first += len(chunk)
 
 
 def _columns(name: str, present: Iterable[str]) -> list[Column]:
