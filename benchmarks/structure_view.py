@@ -31,7 +31,7 @@ from proteoscope.gui.structure.camera import Camera
 from proteoscope.gui.structure.canvas import StructureCanvas
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer
 from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
-from proteoscope.gui.structure.rendering import Look, RenderingError
+from proteoscope.gui.structure.rendering import Backdrop, RenderingError
 from tests.engine.views.structure_projects import project_with_structures
 from tests.engine.views.trace_examples import query_and_hits
 from tests.gui.structure.examples import scene_of
@@ -66,8 +66,8 @@ def measure_frames(n_chains: int, n_residues: int) -> None:
                 for _ in range(21):
                     camera = camera.turned(3.0, 1.0)
                     started = time.perf_counter()
-                    look = Look(QColor("white"))
-                    renderer.picture(scene.bodies(renderer.maximum_triangles), camera, scene.sphere(), look, SIZE, is_smooth=is_smooth)
+                    backdrop = Backdrop(QColor("white"))
+                    renderer.picture(scene.bodies(renderer.maximum_triangles), camera, scene.sphere(), backdrop, SIZE, is_smooth=is_smooth)
                     times.append((time.perf_counter() - started) * 1000)
                 emit(
                     "frame",

@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 # That of Morpheus (Wenger & Coon 2013, J Proteome Res 12:1377): how many ions match, and which share of the spectrum they are.
 CHANGES = {
     "kernels/score_kinds.py": (
-        ')\n"""All scores;',
+        ')\n"""All scores,',
         "    ScoreKind(\n"
         '        "morpheus",\n'
         '        "Morpheus",\n'

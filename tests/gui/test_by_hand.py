@@ -78,7 +78,7 @@ def test_every_toolbar_button_is_visible_with_its_text(window: MainWindow, qtbot
 def test_font_size_is_chosen_in_the_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
     hand.press("alt", "v")
     menu = hand.menu()
-    hand.press("e")
+    hand.press("z")
     hand.choose(hand.menu(before=menu), window.menus.font_scales[130])
     qtbot.waitUntil(lambda: window.settings.values.font_scale == 130)
     assert "130 %" in window.message_bar.label.text()

@@ -59,8 +59,8 @@ def test_spectra_of_a_charge_and_mass_are_written(dialog: ConversionDialog, wind
     ("line", "text", "said"),
     [
         ("charges", "2;3", "is not a list of charges"),
-        ("masses", "900", "no range of masses"),
-        ("times", "9..1", "no range of times"),
+        ("masses", "900", "is not a range of masses"),
+        ("times", "9..1", "is not a range of times"),
     ],
 )
 def test_invalid_choice_is_marked_and_reported(dialog: ConversionDialog, tmp_path: Path, line: str, text: str, said: str) -> None:

@@ -62,8 +62,8 @@ def test_files_are_recognised_by_content(files: tuple[Path, Path], tmp_path: Pat
     (tmp_path / "empty").mkdir()
     known = {path: file_kind(path) for path in (query, folder, packed, unnamed, liar, listed, other, tmp_path / "empty")}
     assert [known[path].format for path in (query, packed, unnamed)] == ["structure"] * 3
-    assert known[folder].format == "folder with 11 files of structures"
-    assert known[listed].format == "list of 2 files of structures"
+    assert known[folder].format == "folder with 11 structure files"
+    assert known[listed].format == "list of 2 structure files"
     assert all(known[path].sort == "structures" for path in (query, folder, packed, unnamed, listed))
     assert (
         "is not a structure file" in known[liar].problem
@@ -149,7 +149,7 @@ def test_database_is_built_described_and_searched(
     with qtbot.waitSignal(dialog.built, timeout=120_000):
         click(dialog.action_button)
         assert dialog.cancel_button.isEnabled() and not dialog.sources.isEnabled()
-    assert dialog.stage.text().startswith("Done: 11 chains, ") and "1 left out" in dialog.stage.text()
+    assert dialog.stage.text().startswith("Done: 11 chains, ") and "1 skipped" in dialog.stage.text()
     model = dialog.left_out.model()
     assert isinstance(model, SkippedChains) and dialog.left_out.isVisible() and model.rowCount() == 1
     assert model.index(0, 0).data() == "broken.pdb" and model.index(0, 2).data()

@@ -5,7 +5,7 @@ import pytest
 from proteoscope.engine.chemistry.modification_places import (
     SearchedModification,
     locate_modification,
-    on_terminal_residues,
+    move_to_terminal_residues,
     terminal_position,
 )
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
@@ -18,9 +18,9 @@ from proteoscope.engine.chemistry.noted_peptides import NotedModification, Noted
         ("AAR", "Arg-loss", 1287, 4, 3),
     ],
 )
-def test_terminal_position_is_inverse_of_on_terminal_residues(sequence, name, unimod_id, at_terminus, on_residue):
+def test_terminal_position_inverts_move_to_terminal_residues(sequence, name, unimod_id, at_terminus, on_residue):
     other = NotedModification(2, "Oxidation")
-    moved = on_terminal_residues(NotedPeptide(sequence, (other, NotedModification(at_terminus, name))))
+    moved = move_to_terminal_residues(NotedPeptide(sequence, (other, NotedModification(at_terminus, name))))
     assert moved.modifications == tuple(sorted((other, NotedModification(on_residue, name)), key=lambda noted: noted.position))
     assert terminal_position(on_residue, sequence, unimod_id) == at_terminus
 
@@ -30,7 +30,7 @@ def test_terminal_position_is_inverse_of_on_terminal_residues(sequence, name, un
 )
 def test_modification_of_any_terminus_is_at_the_terminus(name, unimod_id, position):
     peptide = NotedPeptide("AAK", (NotedModification(position, name),))
-    assert on_terminal_residues(peptide) == peptide
+    assert move_to_terminal_residues(peptide) == peptide
     residue = 1 if position == 0 else 3
     assert terminal_position(residue, "AAK", unimod_id) == residue
     assert terminal_position(2, "AQK", 28) == 2

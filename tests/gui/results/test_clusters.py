@@ -46,7 +46,7 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ClusterView]:
 def test_largest_cluster_is_selected_and_first_spectrum_compared(view: ClusterView, project: Project) -> None:
     n_clusters, n_clustered = sum(size > 1 for size in SIZES), sum(size for size in SIZES if size > 1)
     share = 100 * n_clustered / sum(SIZES)
-    assert view.header.text == f"{n_clusters} clusters with {n_clustered} spectra ({share:.1f} %), {sum(SIZES) - n_clustered} alone"
+    assert view.header.text == f"{n_clusters} clusters with {n_clustered} spectra ({share:.1f} %), {sum(SIZES) - n_clustered} unclustered"
     assert "hierarchical, average linkage up to a distance of 0.3" in view.header.facts
     assert shown(view.clusters, "n_members") == [size for size in SIZES if size > 1] and view.clusters.view.chosen == 0
     assert view.members.scope_text == "of cluster 1"
@@ -127,7 +127,7 @@ def test_labels_are_shown_when_present(tmp_path: Path, qtbot: QtBot, theme: Them
 
 def test_all_spectra_are_shown_without_clusters(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     view = view_of(project_with_clusters(tmp_path / "alone", sizes=(1, 1, 1)), qtbot)
-    assert view.header.text == "0 clusters with 0 spectra (0.0 %), 3 alone"
+    assert view.header.text == "0 clusters with 0 spectra (0.0 %), 3 unclustered"
     assert view._why_empty(view.clusters) == "The search found no clusters." and len(view.members.model.rows) == 3
     assert view.mirror.spectra is not None and view.mirror.spectra.lower is None
     view.clear()

@@ -110,7 +110,7 @@ def test_click_on_bar_shows_its_items(view: ComparisonView, expected: RunCompari
         for bar, found in zip(bars(view)[:2], expected.intersections(level.name, 0.01), strict=False):
             click(view, "overlaps", QPointF(bar.x + bar.width / 2, bar.y + bar.height / 2), qtbot)
             assert len(view.panel.model.rows) == found.count
-            assert view.panel.scope_text == f"of {expected.names_of(found.runs)} alone"
+            assert view.panel.scope_text == f"only in {expected.names_of(found.runs)}"
         view.panel.all_button.click()
         settle(view, qtbot)
 
@@ -211,7 +211,7 @@ def test_spectrum_leads_to_its_match(level: str, view: ComparisonView, qtbot: Qt
     view.level_box.setCurrentIndex([one.name for one in LEVELS].index(level))
     settle(view, qtbot)
     # The spectrum of an item of another level is cleared.
-    assert view.mirror.spectra is None and view.mirror.text.startswith(("Choose a P", "Choose a p"))
+    assert view.mirror.spectra is None and view.mirror.text.startswith(("Select a P", "Select a p"))
     view.panel.view.choose(0)
     settle(view, qtbot)
     assert view.mirror.spectra is not None

@@ -193,7 +193,7 @@ def test_alignment_column_is_picked_and_gaps_are_explained(view: EvidenceView, q
 def test_protein_without_structure_shows_a_message(view: EvidenceView, qtbot: QtBot) -> None:
     choose(view, "NOWHERE", qtbot)
     assert view.structures is not None
-    assert "No structure" in view.structures.canvas.failure and view.alignment.plot.pair is None
+    assert "No chain of the database is similar" in view.structures.canvas.failure and view.alignment.plot.pair is None
     assert view.coverage.coverage is not None and view.coverage.coverage.title == "NOWHERE"
 
 

@@ -73,7 +73,7 @@ def choose_match(view: ModifiedView, row: dict[str, Any], qtbot: QtBot) -> None:
 
 def test_shifts_are_summarised_by_kind(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
     kinds = Counter(row["shift_kind"] for row in accepted)
-    shifted = f"{kinds['named']} with a known shift, {kinds['end']} with another peptide end, {kinds['unnamed']} with another"
+    shifted = f"{kinds['named']} with a known shift, {kinds['end']} with another peptide end, {kinds['unnamed']} with an unknown shift"
     assert f"{kinds['none']} PSMs without a shift, {shifted}" in view.header.facts
     assert "mass shifts from -150 to 500 Da" in view.header.facts and "precursors within 10 ppm" in view.header.facts
     assert view.header.text.startswith(f"{len(accepted)} PSMs")
