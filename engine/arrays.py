@@ -21,7 +21,8 @@ def offsets_of(lengths: NDArray) -> NDArray[np.int64]:
 
     Parameters
     ----------
-    lengths : ndarray of int, shape (n,)
+    lengths
+        Ndarray of int, shape (n,).
 
     Returns
     -------
@@ -70,7 +71,8 @@ def pieces(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
     ----------
     starts : ndarray of int64, shape (n,)
         Beginnings of the runs, ascending.
-    size : int
+    size
+        Int.
 
     Returns
     -------

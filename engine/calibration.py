@@ -22,7 +22,8 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
 
     Raises
     ------
-    Cancelled : the user asked to stop; what was measured of other devices by then is kept.
+    Cancelled
+        The user asked to stop; what was measured of other devices by then is kept.
     """
     threads, n = available_threads(), 0
     for device in devices:

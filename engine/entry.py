@@ -73,19 +73,37 @@ class Input:
 
     Attributes
     ----------
-    name : in requests, and the kind under which a run records them. title : of their card in the window.
-    sort : what sort of files they are, by which dropped files find their place. also : another sort that may stand in their place, one
-        alone.
-    metavar, help : on the command line; where help is empty, it lists the formats of its sort. option : the flag that names them there, as
-        ``--database``; positional where it is empty. in_a_row : whether that flag takes several at once, as well as one each time; what is
-        positional then stands before it.
-    several : whether more than one may be given. is_kept : whether the window still has them at its next start.
-    can_be_pasted : whether the window also takes it as text. takes_nucleotides : whether its sequences may be DNA or RNA, of which the
-        window warns elsewhere.
-    wanted, one : in the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the
-        title and ``file`` where they are empty. hint : what is dropped into the empty list, where its sort does not say it.
-    instead : an option of the search with which it may be left out; the search itself says where it may not.
-    is_optional : whether it may always be left out.
+    name
+        In requests, and the kind under which a run records them.
+    title
+        Of their card in the window.
+    sort
+        What sort of files they are, by which dropped files find their place.
+    also
+        Another sort that may stand in their place, one alone.
+    metavar, help
+        On the command line; where help is empty, it lists the formats of its sort.
+    option
+        The flag that names them there, as ``--database``; positional where it is empty.
+    in_a_row
+        True if that flag takes several at once, as well as one each time; what is positional then stands before it.
+    several
+        True if more than one may be given.
+    is_kept
+        True if the window still has them at its next start.
+    can_be_pasted
+        True if the window also takes it as text.
+    takes_nucleotides
+        True if its sequences may be DNA or RNA, of which the window warns elsewhere.
+    wanted, one
+        In the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the title and
+        ``file`` where they are empty.
+    hint
+        What is dropped into the empty list, where its sort does not say it.
+    instead
+        An option of the search with which it may be left out; the search itself says where it may not.
+    is_optional
+        True if it may always be left out.
     """
 
     name: str
@@ -151,14 +169,22 @@ class Option:
 
     Attributes
     ----------
-    name : of the keyword. title : in the window, which offers flags, folders, files, projects and their runs that have one.
-    metavar : of its value on the command line, ``DIR`` where that is a folder, ``FILE`` where it is a file (one with a title is read),
-        ``RUN`` where it is a finished identification of the project that is given; a flag has none.
-    is_project : whether the folder is a project that the search goes on from.
-    editor : how the window has the file made in place of asking for one: ``design``, a table of samples of the identification that is
-        gone on from; empty where it asks.
-    choices : values that it takes on the command line, any where it is empty.
-    is_output_file : True if its value is a file that is written to.
+    name
+        Of the keyword.
+    title
+        In the window, which offers flags, folders, files, projects and their runs that have one.
+    metavar
+        Of its value on the command line, ``DIR`` where that is a folder, ``FILE`` where it is a file (one with a title is read), ``RUN``
+        where it is a finished identification of the project that is given; a flag has none.
+    is_project
+        True if the folder is a project that the search goes on from.
+    editor
+        How the window has the file made in place of asking for one: ``design``, a table of samples of the identification that is gone on
+        from; empty where it asks.
+    choices
+        Values that it takes on the command line, any where it is empty.
+    is_output_file
+        True if its value is a file that is written to.
     """
 
     name: str
@@ -209,11 +235,24 @@ class Export:
 
     Attributes
     ----------
-    name : for ``--format``. title : in the window. write : returns the function that writes it, see `Search.export`.
-    endings : of its files, the usual one first; a folder of files has none. files : names of those in a folder, where they are fixed.
-    has_queries : whether it can be of the hits of one query alone. is_library : whether it is a spectral library of what was identified.
-    has_acceptance : True if it can be limited to the rows that are accepted at the false discovery rate of the run.
-    structure_folders : of a format that reads structures, which the user has to name: the folders that a run of a project records.
+    name
+        For ``--format``.
+    title
+        In the window.
+    write
+        Returns the function that writes it, see `Search.export`.
+    endings
+        Of its files, the usual one first; a folder of files has none.
+    files
+        Names of those in a folder, where they are fixed.
+    has_queries
+        True if it can be of the hits of one query alone.
+    is_library
+        True if it is a spectral library of what was identified.
+    has_acceptance
+        True if it can be limited to the rows that are accepted at the false discovery rate of the run.
+    structure_folders
+        Of a format that reads structures, which the user has to name: the folders that a run of a project records.
     """
 
     name: str
@@ -274,15 +313,27 @@ class SearchRequest:
 
     Attributes
     ----------
-    inputs : files by the names of the search's inputs. options : by the names of its options.
-    project : the folder that results go to, or where the run is recorded; None for no record. out, format : the file for the results of a
-        search that writes one, and its format.
-    device : ``auto`` (all usable GPUs, else the processor), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable
-        GPUs and the processor together). threads : of the processor, all when None.
-    resume : the id of a run of the project that was stopped and is to go on; `proteoscope.engine.resumption.resumed_request` makes such a
+    inputs
+        Files by the names of the search's inputs.
+    options
+        By the names of its options.
+    project
+        The folder that results go to, or where the run is recorded; None for no record.
+    out, format
+        The file for the results of a search that writes one, and its format.
+    device
+        ``auto`` (all usable GPUs, else the processor), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable GPUs
+        and the processor together).
+    threads
+        Of the processor, all when None.
+    resume
+        The id of a run of the project that was stopped and is to go on; `proteoscope.engine.resumption.resumed_request` makes such a
         request.
-    workers : processes that compute in place of this one, as ``--workers`` takes them (`proteoscope.engine.execution.cluster.option`); none
-        where it is empty. certificates : the folder of those, where a scheduler is given by its address.
+    workers
+        Processes that compute in place of this one, as ``--workers`` takes them (`proteoscope.engine.execution.cluster.option`); none where
+        it is empty.
+    certificates
+        The folder of those, where a scheduler is given by its address.
     """
 
     inputs: Mapping[str, Sequence[str | Path]]
@@ -319,7 +370,8 @@ class SearchRequest:
 
         Raises
         ------
-        InputError : a file of this name is there. That is told before anything is computed.
+        InputError
+            A file of this name is there. That is told before anything is computed.
         """
         path = self.path(name)
         if path is not None and path.exists() and not path.is_dir():
@@ -331,7 +383,8 @@ class SearchRequest:
 
         Raises
         ------
-        TypeError : they are another search's.
+        TypeError
+            They are another search's.
         """
         if not isinstance(self.parameters, model):
             raise TypeError(f"the parameters are {type(self.parameters).__name__}; this search takes {model.__name__}")
@@ -378,39 +431,71 @@ class Search:
 
     Attributes
     ----------
-    kind : the sub-command, and the kind of its runs, presets and settings. name : as ``sequence search``.
-    question : of a scientist, that it answers. purpose : what it is for, in a sentence. description, epilog : of the sub-command.
-    job : what is done with which inputs, as ``Search {queries} in {database}``.
-    icon : the name of one that ships.
-    parameters : returns its `SearchParameters`. preset : the one to begin with, empty where there is none.
-    run : does it. exports : formats in which the results of a finished run can be written, the usual one first.
-    writes : ``project``, where results go into a project's folder (``--out DIR``); ``file`` (``--out FILE``, a project if one likes); or
-        ``given project``, where they go into the project that is its input (``--out FILE`` if one likes).
-    shortcuts : parameters with an option of their own on the command line.
-    modules : return the modules that `run` imports, which a window loads while nobody waits for it.
-    tables : returns its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
-    stored : the same of the tables that its runs have besides.
-    fitting : returns the module that says which preset suits what is given, and what does not fit; of a search whose inputs are sequences.
-        None where the usual preset suits all.
-    advising : returns the function that says which preset suits files of spectra better than what is chosen
+    kind
+        The sub-command, and the kind of its runs, presets and settings.
+    name
+        As ``sequence search``.
+    question
+        Of a scientist, that it answers.
+    purpose
+        What it is for, in a sentence.
+    description, epilog
+        Of the sub-command.
+    job
+        What is done with which inputs, as ``Search {queries} in {database}``.
+    icon
+        The name of one that ships.
+    parameters
+        Returns its `SearchParameters`.
+    preset
+        The one to begin with, empty where there is none.
+    run
+        Does it.
+    exports
+        Formats in which the results of a finished run can be written, the usual one first.
+    writes
+        ``project``, where results go into a project's folder (``--out DIR``); ``file`` (``--out FILE``, a project if one likes); or ``given
+        project``, where they go into the project that is its input (``--out FILE`` if one likes).
+    shortcuts
+        Parameters with an option of their own on the command line.
+    modules
+        Return the modules that `run` imports, which a window loads while nobody waits for it.
+    tables
+        Returns its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
+    stored
+        The same of the tables that its runs have besides.
+    fitting
+        Returns the module that says which preset suits what is given, and what does not fit; of a search whose inputs are sequences. None
+        where the usual preset suits all.
+    advising
+        Returns the function that says which preset suits files of spectra better than what is chosen
         (`proteoscope.engine.parameters.PresetAdvice`), of the kind, what files are of (`proteoscope.engine.formats.spectra_content`), and
         the parameters. None where none is told.
-    methods : returns the function that tells how a run was done (`proteoscope.engine.results.methods.MethodsWriter`); None where what all
+    methods
+        Returns the function that tells how a run was done (`proteoscope.engine.results.methods.MethodsWriter`); None where what all
         searches have in common does.
-    pages : returns the function that writes pages about the results of a finished run into a folder (project, the run's id, folder,
-        progress; the paths); None where there are none but those of every search.
-    work : the kinds of work that it computes on devices, each by its name and a callable that returns its
+    pages
+        Returns the function that writes pages about the results of a finished run into a folder (project, the run's id, folder, progress;
+        the paths); None where there are none but those of every search.
+    work
+        The kinds of work that it computes on devices, each by its name and a callable that returns its
         `proteoscope.engine.execution.work.Kind`; they are known as soon as the entry is. Searches that share a kind share the pair.
-    expecting : returns the function that tells the work of a request before it is done, for `proteoscope.engine.estimates`.
-    advise_later : returns the function that checks a finished run with few identifications for causes (request, the run's id, progress; its
-        warnings, which the run's record has then). A window, which shows results first, searches with the option ``advice`` as ``none`` and
-        calls it afterwards for runs whose summary has `has_low_yield`. None where there is nothing to check.
-    keeps : the kinds of indexes that it keeps in the user's cache for other searches.
-    identifies : whether its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an
-        identification goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
-    goes_on_from : of a search that goes on from a run of a project, the kinds besides identifications whose runs it takes, each with the
-        tables that such a run must have.
-    manual : the page of the manual that tells about it (`docs`), by its name.
+    expecting
+        Returns the function that tells the work of a request before it is done, for `proteoscope.engine.estimates`.
+    advise_later
+        Returns the function that checks a finished run with few identifications for causes (request, the run's id, progress; its warnings,
+        which the run's record has then). A window, which shows results first, searches with the option ``advice`` as ``none`` and calls it
+        afterwards for runs whose summary has `has_low_yield`. None where there is nothing to check.
+    keeps
+        The kinds of indexes that it keeps in the user's cache for other searches.
+    identifies
+        True if its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an identification
+        goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
+    goes_on_from
+        Of a search that goes on from a run of a project, the kinds besides identifications whose runs it takes, each with the tables that
+        such a run must have.
+    manual
+        The page of the manual that tells about it (`docs`), by its name.
     """
 
     kind: str
@@ -461,7 +546,8 @@ class Search:
 
         Raises
         ------
-        ParameterError : it takes none, and some are wished.
+        ParameterError
+            It takes none, and some are wished.
         """
         if workers and not self.takes_workers:
             raise ParameterError(f"{self.kind} has no work for other processes: leave out --workers")
@@ -476,7 +562,8 @@ class Search:
 
         Raises
         ------
-        InputError, ParameterError : there is no such preset, or it holds what the search does not take.
+        InputError, ParameterError
+            There is no such preset, or it holds what the search does not take.
         """
         if not preset:
             return self.model()
@@ -511,7 +598,8 @@ class Search:
 
         Parameters
         ----------
-        formats : names of exports, and of the file in the folder that each is written to, empty for the folder.
+        formats
+            Names of exports, and of the file in the folder that each is written to, empty for the folder.
         """
         if folder is None or summary.folder is None or summary.run_id is None:
             return
@@ -549,7 +637,8 @@ class Search:
 
         Raises
         ------
-        InputError : one is not.
+        InputError
+            One is not.
         """
         fields = self.model.model_fields
         recorded = {name: value for name, value in run.parameters.items() if name in fields}
@@ -565,9 +654,14 @@ class Search:
 
         Raises
         ------
-        ParameterError : there is no such format, or a file that is needed would be overwritten.
-        InputError : the project has no such finished run, or a table of it is damaged. StorageError : the disk refused.
-        Cancelled : the user cancelled the export.
+        ParameterError
+            There is no such format, or a file that is needed would be overwritten.
+        InputError
+            The project has no such finished run, or a table of it is damaged.
+        StorageError
+            The disk refused.
+        Cancelled
+            The user cancelled the export.
         """
         chosen = self.exported_as(request.format)
         if chosen is None:
@@ -595,7 +689,8 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
 
     Raises
     ------
-    InputError : one is no value that its search can have, or this version of the program has no such search.
+    InputError
+        One is no value that its search can have, or this version of the program has no such search.
     """
     search = next((one for one in engine.searches.SEARCHES if one.kind == run.kind), None)
     if search is None:

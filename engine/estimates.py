@@ -72,8 +72,14 @@ class Expectation:
 
     Attributes
     ----------
-    works : what devices compute. host : seconds of one thread in each step, besides those works. counts : what was counted, for people.
-    memory_bytes : of the host, at its most, besides the program itself.
+    works
+        What devices compute.
+    host
+        Seconds of one thread in each step, besides those works.
+    counts
+        What was counted, for people.
+    memory_bytes
+        Of the host, at its most, besides the program itself.
     """
 
     works: tuple[ExpectedWork, ...]
@@ -88,12 +94,36 @@ class Estimate:
 
     Attributes
     ----------
-    kind : of the search. device, description : what computes. seconds : of the run. steps : of each step. transfer, kernel,
-    synchronisation, host : seconds that it goes into. bound : what decides it. memory_bytes, card_bytes : on the host and on each card.
-    counts : what was counted. n_runs : recent runs on this machine that corrected the steps; typical_error : median relative error of
-    their own predictions, None where there are too few. is_measured : True if all devices were calibrated on this machine; else shipped
-    calibrations are used. works : seconds of each kind of work. raw_steps : the steps before the correction. alternatives : seconds of the
-    run on other devices. notes : what the user should know.
+    kind
+        Of the search.
+    device, description
+        What computes.
+    seconds
+        Of the run.
+    steps
+        Of each step. transfer, kernel,.
+    synchronisation, host
+        Seconds that it goes into.
+    bound
+        What decides it.
+    memory_bytes, card_bytes
+        On the host and on each card.
+    counts
+        What was counted.
+    n_runs
+        Recent runs on this machine that corrected the steps.
+    typical_error
+        Median relative error of their own predictions, None if there are too few.
+    is_measured
+        True if all devices were calibrated on this machine; else shipped calibrations are used.
+    works
+        Seconds of each kind of work.
+    raw_steps
+        The steps before the correction.
+    alternatives
+        Seconds of the run on other devices.
+    notes
+        What the user should know.
     """
 
     kind: str
@@ -132,7 +162,8 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
 
     Raises
     ------
-    InputError, ParameterError : a file or a parameter is wrong, as the search itself reports it.
+    InputError, ParameterError
+        A file or a parameter is wrong, as the search itself reports it.
     """
     search.check_workers(request.workers)
     for one in search.inputs:
@@ -271,7 +302,8 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
 
     Raises
     ------
-    InputError, ParameterError : as `expected`; also for a device that is not usable.
+    InputError, ParameterError
+        As `expected`; also for a device that is not usable.
     """
     if request.workers:
         parse_workers(request.workers)

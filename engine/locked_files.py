@@ -24,7 +24,8 @@ def open_locked(path: Path, *, create: bool = True) -> int | None:
 
     Parameters
     ----------
-    path : Path
+    path
+        Path.
     create : bool
         Create the file if it does not exist.
 

@@ -84,12 +84,14 @@ def parameter(
 
     Parameters
     ----------
-    default : Any
+    default
+        Any.
     title, help, group, unit : str
         Texts for users.
     advanced : bool
         True if forms hide it initially.
-    editor : Editor
+    editor
+        Editor.
     zero : str
         Word that forms and run pages show in place of 0, such as "automatic".
     bounds : Any

@@ -50,7 +50,10 @@ def check_same(project: Project, run_id: str, request: SearchRequest, kind: str,
 
     Raises
     ------
-    InputError : it cannot be resumed, or a file has changed. ParameterError : another version began it, or with other parameters.
+    InputError
+        It cannot be resumed, or a file has changed.
+    ParameterError
+        Another version began it, or with other parameters.
     """
     record = _checkpoint(project, run_id).header.request
     if record["kind"] != kind or record["parameters"] != json.loads(json.dumps(request.parameters.model_dump(mode="json"))):
@@ -71,8 +74,8 @@ def missing_checkpoint(run: RunRecord, resumable: frozenset[str]) -> str:
     ----------
     run : RunRecord
         A run of a project.
-    resumable : frozenset of str
-        Ids of the runs of the project that can be resumed.
+    resumable
+        Frozenset of str Ids of the runs of the project that can be resumed.
     """
     was_stopped = run.status == "cancelled" or (run.status == "failed" and run.message == INTERRUPTED)
     return f"it cannot be resumed, since {NO_CHECKPOINT}: run it again" if was_stopped and run.id not in resumable else ""
@@ -89,7 +92,10 @@ def _checkpoint(project: Project, run_id: str) -> Checkpoint:
 
     Raises
     ------
-    InputError : it cannot be resumed. ParameterError : another version of the program began it.
+    InputError
+        It cannot be resumed.
+    ParameterError
+        Another version of the program began it.
     """
     status = {run.id: run.status for run in project.runs()}
     if run_id not in status:
@@ -120,8 +126,12 @@ class StoppedRun:
 
     Attributes
     ----------
-    id, kind : of the run. folder : the working directory in which it was asked for, from which paths in its parameters are meant.
-    is_moved : True if the project is not in the folder in which the run was begun.
+    id, kind
+        Of the run.
+    folder
+        The working directory in which it was asked for, from which paths in its parameters are meant.
+    is_moved
+        True if the project is not in the folder in which the run was begun.
     """
 
     id: str
@@ -166,11 +176,15 @@ class StoppedRun:
 
         Parameters
         ----------
-        search : of the run's kind. device, threads : others than it was begun with; the results are the same on all.
+        search
+            Of the run's kind.
+        device, threads
+            Others than it was begun with; the results are the same on all.
 
         Raises
         ------
-        ParameterError : the parameters are none of this search.
+        ParameterError
+            The parameters are none of this search.
         """
         record = self._record
         outputs = {option.name for option in search.options if option.is_output and self.is_moved}
@@ -195,7 +209,10 @@ def stopped_run(project: Project, run_id: str = "") -> StoppedRun:
 
     Raises
     ------
-    InputError : there is none, or it cannot. ParameterError : another version of the program began it.
+    InputError
+        There is none, or it cannot.
+    ParameterError
+        Another version of the program began it.
     """
     if not run_id:
         result = project.resumable()

@@ -31,7 +31,8 @@ def row_range(kind: Callable[[int], Row], n: int) -> Sequence[Row]:
 
     Parameters
     ----------
-    kind : type of row number
+    kind
+        Type of row number.
     n : int
         Rows of the table.
 

@@ -48,7 +48,8 @@ def search_of_kind(kind: str) -> Search:
 
     Raises
     ------
-    ParameterError : this version of the program has none.
+    ParameterError
+        This version of the program has none.
     """
     for search in SEARCHES:
         if search.kind == kind:
@@ -73,15 +74,27 @@ def run_search(
 
     Parameters
     ----------
-    kind : one of those of `SEARCHES`, which are the sub-commands. inputs : files by the names of the search's inputs.
-    project : the folder that the run is recorded in, made where it is missing. out : a file for the results, of searches that write one;
-        its ending says the format.
-    preset : its name or file; the defaults where it is empty. parameters : what differs from it, by name.
-    options, device, threads : see `proteoscope.engine.entry.SearchRequest`. progress : to hear of it, and to stop it.
+    kind
+        One of those of `SEARCHES`, which are the sub-commands.
+    inputs
+        Files by the names of the search's inputs.
+    project
+        The folder that the run is recorded in, made where it is missing.
+    out
+        A file for the results, of searches that write one; its ending says the format.
+    preset
+        Its name or file; the defaults where it is empty.
+    parameters
+        What differs from it, by name.
+    options, device, threads
+        See `proteoscope.engine.entry.SearchRequest`.
+    progress
+        To hear of it, and to stop it.
 
     Raises
     ------
-    ProteoscopeError : something is wrong with the parameters, the files or the disk, and what.
+    ProteoscopeError
+        Something is wrong with the parameters, the files or the disk, and what.
     """
     search = search_of_kind(kind)
     chosen = search.parameters_of(preset).changed(**parameters)
@@ -99,11 +112,15 @@ def resume_run(
 
     Parameters
     ----------
-    device, threads : others than it was begun with; the results are the same. progress : to hear of it, and to stop it.
+    device, threads
+        Others than it was begun with; the results are the same.
+    progress
+        To hear of it, and to stop it.
 
     Raises
     ------
-    ProteoscopeError : it cannot go on, and why; or something is wrong with the files or the disk.
+    ProteoscopeError
+        It cannot go on, and why; or something is wrong with the files or the disk.
     """
     stopped = engine.resumption.stopped_run(project_package.Project.open(project), run)
     search = search_of_kind(stopped.kind)

@@ -28,7 +28,8 @@ def real_path(path: Path) -> Path:
 
     Raises
     ------
-    OSError : a link belongs to another user, who could have it lead anywhere.
+    OSError
+        A link belongs to another user, who could have it lead anywhere.
     """
     if os.name != "posix":
         return Path(os.path.realpath(path))
@@ -84,7 +85,8 @@ def pinned_folder(folder: Path) -> Iterator[Path]:
 
     Raises
     ------
-    OSError : the folder cannot be opened, another user's link is on the way, or the folder was replaced while it was opened.
+    OSError
+        The folder cannot be opened, another user's link is on the way, or the folder was replaced while it was opened.
     """
     if untrusted_folder(folder, may_be_sticky=True) is None or not _OPENED.is_dir():
         yield folder
@@ -106,7 +108,8 @@ def private_folder(folder: Path) -> Iterator[Path]:
 
     Raises
     ------
-    OSError : it exists, cannot be made, or was replaced while it was made.
+    OSError
+        It exists, cannot be made, or was replaced while it was made.
     """
     folder.mkdir(mode=0o700)
     descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
@@ -129,7 +132,8 @@ def make_folder(folder: Path) -> None:
 
     Raises
     ------
-    OSError : the disk refused, or another user's link is on the way.
+    OSError
+        The disk refused, or another user's link is on the way.
     """
     if not folder.is_dir():
         above = folder.absolute().parent

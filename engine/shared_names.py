@@ -40,7 +40,8 @@ def relative_name(path: str | Path, folder: Path, name: str) -> str:
 
     Parameters
     ----------
-    path : str or Path
+    path
+        Str or Path.
     folder : Path
         Folder of the file that names `path`.
     name : str

@@ -34,14 +34,19 @@ def open_sqlite(
 
     Parameters
     ----------
-    path : of the file.
-    options : of SQLite's URI; by default the file is read as it is, whatever lies in a log next to it.
-    timeout : seconds to wait for a lock.
-    is_cancelled : asked every hundred thousand steps.
+    path
+        Of the file.
+    options
+        Of SQLite's URI; by default the file is read as it is, whatever lies in a log next to it.
+    timeout
+        Seconds to wait for a lock.
+    is_cancelled
+        Asked every hundred thousand steps.
 
     Raises
     ------
-    sqlite3.Error : it cannot be opened.
+    sqlite3.Error
+        It cannot be opened.
     """
     address = f"file:{quote(os.fsencode(path.absolute()))}?{options}"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=timeout)

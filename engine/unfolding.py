@@ -54,9 +54,12 @@ class Bound(NamedTuple):
 
     Attributes
     ----------
-    where : files that it holds for, as the manual writes them.
-    what : name of the things counted.
-    remedy : what the user can do about a file that exceeds it.
+    where
+        Files that it holds for, as the manual writes them.
+    what
+        Name of the things counted.
+    remedy
+        What the user can do about a file that exceeds it.
     """
 
     where: str
@@ -74,7 +77,8 @@ class Bound(NamedTuple):
 
         Raises
         ------
-        InputError : `n` exceeds the bound.
+        InputError
+            `n` exceeds the bound.
         """
         if n > self.most(n_bytes):
             raise InputError(
@@ -90,7 +94,10 @@ class Unfolding:
 
     Parameters
     ----------
-    path : of the file. n_bytes : its size on the disk, packed where it is packed.
+    path
+        Of the file.
+    n_bytes
+        Its size on the disk, packed where it is packed.
     """
 
     def __init__(self, path: str | Path, n_bytes: int) -> None:
@@ -103,7 +110,8 @@ class Unfolding:
 
         Raises
         ------
-        InputError : the file unfolds to more than it may.
+        InputError
+            The file unfolds to more than it may.
         """
         with self._lock:
             self._counts[bound] += n

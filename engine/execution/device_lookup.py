@@ -29,7 +29,8 @@ class DeviceLookup:
 
     Attributes
     ----------
-    wish : str
+    wish
+        Str.
     """
 
     def __init__(self, wish: str, choose: Callable[[Callable[[], Device]], Device] | None = None) -> None:
@@ -69,7 +70,10 @@ class DeviceLookup:
 
         Raises
         ------
-        ParameterError : the requested device is missing or not usable. Cancelled : the user cancelled.
+        ParameterError
+            The requested device is missing or not usable.
+        Cancelled
+            The user cancelled.
         """
         if self._device is None and self._looking.is_alive():
             progress.stage("Looking for GPUs")

@@ -22,8 +22,10 @@ class DeviceUse:
 
     Attributes
     ----------
-    used_bytes : of its memory; of the processor what this program holds, 0 where the system does not tell it. busy_share : of its time; of
-        the processor what this program took of all threads that it may use, None where that is not known.
+    used_bytes
+        Of its memory; of the processor what this program holds, 0 where the system does not tell it.
+    busy_share
+        Of its time; of the processor what this program took of all threads that it may use, None where that is not known.
     """
 
     used_bytes: int

@@ -83,7 +83,8 @@ class _Gpus:
 
         Raises
         ------
-        Cancelled : the user asked to stop.
+        Cancelled
+            The user asked to stop.
         """
         result = self._found
         if result is None:
@@ -132,7 +133,10 @@ def resolve_device(wish: str, progress: Progress | None = None) -> Device:
 
     Raises
     ------
-    ParameterError : the wish names a device that is not there or not usable, and why. Cancelled : the user asked to stop.
+    ParameterError
+        The wish names a device that is not there or not usable, and why.
+    Cancelled
+        The user asked to stop.
     """
     if wish == "cpu":
         return processor()
@@ -238,7 +242,8 @@ def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progr
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user asked to stop.
     """
     atexit.register(process.kill)
     size, heard = 0, time.monotonic()

@@ -141,13 +141,19 @@ class Session:
 
         Parameters
         ----------
-        state : plain data that the round depends on, besides the work; each device gets it once.
-        items : of the work, ascending; all when None.
-        step_cost : cost in a step of the progress; where it is 0, an item is a step.
-        is_measured : whether its costs are in the unit in which the speeds of devices are remembered.
-        is_kept : whether what is done of it is kept for a resumption; not of a round of an iteration that tells how far it has come.
-        in_step : it is one of many short rounds, all alike: one thread drives several cards, each with what it had in the last; a
-            computation yields when its card has all to do, before it waits for it.
+        state
+            Plain data that the round depends on, besides the work; each device gets it once.
+        items
+            Of the work, ascending; all when None.
+        step_cost
+            Cost in a step of the progress; where it is 0, an item is a step.
+        is_measured
+            True if its costs are in the unit in which the speeds of devices are remembered.
+        is_kept
+            True if what is done of it is kept for a resumption; not of a round of an iteration that tells how far it has come.
+        in_step
+            It is one of many short rounds, all alike: one thread drives several cards, each with what it had in the last; a computation
+            yields when its card has all to do, before it waits for it.
 
         Returns
         -------
@@ -155,7 +161,8 @@ class Session:
 
         Raises
         ------
-        Cancelled : the user asked to stop.
+        Cancelled
+            The user asked to stop.
         """
         each = self._kind.costs(self._work, state)
         costs = self._known_costs if items is None and each is self._each else Costs(each if items is None else each[items])
@@ -256,7 +263,8 @@ class Session:
 
         Raises
         ------
-        Cancelled : the user asked to stop.
+        Cancelled
+            The user asked to stop.
         """
         began, result = time.perf_counter(), list[tuple[int, int, Rows]]()
         with ExitStack() as searches:

@@ -46,7 +46,8 @@ def plain_digest(value: Any) -> str:
 
     Raises
     ------
-    TypeError : it is something else.
+    TypeError
+        It is something else.
     """
     digest = hashlib.sha256()
     _feed(digest, value)
@@ -134,8 +135,8 @@ class KeptPartitions:
         Creates the checkpoint, when the run has lasted some seconds; raises StorageError if the disk refuses.
     warn : callable
         Gets the reason, once, if nothing more is stored.
-    resumed : CheckpointFile, optional
-        The checkpoint of a run that is resumed.
+    resumed
+        CheckpointFile, optional The checkpoint of a run that is resumed.
     """
 
     def __init__(

@@ -42,7 +42,8 @@ def kind_of(work: Work) -> Kind:
 
     Raises
     ------
-    ValueError : there is no such kind.
+    ValueError
+        There is no such kind.
     """
     load = KINDS.get(work.kind)
     if load is None:

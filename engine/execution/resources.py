@@ -20,11 +20,20 @@ class Resources:
 
     Attributes
     ----------
-    threads : of the processor. cards : GPUs; one that fails is struck from the list, and what comes after does without it.
-    with_processor : whether the processor computes beside them.
-    progress : told of stages, and asked whether the user wants to stop. clock : measures the five steps.
-    kept : what the run keeps so that it can be resumed; None of one that keeps nothing.
-    elsewhere : workers in other processes, which compute in place of these cards and threads; None without.
+    threads
+        Of the processor.
+    cards
+        GPUs; one that fails is struck from the list, and what comes after does without it.
+    with_processor
+        True if the processor computes beside them.
+    progress
+        Told of stages, and asked whether the user wants to stop.
+    clock
+        Measures the five steps.
+    kept
+        What the run keeps so that it can be resumed; None of one that keeps nothing.
+    elsewhere
+        Workers in other processes, which compute in place of these cards and threads; None without.
     """
 
     threads: int = field(default_factory=available_threads)

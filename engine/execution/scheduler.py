@@ -53,7 +53,8 @@ class Costs:
 
     Parameters
     ----------
-    costs : (n,) of each item, not negative.
+    costs : (n,)
+        Of each item, not negative.
     """
 
     def __init__(self, costs: NDArray[np.number]) -> None:
@@ -105,12 +106,17 @@ class Worker:
 
     Attributes
     ----------
-    name : "cuda:0", "cpu": as messages call it.
-    search : computes a partition; yields pieces, a few times a second; raises DeviceError when the device fails. It may be closed after any
+    name
+        "cuda:0", "cpu": as messages call it.
+    search
+        Computes a partition; yields pieces, a few times a second; raises DeviceError when the device fails. It may be closed after any
         piece: what is behind that is done by another.
-    account : what it did so far.
-    is_processor : it takes parts of the smallest partitions; the others take the largest whole.
-    speed : cost per second to begin with; None: it is found out.
+    account
+        What it did so far.
+    is_processor
+        It takes parts of the smallest partitions; the others take the largest whole.
+    speed
+        Cost per second to begin with; None: it is found out.
     """
 
     name: str
@@ -126,8 +132,12 @@ class Losses:
 
     Attributes
     ----------
-    items : that they were at, ``(first, last)`` of each. in_a_row : how many since rows came last.
-    n_workers : the most that it had at a time when it, or a part of it, began.
+    items
+        That they were at, ``(first, last)`` of each.
+    in_a_row
+        How many since rows came last.
+    n_workers
+        The most that it had at a time when it, or a part of it, began.
     """
 
     items: list[tuple[int, int]] = field(default_factory=list)
@@ -173,16 +183,31 @@ class Scheduler:
 
     Parameters
     ----------
-    take : is given the rows of the items `first:end`, under a lock. advance : told the cost that was done, on whatever thread.
-    progress : asked whether to stop.
-    parts_of_worker : see `planned`. homes : what each worker did in the last round of the same items, by its name.
-    parts : what is to be done, where it is not all.
-    arrivals : asked now and then for workers that have come; None where none can. losses : see the attributes; of a round that goes on.
-    pool : with a thread for each worker; one of its own when None.
+    take
+        Is given the rows of the items `first:end`, under a lock.
+    advance
+        Told the cost that was done, on whatever thread.
+    progress
+        Asked whether to stop.
+    parts_of_worker
+        See `planned`.
+    homes
+        What each worker did in the last round of the same items, by its name.
+    parts
+        What is to be done, where it is not all.
+    arrivals
+        Asked now and then for workers that have come; None where none can.
+    losses
+        See the attributes; of a round that goes on.
+    pool
+        With a thread for each worker; one of its own when None.
 
     Attributes
     ----------
-    homes : what each worker did in this round, when it is over. losses : the workers that it lost.
+    homes
+        What each worker did in this round, when it is over.
+    losses
+        The workers that it lost.
     """
 
     def __init__(
@@ -225,8 +250,10 @@ class Scheduler:
 
         Raises
         ------
-        Cancelled : the user asked to stop. WorkersError : some items ended three workers; all others are done. Whatever else a worker
-        raises is raised again when all have stopped.
+        Cancelled
+            The user asked to stop.
+        WorkersError
+            Some items ended three workers; all others are done. Whatever else a worker raises is raised again when all have stopped.
         """
         if len(self._paces) == 1 and self._arrivals is None:
             self._serve(0)

@@ -47,8 +47,12 @@ class Work(NamedTuple):
 
     Attributes
     ----------
-    kind : a name in `proteoscope.engine.execution.kinds.KINDS`. settings : texts and numbers.
-    sources : what is read, such as a database or queries; its columns may be large, and are memory-mapped where they come from a file.
+    kind
+        A name in `proteoscope.engine.execution.kinds.KINDS`.
+    settings
+        Texts and numbers.
+    sources
+        What is read, such as a database or queries; its columns may be large, and are memory-mapped where they come from a file.
     """
 
     kind: str
@@ -81,7 +85,8 @@ class Computation(Protocol):
 
         Raises
         ------
-        DeviceError : the device failed.
+        DeviceError
+            The device failed.
         """
 
 
@@ -104,7 +109,8 @@ class Kind(Protocol):
 
         Raises
         ------
-        DeviceError : the device failed, or cannot do this.
+        DeviceError
+            The device failed, or cannot do this.
         """
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:

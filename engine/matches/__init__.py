@@ -1,4 +1,4 @@
-"""Matches of spectra and peptides: how they are scored, judged, gathered into tables and written."""
+"""Matches of spectra and peptides: scoring, error rates, tables and exports."""
 
 import lazy_loader
 

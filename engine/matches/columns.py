@@ -159,7 +159,7 @@ PSM_COLUMNS = (
     Column("residues_before", meaning="Residue before it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
     Column("residues_after", meaning="Residue behind it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
 )
-"""In the order of the file, and of the table as text up to ``is_decoy``."""
+"""Columns in the order of the file, and of the text table up to ``is_decoy``."""
 
 KNOWN_PLACES = Column(
     "known_modifications",
@@ -169,7 +169,7 @@ KNOWN_PLACES = Column(
     26,
     is_optional=True,
 )
-"""What PSMs and peptides have besides where known modifications are searched."""
+"""Additional columns of PSMs and peptides in searches of known modifications."""
 
 SHIFT_COLUMNS = (
     Column("mass_shift", "Shift", "What the precursor is heavier by than the peptide, recalibrated", "number", 10, 4, unit="Da"),
@@ -207,7 +207,7 @@ SHIFT_COLUMNS = (
     ),
     Column("carried_mass", meaning="What the name of the shift weighs, Da", kind="number", low=-1e6, high=1e6),
 )
-"""What PSMs of a search for modified peptides have besides."""
+"""Additional columns of PSMs in open modification searches."""
 
 LIBRARY_COLUMNS = (
     Column("library_spectrum", "Library spectrum", "Name of the entry in the library", width=26),
@@ -223,7 +223,7 @@ LIBRARY_COLUMNS = (
         saved=".6f",
     ),
 )
-"""What PSMs of a search in spectral libraries have besides."""
+"""Additional columns of PSMs in spectral library searches."""
 
 PEPTIDE_COLUMNS = (
     Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
@@ -289,7 +289,7 @@ PROTEIN_COLUMNS = (
 
 
 def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> tuple[Column, ...]:
-    """The same columns, some of which a table shows otherwise: by their names, what is other.
+    """Return columns with changed attributes, by column name.
 
     >>> described_columns((Column("peptide", width=24),), peptide={"width": 28})[0].width
     28
@@ -298,7 +298,7 @@ def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> 
 
 
 def _are_placed(positions: Any, sequences: Any) -> bool:
-    """Whether modifications sit on residues of their peptides, or at their ends."""
+    """Return True for modifications on residues or ends of their peptides."""
     return _fit(positions, pa.compute.utf8_length(sequences))
 
 
@@ -310,7 +310,7 @@ def _is_placed(position: Any, sequences: Any) -> bool:
 
 
 def _is_among(position: Any, positions: Any) -> bool:
-    """Whether each shift sits where some modification does."""
+    """Return True for shifts at the site of some modification."""
     counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     row = np.repeat(np.arange(len(counts)), counts)
     wanted = pa.compute.fill_null(position, -1).to_numpy(zero_copy_only=False)
@@ -331,7 +331,7 @@ def _have_some(lists: Any) -> bool:
 
 
 def _are_of_codons(first: Any, last: Any) -> bool:
-    """Whether places hold whole codons."""
+    """Return True for positions that span whole codons."""
     length = pa.compute.add(pa.compute.subtract(last, first), 1).to_numpy(zero_copy_only=False)
     return bool((length > 0).all() and (length % 3 == 0).all())
 
@@ -403,7 +403,7 @@ PROTEINS_OF_SHIFTED = replace(
     PROTEINS, columns=PROTEINS.chosen(["group", "n_peptides", "n_psms", "coverage", "q_value", "description", "is_decoy"])
 )
 _UNPLACED: dict[str, dict[str, Any]] = {name: {"is_nullable": True} for name in ("protein_starts", "residues_before", "residues_after")}
-"""What is known of a peptide's place alone where the sequence of its protein is."""
+"""Columns known only with the sequence of the peptide's protein."""
 _PLACED_OR_NOT = described_columns(PSM_COLUMNS, **_UNPLACED)
 IMPORTED_PSMS = Table.of(
     "psms",

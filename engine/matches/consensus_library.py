@@ -44,7 +44,7 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["Members", "consensus_entries", "export_library", "members_of_run", "read_members", "write_members"]
 
 _MOST_PEAKS = 200
-"""Of an entry: what is fainter in a crowded spectrum is noise."""
+"""Maximum number of peaks of an entry; weaker ones in a crowded spectrum are noise."""
 _SHARE = 0.5  # of the members that a peak of their mean is seen in
 _USUAL_MZ = 1000.0  # at which a tolerance in ppm is taken for all m/z
 _HIGHEST_ION_CHARGE = 3
@@ -67,13 +67,18 @@ _USUAL_FDR = 0.01
 
 @dataclass(frozen=True)
 class Members:
-    """Identified spectra with what their library is to tell of them.
+    """Identified spectra with the information for their library entries.
 
     Attributes
     ----------
-    identified : n of them. q_value, score : (n,) float64, of each; the score -inf where unknown. proteins : n texts, accessions with
-        `PROTEIN_SEPARATOR`
-        between them. modifications : of each peptidoform of `identified`.
+    identified
+        The n spectra.
+    q_value, score : (n,) float64
+        Of each; score -inf if unknown.
+    proteins
+        n texts, accessions joined by `PROTEIN_SEPARATOR`.
+    modifications
+        Modifications of each peptidoform of `identified`.
     """
 
     identified: Identified
@@ -84,11 +89,12 @@ class Members:
 
 
 def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
-    """What a table of PSMs tells besides of the spectra that were read from it.
+    """Return library information from the table of PSMs of spectra.
 
     Raises
     ------
-    InputError : the table is none of PSMs.
+    InputError
+        The table is none of PSMs.
     """
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the search again") as source:
         table = source.read(_COLUMNS)
@@ -108,7 +114,7 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
 
 
 def _modifications(forms: pa.Table) -> EntryModifications:
-    """The modifications of peptidoforms, a row each."""
+    """Return the modifications of peptidoforms, one row each."""
     count = pa.compute.list_value_length(forms["modification_positions"]).to_numpy().astype(np.int64)
     position = pa.compute.list_flatten(forms["modification_positions"]).to_numpy().astype(np.int64)
     mass = pa.compute.list_flatten(forms["modification_masses"]).to_numpy().astype(np.float64)
@@ -123,11 +129,18 @@ def _modifications(forms: pa.Table) -> EntryModifications:
 def consensus_entries(
     members: Members, spectra: Spectra, series: SpectrumSeries, tolerance: Tolerance, origin: Origin, resources: Resources
 ) -> tuple[int, Iterator[LibraryEntries]]:
-    """How many entries there are, and the entries, some at a time, in order of their peptides' masses and charges.
+    """Return the number of entries, and an iterator over batches of them by peptide mass and charge.
 
     Parameters
     ----------
-    spectra : with the rows that the members are. series : of the spectra. tolerance : of fragments. origin : ``best`` or ``merged``.
+    spectra
+        With the rows that the members are.
+    series
+        Of the spectra.
+    tolerance
+        Of fragments.
+    origin
+        ``best`` or ``merged``.
     """
     own = members.identified
     number = series.number[own.spectrum]
@@ -188,7 +201,7 @@ def _entries(
 def _merged(
     spectra: Spectra, rows: NDArray[np.int64], offsets: NDArray[np.int64], tolerance: Tolerance, resources: Resources
 ) -> PeakArrays:
-    """The mean spectra of some."""
+    """Return mean spectra."""
     width = 2.0 * float(tolerance.width(_USUAL_MZ))
     settings = spectra.peak_arrays, offsets, rows, width, _SHARE
     count = np.zeros(len(offsets) - 1, np.int64)
@@ -205,7 +218,7 @@ def _merged(
 
 
 def _highest(peaks: PeakArrays) -> PeakArrays:
-    """The most intense peaks of each spectrum, the highest at 10,000."""
+    """Return the most intense peaks of each spectrum, the highest scaled to 10,000."""
     count = np.diff(peaks.offsets)
     owner = np.repeat(np.arange(len(count)), count)
     order = np.lexsort((-peaks.intensity, owner))
@@ -220,7 +233,7 @@ def _highest(peaks: PeakArrays) -> PeakArrays:
 
 
 def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The lower median of each run of values, NaN where one has none that is known."""
+    """Return the lower median of each run of values, NaN without a known one."""
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     is_known = ~np.isnan(values)
     owner, values = owner[is_known], values[is_known]
@@ -235,7 +248,7 @@ def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray
 def _annotated(
     own: Identified, rows: NDArray[np.int64], peaks: PeakArrays, series: SpectrumSeries, tolerance: Tolerance, resources: Resources
 ) -> PeakIons:
-    """Which ions of their peptides the peaks are."""
+    """Annotate peaks with the ions of their peptides."""
     peptide = own.peptide[rows]
     masses, offsets = take_runs(own.residues, own.offsets, peptide)
     masses[offsets[1:] - 1] += own.c_terminal[peptide]
@@ -258,13 +271,18 @@ def _annotated(
 
 
 def export_library(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the spectra that a run identified, up to its false discovery rate, as a library; the path.
+    """Write the spectra identified by a run at its false discovery rate as a library; return the path.
 
     Raises
     ------
-    ParameterError : something that is needed would be written over.
-    InputError : the run has no stored peaks, or identified nothing. StorageError : the disk refused, or a table is damaged.
-    Cancelled : the user asked to stop.
+    ParameterError
+        Something that is needed would be written over.
+    InputError
+        The run has no stored peaks, or identified nothing.
+    StorageError
+        The disk refused, or a table is damaged.
+    Cancelled
+        The user asked to stop.
     """
     source, spectra, members = members_of_run(project, request.run_id, progress)
     if not len(members.identified):
@@ -277,7 +295,7 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
 
 
 def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
-    """A run, its spectra, and those of them that it identified up to its false discovery rate."""
+    """Return a run, its spectra, and those identified at its false discovery rate."""
     # It is this run that is meant, also where others do not go on from runs of its kind.
     source = identified_run(project.folder, run, {one.kind for one in project.runs() if one.id == run})
     progress.stage("Reading the spectra of the run")
@@ -292,7 +310,7 @@ def _rate(source: SourceRun) -> float:
 
 
 def write_members(request: ExportRequest, members: Members, spectra: Spectra, source: SourceRun, progress: Progress) -> list[Path]:
-    """Write identified spectra as a library; the path."""
+    """Write identified spectra as a library; return the path."""
     resources = Resources(available_threads(), progress=progress)
     series = SpectrumSeries.of(str(source.parameters.get("ion_series", BY_ACTIVATION)), spectra.activation)
     n, chunks = consensus_entries(members, spectra, series, source.fragment_tolerance, request.consensus, resources)

@@ -26,9 +26,16 @@ __all__ = ["Conversion", "ConversionRequest", "IdentifiedIn", "check_conversion"
 
 
 class IdentifiedIn(NamedTuple):
-    """The spectra that an identification of a project identified, or those that it left.
+    """Selection of spectra identified by a run of a project, or of the others.
 
-    `is_wanted`: identified ones are. `run`: the newest where it is empty. `q_value`: up to which a match counts.
+    Attributes
+    ----------
+    is_wanted
+        True for identified ones.
+    run
+        Id of the run; '' for the newest.
+    q_value
+        Maximum q-value of a match.
     """
 
     project: Path
@@ -39,12 +46,20 @@ class IdentifiedIn(NamedTuple):
 
 @dataclass(frozen=True)
 class ConversionRequest:
-    """What is to be written.
+    """A conversion.
 
     Attributes
     ----------
-    spectra, out : files. format : its name; by the ending of `out` where it is empty. selection, identified : which spectra.
-    strict : refuse files with spectra that cannot be read. threads : all when None.
+    spectra, out
+        Files.
+    format
+        Format name; '' selects it by the suffix of `out`.
+    selection, identified
+        Selected spectra.
+    strict
+        Reject files with unreadable spectra.
+    threads
+        Number of threads; all for None.
     """
 
     spectra: tuple[Path, ...]
@@ -57,18 +72,21 @@ class ConversionRequest:
 
 
 class Conversion(NamedTuple):
-    """How many spectra were written, of how many."""
+    """Number of written spectra, and of all."""
 
     n_written: int
     n_spectra: int
 
 
 def check_conversion(request: ConversionRequest) -> None:
-    """Refuse what cannot be written, before anything is read.
+    """Reject an invalid conversion before anything is read.
 
     Raises
     ------
-    ParameterError : there is no such format, or a file would be written over that is read. InputError : a file is given twice.
+    ParameterError
+        There is no such format, or a file would be written over that is read.
+    InputError
+        A file is given twice.
     """
     spectrum_format(request.format or str(request.out))
     if request.out.name.lower().endswith(".gz"):
@@ -78,11 +96,14 @@ def check_conversion(request: ConversionRequest) -> None:
 
 
 def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversion:
-    """Write the spectra that are asked for; the file appears whole or not at all.
+    """Write the selected spectra to a file, atomically.
 
     Raises
     ------
-    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    InputError, ParameterError, StorageError
+        What the user can mend, said in one sentence.
+    Cancelled
+        The user asked to stop.
     """
     check_conversion(request)
     threads = request.threads or available_threads()
@@ -96,7 +117,7 @@ def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversio
 
 
 def _chosen(spectra: Spectra, request: ConversionRequest, progress: Progress) -> NDArray[np.int64]:
-    """The spectra that are asked for."""
+    """Return the selected spectra."""
     rows, requested = request.selection.rows(spectra), request.identified
     if requested is None:
         return rows

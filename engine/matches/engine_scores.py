@@ -1,8 +1,7 @@
-"""Scores of other search engines: columns of imported PSMs, each under one name whatever the file calls it, and which of them decides.
+"""Scores of other search engines: columns of imported PSMs with one name each, and which of them ranks matches.
 
-Names are those of the engines' files, and accessions those of the PSI-MS vocabulary (https://www.ebi.ac.uk/ols4/ontologies/ms). A score
-that stands here is shown, sorted, filtered and exported; any other number of a file is kept under its own name behind `OTHER_SCORE`, and
-exported.
+Names are those of the engines' files, accessions those of the PSI-MS vocabulary (https://www.ebi.ac.uk/ols4/ontologies/ms). Scores listed
+here are shown, sorted, filtered and exported; other numbers of a file are stored under their own name after `OTHER_SCORE`, and exported.
 """
 
 from __future__ import annotations
@@ -23,10 +22,18 @@ class EngineScore(NamedTuple):
 
     Attributes
     ----------
-    name : of its column, behind ``score_``. title, meaning : for people. called : its names in files, in lower case, and accessions.
-    sense : 1 where the higher is the better, -1 where the lower is, 0 where it ranks nothing.
-    is_logarithmic : its values go over many orders of magnitude: what ranks is its negative logarithm.
-    has_learnt : True if it may have learnt from the labels of decoys, so that it is no feature for Percolator.
+    name
+        Column name after ``score_``.
+    title, meaning
+        Display texts.
+    called
+        Names in files, in lower case, and accessions.
+    sense
+        1 if higher is better, -1 if lower is, 0 if it does not rank.
+    is_logarithmic
+        True for values over many orders of magnitude, which are ranked by negative logarithm.
+    has_learnt
+        True if it may be trained on decoy labels, and is thus no feature for Percolator.
     """
 
     name: str
@@ -206,7 +213,7 @@ ENGINE_SCORES = (
     ),
     EngineScore("global_q_value", "Global q", "q-value over all runs, by the engine", ("global.q.value",), 0, has_learnt=True),
 )
-"""The scores that have a name here; of those that rank, the first that a file has decides."""
+"""Known scores; among those that rank, the first in a file is used."""
 
 _BY_NAME = {called: one for one in ENGINE_SCORES for called in one.called}
 _BY_COLUMN = {one.column: one for one in ENGINE_SCORES}
@@ -228,11 +235,11 @@ SCORE_COLUMNS = tuple(
     )
     for one in ENGINE_SCORES
 )
-"""Their columns, of which a run has those that its file gave."""
+"""Columns of known scores, of which a run has those in its file."""
 
 
 def score_called(name: str) -> EngineScore | None:
-    """The score that a file calls so, or by its accession; None for one that is not known.
+    """Return the score with a name or accession in files, or None.
 
     >>> score_called("Comet:expectation value").title
     "Engine's E-value"
@@ -241,7 +248,7 @@ def score_called(name: str) -> EngineScore | None:
 
 
 def score_column_of(name: str) -> str:
-    """The column of a score by its name in a file.
+    """Return the column of a score by its name in a file.
 
     >>> score_column_of("XCorr"), score_column_of("MS-GF:DeNovoScore")
     ('score_xcorr', 'score_ms_gf_denovoscore')

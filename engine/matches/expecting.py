@@ -1,4 +1,4 @@
-"""What scoring spectra against peptides takes, told by how many there are."""
+"""Expected workload of scoring spectra against peptides, from their numbers."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ _SITES_OF_PEPTIDE = 0.45  # places of a usual variable modification
 
 
 class DigestSettings(Protocol):
-    """What decides how many candidates there are."""
+    """Settings that determine the number of candidates."""
 
     @property
     def specificity(self) -> str:
-        """Of the enzyme."""
+        """Specificity of the enzyme."""
 
     @property
     def missed_cleavages(self) -> int:
-        """At the most."""
+        """Maximum missed cleavages."""
 
     @property
     def precursor_tolerance(self) -> Tolerance:
-        """Of the precursor's mass."""
+        """Tolerance of the precursor mass."""
 
     @property
     def isotope_errors(self) -> tuple[int, ...]:
-        """That are tried."""
+        """Isotope errors that are tried."""
 
     @property
     def fragment_tolerance(self) -> Tolerance:
-        """Of peaks."""
+        """Tolerance of peaks."""
 
     @property
     def decoys(self) -> str:
-        """How they are made."""
+        """Kind of decoys."""
 
 
 def peptides_of(database: InputSize, settings: DigestSettings) -> float:
@@ -58,7 +58,7 @@ def peptides_of(database: InputSize, settings: DigestSettings) -> float:
 
 
 def scoring_of(n_queries: float, peptides: float, settings: DigestSettings, n_modifications: int) -> tuple[ExpectedWork, float]:
-    """The work of scoring so many queries, and the candidates of each, about."""
+    """Return the workload of scoring queries, and the approximate candidates of each."""
     width = 2 * settings.precursor_tolerance.width(_MASS)
     forms = (1.0 + _SITES_OF_PEPTIDE) ** n_modifications
     candidates = peptides / _SPREAD * width * max(1, len(settings.isotope_errors)) * forms

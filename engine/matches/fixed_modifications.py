@@ -22,12 +22,12 @@ _OF_PREPARATION = frozenset({"Chemical derivative", "Isotopic label"})
 _OF_THIOLS = frozenset({"Artefact", "Multiple"})  # what else Unimod calls blocked cysteines: acrylamide's, MMTS's
 
 FixedModifications = frozenset[tuple[str, str]]
-"""Names of modifications, each with the letter of the residue that always carries it, or `N_END` or `C_END` of each peptide."""
+"""Modification names, each with the residue that always has it, or `N_END` or `C_END` of each peptide."""
 NONE_FIXED: FixedModifications = frozenset()
 
 
 def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
-    """What a run calls its fixed modifications; none that this version cannot read.
+    """Return the fixed modifications of a run; unreadable ones are skipped.
 
     >>> sorted(fixed_of_parameters({"fixed_modifications": ["Carbamidomethyl (C)", "TMT6plex (N-term)"]}))
     [('Carbamidomethyl', 'C'), ('TMT6plex', 'N-term')]
@@ -47,13 +47,20 @@ def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
 def on_all_residues(
     sequences: Sequence[str], lengths: NDArray[np.int64], position: NDArray[np.int64], names: Sequence[str]
 ) -> FixedModifications:
-    """Modifications that every such residue of these peptides carries, as far as Unimod knows them as made by who prepares a sample: cells
-    can modify all that one sees too, as every tyrosine of peptides that were enriched by it.
+    """Return modifications found on every such residue of the peptides that Unimod lists as sample preparation.
+
+    Cells may also modify all observed residues, such as every tyrosine of enriched peptides; these are excluded.
 
     Parameters
     ----------
-    sequences : of n peptides, letters A to Z. lengths : (n,) how many modifications each carries. position : (m,) residues from 1, 0 and
-        one more for the ends. names : of the m.
+    sequences
+        n peptides, A to Z.
+    lengths : (n,)
+        Number of modifications of each.
+    position : (m,)
+        Residues from 1, 0 and length + 1 for the ends.
+    names
+        Names of the m modifications.
     """
     residues = np.array([len(sequence) for sequence in sequences], np.int64)
     owner = np.repeat(np.arange(len(sequences)), lengths)
@@ -76,7 +83,7 @@ def on_all_residues(
 
 
 def _is_of_preparation(name: str, where: str) -> bool:
-    """Whether Unimod lists a modification there as one that is made on purpose."""
+    """Return True if Unimod lists a modification at a site as made on purpose."""
     if name not in unimod():
         return False
     sites = unimod().by_name(name).sites_covering("" if where in _ENDS else where, _ENDS.get(where, "anywhere"))

@@ -1,11 +1,10 @@
-"""Wide precursor windows: the spectra against an index of the fragment ions of all forms, in partitions of mass that fit the memory.
+"""Search of wide precursor windows: spectra against an index of the fragment ions of all forms, in mass partitions that fit memory.
 
-The answers are those of scoring every candidate, with two exceptions. While candidates are chosen, an ion up to two millionths of a dalton
-beyond a peak's tolerance may count, and scores are rounded; the exact scores of the best mend that, but for nearly equal ones at the last
-ranks kept. And masses are added in another order, so that a candidate whose mass is at the very end of the precursor window, to the last
-digit of a double (1e-12 Da), may be inside by one way and outside by the other.
-`FragmentIndexSearch.is_worthwhile` tells, by counting the work of both ways, which one is taken: the same on every device, because of those
-exceptions. Of GPUs, each has an index of the forms that its share of the queries reaches.
+Results are those of scoring every candidate, with two exceptions. While candidates are selected, an ion up to two millionths of a dalton
+beyond a peak's tolerance may count, and scores are rounded; exact scores of the best correct that except for nearly equal ones at the last
+ranks. And masses are summed in another order, so that a candidate at the very edge of the precursor window, to the last digit of a double
+(1e-12 Da), may be inside one way and outside the other. `FragmentIndexSearch.is_worthwhile` selects the way by counting the work of both:
+the same on every device, because of those exceptions. With GPUs, each has an index of the forms within reach of its queries.
 """
 
 from __future__ import annotations
@@ -57,9 +56,11 @@ class FragmentIndexSearch:
 
     Parameters
     ----------
-    resources : the cards search, the threads list the forms, and search what no card can.
-    memory_bytes : of one partition of the index with what building it takes. More where the forms of a tenth of a dalton need more, and
-        where the threads that build, with 32 MB each, need more than half of it.
+    resources
+        The cards search, the threads list the forms, and search what no card can.
+    memory_bytes
+        Of one partition of the index with what building it takes. More where the forms of a tenth of a dalton need more, and where the
+        threads that build, with 32 MB each, need more than half of it.
     """
 
     def __init__(
@@ -78,11 +79,11 @@ class FragmentIndexSearch:
         self._counted: _Peptidoforms | None = None
 
     def is_worthwhile(self, candidates: NDArray[np.int64], compile_index: Callable[[Progress], object] | None = None) -> bool:
-        """Whether building an index and searching it takes far less work than scoring the `candidates` (q,) int64 of each query.
+        """Return True if building and searching an index takes far less work than scoring the `candidates` (q,) int64 of each query.
 
-        `candidates` count a peptide with a combination of modifications once for each window that it is in, as `count_candidates` does.
-        Scores that an index does not give, and sizes beyond it, are never worthwhile. The answer depends on counts alone, and neither on
-        threads nor on memory nor on cards: for the last digits it matters which way is taken.
+        `candidates` count a peptide with a modification combination once per window, as `count_candidates` does. Scores that an index does
+        not provide, and sizes beyond it, return False. The result depends only on counts, not on threads, memory or GPUs, since the way
+        affects the last digits.
         """
         charges = self._fragment_charges(self._index.queries)
         # Counting the forms takes as long as some searches. First every peptide is taken to have one form with each combination, in reach
@@ -106,7 +107,7 @@ class FragmentIndexSearch:
         return counts.TIMES_LONGER * (building + searching) < exhaustive
 
     def run(self, hits: HitArrays) -> None:
-        """Search all queries; write their best candidates, histograms and numbers of candidates into `hits`, which is empty."""
+        """Search all queries and write their best candidates, histograms and candidate numbers into the empty `hits`."""
         n, retained = hits.score.shape
         result = {**empty_best(n, retained + _MORE_THAN_KEPT)._asdict(), "histogram": hits.histogram, "n_candidates": hits.n_candidates}
         n_buckets = len(self._count().is_reached)
@@ -137,7 +138,7 @@ class FragmentIndexSearch:
         )
 
     def _search(self, low: int, high: int, found: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
-        """Hits so far, and what the forms in a run of buckets add to it."""
+        """Return the hits so far, updated by the forms in a range of buckets."""
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list(low, high, f"Indexing fragments{part}")
         work = work_of(
@@ -161,7 +162,7 @@ class FragmentIndexSearch:
             return dict(session.run({**found, "cost": cost}))
 
     def _count(self) -> _Peptidoforms:
-        """Forms and their ions by mass; those that no precursor window reaches are not counted."""
+        """Return the numbers of forms and ions by mass, without those beyond all precursor windows."""
         if self._counted is None:
             peptides, modifications = self._peptides, self._modifications
             heaviest = float(peptides.mass.max(initial=0.0) + modifications.combination_mass.max())
@@ -202,7 +203,7 @@ class FragmentIndexSearch:
         return (counted.forms[windows[..., 1]] - counted.forms[windows[..., 0]]).sum(axis=1)
 
     def _fragment_charges(self, queries: QueryArrays) -> NDArray[np.int64]:
-        """How many charges of fragments are looked for, of each query."""
+        """Return the number of fragment charges of each query."""
         return np.maximum(1, np.minimum(self._settings.maximum_fragment_charge, queries.charge - 1))
 
     def _ions_of_form(self) -> float:
@@ -210,7 +211,7 @@ class FragmentIndexSearch:
         return 0.0 if self._counted is None else float(self._counted.ions[-1] / max(1, self._counted.forms[-1]))
 
     def _nanoseconds(self, forms: NDArray[np.int64], ions_of_form: float, queries: QueryArrays) -> NDArray[np.float64]:
-        """What searching queries with so many forms in their windows takes one thread."""
+        """Return the nanoseconds of one thread for searching queries with given numbers of forms."""
         spectra, settings = self._index.arrays, self._settings
         n_peaks = np.diff(spectra.offsets)[queries.spectrum]
         covered = counts.covered_share(n_peaks, queries.mass, settings.fragment_absolute, settings.fragment_relative)
@@ -218,11 +219,11 @@ class FragmentIndexSearch:
         return np.where(n_peaks > 0, costs, 0.0)
 
     def _room(self) -> int:
-        """Bytes for an index, beside the threads that build it."""
+        """Return the bytes available for an index, next to the threads that build it."""
         return max(self._memory_bytes - self._threads * _BYTES_OF_THREAD, self._memory_bytes // 2)
 
     def _ranges(self, low: int, high: int, bytes_of_form: int, bytes_of_posting: int = 0) -> list[tuple[int, int]]:
-        """Runs of the buckets `low:high` that fit the memory; those without forms are left out."""
+        """Return runs of the buckets `low:high` that fit memory, without empty ones."""
         assert self._counted is not None
         forms, ions = self._counted.forms, self._counted.ions
         size = np.maximum((forms * bytes_of_form + ions * bytes_of_posting) / self._room(), forms * (bytes_of_posting > 0) / MAXIMUM_FORMS)

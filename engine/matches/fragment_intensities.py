@@ -1,14 +1,13 @@
-"""Predicted fragment intensities: how well the heights of a match's peaks agree with those that its peptide should give.
+"""Predicted fragment intensities: their agreement with the peaks of a match.
 
-A small network that ships (`resources/fragmentation`) predicts the ions b, b2+, y and y2+ of each bond from residues and charge. A modified
-residue is predicted as the residue without the modification, as by the network's teacher; labels whose tags take the charge from the
-fragments (TMT, iTRAQ) would need a network of their own.
+A small shipped network (`resources/fragmentation`) predicts the ions b, b2+, y and y2+ of each bond from residues and charge. It ignores
+modifications, as the model it was trained on; labels whose tags take the charge from fragments (TMT, iTRAQ) would need their own network.
 
-An instrument and its collision energy favour one kind of ion, or small fragments. So scale and shift of the predicted logarithms of each
-kind are learnt from the run itself: from the best spectrum of each peptide and charge among the confident matches, by ridge regression
-towards what ships. A match is compared with what was learnt without its *peptide*, in any form and of its decoy partner (folds by
-peptide): decoys and targets are treated alike, and none is judged by what learnt from it. More was tried, up to a last layer of the run's
-own and boosted trees: the predictions came nearer to the peaks, of right and of wrong matches alike, and told them apart no better.
+Instruments and collision energies favour some ion types, or small fragments. Scale and shift of the predicted logarithms of each type are
+therefore learnt from the run: from the best spectrum of each peptide and charge among confident matches, by ridge regression towards the
+shipped values. A match is compared with a model trained without its *peptide*, in any form and with its decoy partner (folds by peptide):
+decoys and targets are treated equally, and none is evaluated by a model trained on it. More flexible models, up to a last layer per run and
+boosted trees, came closer to the peaks of correct and wrong matches alike without separating them better.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ _PRIOR_BONDS = 30.0  # that the shipped scale and shift are worth
 _LOW_RESOLUTION = 0.1  # thomson: as wide a fragment tolerance is that of an ion trap, where ions break otherwise than in the shipped model
 _LABELS = ("TMT", "iTRAQ")
 LONGEST_PREDICTED = 63
-"""Residues of a peptide: the network has room for no more."""
+"""Maximum number of residues of a peptide for the network."""
 
 
 class IntensitySettings(Protocol):
@@ -80,14 +79,14 @@ class IntensitySettings(Protocol):
 
 
 def has_predicted_series(series: str) -> bool:
-    """Return whether ion series, given by their letters, are of spectra whose intensities are predicted."""
+    """Return True for ion series, as symbols, of spectra whose intensities are predicted."""
     return set("by") <= set(series)
 
 
 def why_not_predicted(settings: IntensitySettings, series: Sequence[str], modifications: Sequence[SearchModification]) -> str:
-    """Why intensities cannot be predicted in a search for these ion series with these modifications, in words; empty where they can.
+    """Return why intensities cannot be predicted for these ion series and modifications, or ''.
 
-    Where there are several series, those of spectra with b and y ions alone are predicted.
+    With several series, only spectra with b and y ions are predicted.
     """
     if not any(map(has_predicted_series, series)):
         return "the ion series are not b and y"
@@ -105,11 +104,14 @@ def why_no_label(modifications: Sequence[SearchModification]) -> str:
 def predicted_bonds(
     residues: NDArray[np.uint8], offsets: Integers, charge: Integers, resources: Resources
 ) -> tuple[NDArray[np.float32], Integers]:
-    """What the network that ships expects of n peptides: binary logarithms of `FLOOR` plus the shares of the ions of their bonds.
+    """Return the shipped network's predictions for n peptides: log2 of `FLOOR` plus the intensity fractions of their bonds' ions.
 
     Parameters
     ----------
-    residues, offsets : CSR, capital letters, of 2 to `LONGEST_PREDICTED` each. charge : (n,) of the precursor.
+    residues, offsets
+        CSR, capital letters, of 2 to `LONGEST_PREDICTED` each.
+    charge : (n,)
+        Of the precursor.
 
     Returns
     -------
@@ -128,14 +130,19 @@ def predicted_bonds(
 
 @dataclass(frozen=True)
 class MatchedBonds:
-    """The peptides of n matches, and the peaks of their bonds.
+    """Peptides of n matches, and the peaks of their bonds.
 
     Attributes
     ----------
-    offsets : (n + 1,) int64. residues : (r,) uint8, capital letters.
-    weight : (r, IONS) float32: of the peaks that match the ions of the bond behind each residue, 0 where none does, and in the last row of
-        each peptide; square roots of shares of the spectrum's intensity.
-    is_known : (n,) bool, matches of spectra that have b and y ions; nothing is predicted of the others.
+    offsets : (n + 1,) int64
+        Starts of peptides.
+    residues : (r,) uint8
+        Capitals.
+    weight : (r, IONS) float32
+        Square roots of intensity fractions of the peaks that match ions of the bond after each residue, 0 without a match and in the last
+        row of each peptide.
+    is_known : (n,) bool
+        True for spectra with b and y ions; nothing is predicted for others.
     """
 
     offsets: Integers
@@ -147,13 +154,13 @@ class MatchedBonds:
         return len(self.offsets) - 1
 
     def take(self, rows: Integers) -> MatchedBonds:
-        """Some of the matches, in the order given."""
+        """Return matches by row, in the given order."""
         residues, offsets = take_runs(self.residues, self.offsets, rows)
         index, _ = take_runs(np.arange(len(self.residues)), self.offsets, rows)
         return MatchedBonds(offsets, residues, self.weight[index], self.is_known[rows])
 
     def joined(self, other: MatchedBonds) -> MatchedBonds:
-        """These and, behind them, others."""
+        """Append the matches of another."""
         offsets = np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1]))
         columns = ((getattr(self, name), getattr(other, name)) for name in ("residues", "weight", "is_known"))
         return MatchedBonds(offsets, *map(np.concatenate, columns))
@@ -173,14 +180,13 @@ class MatchColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class IntensityModel:
-    """What predicts the intensities of a run. `is_corrected` by the run, each fold of peptides from the others, or as it ships."""
+    """Predictor of a run's intensities; `is_corrected` by the run, each fold of peptides from the others, or as shipped."""
 
     network: Network
     is_corrected: bool
 
     def features(self, bonds: MatchedBonds, charge: Integers, peptide: Integers, resources: Resources) -> dict[str, NDArray[np.float64]]:
-        """How well predicted intensities agree with the peaks of n matches: columns by name, each (n,) float64, NaN where nothing is
-        predicted.
+        """Return the agreement of predicted intensities with the peaks of n matches: columns by name, (n,) float64, NaN if not predicted.
 
         `charge` and `peptide` (n,) are as in `MatchColumns`.
         """
@@ -204,10 +210,9 @@ def learn_intensities(
     *,
     fewest_peptides: int = FEWEST_PEPTIDES,
 ) -> tuple[IntensityModel | None, str]:
-    """What predicts the intensities of a run of which these are matches, and what was learnt, in a sentence.
+    """Return the predictor of a run's intensities from its matches, and a sentence on what was learnt.
 
-    None where the network that ships does not fit (ion traps, known by their fragment tolerance) and the run has too few peptides to learn
-    from.
+    None if the shipped network does not fit (ion traps, recognised by fragment tolerance) and the run has too few peptides for training.
     """
     judged = judged._replace(is_confident=judged.is_confident & bonds.is_known)
     is_low_resolution = fragment_tolerance.width(1000.0) > _LOW_RESOLUTION
@@ -258,11 +263,14 @@ def _corrected(network: Network, bonds: MatchedBonds, charge: Integers, chosen: 
 
 
 def predicted_shares(sequence: str, charge: int) -> NDArray[np.float64]:
-    """What the network that ships expects of the bonds of a peptide: shares of the spectrum's intensity of its ions b, b2+, y and y2+.
+    """Return the shipped network's predicted intensity fractions of the ions b, b2+, y and y2+ of a peptide's bonds.
 
     Parameters
     ----------
-    sequence : capitals, of 2 to `LONGEST_PREDICTED` residues. charge : of the precursor; below three no ion has two charges.
+    sequence
+        Capitals, of 2 to `LONGEST_PREDICTED` residues.
+    charge
+        Of the precursor; below three no ion has two charges.
 
     Returns
     -------
@@ -270,7 +278,8 @@ def predicted_shares(sequence: str, charge: int) -> NDArray[np.float64]:
 
     Raises
     ------
-    ParameterError : the peptide is too short or too long, or is no peptide.
+    ParameterError
+        The peptide is too short or too long, or is no peptide.
     """
     symbols = np.frombuffer(sequence.encode("ascii", "replace"), np.uint8)
     if not 2 <= len(symbols) <= LONGEST_PREDICTED or ((symbols < ord("A")) | (symbols > ord("Z"))).any() or charge < 1:
@@ -290,11 +299,12 @@ def _path() -> Path:
 
 @lru_cache(maxsize=2)
 def load_network(path: Path) -> Network:
-    """The network that a file holds.
+    """Read a network from a file.
 
     Raises
     ------
-    StorageError : the file cannot be read, or does not hold such a network.
+    StorageError
+        The file cannot be read, or does not hold such a network.
     """
     shapes = network_shapes()
     try:

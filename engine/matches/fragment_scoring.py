@@ -51,13 +51,16 @@ def work_of(
     bytes_of_form: float,
     threads: int,
 ) -> Work:
-    """Queries to search in the index of forms, given by mass (dalton, ascending) and number.
+    """Return the workload of searching queries in the index of forms, given by mass (dalton, ascending) and number.
 
     The state of a round are the best candidates so far (`BestArrays`), histograms, numbers of candidates, and the ``cost`` of each query.
 
     Parameters
     ----------
-    index_bytes : that the index may take on the processor, with so many bytes for each form. threads : of the processor, that prepare.
+    index_bytes
+        That the index may take on the processor, with so many bytes for each form.
+    threads
+        Of the processor, that prepare.
     """
     return Work(
         KIND,
@@ -78,7 +81,7 @@ def work_of(
 
 
 class SpectraAgainstFragments:
-    """Items are the queries; what the round adds to their rows depends on the forms."""
+    """Workload type whose items are queries; the changes to their rows depend on the forms."""
 
     parts_of_worker = 2  # each makes an index of the forms that its queries reach
 
@@ -87,7 +90,7 @@ class SpectraAgainstFragments:
         return matches.sample_work.sample_fragments(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
-        """What the state says."""
+        """Return the costs in the state."""
         return np.asarray(state["cost"], np.float64)
 
     def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
@@ -98,7 +101,7 @@ class SpectraAgainstFragments:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """What the index is made of. On a card it is made for each part, of the forms that its queries reach."""
+        """Open the input of the index, which a GPU builds for the forms within reach of its queries."""
         yield _Computation(work, device)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
@@ -106,12 +109,12 @@ class SpectraAgainstFragments:
         return {name: column.copy() for name, column in state.items() if name != "cost"}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """By query."""
+        """Merge results by query."""
         by_item(into, first, end, rows)
 
 
 class _Computation:
-    """Forms, and what of their index is made."""
+    """Forms, and the index built so far."""
 
     def __init__(self, work: Work, device: Device) -> None:
         sources = work.sources
@@ -130,7 +133,7 @@ class _Computation:
         self._state: dict[str, NDArray] = {}
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Hits so far."""
+        """Begin with the hits so far."""
         if items is not None:
             raise ValueError("all queries are searched in a fragment index")
         self._state = state
@@ -166,7 +169,7 @@ class _Computation:
                             done = begun + one
 
     def _cuts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Queries whose segments take some memory, and no more."""
+        """Yield queries whose segments fit a memory limit."""
         queries, settings = self._queries, self._settings
         peaks = np.diff(self._spectra.offsets)[queries.spectrum[first:last]]
         charges = np.maximum(1, np.minimum(settings.maximum_fragment_charge, queries.charge[first:last] - 1))
@@ -179,7 +182,7 @@ class _Computation:
             begun = stop
 
     def _segments(self, first: int, last: int) -> SegmentArrays:
-        """What these queries look for."""
+        """Return the segments of queries."""
         made: dict[int, SegmentArrays] = {}
 
         def make(begun: int, stop: int, flag: StopFlag) -> None:

@@ -1,13 +1,13 @@
 """Error rates of matches in groups, by distinct peptides.
 
-Replicates of a spectrum that no peptide of the database explains find the same false one again and again. Counted by spectra, false
-matches then come in clumps, and the first decoy says little of what stands above it. So a group's rate is that of its distinct peptides,
-each at its best score, wherever that is the larger one.
+Replicates of a spectrum that no peptide of the database explains find the same false one repeatedly. Counted by spectra, false matches then
+cluster, and the first decoy says little about what lies above it. A group's rate is therefore that of its distinct peptides, each at its
+best score, wherever that is larger.
 
-Every list counts up to one decoy peptide more than it has, as many as the tail of its decoys leads one to expect
-(`proteoscope.engine.statistics.target_decoy`). Most groups have fewer decoys than a tail needs. Their expected decoys are those that they
-have and one more, and fall off as those of all groups do, from the base of all groups on. Forms that lost against better candidates show
-whether a group scores higher than others, by what its shift alone is worth to the model; its base is higher by that lead.
+Every list counts up to one decoy peptide more than it has, as the tail of its decoys suggests
+(`proteoscope.engine.statistics.target_decoy`). Most groups have too few decoys for a tail. Their expected decoys are those they have and
+one more, decaying as those of all groups do from their base. Forms that lost against better candidates show whether a group scores higher
+than others due to the effect of its shift on the model; its base is raised by that lead.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ _FEWEST_FORMS = 5  # for a group's lead to be known
 
 
 def group_leads(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """By how much the median decoy form of each group scores better than that of all, 0 where it does not, or where there are few.
+    """Return the excess of each group's median decoy score over that of all, 0 if negative or for few decoys.
 
     Parameters
     ----------
-    score, is_decoy, group : (n,), of all forms of all spectra.
+    score, is_decoy, group : (n,)
+        Of all forms of all spectra.
 
     Returns
     -------
@@ -53,14 +54,26 @@ def group_rates(
     decoy_ratio: float,
     scale: ScoreScale | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """q-values and posterior error probabilities of matches that compete, in each group by its own decoys.
+    """Return q-values and posterior error probabilities of competing matches, in each group by its own decoys.
 
     Parameters
     ----------
-    score : (n,) float64, higher is better. is_decoy : (n,) bool. peptide : (n,) int64, the same for all forms of a peptide, and for its
-        decoy partner. group : (n,) int64. leads : of each group, see `group_leads`.
-    plus_one : count a whole decoy more everywhere. decoy_ratio : decoy candidates for each target candidate.
-    scale : what is known of the score beforehand, where all groups have few decoys; None where it was learnt.
+    score : (n,) float64
+        Higher is better.
+    is_decoy : (n,)
+        Bool.
+    peptide : (n,) int64
+        The same for all forms of a peptide, and for its decoy partner.
+    group : (n,)
+        Int64.
+    leads
+        Of each group, see `group_leads`.
+    plus_one
+        Count a whole decoy more everywhere.
+    decoy_ratio
+        Decoy candidates for each target candidate.
+    scale
+        What is known of the score beforehand, where all groups have few decoys; None where it was learnt.
 
     Returns
     -------

@@ -48,10 +48,20 @@ class Identified:
 
     Attributes
     ----------
-    spectrum : (n,) int64, rows of the spectra, each once. charge : (n,) int64. mass : (n,) float64, of the peptide, neutral, dalton.
-    peptide : (n,) int64, into `peptides`, peptidoforms in ProForma. sequence : (peptides,) int64, into `sequences`, without modifications.
-    offsets, residues : CSR, by peptidoform: masses of its residues with what they carry, dalton. n_terminal, c_terminal : (peptides,)
-        float64, what its ends carry.
+    spectrum : (n,) int64
+        Rows of the spectra, each once.
+    charge : (n,)
+        Int64.
+    mass : (n,) float64
+        Of the peptide, neutral, dalton.
+    peptide : (n,) int64
+        Into `peptides`, peptidoforms in ProForma.
+    sequence : (peptides,) int64
+        Into `sequences`, without modifications.
+    offsets, residues
+        CSR, by peptidoform: masses of its residues with what they carry, dalton.
+    n_terminal, c_terminal : (peptides,) float64
+        What its ends carry.
     """
 
     spectrum: NDArray[np.int64]
@@ -75,16 +85,17 @@ class Identified:
         return self.mass / self.charge + PROTON_MASS
 
     def take(self, rows: NDArray[np.int64]) -> Identified:
-        """Some of them."""
+        """Return selected rows."""
         return replace(self, spectrum=self.spectrum[rows], charge=self.charge[rows], mass=self.mass[rows], peptide=self.peptide[rows])
 
 
 def read_identified(path: Path, n_spectra: int, maximum_q_value: float) -> Identified:
-    """The spectra that an identification identified up to a q-value: targets, the best match of each.
+    """Return the spectra identified up to a q-value: targets, the best match of each.
 
     Raises
     ------
-    InputError : the table is none of PSMs.
+    InputError
+        The table is none of PSMs.
     """
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the identification again") as source:
         table = accepted_targets(source.read(_COLUMNS), maximum_q_value)
@@ -139,7 +150,7 @@ def _residues(
 
 
 def spectra_of(spectra: Spectra, identified: Identified) -> Spectra:
-    """The identified spectra, each with the charge and the m/z of its peptide."""
+    """Return the identified spectra with the charge and m/z of their peptides."""
     mz, offsets = take_runs(spectra.mz, spectra.offsets, identified.spectrum)
     intensity, _ = take_runs(spectra.intensity, spectra.offsets, identified.spectrum)
     rows = identified.spectrum
@@ -163,11 +174,12 @@ def spectra_of(spectra: Spectra, identified: Identified) -> Spectra:
 def shuffled_spectra(
     library: Spectra, identified: Identified, ion_series: str, seed: int, fragment_tolerance: Tolerance, resources: Resources
 ) -> Spectra:
-    """A spectrum of a shuffled peptide for each of the library (`kernels.cpu.shuffled_spectra`); those of a peptide all alike.
+    """Return a shuffled-peptide spectrum for each library spectrum (`kernels.cpu.shuffled_spectra`), shuffled alike for a peptide.
 
     Parameters
     ----------
-    ion_series : the parameter of the search that identified them.
+    ion_series
+        The parameter of the search that identified them.
     """
     threads, progress = resources.threads, resources.progress
     shuffled = np.empty_like(identified.residues)

@@ -1,4 +1,4 @@
-"""How spectra were searched for peptides, as a paragraph for a paper; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of peptide searches; see `proteoscope.engine.results.methods`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DECOYS = {
 
 
 def spectrum_search_methods(facts: RunFacts) -> Methods:
-    """Of an identification or another search of spectra in proteins."""
+    """Return the methods of an identification or another peptide search."""
     sentences = pass_sentences(facts)
     score = facts.text("score")
     title, source = _SCORES.get(score, (score, ""))
@@ -42,7 +42,7 @@ def spectrum_search_methods(facts: RunFacts) -> Methods:
 
 
 def ion_series_text(facts: RunFacts) -> str:
-    """The ion series that were compared, with the spectra of each where there are several."""
+    """Return the ion series, with the spectra of each if several."""
     result = next((one.ion_series for one in _passes(facts)), ())
     if len(result) > 1:
         whose = "of the activation of each spectrum " if facts.text("ion_series") == BY_ACTIVATION else ""
@@ -68,7 +68,7 @@ def pass_sentences(facts: RunFacts) -> list[str]:
 
 
 def _passes(facts: RunFacts) -> tuple[SearchPass, ...]:
-    """Return the recorded passes; none where the record is not what the program writes."""
+    """Return the recorded passes; empty for an invalid record."""
     try:
         return passes_of_record(facts.record)
     except ParameterError:
@@ -80,7 +80,7 @@ def _searched(n_spectra: int, n_searched: int | None) -> str:
 
 
 def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
-    """How false ones were told from true ones, and how many were accepted."""
+    """Return sentences on error rates and accepted numbers."""
     decoys, sentences, citations = facts.text("decoys"), list[str](), list[str]()
     if decoys == "none":
         return [*sentences, "No decoys were searched, and no false discovery rate was estimated."], citations
@@ -113,7 +113,7 @@ def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
 
 
 def accepted_sentence(facts: RunFacts) -> str:
-    """How many were accepted, with the intervals of the share of false ones; empty where the record does not tell."""
+    """Return a sentence on accepted numbers with intervals of the false fraction, or ''."""
     certainty, fdr = facts.record.get("certainty"), facts.parameters.get("fdr")
     if not isinstance(certainty, dict) or not isinstance(fdr, int | float):
         return ""

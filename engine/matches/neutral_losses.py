@@ -1,8 +1,8 @@
-"""What the precursor of a match has lost in its spectrum: phosphoric acid, as a phosphopeptide does, or sulfur trioxide.
+"""Neutral losses of the precursor of a match: phosphoric acid, typical of phosphopeptides, or sulfur trioxide.
 
-Phosphate and sulfate differ by 9.5 mDa, which the precursor's tolerance seldom tells apart. A phosphorylated serine or threonine loses
-H3PO4; a sulfated residue loses SO3, all of it at once (Medzihradszky 2004, Mol Cell Proteomics 3:429). A phosphorylated tyrosine may lose
-HPO3, which has nearly the mass of SO3: so of peptides with the shift at a tyrosine the smaller loss says nothing.
+Phosphate and sulfate differ by 9.5 mDa, which precursor tolerances rarely resolve. Phosphoserine and phosphothreonine lose H3PO4; a
+sulfated residue loses SO3 completely (Medzihradszky 2004, Mol Cell Proteomics 3:429). Phosphotyrosine may lose HPO3, of nearly the mass of
+SO3, so that the smaller loss is uninformative for shifts at tyrosine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from proteoscope.kernels.layouts import ScoringSettings
 __all__ = ["LOSS_OF_PHOSPHATE", "LOSS_OF_SULFATE", "NO_LOSS", "PHOSPHATE_OR_SULFATE", "precursor_losses"]
 
 NO_LOSS, LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE = 0, 1, 2
-"""What was lost, as `precursor_losses` tells it."""
+"""Results of `precursor_losses`."""
 PHOSPHATE_OR_SULFATE = 79.96
 """Dalton, what either adds."""
 
@@ -34,12 +34,16 @@ def precursor_losses(
     is_tyrosine: NDArray[np.bool_],
     settings: ScoringSettings,
 ) -> NDArray[np.int64]:
-    """Which of the two losses has the higher peak, where that is a tenth of the highest peak of all.
+    """Return which of the two losses has the higher peak, if that is a tenth of the base peak.
 
     Parameters
     ----------
-    spectrum, charge : (n,) int64. mass : (n,) float64, neutral, of the monoisotopic precursor, dalton.
-    is_tyrosine : (n,) bool, the shift lies at a tyrosine.
+    spectrum, charge : (n,)
+        Int64.
+    mass : (n,) float64
+        Neutral, of the monoisotopic precursor, dalton.
+    is_tyrosine : (n,) bool
+        The shift lies at a tyrosine.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def precursor_losses(
 
 
 def _heights(index: SpectrumIndex, spectrum: NDArray[np.int64], mz: NDArray[np.float64], settings: ScoringSettings) -> NDArray[np.float64]:
-    """Weight of the highest peak within the fragment tolerance of an m/z in each spectrum, 0 where there is none."""
+    """Return the weight of the highest peak within the fragment tolerance of an m/z in each spectrum, or 0."""
     offsets, peaks = ranges(index.arrays.offsets[spectrum], index.arrays.offsets[spectrum + 1])
     row = np.repeat(np.arange(len(spectrum)), np.diff(offsets))
     width = settings.fragment_absolute + settings.fragment_relative * mz[row]

@@ -362,7 +362,7 @@ class SpectrumSearchParameters(SearchParameters):
 
 
 def _asking(question):  # type: ignore[no-untyped-def]
-    """The answer, with the program's own complaint turned into the one that pydantic collects."""
+    """Return the answer, with the program's errors converted for pydantic."""
     try:
         return question()
     except ParameterError as error:

@@ -40,20 +40,29 @@ _PRESETS_OF_LABELS: dict[str, tuple[str, ...]] = {"TMT": ("tmt",)}
 
 
 class _Misfit(NamedTuple):
-    """What does not suit a file, and the presets that do, the preferred first."""
+    """Settings that do not suit a file, and suitable presets, preferred first."""
 
     reason: str
     presets: tuple[str, ...]
 
 
 class _Settings(NamedTuple):
-    """Settings of a search, as far as spectra can contradict them.
+    """Settings of a search that spectra can contradict.
 
     Attributes
     ----------
-    fragment, precursor : half-widths of the windows, Da; infinite without one. shown : the tolerances as texts. maximum_charge : 1 where
-        there is none. fixed, labels : labels among the fixed modifications, and among all. searches_labels : False for an import, whose
-        files of results name the labels. series : the parameter of ion series.
+    fragment, precursor
+        Half-widths of the windows, Da; infinite without one.
+    shown
+        The tolerances as texts.
+    maximum_charge
+        1 without a charge.
+    fixed, labels
+        Labels among the fixed modifications, and among all.
+    searches_labels
+        False for an import, whose result files name the labels.
+    series
+        The parameter of ion series.
     """
 
     fragment: float
@@ -67,11 +76,14 @@ class _Settings(NamedTuple):
 
 
 def read_searched(spec: RunSpec, parameters: Any, progress: Progress, threads: int) -> Spectra:
-    """Return the spectra of a search for peptides; warn of settings that do not suit them.
+    """Return the spectra of a peptide search, and warn of unsuitable settings.
 
     Raises
     ------
-    InputError : a file cannot be read. Cancelled : the user cancelled the search.
+    InputError
+        A file cannot be read.
+    Cancelled
+        The user cancelled the search.
     """
     request, files = spec.request, spec.request.files("spectra")
     warn_of_misfits(spec.kind, files, parameters, progress)
@@ -104,7 +116,7 @@ def warn_of_misfits(kind: str, files: Sequence[Path], parameters: Any, progress:
 
 
 def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> PresetAdvice | None:
-    """Return the settings that do not suit some spectra, and the preset that does; None where nothing is known to be wrong.
+    """Return the settings that do not suit some spectra and a suitable preset, or None.
 
     Parameters
     ----------
@@ -160,7 +172,7 @@ def _settings(parameters: Any) -> _Settings:
 
 
 def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
-    """Return the labels among some modifications, by their masses; of equal masses those that the name says."""
+    """Return the labels among modifications by mass; equal masses are distinguished by name."""
     result: dict[LabelEvidence, None] = {}
     for name in names:
         mass = parse_modification(name).mass

@@ -1,15 +1,14 @@
-"""Protein inference: the fewest groups of proteins that explain all identified peptides, and how far a protein is covered.
+"""Protein inference: the fewest protein groups that explain all identified peptides, and sequence coverage.
 
 Parsimony after Nesvizhskii & Aebersold 2005 (Mol Cell Proteomics 4:1419) and Zhang 2007 (J Proteome Res 6:3549): proteins with the same
-peptides form one group, since no spectrum tells them apart; groups that alone explain a peptide are taken; the other peptides are covered
-greedily, always by the group that explains most of what is still open; groups that turned out to be needless are taken back. Proteins
-whose peptides are all explained by others are in no group.
+peptides form one group, since no spectrum distinguishes them; groups with a unique peptide are selected; other peptides are covered
+greedily by the group that explains most remaining ones; redundant groups are removed. Proteins whose peptides are all explained by others
+are in no group.
 
-A group's score is the score of its best razor peptide. Savitski 2015 (Mol Cell Proteomics 14:2394) and The 2016 (J Am Soc Mass Spectrom
-27:1719) find the best peptide to be the score that keeps protein-level target-decoy estimates true: sums over peptides let long proteins
-collect false ones. Decoy peptides are explained by decoy proteins in the same way, and groups are ranked together. Where it is known which
-decoy was made from which target, the two first compete ("picked", Savitski 2015): the decoys of proteins that are in the sample then say
-nothing about those that are not.
+A group's score is that of its best razor peptide. Savitski 2015 (Mol Cell Proteomics 14:2394) and The 2016 (J Am Soc Mass Spectrom 27:1719)
+find that the best peptide gives valid protein-level target-decoy estimates, while sums over peptides let long proteins collect false ones.
+Decoy peptides are explained by decoy proteins likewise, and groups are ranked together. If target-decoy pairs are known, both first compete
+("picked", Savitski 2015): decoys of proteins in the sample then say nothing about absent ones.
 """
 
 from __future__ import annotations
@@ -34,17 +33,27 @@ class ProteinGroups:
 
     Attributes
     ----------
-    member_offsets, members : int64 (g+1,), (m,): proteins of each group, ascending; the proteins of a group have the same peptides.
-    score : float64 (g,): best score among the group's razor peptides.
-    q_value : float64 (g,).
-    is_beaten : bool (g,): a group that holds the decoy, or the target, of one of its proteins scores better, so that this one does not
-        count; its q-value is 1. False everywhere where partners are not known.
-    is_decoy : bool (g,).
-    n_peptides : int64 (g,): peptides that the group contains, shared ones too.
-    n_unique_peptides : int64 (g,): of these, the peptides that no other group contains.
-    n_razor_peptides : int64 (g,): peptides assigned to the group; over all groups they add up to the explained peptides.
-    n_psms : int64 (g,): spectra matched to its peptides, shared ones too.
-    razor_group : int64 (p,): the one group that each peptide is assigned to; -1 where a peptide has no protein of its kind.
+    member_offsets, members
+        Int64 (g+1,), (m,): proteins of each group, ascending; the proteins of a group have the same peptides.
+    score
+        Float64 (g,): best score among the group's razor peptides.
+    q_value
+        Float64 (g,).
+    is_beaten
+        Bool (g,): a group that holds the decoy, or the target, of one of its proteins scores better, so that this one does not count; its
+        q-value is 1. False everywhere where partners are not known.
+    is_decoy
+        Bool (g,).
+    n_peptides
+        Int64 (g,): peptides that the group contains, shared ones too.
+    n_unique_peptides
+        Int64 (g,): of these, the peptides that no other group contains.
+    n_razor_peptides
+        Int64 (g,): peptides assigned to the group; over all groups they add up to the explained peptides.
+    n_psms
+        Int64 (g,): spectra matched to its peptides, shared ones too.
+    razor_group
+        Int64 (p,): the one group that each peptide is assigned to; -1 where a peptide has no protein of its kind.
     """
 
     member_offsets: Integers
@@ -78,25 +87,33 @@ def infer_protein_groups(
 ) -> ProteinGroups:
     """Explain identified peptides by the fewest groups of indistinguishable proteins.
 
-    Hand in the target *and decoy* peptides above one threshold of the score (usual: 1 % at peptide level). The groups' q-values then say
-    how many of them rest on false peptides alone.
+    Pass target *and decoy* peptides above one score threshold (usually 1 % at peptide level). The groups' q-values then estimate how many
+    of them rest on false peptides only.
 
     Parameters
     ----------
-    peptide_offsets, peptide_proteins : int64 (p+1,), (e,): proteins that contain each peptide. A target peptide is explained by target
-        proteins only, a decoy by decoys.
-    peptide_score : float64 (p,), higher is better, no NaN.
-    peptide_is_decoy : bool (p,).
-    peptide_psms : int64 (p,): spectra matched to each peptide.
-    protein_is_decoy : bool (n,).
-    decoy_partner : int64 (n,), the decoy made from each target and the target of each decoy, -1 where there is none. When given, q-values
-        are "picked": of a group and the groups that hold its members' partners only the best one counts; the others get the q-value of
-        their score.
-    plus_one, decoy_ratio : as in `target_decoy.q_values`. expected_at : decoys to be expected at or above scores of groups, likewise.
+    peptide_offsets, peptide_proteins
+        int64 (p+1,), (e,): proteins that contain each peptide. Target peptides are explained by target proteins only, decoys by decoys.
+    peptide_score
+        float64 (p,), higher is better, no NaN.
+    peptide_is_decoy
+        bool (p,).
+    peptide_psms
+        int64 (p,): spectra matched to each peptide.
+    protein_is_decoy
+        bool (n,).
+    decoy_partner
+        int64 (n,), the decoy of each target and the target of each decoy, -1 for none. With it, q-values are "picked": of a group and the
+        groups of its members' partners only the best counts; the others get the q-value of their score.
+    plus_one, decoy_ratio
+        As in `target_decoy.q_values`.
+    expected_at
+        Expected decoys at or above scores of groups, likewise.
 
     Raises
     ------
-    ValueError : arrays do not match, or a protein number is out of range.
+    ValueError
+        Arrays do not match, or a protein number is out of range.
     """
     n_peptides, n_proteins = len(peptide_offsets) - 1, len(protein_is_decoy)
     peptide_score = np.asarray(peptide_score, np.float64)
@@ -160,8 +177,10 @@ def coverage(length: Integers, protein: Integers, start: Integers, end: Integers
 
     Parameters
     ----------
-    length : int64 (n,), residues of each protein.
-    protein, start, end : int64 (m,): stretches [start, end) of residues counted from 0, in any order, overlapping or repeated.
+    length
+        Int64 (n,), residues of each protein.
+    protein, start, end
+        Int64 (m,): stretches [start, end) of residues counted from 0, in any order, overlapping or repeated.
 
     Returns
     -------
@@ -169,7 +188,8 @@ def coverage(length: Integers, protein: Integers, start: Integers, end: Integers
 
     Raises
     ------
-    ValueError : a stretch leaves its protein.
+    ValueError
+        A stretch leaves its protein.
 
     Examples
     --------
@@ -201,10 +221,10 @@ def _edges(
 
 
 def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_proteins: int) -> Integers:
-    """Number of the set of peptides of each protein, counted from 0 in the order of the first protein; -1 without peptides.
+    """Return the number of each protein's peptide set, from 0 by first protein; -1 without peptides.
 
-    Sets are compared by two sums of 64-bit random numbers of their peptides: among 10^6 sets two differing ones agree with a chance below
-    10^-26.
+    Sets are compared by two sums of 64-bit random numbers of their peptides: among 10^6 sets two different ones agree with a probability
+    below 10^-26.
     """
     signature = np.random.default_rng(0).integers(0, 2**64, (2, n_peptides), np.uint64)
     present, begin = np.unique(protein, return_index=True)
@@ -226,7 +246,7 @@ def _first_of_each(number: Integers) -> Integers:
 
 
 def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_candidates: int) -> NDArray[np.bool_]:
-    """Which candidates to take so that each peptide is in at least one; candidates are numbered in order of preference."""
+    """Return the candidates selected so that each peptide is in at least one; candidates are numbered by preference."""
     chosen = np.zeros(n_candidates, bool)
     size = np.bincount(candidate, minlength=n_candidates)
     chosen[candidate[np.bincount(peptide, minlength=n_peptides)[peptide] == 1]] = True
@@ -278,7 +298,7 @@ def _best_of_each(group: Integers, keys: tuple[Integers, ...], value: Integers, 
 def _beaten(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group_of_protein: Integers, decoy_partner: Integers | None
 ) -> NDArray[np.bool_]:
-    """Groups of which a member's partner is in a group that scores better."""
+    """Return the groups with a member whose partner is in a better-scoring group."""
     best_rival = np.full(len(score), -np.inf)
     if decoy_partner is not None:
         partner = np.asarray(decoy_partner, np.int64)

@@ -1,4 +1,4 @@
-"""What a database knows of the proteins that were found, as tables of a run: their features, and the places of reading frames."""
+"""Database information on identified proteins as run tables: features, and positions of reading frames."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def write_protein_knowledge(run: Run, proteins: ProteinIndex, found: Iterable[st
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError
+        The disk refused.
     """
     wanted = list(found)
     if is_translated:

@@ -1,5 +1,4 @@
-"""Peptide-spectrum matches as columns that no longer depend on the index they were found in, and the features that rescoring learns
-from."""
+"""Peptide-spectrum matches as columns independent of the index, and features for rescoring."""
 
 from __future__ import annotations
 
@@ -40,22 +39,36 @@ _FEWEST_CONFIDENT = 10  # matches that a median is taken of
 
 @dataclass(frozen=True)
 class Psms:
-    """n matches, with their peptides' places in the protein index and their modifications.
+    """n matches, with positions of their peptides in the protein index, and modifications.
 
     Attributes
     ----------
-    spectrum, charge, rank, isotope_error : (n,) int64; `spectrum` is the row of the spectra read.
-    position, length, missed_cleavages : (n,) int64; `position` is that of the first residue of the first occurrence, in the protein index.
-    occurrence_offsets : (n + 1,) int64; occurrences : positions of all occurrences, of targets only for a target.
-    modification_offsets : (n + 1,) int64; modification_site (0 N-terminus, 1..L, L + 1), modification : (m,) int64, ascending by site;
-        `modification` is a row of `modifications`: variable ones, those that the proteins know at their residues, and fixed ones.
-    observed_mass, calculated_mass : (n,) float64, dalton; observed as measured, without correction for the isotope error.
-    score, delta_score, expectation, n_candidates, features : see `proteoscope.engine.matches.scoring.Matches`.
-    is_decoy : (n,) bool.
-    peptide_family : (n,) int64, the same for all forms of a peptide (I = L) and for its decoy partner: what rescoring keeps together.
-    modifications : what `modification` refers to.
-    bonds : the peaks of each bond, where the search asked for them; of the n matches.
-    decoy_ratio : see `proteoscope.engine.peptides.peptide_index.PeptideIndex`.
+    spectrum, charge, rank, isotope_error : (n,) int64
+        `spectrum` is the row of the spectra read.
+    position, length, missed_cleavages : (n,) int64
+        `position` is that of the first residue of the first occurrence, in the protein index.
+    occurrence_offsets : (n + 1,) int64
+        Starts of occurrences.
+    occurrences
+        Positions of all occurrences, of targets only for a target.
+    modification_offsets : (n + 1,) int64
+        Starts of modifications.
+    modification_site, modification : (m,) int64
+        Sites (0 N-terminus, 1..L, L + 1), ascending, and rows of `modifications`: variable, known and fixed ones.
+    observed_mass, calculated_mass : (n,) float64
+        Dalton; observed as measured, without correction for the isotope error.
+    score, delta_score, expectation, n_candidates, features
+        See `proteoscope.engine.matches.scoring.Matches`.
+    is_decoy : (n,) bool
+        True for decoys.
+    peptide_family : (n,) int64
+        Equal for all forms of a peptide (I = L) and its decoy partner, which rescoring assigns to one fold.
+    modifications
+        Target of `modification`.
+    bonds
+        Peaks of each bond, if requested by the search; of the n matches.
+    decoy_ratio
+        See `proteoscope.engine.peptides.peptide_index.PeptideIndex`.
     """
 
     spectrum: NDArray[np.int64]
@@ -93,7 +106,7 @@ class Psms:
         return (self.observed_mass - self.isotope_error * ISOTOPE_SPACING - self.calculated_mass) / self.calculated_mass * 1e6
 
     def take(self, rows: NDArray[np.int64]) -> Psms:
-        """Some of the rows, in the order given."""
+        """Return rows in the given order."""
         chosen: dict[str, object] = {"modifications": self.modifications, "decoy_ratio": self.decoy_ratio}
         chosen["features"] = {name: column[rows] for name, column in self.features.items()}
         chosen["occurrence_offsets"], (chosen["occurrences"],) = _take_lists(self.occurrence_offsets, rows, self.occurrences)
@@ -108,7 +121,7 @@ class Psms:
 
 
 def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinIndex, variable: Sequence[SearchModification]) -> Psms:
-    """Matches with all that the indexes know of them."""
+    """Return matches completed from the indexes."""
     n, peptide = len(matches), matches.peptide
     position = peptides.position[peptide].astype(np.int64)
     length = peptides.length[peptide].astype(np.int64)
@@ -178,7 +191,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
 
 
 def _bonds(matches: Matches, offsets: NDArray[np.int64], residues: NDArray[np.uint8]) -> MatchedBonds | None:
-    """Return the bonds of the matches, where the search asked for them."""
+    """Return the bonds of the matches, if requested by the search."""
     if matches.bond_weights is None or matches.has_bonds is None:
         return None
     return MatchedBonds(offsets, residues, matches.bond_weights, matches.has_bonds)
@@ -192,7 +205,7 @@ def taken_places(
     n_variable: int,
     length: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the places at which modifications replace fixed ones: rows times 256 and sites.
+    """Return the sites at which modifications replace fixed ones: rows times 256 plus sites.
 
     A known one on a residue at an end takes the end too; a variable one there takes the end alone.
 
@@ -218,7 +231,7 @@ def taken_places(
 
 
 def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], enzyme: Enzyme) -> NDArray[np.int64]:
-    """A number for each peptide that its decoy partner shares, and that changes with its other residues.
+    """Return a number for each peptide that it shares with its decoy partner and that depends on its residues.
 
     A decoy by reversal or shuffling holds its partner's residues in another order, but for those at which the enzyme cuts: reversal hands
     these on to the neighbour. So the number is a hash of the residues without them, whatever their order. Peptides of the same composition
@@ -226,7 +239,10 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
 
     Parameters
     ----------
-    residues : uint8 (r,), capital letters of all peptides in a row. offsets : int64 (n + 1,), where each begins.
+    residues
+        Uint8 (r,), capital letters of all peptides in a row.
+    offsets
+        Int64 (n + 1,), where each begins.
 
     Returns
     -------
@@ -254,7 +270,7 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
 
 
 def joined_psms(first: Psms, second: Psms) -> Psms:
-    """The rows of both, those of `first` before those of `second`."""
+    """Concatenate two tables of matches."""
     joined: dict[str, object] = {"modifications": (*first.modifications, *second.modifications), "decoy_ratio": first.decoy_ratio}
     joined["features"] = {name: np.concatenate((first.features[name], second.features[name])) for name in first.features}
     joined["modification"] = np.concatenate((first.modification, second.modification + len(first.modifications)))
@@ -268,39 +284,41 @@ def joined_psms(first: Psms, second: Psms) -> Psms:
 
 
 SEARCH_SCORE_SCALE = ScoreScale(base=1.0, spread=1.0, weight=3.0)
-"""What is known of `search_score` before a decoy is seen. If both of its parts were logarithms of counts by chance, false matches would
-fall off by e for each 0.43; the second spreads twice as far, which makes 0.6. With what both lack, decoys of six sets of spectra did it for
-each 0.4 to 1.2, above medians of -0.2 to 1.6."""
+"""Prior of `search_score` before any decoy.
+
+If both of its parts were logarithms of chance counts, false matches would decay by e per 0.43; the second spreads twice as far, which gives
+0.6. With the shortcomings of both, decoys of six sets of spectra did per 0.4 to 1.2, above medians of -0.2 to 1.6.
+"""
 
 
 def search_score(psms: Psms) -> NDArray[np.float64]:
-    """What orders matches before anything is learnt, on a scale like -log10 of a probability; (n,) float64, comparable between spectra.
+    """Return the ranking of matches before training, on a scale like -log10 of a probability; (n,) float64, comparable between spectra.
 
-    Two logarithms that fail in different places: of the number of candidates expected to score as well, which is fitted to the spectrum's
-    own candidates (unsure where they are few), and of the binomial probability of matching so many ions, times the number of candidates
-    (blind to intensities). The second takes ions for independent, which they are not: it spreads about twice as far on spectra without a
-    right answer, and counts half. So this is a score and no count by chance; `Psms.expectation` alone is the count.
+    It combines two logarithms with different weaknesses: of the number of candidates expected to score as well, fitted to the spectrum's
+    own candidates (uncertain for few), and of the binomial probability of as many matched ions, times the number of candidates (ignores
+    intensities). The second assumes independent ions, spreads about twice as far on spectra without a correct answer, and counts half. It
+    is thus a score, not a chance count; only `Psms.expectation` is the count.
     """
     by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)
     return -(2.0 * psms.expectation + by_counts) / 3.0
 
 
 class SystematicErrors(NamedTuple):
-    """By how much the instrument measures too heavy, ppm: medians over matches, of precursors and of the means of their fragments."""
+    """Systematic mass errors of the instrument, ppm: medians over matches, of precursors and of mean fragment errors."""
 
     precursor: float
     fragment: float
 
     @classmethod
     def of(cls, psms: Psms, is_confident: NDArray[np.bool_]) -> SystematicErrors:
-        """Those of the rows `is_confident` (n,); of all where these are few."""
+        """Return the errors of rows `is_confident` (n,); of all if these are few."""
         chosen = is_confident if is_confident.sum() >= _FEWEST_CONFIDENT else np.ones(len(psms), bool)
         errors = psms.mass_error_ppm[chosen], psms.features["mean_fragment_error"][chosen]
         return cls(*(float(np.median(error)) if len(error) else 0.0 for error in errors))
 
 
 def rescoring_features(psms: Psms, systematic: SystematicErrors) -> dict[str, NDArray[np.float64]]:
-    """Columns that tell right matches from wrong ones, by name; each (n,) float64.
+    """Return features that separate correct from wrong matches, by name; each (n,) float64.
 
     What counts of mass errors is the distance to the `systematic` ones, and not to zero.
     """

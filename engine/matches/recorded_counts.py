@@ -17,9 +17,9 @@ __all__ = ["recorded_counts"]
 
 
 def recorded_counts(project: Project, run: str, also: Collection[str] = ()) -> dict[str, float]:
-    """Return the counts that an identification recorded, by their names, for the estimate of a search that builds on it.
+    """Return the recorded counts of an identification by name, for the estimate of a search based on it.
 
-    None where there is no such run or it cannot be read; the search itself reports that. Arguments as of `identified_run` and
+    None if there is no such run or it is unreadable, which the search itself reports. Parameters as of `identified_run` and
     `explained_run`.
     """
     with suppress(InputError, ParameterError, StorageError):

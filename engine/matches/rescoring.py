@@ -1,25 +1,24 @@
-"""Semi-supervised linear rescoring: learn from the run itself which features tell correct matches from decoys.
+"""Semi-supervised linear rescoring: training on the run which features separate correct matches from decoys.
 
-After Percolator (Käll 2007, Nature Methods 4:923): in turns, the targets that the present score accepts at 1 % and the decoys train a
-linear model, and the model gives the next score. A match is scored only by models that saw no match of its *peptide*: replicates,
-fractions and neighbouring scans repeat a peptide's spectrum, and a model that has seen the repeats knows the answer (folds by spectrum,
-as in Granholm 2012, BMC Bioinformatics 13(S16):S3, left 3 % false matches among five copies of a run at 1 %). All forms of a peptide
-and its decoy partner are of one fold.
+After Percolator (Käll 2007, Nature Methods 4:923): repeatedly, the targets accepted at 1 % by the current score and the decoys train a
+linear model, which gives the next score. A match is scored only by models trained without matches of its *peptide*: replicates, fractions
+and neighbouring scans repeat a peptide's spectrum, and a model trained on repeats knows the answer (folds by spectrum, as in Granholm 2012,
+BMC Bioinformatics 13(S16):S3, left 3 % false matches among five copies of a run at 1 %). All forms of a peptide and its decoy partner are
+in one fold.
 
-One division into folds moves the count of a small run by several percent. So the score is the mean over several divisions.
+A single division into folds changes the count of a small run by several percent. The score is therefore the mean over several divisions.
 
 The model is a ridge-penalised logistic regression, solved by Newton's method. It has the same solution as scikit-learn's
 `LogisticRegression`; solving the 25 x 25 systems here saves the second that importing scikit-learn takes. The penalty is constant while
-evidence adds up with each match, so that a small run is held near weights in proportion to how far each feature alone parts the classes.
-The initial score is one of the features.
+evidence grows with each match, so that a small run stays near weights proportional to the separation by each single feature. The initial
+score is one of the features.
 
-Whether to rescore is decided before, by how many peptides there are to learn from, and never by what rescoring accepts: to keep the
-larger of two counts is to keep the luckier one.
+Whether to rescore is decided beforehand by the number of peptides to train on, never by what rescoring accepts: choosing the larger of two
+counts means choosing the luckier one.
 
-Scores of different models become comparable when each model's are brought to mean 0 and variance 1 over *all* spectra, which takes no
-label. Aligning each fold at its own threshold of 1 %, as is common, lets the labels of the spectra that are being scored move their
-scores: on random labels of real decoys among 73 true matches that accepted 3 false targets instead of 1. The combined score is then put on
-a fixed scale: 0 at 1 %, -1 at the median decoy.
+Scores of different models become comparable when standardised over *all* spectra, which uses no label. Aligning each fold at its own 1 %
+threshold, as is common, lets labels of the scored spectra change their scores: on random labels of real decoys among 73 true matches that
+accepted 3 false targets instead of 1. The combined score is put on a fixed scale: 0 at 1 %, -1 at the median decoy.
 """
 
 from __future__ import annotations
@@ -55,15 +54,20 @@ _ROWS_SCORED = 1 << 16
 
 @dataclass(frozen=True)
 class LearntScore:
-    """What was learnt from the matches of a run, to score any matches of it; f features and, behind them, the initial score.
+    """Model trained on a run, which scores any of its matches; f features followed by the initial score.
 
     Attributes
     ----------
-    mean, spread : float64 (f + 1,), of the matches that were learnt from; a spread of 0 leaves a feature out.
-    weights : float64 (divisions, folds, f + 2), of the standardised features in the model of each fold, and its constant.
-    centre, width : float64 (divisions, folds), mean and standard deviation of the model's scores of the matches that were learnt from.
-    threshold, median : of the mean over the divisions, what becomes 0 and what becomes -1.
-    seed : of the folds.
+    mean, spread
+        float64 (f + 1,), of the training matches; a spread of 0 excludes a feature.
+    weights
+        float64 (divisions, folds, f + 2), of the standardised features in the model of each fold, and its constant.
+    centre, width
+        float64 (divisions, folds), mean and standard deviation of the model's scores of the training matches.
+    threshold, median
+        Of the mean over the divisions, mapped to 0 and -1.
+    seed
+        Seed of the folds.
     """
 
     mean: Floats
@@ -110,19 +114,26 @@ class Rescoring:
 
 
 class RescoringSettings(NamedTuple):
-    """How rescoring learns.
+    """Settings of rescoring.
 
     Attributes
     ----------
-    folds : at least 2; each is scored by a model that was not shown it. They are split by a hash of `peptide`, hence the same way whatever
-        the order of rows.
-    divisions : so many ways of splitting are averaged; None: 10 where the run is small, 2 where it is large.
-    iterations : turns of picking positives and learning.
-    minimum_peptides : with fewer peptides among the targets at 1 % by the initial score nothing is learnt.
-    minimum_decoys : nor with fewer peptides among the decoys, two for each fold: what tells a handful from the targets is mostly luck.
-    ridge : penalty on the squared weights of standardised features, against a sum of log-likelihoods.
-    seed : of the hash.
-    decoy_ratio : decoy candidates for each target candidate (see `proteoscope.engine.statistics.target_decoy`).
+    folds
+        At least 2; each is scored by a model not trained on it. They are split by a hash of `peptide`, independent of row order.
+    divisions
+        Number of averaged divisions; None: 10 for small runs, 2 for large ones.
+    iterations
+        Rounds of selecting positives and training.
+    minimum_peptides
+        Minimum peptides among the targets at 1 % by the initial score.
+    minimum_decoys
+        Minimum peptides among the decoys, two per fold, since separating a handful is mostly luck.
+    ridge
+        Penalty on the squared weights of standardised features, against a sum of log-likelihoods.
+    seed
+        Seed of the hash.
+    decoy_ratio
+        Decoy candidates per target candidate (see `proteoscope.engine.statistics.target_decoy`).
     """
 
     folds: int = 5
@@ -144,27 +155,35 @@ def rescore(
     settings: RescoringSettings | None = None,
     resources: Resources | None = None,
 ) -> Rescoring:
-    """Score matches by a linear combination of their features that is learnt from targets and decoys.
+    """Score matches by a linear combination of their features, trained on targets and decoys.
 
     Parameters
     ----------
-    features : finite; more is not required to be better, nor the scales to agree.
-    is_decoy : bool (n,).
-    peptide : int64 (n,): the same number for all matches that must not be learnt from when one of them is scored: those of one peptide in
-        all its forms and of its decoy partner.
-    initial_score : float64 (n,), finite, higher is better.
-    competes : bool (n,): the one match of each spectrum that takes part in the statistics; all when None. The others (lower ranks) change
-        nothing and are scored by the same models.
-    settings, resources : the usual settings, and one thread, when None. So many models are learnt at a time as there are threads; between
-        them the progress is asked whether the user wants to stop.
+    features
+        Finite; larger need not be better, and scales may differ.
+    is_decoy
+        bool (n,).
+    peptide
+        int64 (n,): equal for all matches that must not train a model scoring one of them: those of one peptide in all its forms and of its
+        decoy partner.
+    initial_score
+        float64 (n,), finite, higher is better.
+    competes
+        bool (n,): the one match of each spectrum that takes part in the statistics; all when None. The others (lower ranks) change nothing
+        and are scored by the same models.
+    settings, resources
+        Default settings, and one thread, when None. As many models are trained in parallel as there are threads; cancellation is checked
+        between them.
 
     Returns
     -------
-    Rescoring. Where there is too little to learn from, the score is the initial one.
+    Rescoring
+        With too little to train on, the score is the initial one.
 
     Raises
     ------
-    ValueError : arrays do not match, a value is not finite, or fewer than two folds.
+    ValueError
+        Arrays do not match, a value is not finite, or there are fewer than two folds.
     """
     settings, resources = settings or RescoringSettings(), resources or Resources(threads=1)
     folds, divisions = settings.folds, settings.divisions
@@ -263,7 +282,7 @@ def _logistic_regression(table: Floats, label: Truths, ridge: float, start: Floa
 
 
 def _scores(table: Floats, weights: Floats) -> Floats:
-    """Sums of the weighted columns; equal rows have equal sums, which a product of matrices does not promise."""
+    """Return sums of weighted columns, equal for equal rows, which matrix products do not guarantee."""
     return np.einsum("ij,j->i", table, weights)
 
 
@@ -289,7 +308,7 @@ def _mean_and_spread(table: Floats) -> tuple[Floats, Floats]:
 
 
 def _standardised(table: Floats, mean: Floats, spread: Floats) -> Floats:
-    """Columns less their mean over their spread, 0 where that is; and one of ones."""
+    """Return standardised columns, 0 for a spread of 0, and a column of ones."""
     columns = np.divide(table - mean, spread, out=np.zeros_like(table), where=spread > 0.0)
     return np.column_stack([columns, np.ones(len(table))])
 

@@ -1,4 +1,4 @@
-"""PSMs, peptides and protein groups as results of a run: written into it, shown, counted and told."""
+"""PSMs, peptides and protein groups as results of a run, with counts and summaries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TableSettings(Protocol):
     fdr: float
 
     def model_dump(self, *, mode: str) -> dict[str, Any]:
-        """All parameters by name."""
+        """Return all parameters by name."""
 
 
 class RunTables:
@@ -40,7 +40,7 @@ class RunTables:
         self._tables, self._parameters = tables, parameters
 
     def write(self, run: Run, progress: Progress, begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]]) -> None:
-        """Write the tables into the run, and behind that, through `begin`, the same as text for the project to show."""
+        """Write the tables into the run and then, through `begin`, as text for the project."""
         tables = self._tables
         shown = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
         source = MatchesSource(shown, SearchDescription(self._parameters.model_dump(mode="json")))
@@ -57,7 +57,7 @@ class RunTables:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Targets at the false discovery rate: ``psms``, ``peptides``, ``sequences`` and ``proteins``; all where there are no decoys."""
+        """Targets at the false discovery rate: ``psms``, ``peptides``, ``sequences`` and ``proteins``; all without decoys."""
         tables, counted = self._tables, self._tables.counted
         if self._parameters.decoys == "none" and not tables.psms["q_value"].is_valid().to_numpy().any():
             best = pa.compute.sum(pa.compute.equal(tables.psms["rank"], 1)).as_py() or 0
@@ -82,13 +82,13 @@ class RunTables:
 
     @property
     def best_proteins(self) -> tuple[tuple[str, str, int, float], ...]:
-        """Of the best groups the first accession, description, peptides and coverage."""
+        """First accession, description, peptides and coverage of the best groups."""
         best = self._tables.proteins.filter(self._found(self._tables.proteins)).slice(0, _BEST).to_pylist()
         return tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best)
 
     @property
     def found_accessions(self) -> list[str]:
-        """Accessions of all proteins that hold a peptide of a match that is no decoy, in order."""
+        """Accessions of all proteins with a peptide of a target match, in order."""
         psms = self._tables.psms
         result: list[str] = pa.compute.unique(
             pa.compute.list_flatten(psms.filter(pa.compute.invert(psms["is_decoy"]))["proteins"])

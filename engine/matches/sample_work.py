@@ -56,7 +56,7 @@ _ANYWHERE = 0
 
 @dataclass(frozen=True)
 class MadeSearch:
-    """What a search of made-up spectra is made of, and the candidates of each query (q,)."""
+    """Synthetic search, and the candidates of each query (q,)."""
 
     spectra: SpectrumArrays
     queries: QueryArrays
@@ -138,7 +138,7 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
 
 
 def _present(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Bits that pieces of a text have, (n,) uint32, by the bits that two letters have, four, eight and so on."""
+    """Return the bits of texts, (n,) uint32, from the bits of two, four, eight and so on characters."""
     result, width = np.zeros(len(starts), np.uint32), 1
     while width <= lengths.max():
         fits = (lengths >= width) & (lengths < 2 * width)
@@ -148,7 +148,7 @@ def _present(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.nd
 
 
 def sample_spectra(size: float, seed: int) -> Sample:
-    """Queries with windows of 0.1 dalton: counted, then scored."""
+    """Return queries with windows of 0.1 dalton: counted, then scored."""
     n = max(20, round(_QUERIES * size**0.75))
     made = made_search(n, max(2000, round(_PEPTIDES * size**0.5)), (0.1, 0.0), seed)
     work = spectrum_scoring.work_of(
@@ -159,7 +159,7 @@ def sample_spectra(size: float, seed: int) -> Sample:
 
 
 def sample_fragments(size: float, seed: int) -> Sample:
-    """Queries with windows of a hundred dalton in an index of fragments."""
+    """Return queries with windows of a hundred dalton in a fragment index."""
     n = max(8, round(_QUERIES_OF_INDEX * size**0.75))
     made = made_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)
     mass, number = list_peptidoforms(made.peptides, made.modifications, 0.0, 1e6)

@@ -38,19 +38,32 @@ _ROWS_FITTED = 512
 
 @dataclass(frozen=True)
 class Matches:
-    """Rows of peptide-spectrum matches, by spectrum and rank.
+    """Peptide-spectrum matches, by spectrum and rank.
 
     Attributes
     ----------
-    spectrum, charge, rank : (n,) int64; rank counts from 1. query_mass : (n,) float64, dalton.
-    peptide : (n,) int64, row of the peptide dictionary. isotope_error : (n,) int64.
-    site, modification : (n, s) uint8, variable modifications as in `proteoscope.kernels.layouts.HitArrays`.
-    score, delta_score : (n,) float64; delta to the best candidate of the same spectrum with another sequence.
-    n_candidates : (n,) int64. expectation : (n,) float64, log10 of the number of candidates expected to score as well by chance.
-    features : name -> (n,) float64, the columns of `proteoscope.kernels.cpu.matches.measure_matches`.
-    bond_weights : (r, 4) float32, of a row for each residue of each match: see `proteoscope.kernels.cpu.fragment_intensities.match_bonds`;
-        None where the search did not ask for them.
-    has_bonds : (n,) bool, matches of spectra with b and y ions, whose bonds have weights; None with `bond_weights`.
+    spectrum, charge, rank : (n,) int64
+        Rank counts from 1.
+    query_mass : (n,) float64
+        Dalton.
+    peptide : (n,) int64
+        Row of the peptide dictionary.
+    isotope_error : (n,) int64
+        Isotope error.
+    site, modification : (n, s) uint8
+        Variable modifications as in `proteoscope.kernels.layouts.HitArrays`.
+    score, delta_score : (n,) float64
+        Delta to the best candidate of the same spectrum with another sequence.
+    n_candidates : (n,) int64
+        Number of candidates.
+    expectation : (n,) float64
+        log10 of the number of candidates expected to score as well by chance.
+    features
+        Name -> (n,) float64, the columns of `proteoscope.kernels.cpu.matches.measure_matches`.
+    bond_weights : (r, 4) float32
+        A row for each residue of each match: see `proteoscope.kernels.cpu.fragment_intensities.match_bonds`; None if not requested.
+    has_bonds : (n,) bool
+        True for spectra with b and y ions, whose bonds have weights; None without `bond_weights`.
     """
 
     spectrum: NDArray[np.int64]
@@ -127,7 +140,7 @@ class ScoringPass:
     compile_index: Callable[[Progress], object] | None = None
 
     def score(self) -> HitArrays:
-        """The best candidates of each query."""
+        """Return the best candidates of each query."""
         fragments = FragmentIndexSearch(
             self.index, self.peptides, self.modifications, self.settings, self.resources, self.parameters.index_memory * _MB
         )
@@ -139,13 +152,13 @@ class ScoringPass:
         return hits
 
     def score_one_by_one(self) -> HitArrays:
-        """The best candidates of each query, every candidate scored, also where an index of fragments takes less work."""
+        """Return the best candidates of each query by scoring every candidate, even if a fragment index takes less work."""
         with self._open() as session:
             return self._scored_one_by_one(session)
 
     @contextmanager
     def _open(self) -> Iterator[Session]:
-        """The session of the plan, or a new one."""
+        """Open the session of the plan, or a new one."""
         with self.opened as stack:
             yield self.session or stack.enter_context(Executor(self.resources).session(self.work))
 
@@ -167,7 +180,7 @@ class ScoringPass:
         return hits_of(rows, self.work.settings["histogram_width"])
 
     def run(self, *, with_bonds: bool = False) -> Matches:
-        """The best candidates of each spectrum, with all scores; and `with_bonds` the peaks of each bond (the ion series are b and y)."""
+        """Return the best candidates of each spectrum with all scores; `with_bonds` adds the peaks of each bond (series b and y)."""
         index, settings = self.index, self.settings
         rows = _best_rows(index, self.score(), self.peptides, self.parameters)
         measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
@@ -353,12 +366,11 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, p
 def _expectation(
     hits: HitArrays, query: NDArray[np.int64], score: NDArray[np.float64], is_first: NDArray[np.bool_], exponent: float
 ) -> NDArray[np.float64]:
-    """log10 of how many candidates of the query are expected to reach `score` by chance.
+    """Return log10 of the number of candidates of the query expected to reach `score` by chance.
 
-    The logarithm of the number of candidates that reach a score falls in a straight line at its upper end (Fenyö & Beavis 2003), or, for
-    a score with a long tail, in one over the score to the power of `exponent`. The line is fitted to the candidates of the query but for
-    the best; the fewer they are, the more its slope is drawn to that of all queries together, of which there is one for each spectrum: that
-    of the rows where `is_first`.
+    The logarithm of the number of candidates reaching a score decreases linearly at its upper end (Fenyö & Beavis 2003) or, for a
+    long-tailed score, in the score to the power of `exponent`. The line is fitted to the query's candidates except the best; the fewer they
+    are, the more its slope is shrunk to that of all queries together, one per spectrum: the rows with `is_first`.
     """
     n_bins = hits.histogram.shape[1]
     x = (np.arange(n_bins) * hits.histogram_width) ** exponent

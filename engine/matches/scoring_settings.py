@@ -62,7 +62,10 @@ def scoring_settings(parameters: MatchSettings, series: str, maximum_mz: float) 
 
     Parameters
     ----------
-    series : letters of the ion series. maximum_mz : thomson, the largest peak's, or the largest ion's if that is smaller.
+    series
+        Symbols of the ion series.
+    maximum_mz
+        Thomson, the largest peak's, or the largest ion's if that is smaller.
     """
     return ion_settings(parameters, series, maximum_mz, parameters.score)
 
@@ -125,7 +128,8 @@ def modification_arrays(
 
     Raises
     ------
-    ParameterError : they are too many together.
+    ParameterError
+        They are too many together.
     """
     most = parameters.maximum_modifications if modifications else 0
     combinations = [

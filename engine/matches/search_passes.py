@@ -1,7 +1,7 @@
-"""Settings that each pass of a search over spectra was done with, as the run records it and as exports, texts and the window tell it.
+"""Settings used by each pass of a spectrum search, as recorded by the run and shown by exports, texts and the window.
 
-What is asked for and what is done differ: a tolerance may come from the run, and a second pass has modifications, specificity and proteins
-of its own. Parameters hold what was asked for; a `SearchPass` what was done.
+Requested and used settings differ: a tolerance may come from the run, and a second pass has its own modifications, specificity and
+proteins. Parameters hold the request, a `SearchPass` what was used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 Told = TypeVar("Told")
 
 SearchedProteins = Literal["all", "found"]
-"""Whether all proteins of the databases were searched, or those alone that an earlier pass or run had found."""
+"""Searched proteins: all of the databases, or only those identified by an earlier pass or run."""
 
 _MAXIMUM_PASSES, _MAXIMUM_VALUES = 20, 1000
 _MAXIMUM_JSON = 16 << 20
@@ -77,7 +77,7 @@ class PassSettings(Protocol):
 
 
 class SeriesCount(NamedTuple):
-    """Number of spectra of an activation, by its name, empty where it is unknown, that were searched for ion series, by their letters."""
+    """Number of spectra of an activation ('' if unknown) searched for ion series, as symbols."""
 
     activation: _Text
     letters: Annotated[str, Field(pattern="^[abcxyz]{0,100}$")]
@@ -96,21 +96,42 @@ def series_counts(index: SpectrumIndex) -> tuple[SeriesCount, ...]:
 
 @dataclass(frozen=True)
 class SearchPass:
-    """A pass of a search, as it was done.
+    """Settings of a search pass as used.
 
     Attributes
     ----------
-    name : ``first``, ``second``. precursor_tolerance, fragment_tolerance : within which peptides and ions were looked for.
-    precursor_medians : ppm, the least and the largest, each of a file, of what precursors were corrected by before.
-    isotope_errors : that a precursor was taken to have. specificity : ends of a peptide that the enzyme must have cut.
-    fixed_modifications, variable_modifications : by their names. known_modifications : those that the databases know, each of which was
-        variable at the residues where they know it. mass_shift : dalton, what a peptide could be lighter or heavier by
-        than its residues; None where that was not asked.
-    groups : kinds of matches, as the column that tells them has them, whose error rates were estimated apart, each by its own decoys;
-        empty where all were judged together.
-    databases : the FASTA files, contaminants among them. proteins : which of their proteins; n_proteins : how many, without decoys.
-    spectra : the files that they came from. n_spectra : how many were searched. source_run : the run that found those proteins, or left
-        those spectra, where it is another one. ion_series : of the spectra that were searched, by their activation.
+    name
+        ``first``, ``second``.
+    precursor_tolerance, fragment_tolerance
+        Tolerances of peptides and ions.
+    precursor_medians
+        Minimum and maximum over files of the correction of precursors, ppm.
+    isotope_errors
+        Isotope errors of precursors.
+    specificity
+        Required enzymatic ends of a peptide.
+    fixed_modifications, variable_modifications
+        Names.
+    known_modifications
+        Modifications known to the databases, variable at these residues.
+    mass_shift
+        Allowed mass difference of a peptide, dalton, or None.
+    groups
+        Values of the column of match groups with separate error rates; empty for one list.
+    databases
+        FASTA files, including contaminants.
+    proteins
+        Which of their proteins.
+    n_proteins
+        Number of proteins, without decoys.
+    spectra
+        Files of spectra.
+    n_spectra
+        Number of spectra.
+    source_run
+        Run that identified those proteins, or left those spectra, if another.
+    ion_series
+        Ion series by activation.
     """
 
     name: _Text
@@ -136,7 +157,7 @@ class SearchPass:
 
     @classmethod
     def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> SearchPass:
-        """A pass with the settings of a search, and with `more` by the names of the attributes."""
+        """Create a pass with the settings of a search and other attributes by name."""
         return cls(
             name,
             settings.precursor_tolerance,
@@ -151,18 +172,18 @@ class SearchPass:
 
     @property
     def precursor_range(self) -> tuple[Tolerance, Tolerance]:
-        """By how much precursors could be lighter, and heavier, than their peptides."""
+        """Maximum mass by which precursors may be lighter, and heavier, than their peptides."""
         (low, high), half = self.precursor_medians, self.precursor_tolerance
         lighter, heavier = (Tolerance(round(max(half.value + far, 0.0), 6), half.unit) for far in (-low, high))
         return lighter, heavier
 
     def record(self) -> dict[str, Any]:
-        """As ``run.json`` has it."""
+        """Return the pass as in ``run.json``."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: str(value) if isinstance(value, Tolerance) else value for name, value in values.items()}
 
     def sentence(self) -> str:
-        """The same for people, as a methods section would say it."""
+        """Return the pass as a sentence for a methods section."""
         isotopes = "" if self.isotope_errors in ((), (0,)) else f", isotope errors {', '.join(map(str, self.isotope_errors))}"
         shift = "" if self.mass_shift is None else f", mass shifts from {self.mass_shift[0]:g} to {self.mass_shift[1]:g} Da"
         missed = counted(self.missed_cleavages, "missed cleavage")
@@ -191,7 +212,7 @@ _RECORDED = TypeAdapter(Annotated[tuple[SearchPass, ...], Field(max_length=_MAXI
 
 
 def _series_text(found: tuple[SeriesCount, ...]) -> str:
-    """Return the ion series as the end of a sentence; of unknown activations alone without it."""
+    """Return the ion series as the end of a sentence; with unknown activations only, without these."""
     if not found:
         return ""
     is_plain = len(found) == 1 and not found[0].activation
@@ -199,11 +220,12 @@ def _series_text(found: tuple[SeriesCount, ...]) -> str:
 
 
 def asked_passes(parameters: Mapping[str, Any]) -> tuple[SearchPass, ...]:
-    """Return the passes that parameters request, for tables that come without a record; none where it is not a search of peptides.
+    """Return the passes requested by parameters, for tables without a record; empty if it is not a peptide search.
 
     Raises
     ------
-    ParameterError : a value cannot be understood.
+    ParameterError
+        A value cannot be understood.
     """
     if any(parameters.get(name) is None for name in ("enzyme", "precursor_tolerance", "fragment_tolerance")):
         return ()
@@ -214,7 +236,7 @@ def asked_passes(parameters: Mapping[str, Any]) -> tuple[SearchPass, ...]:
 
 
 def _asked(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Records of the passes that parameters ask for."""
+    """Return records of the passes requested by parameters."""
     isotope_errors, specificity = parameters.get("isotope_errors", ()), parameters.get("specificity", "specific")
     variable, shift = list(parameters.get("variable_modifications", ())), parameters.get("mass_shift")
     first = {
@@ -236,22 +258,24 @@ def _asked(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def passes_of_record(record: Mapping[str, Any]) -> tuple[SearchPass, ...]:
-    """Return the passes in a record, the content of a ``run.json``; none where the search has none.
+    """Return the passes in a record, the content of a ``run.json``; empty if the search has none.
 
     Raises
     ------
-    ParameterError : a value cannot be understood.
+    ParameterError
+        A value cannot be understood.
     """
     recorded = record.get("passes")
     return _passes(recorded) if isinstance(recorded, list) else ()
 
 
 def passes_of_run(project: Project, run_id: str) -> tuple[SearchPass, ...]:
-    """Return the passes of a finished run of a project; none where the run has no record.
+    """Return the passes of a finished run of a project; empty without a record.
 
     Raises
     ------
-    StorageError : its record is damaged.
+    StorageError
+        Its record is damaged.
     """
     if any(result.name == "run" for result in project.results(run_id)):
         return read_passes(project.table("run", run_id))
@@ -259,22 +283,23 @@ def passes_of_run(project: Project, run_id: str) -> tuple[SearchPass, ...]:
 
 
 def read_passes(path: Path) -> tuple[SearchPass, ...]:
-    """The passes that a ``run.json`` tells.
+    """Return the passes in a ``run.json``.
 
     Raises
     ------
-    StorageError : it cannot be read, or does not hold what the program writes.
+    StorageError
+        It cannot be read, or does not hold what the program writes.
     """
     return _told(path, passes_of_record)
 
 
 def engine_of_run(project: Project, run_id: str) -> str:
-    """The other search engine whose matches a finished run of a project imported, as its files call it; empty where the run found its
-    matches itself, and where no file says.
+    """Return the other search engine whose matches a finished run imported, by its name in the files, or ''.
 
     Raises
     ------
-    StorageError : its record is damaged.
+    StorageError
+        Its record is damaged.
     """
     if not any(result.name == "run" for result in project.results(run_id)):
         return ""
@@ -282,11 +307,12 @@ def engine_of_run(project: Project, run_id: str) -> str:
 
 
 def _told(path: Path, tell: Callable[[dict[str, Any]], Told]) -> Told:
-    """What a record of a run tells.
+    """Return content of a run's record.
 
     Raises
     ------
-    StorageError : it cannot be read, or does not hold what the program writes.
+    StorageError
+        It cannot be read, or does not hold what the program writes.
     """
     try:
         with open_regular(path) as file:
@@ -303,7 +329,8 @@ def _passes(records: list[Any]) -> tuple[SearchPass, ...]:
 
     Raises
     ------
-    ParameterError : one is none.
+    ParameterError
+        One is none.
     """
     try:
         return _RECORDED.validate_python(records)
@@ -313,5 +340,5 @@ def _passes(records: list[Any]) -> tuple[SearchPass, ...]:
 
 
 def widest(tolerances: Iterable[Tolerance]) -> Tolerance | None:
-    """The one that holds all others at the mass of a usual peptide; None of none."""
+    """Return the tolerance that includes all others at a typical peptide mass, or None."""
     return max(tolerances, key=lambda one: one.width(_USUAL_MASS), default=None)

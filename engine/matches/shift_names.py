@@ -1,10 +1,9 @@
-"""What a difference of mass is: another end of the peptide, a modification of Unimod, another amino acid, or two modifications at once.
+"""Interpretation of mass differences: another peptide end, a Unimod modification, an amino-acid substitution, or two modifications.
 
-A name needs a mass within the tolerance and a site that fits, at a place that the spectrum allows. All that fit are told, and of several
-the first of these leads: what Unimod shows as usual at that site; the rest of Unimod; other ends of the peptide, whose residues the protein
-has; amino-acid exchanges; two usual modifications. So chemistry goes before what only a mass speaks for. Of equal ones it is the nearest
-mass, then the oldest entry; a loss that the precursor has shown decides between phosphate and sulfate. A residue that carries a fixed
-modification carries another one instead.
+A name needs a mass within the tolerance and a site that fits where the spectrum allows. All matching names are listed, led by the first of:
+modifications that Unimod shows as usual at that site; the rest of Unimod; other peptide ends, whose residues the protein has;
+substitutions; two usual modifications. Chemistry thus precedes pure mass matches. Among equals the nearest mass leads, then the oldest
+entry; a precursor loss distinguishes phosphate and sulfate. A modification may replace a residue's fixed one.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ TIERS = 6
 """Usual modifications, other ends, other modifications, exchanges, pairs, and none of these, from the most to the least likely."""
 _NO_TIER = TIERS - 1
 _STANDING = np.array([0, 2, 1, 3, 4, 5])
-"""Of each tier the place among the names of a shift: any modification of Unimod goes before another end."""
+"""Order of tiers among the names of a shift: any Unimod modification precedes another end."""
 _STANDING_OF_PAIR = 2 * int(_STANDING[_TIER_OF_PAIR])  # standings are even, so that what a loss speaks for goes between
 _NEWEST = 1 << 20
 _ANY = 26  # a letter that stands for all
@@ -77,10 +76,18 @@ class ShiftPlaces(NamedTuple):
 
     Attributes
     ----------
-    shift, tolerance : (n,) float64, dalton. score : (n, 64) float32, of each residue, -inf behind the last.
-    position, length : (n,) int64, of the peptide in `residues`, uint8; begin, end : (n,) int64, of its protein there.
-    shortest : residues that another end leaves at least.
-    is_protein_start, is_protein_end : (n,) bool.
+    shift, tolerance : (n,) float64
+        Dalton.
+    score : (n, 64) float32
+        Of each residue, -inf after the last.
+    position, length : (n,) int64
+        Of the peptide in `residues`, uint8.
+    begin, end : (n,) int64
+        Of its protein there.
+    shortest
+        Minimum residues of another end.
+    is_protein_start, is_protein_end : (n,) bool
+        True at the protein's ends.
     """
 
     shift: NDArray[np.float64]
@@ -94,7 +101,7 @@ class ShiftPlaces(NamedTuple):
     shortest: int
 
     def part(self, rows: slice | NDArray[np.int64]) -> ShiftPlaces:
-        """Some of the peptides."""
+        """Return selected peptides."""
         return ShiftPlaces(
             self.shift[rows],
             self.tolerance[rows],
@@ -109,13 +116,13 @@ class ShiftPlaces(NamedTuple):
 
     @property
     def is_protein_start(self) -> NDArray[np.bool_]:
-        """Whether it begins the protein, with the methionine there or without."""
+        """True if the peptide starts the protein, with or without its methionine."""
         lost = (self.position == self.begin + 1) & (self.residues[self.begin] == ord("M"))
         return (self.position == self.begin) | lost
 
     @property
     def is_protein_end(self) -> NDArray[np.bool_]:
-        """Whether it ends the protein."""
+        """True if the peptide ends the protein."""
         return self.position + self.length == self.end
 
 
@@ -125,11 +132,17 @@ class Named:
 
     Attributes
     ----------
-    modification : (n,) int64, into `modifications`, -1 where nothing fits. site : (n,) int64: 0 the N-terminus, 1 to L, L + 1 the
-        C-terminus: the place that fits the name best, or the best place. is_pair : (n,) bool, the name is of two modifications.
-    modifications : a name and a mass each; other ends and pairs have no number of Unimod.
-    possible : n texts, all names that fit, with their masses, the likeliest first: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. Between
-        names as likely as the first, which the tolerance does not tell apart, stands "or".
+    modification : (n,) int64
+        Index into `modifications`, -1 for none.
+    site : (n,) int64
+        0 the N-terminus, 1 to L, L + 1 the C-terminus: the best site of the name, or the best site.
+    is_pair : (n,) bool
+        True for two modifications.
+    modifications
+        A name and a mass each; other ends and pairs have no Unimod number.
+    possible
+        n texts, all matching names with masses, most likely first: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. "or" joins names as
+        likely as the first that the tolerance does not distinguish.
     """
 
     modification: NDArray[np.int64]
@@ -140,7 +153,7 @@ class Named:
 
 
 class _Entry(NamedTuple):
-    """A name at one kind of place: `letter` 0 to 25, 26 for any."""
+    """A name at one kind of site: `letter` 0 to 25, 26 for any."""
 
     mass: float
     tier: int
@@ -173,7 +186,7 @@ def _catalogue() -> tuple[_Entry, ...]:
 
 
 def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
-    """All names in order of mass, with those of residues and ends that a fixed modification holds already."""
+    """Return all names by mass, with those of residues and ends already fixed."""
     held = {ord(symbol) - 65: one for one in fixed if one.position == "anywhere" for symbol in one.residues}
     ends = {one.position for one in fixed if one.position != "anywhere"}
     entries = []
@@ -202,7 +215,7 @@ def usual_shifts(fixed: tuple[SearchModification, ...]) -> NDArray[np.float64]:
 
 
 def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """How likely each shift is beforehand, and how far it is from the mass of the nearest name as likely.
+    """Return the prior tier of each shift, and its distance from the mass of the nearest name in it.
 
     Returns
     -------
@@ -246,8 +259,8 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
 
     Parameters
     ----------
-    loss : (n,) int64, what the precursor has lost in the spectrum (`proteoscope.engine.matches.neutral_losses`); nothing is known when
-        None.
+    loss : (n,) int64
+        What the precursor has lost in the spectrum (`proteoscope.engine.matches.neutral_losses`); nothing is known when None.
     """
     n = len(shifts.shift)
     best = shifts.score.max(axis=1, initial=-np.inf)
@@ -285,7 +298,7 @@ def _fits_of_entries(
 
 
 def _chosen(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
-    """Of each row the leading name, and all; `first` is the best place of each, where no name is."""
+    """Return the leading name of each row and all; `first` is the best site without a name."""
     n = len(first)
     site, chosen, is_pair, possible = first.copy(), np.full(n, -1, np.int64), np.zeros(n, np.bool_), [""] * n
     numbers: dict[tuple[str, float], int] = {}
@@ -312,7 +325,7 @@ def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 def _letter_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
-    """(n, 27) uint64: places of each letter, and of any."""
+    """Return (n, 27) uint64 sites of each residue, and of any."""
     offsets, index = ranges(shifts.position, shifts.position + shifts.length)
     row = np.repeat(np.arange(len(shifts.shift)), shifts.length)
     bit = np.uint64(1) << (np.arange(offsets[-1]) - offsets[row]).astype(np.uint64)
@@ -345,7 +358,7 @@ def _fitting(
 
 
 def _site(entry: _Entry, place: int, shifts: ShiftPlaces, row: int) -> int:
-    """The site of a name that fits residue `place`, from 0: the terminus itself, where it is one of the terminus."""
+    """Return the site of a name that fits residue `place`, from 0: the terminus itself for terminal names."""
     if entry.letter == _ANY and entry.place.endswith("N-term"):
         return 0
     return int(shifts.length[row]) + 1 if entry.letter == _ANY and entry.place.endswith("C-term") else place + 1
@@ -362,7 +375,7 @@ class _End(NamedTuple):
 
 
 def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
-    """The rows whose shift is that of residues more or less at an end."""
+    """Yield the rows whose shift is that of residues added or removed at an end."""
     residues, mass = shifts.residues, np.append(RESIDUE_MASS, np.nan)
     stop = shifts.position + shifts.length
     longest = int(shifts.length.max(initial=0))
@@ -388,7 +401,7 @@ def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
 
 
 def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme) -> list[tuple[int, str, float, int]]:
-    """Rows whose shift is that of residues more or less at an end; name, mass and site (0 or L + 1)."""
+    """Return rows whose shift is that of residues added or removed at an end; name, mass and site (0 or L + 1)."""
     cuts = enzyme.cleavage_table()
     return [
         _described(shifts, cuts, row, end.k, end.sign, mass, is_start=end.is_start)
@@ -400,7 +413,7 @@ def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme
 def _described(
     shifts: ShiftPlaces, cuts: NDArray[np.bool_], row: int, k: int, sign: int, mass: float, *, is_start: bool
 ) -> tuple[int, str, float, int]:
-    """An end that is longer or shorter by k residues: what it is called, as ``missed cleavage +AGK (C-terminus)``."""
+    """Return the description of an end changed by k residues, such as ``missed cleavage +AGK (C-terminus)``."""
     position, stop = int(shifts.position[row]), int(shifts.position[row] + shifts.length[row])
     first = (position - k if sign > 0 else position) if is_start else (stop if sign > 0 else stop - k)
     text = shifts.residues[first : first + k].tobytes().decode("ascii")

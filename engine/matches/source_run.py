@@ -1,4 +1,4 @@
-"""The identification in a project that another search goes on from, and the explanation of it that one may mean."""
+"""Identification of a project that another search is based on, and its explanation if requested."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ _LINE = 80  # letters of a sequence
 
 
 class SourceRun(NamedTuple):
-    """A finished identification: its id, tables (that of proteins where it has one), parameters, the tolerance of its fragments, and the
-    files that it read, by kind.
-    """
+    """A finished identification: id, tables (with proteins if it has them), parameters, fragment tolerance, and input files by kind."""
 
     run: str
     spectra: Path
@@ -54,19 +52,21 @@ class SourceRun(NamedTuple):
     inputs: Mapping[str, tuple[str, ...]]
 
     def files(self, *kinds: str) -> tuple[str, ...]:
-        """The files of these kinds."""
+        """Return the files of these kinds."""
         return tuple(path for kind in kinds for path in self.inputs.get(kind, ()))
 
 
 def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> SourceRun:
-    """The identification of a project that is meant: `run`, or the newest where that is empty.
+    """Return the requested identification of a project, or the newest for ''.
 
-    `also`: further kinds whose runs may be meant; the newest of them only where there is no identification.
+    `also` are further accepted kinds; the newest of them is returned only if there is no identification.
 
     Raises
     ------
-    InputError : there is no project, or it has no such run, or no peaks, or its recorded parameters are forged or damaged.
-    ParameterError : the run is no identification.
+    InputError
+        There is no project, no such run, or no peaks, or its recorded parameters are forged or damaged.
+    ParameterError
+        The run is not an identification.
     """
     project = Project.open(folder)
     kinds = identifying_kinds()
@@ -94,11 +94,12 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
 
 
 def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
-    """The identification that an explanation goes on from, with its table of explained spectra; any other run as it is, with None.
+    """Return the identification of an explanation, with its table of explained spectra; another run unchanged, with None.
 
     Raises
     ------
-    InputError : the explanation does not say what it explains.
+    InputError
+        The explanation does not say what it explains.
     """
     if not any(one.id == run and one.kind == EXPLAIN and one.status == "done" for one in project.runs()):
         return run, None
@@ -109,11 +110,12 @@ def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
 
 
 def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float, n_spectra: int) -> pa.Table:
-    """These columns of the spectra that a table of explained ones accepts up to a q-value; among them ``spectrum`` and ``q_value``.
+    """Return columns of the explained spectra accepted up to a q-value, including ``spectrum`` and ``q_value``.
 
     Raises
     ------
-    InputError : the table is none of explained spectra, or tells of others than the identification's `n_spectra`.
+    InputError
+        The table is none of explained spectra, or tells of others than the identification's `n_spectra`.
     """
     with TableFile(path, table_of_kind(EXPLAIN, "explained"), tuple(columns), remedy=EXPLAIN_AGAIN) as source:
         table = source.read(tuple(columns))
@@ -131,11 +133,12 @@ def accepted_targets(psms: pa.Table, maximum_q_value: float) -> pa.Table:
 
 
 def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> NDArray[np.int64]:
-    """Rows of the spectra that a table of PSMs identifies up to a q-value: targets, the best match of each; ascending.
+    """Return the rows of spectra identified up to a q-value by a table of PSMs: targets, the best match of each; ascending.
 
     Raises
     ------
-    InputError : the table is none of PSMs.
+    InputError
+        The table is none of PSMs.
     """
     needed = ("spectrum", "rank", "is_decoy", "q_value")
     with TableFile(path, EXPORTED_PSMS, needed, n_rows_of={"spectra": n_spectra}, remedy=_REMEDY) as source:
@@ -144,7 +147,7 @@ def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> ND
 
 
 def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[str, dict[str, NDArray[np.int64]]]:
-    """Places of the spectra that a run of a project identified up to a q-value: targets, the best match of each.
+    """Return the positions of spectra identified by a run up to a q-value: targets, the best match of each.
 
     Returns
     -------
@@ -152,7 +155,10 @@ def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[s
 
     Raises
     ------
-    InputError : there is no project, or it has no such run, or its table is none of PSMs. ParameterError : the run is no identification.
+    InputError
+        There is no project, or it has no such run, or its table is none of PSMs.
+    ParameterError
+        The run is no identification.
     """
     result = identified_run(folder, run)
     inputs = [one for one in Project.open(folder).inputs(result.run) if one.kind == "spectra"]
@@ -173,11 +179,14 @@ def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[s
 
 
 def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> int:
-    """Write the first protein of each group that a run found, up to a q-value, as FASTA; how many there are.
+    """Write the first protein of each group of a run up to a q-value as FASTA; return their number.
 
     Raises
     ------
-    InputError : the table is none of protein groups. StorageError : the disk refused.
+    InputError
+        The table is none of protein groups.
+    StorageError
+        The disk refused.
     """
     needed = ("accessions", "description", "sequence", "is_decoy", "q_value")
     with TableFile(path, PROTEINS, needed, remedy=_REMEDY) as source:

@@ -36,7 +36,7 @@ def work_of(
     slots: int,
     histogram_width: float,
 ) -> Work:
-    """Queries to score against peptides, keeping so many candidates of each, with room for so many modifications.
+    """Return the workload of scoring queries against peptides, with `kept` candidates of each and `slots` for modifications.
 
     A first round with the state ``{"phase": "count"}`` counts candidates; one with ``"search"`` and the ``cost`` of each query scores them.
     """
@@ -68,7 +68,7 @@ class SpectraAgainstPeptides:
         return matches.sample_work.sample_spectra(size, seed)
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
-        """Of counting, the same for each; of scoring, what the state says."""
+        """Return equal costs for counting, and those of the state for scoring."""
         n = len(work.sources["queries"]["mass"])
         return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
 
@@ -78,15 +78,15 @@ class SpectraAgainstPeptides:
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """The dictionary on the device."""
+        """Open the dictionary on the device."""
         yield _Computation(work, device)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """No candidates, or no hits."""
+        """Return empty counts or hits."""
         return {"candidates": np.zeros(n, np.int64)} if state["phase"] == "count" else _no_hits(work, n)
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """By query."""
+        """Merge results by query."""
         by_item(into, first, end, rows)
 
 
@@ -119,7 +119,7 @@ class _Computation:
         self._is_counting = True
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Some of the queries, or all, are counted or searched."""
+        """Begin counting or searching some or all queries."""
         self._is_counting = state["phase"] == "count"
         self._queries = self._all_queries if items is None else _some(self._all_queries, items)
 

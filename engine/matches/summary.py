@@ -1,4 +1,4 @@
-"""What summaries of searches of spectra against proteins share."""
+"""Common parts of summaries of spectrum searches against proteins."""
 
 from __future__ import annotations
 
@@ -16,10 +16,20 @@ __all__ = ["MatchSummary"]
 class MatchSummary(Summary):
     """Matches counted at the false discovery rate, targets only.
 
-    `n_peptides` counts peptidoforms by their own q-values (target rows of the peptide table), `n_sequences` the different sequences among
-    them, `n_proteins` groups by theirs. `certainty` holds for ``psms``, ``peptides`` and ``proteins`` the targets and decoys accepted and
-    the 95 % interval of the share of false ones among the targets (``targets``, ``decoys``, ``false_share_low``, ``false_share_high``;
-    `proteoscope.engine.statistics.target_decoy.false_share_interval`). `passes` were done so, whatever was asked for.
+    Attributes
+    ----------
+    n_peptides
+        Peptidoforms by their own q-values (target rows of the peptide table).
+    n_sequences
+        Distinct sequences among them.
+    n_proteins
+        Groups by their q-values.
+    certainty
+        For ``psms``, ``peptides`` and ``proteins`` accepted targets and decoys, and the 95 % interval of the false fraction of targets
+        (``targets``, ``decoys``, ``false_share_low``, ``false_share_high``;
+        `proteoscope.engine.statistics.target_decoy.false_share_interval`).
+    passes
+        Passes as used.
     """
 
     n_spectra: int
@@ -36,7 +46,7 @@ class MatchSummary(Summary):
     passes: tuple[SearchPass, ...] = ()
 
     def counts(self) -> list[Count]:
-        """PSMs, peptides and protein groups at the false discovery rate, with how certain they are; all where there are no decoys."""
+        """Return PSMs, peptides and protein groups at the false discovery rate with their uncertainty; all without decoys."""
         return [
             Count.judged(number, one, several, known, self.fdr) if self.has_decoys else Count(number, one, several)
             for number, one, several, known in (
@@ -47,7 +57,7 @@ class MatchSummary(Summary):
         ]
 
     def lines(self) -> list[str]:
-        """Lines that tell what was searched, what was found and how certain that is."""
+        """Return lines on what was searched and found, with uncertainty."""
         lines = [
             f"{self.n_searched:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} searched against "
             f"{counted(self.n_proteins_in_database, 'protein')}",
@@ -58,5 +68,5 @@ class MatchSummary(Summary):
         return lines + [one.line(text) for one, text in zip(self.counts(), more, strict=True)]
 
     def record(self) -> dict[str, Any]:
-        """As every summary, with the passes as ``run.json`` has them."""
+        """Return the record, with passes as in ``run.json``."""
         return {**super().record(), "passes": [search_pass.record() for search_pass in self.passes]}

@@ -78,13 +78,24 @@ class StatisticsSettings(ReportSettings, IntensitySettings, Protocol):
 
 @dataclass(frozen=True)
 class Scored:
-    """Matches with their statistics; n rows.
+    """n matches with their statistics.
 
-    `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64, NaN for rows
-    of rank 2 and worse: only the best match of a spectrum competes, so nothing is known of the others. `features` are those that
-    rescoring used, `learnt` what was learnt from them, None without decoys. `group` (n,) int64: matches that are judged apart from the
-    others, whose scores lead by `leads` (`proteoscope.engine.matches.group_rates`); None where all are judged together. `is_second` (n,)
-    bool: rows of a second pass; None where there was none. `scale` is what is known of the score beforehand, None where it was learnt.
+    Attributes
+    ----------
+    score
+        Ranks all matches: the trained score, or `search_score`.
+    q_value, posterior_error : (n,) float64
+        NaN for rank 2 and worse, since only the best match of a spectrum competes.
+    features
+        Features used by rescoring.
+    learnt
+        The trained model, None without decoys.
+    group : (n,) int64
+        Groups with separate error rates, whose scores lead by `leads` (`proteoscope.engine.matches.group_rates`); None for one list.
+    is_second : (n,) bool
+        True for rows of a second pass; None without one.
+    scale
+        Prior of the score, None if it was trained.
     """
 
     psms: Psms
@@ -100,7 +111,7 @@ class Scored:
     learnt: Learnt | None = None
 
     def sorted(self) -> Scored:
-        """The same rows, first the best of each spectrum, the best score first: the order in which they are looked at."""
+        """Return the rows sorted: the best of each spectrum first, by score."""
         order = self.order
         return self if (order[1:] > order[:-1]).all() else self.take(order)
 
@@ -110,7 +121,7 @@ class Scored:
         return np.lexsort((-self.score, self.psms.rank))
 
     def take(self, order: NDArray[np.int64]) -> Scored:
-        """Some of the rows, in the order given."""
+        """Return rows in the given order."""
         features = {name: column[order] for name, column in self.features.items()}
         group = None if self.group is None else self.group[order]
         is_second = None if self.is_second is None else self.is_second[order]
@@ -127,8 +138,7 @@ class Scored:
 
 
 class Counted(NamedTuple):
-    """How many targets and decoys are accepted at the false discovery rate, and decoy candidates for each target candidate; and targets at
-    5 %, which say more of a short list."""
+    """Targets and decoys accepted at the false discovery rate, decoys per target candidate, and targets at 5 %, for short lists."""
 
     targets: int
     decoys: int
@@ -143,7 +153,7 @@ class Counted(NamedTuple):
         return cls(int(np.count_nonzero(q_value <= fdr)) - decoys, decoys, decoy_ratio, at_5_percent)
 
     def certainty(self) -> dict[str, float]:
-        """The counts, and the 95 % interval of the share of false ones among the targets."""
+        """Return the counts, and the 95 % interval of the false fraction of targets."""
         low, high = false_share_interval(self.targets, self.decoys, self.decoy_ratio)
         share = {"false_share_low": round(low, 6), "false_share_high": round(high, 6)}
         return {"targets": self.targets, "decoys": self.decoys, **share, "targets_at_5_percent": self.targets_at_5_percent}
@@ -167,10 +177,16 @@ class Tables:
 
 
 class Learnt(NamedTuple):
-    """What a search learnt from its matches; it scores further matches of the same spectra.
+    """Models trained by a search on its matches; they score further matches of the same spectra.
 
-    `rescoring` is None where matches keep their search score, `intensities` where none are predicted. `usual` has the mean of each column
-    of predicted intensities, which stands for matches whose intensities are not predicted.
+    Attributes
+    ----------
+    rescoring
+        None if matches keep their search score.
+    intensities
+        None if none are predicted.
+    usual
+        Mean of each column of predicted intensities, used for matches without predictions.
     """
 
     systematic: SystematicErrors
@@ -179,7 +195,7 @@ class Learnt(NamedTuple):
     usual: Mapping[str, float] = {}
 
     def features(self, psms: Psms, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], Learnt]:
-        """Columns by which matches are told apart, by name, each (n,) float64; and this with the usual values, of the first matches."""
+        """Return features of matches by name, each (n,) float64, and self with the usual values of the first matches."""
         features, learnt = rescoring_features(psms, self.systematic), self
         if self.intensities is not None and psms.bonds is not None:
             result, is_known = self.intensities.features(psms.bonds, psms.charge, psms.peptide_family, resources), psms.bonds.is_known
@@ -192,12 +208,12 @@ class Learnt(NamedTuple):
 
 
 def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources, series: Sequence[str] = ("by",)) -> Scored:
-    """Rescore the matches where there is enough to learn from, and estimate q-values and posterior error probabilities by the decoys among
-    the best of each spectrum.
+    """Rescore the matches if there are enough to train on, and estimate error rates by decoys among the best of each spectrum.
 
     Parameters
     ----------
-    series : letters of each ion series that spectra were searched for.
+    series
+        Symbols of each searched ion series.
     """
     initial, unknown = search_score(psms), np.full(len(psms), np.nan)
     if settings.decoys == "none":
@@ -221,11 +237,11 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
 
 
 def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, resources: Resources) -> Scored:
-    """The statistics of the matches of both passes.
+    """Return the statistics of the matches of both passes.
 
-    The matches of the second are scored by what was learnt from the first. Then of each spectrum those of the pass with the better best
-    match stay, and all compete in one list. Lists of their own would hold few decoys, and "down to the first decoy" is no 1 %: of the
-    second passes of small runs 9 % were wrong that way.
+    Matches of the second are scored by the first pass's models. Each spectrum keeps the pass with the better best match, and all compete in
+    one list. Separate lists would have few decoys, and "down to the first decoy" is not 1 %: 9 % of the second passes of small runs were
+    wrong that way.
     """
     score, features = search_score(second), dict[str, NDArray]()
     if first.learnt is not None:
@@ -248,12 +264,12 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
 
 
 def _kept(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floating]]:
-    """The features as they are written: they were learnt from, and of a large run take much room."""
+    """Return the features as written, reduced in size since they were already used for training."""
     return {name: column.astype(np.float32) for name, column in features.items()}
 
 
 def _judged(scored: Scored, settings: ReportSettings) -> Scored:
-    """The same with q-values and posterior errors of the best of each spectrum."""
+    """Add q-values and posterior errors of the best of each spectrum."""
     psms, first = scored.psms, scored.psms.rank == 1
     if scored.learnt is None or not first.any():
         return scored
@@ -284,8 +300,8 @@ def error_rates(
 
     Parameters
     ----------
-    scale : ScoreScale, optional
-        What is known of the score beforehand.
+    scale
+        ScoreScale, optional What is known of the score beforehand.
     peptide : ndarray of int64, shape (n,), optional
         Peptide of each row. The tail is that of decoy peptides, each at its best score, times the mean number of rows of one (of any
         peptide without decoys). Without `peptide` each row is one draw.
@@ -303,7 +319,7 @@ def error_rates(
 def _intensities(
     psms: Psms, judged: MatchColumns, settings: StatisticsSettings, series: Sequence[str], resources: Resources
 ) -> tuple[IntensityModel | None, str]:
-    """What predicts fragment intensities, and what was learnt of them or why they are not predicted; nothing is said where nobody asked."""
+    """Return the intensity model and a sentence on what was learnt or why nothing is predicted, '' if not requested."""
     if not settings.predicted_intensities:
         return None, ""
     why = why_not_predicted(settings, series, psms.modifications)
@@ -356,12 +372,16 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
 
 
 class Places(NamedTuple):
-    """Where the peptides of n matches lie in proteins.
+    """Positions of the peptides of n matches in proteins.
 
     Attributes
     ----------
-    offsets, protein : CSR, int64, proteins by their numbers. start : int64, for each of these the first residue, from 0; -1 unknown.
-    length : (n,) int64, residues of each peptide.
+    offsets, protein
+        CSR, int64, protein numbers.
+    start : int64
+        First residue in each, from 0; -1 if unknown.
+    length : (n,) int64
+        Residues of each peptide.
     """
 
     offsets: NDArray[np.int64]
@@ -384,8 +404,14 @@ class Places(NamedTuple):
 
         Parameters
         ----------
-        accession : of each of `protein`. proteins : sequences, None without any. row : of each of `protein` in these, any where `start`
-            is not known. first : of each of `protein`, the number of its first residue, from 0, in the whole protein.
+        accession
+            Of each of `protein`.
+        proteins
+            Sequences, None without any.
+        row
+            Of each of `protein` in these, any where `start` is not known.
+        first
+            Of each of `protein`, the number of its first residue, from 0, in the whole protein.
         """
         is_unknown = self.start < 0
         items = {"proteins": accession, "protein_starts": pa.array(self.start + first + 1, mask=is_unknown).cast(pa.int32())}
@@ -408,9 +434,18 @@ class PeptideRows:
 
     Attributes
     ----------
-    best_row : (p,) int64, the best match. sequence : p texts. n_psms : (p,) int64, accepted matches.
-    score, q_value, posterior_error : (p,) float64, NaN unknown. is_decoy, competes : (p,) bool, the latter where the best match takes part
-        in the estimate of error rates. source : of the q-values; with ``none`` every peptide counts as accepted.
+    best_row : (p,) int64
+        The best match.
+    sequence
+        P texts.
+    n_psms : (p,) int64
+        Accepted matches.
+    score, q_value, posterior_error : (p,) float64
+        NaN unknown.
+    is_decoy, competes : (p,) bool
+        The latter where the best match takes part in the estimate of error rates.
+    source
+        Of the q-values; with ``none`` every peptide counts as accepted.
     """
 
     best_row: NDArray[np.int64]
@@ -456,7 +491,10 @@ class PeptideRows:
 
         Parameters
         ----------
-        places : of the matches. is_decoy, partner : (proteins,), the latter the number of the decoy of a target and the other way, or -1.
+        places
+            Of the matches.
+        is_decoy, partner : (proteins,)
+            The latter the number of the decoy of a target and the other way, or -1.
         """
         score = np.where(np.isnan(self.score), 0.0 if self.source == "none" else -np.finfo(np.float64).max, self.score)
         accepted = np.flatnonzero((self.q_value <= settings.fdr) | (self.source == "none"))
@@ -467,7 +505,7 @@ class PeptideRows:
         placed = places.take(self.best_row[evidence])
 
         def expected_at(at: NDArray[np.float64]) -> NDArray[np.float64]:
-            """Return decoys of peptides, of which few reach as far as groups do: a false group rests on a false peptide."""
+            """Return the expected decoys of peptides, few of which reach as far as groups, since a false group rests on a false peptide."""
             return expected_decoys(self.score[self.competes], self.is_decoy[self.competes], at, scale)
 
         groups = infer_protein_groups(
@@ -490,8 +528,12 @@ def protein_table(groups: ProteinGroups, accession: pa.Array, described: Mapping
 
     Parameters
     ----------
-    accession : of all proteins that are members, in the order of `groups.members`. described : columns of the first member of each group,
-        from its database. error : (groups,) float64, posterior error probability, NaN unknown.
+    accession
+        Of all proteins that are members, in the order of `groups.members`.
+    described
+        Columns of the first member of each group, from its database.
+    error : (groups,) float64
+        Posterior error probability, NaN unknown.
     """
     accessions = pa.ListArray.from_arrays(pa.array(groups.member_offsets, pa.int32()), accession)
     columns = {
@@ -517,8 +559,8 @@ def modification_columns(
 
     Parameters
     ----------
-    offsets, site, modification : CSR over the matches, positions and numbers into `modifications`, which have a name, mass and
-        `unimod_id`.
+    offsets, site, modification
+        CSR over the matches, positions and numbers into `modifications`, which have a name, mass and `unimod_id`.
     """
     which = pa.array(modification)
     items = {
@@ -612,7 +654,7 @@ def _psm_table(
 
 
 def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
-    """Accessions of proteins by number, as an Arrow array."""
+    """Return accessions of proteins by number, as an Arrow array."""
     distinct, inverse = np.unique(protein, return_inverse=True)
     return pa.array([proteins.proteins.accession(i) for i in distinct.tolist()], pa.string()).take(pa.array(inverse))
 
@@ -643,9 +685,10 @@ def _protein_table(
 
 
 def _known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications) -> pa.ListArray:
-    """Of each of n matches its modifications that the database knows at that residue, as ``accession:S15 Phospho``, for each place of the
-    peptide that knows them; whether a variable modification put them there or they were searched at that residue alone. Residues of a
-    variant are numbered as in the whole protein that is changed."""
+    """Return the modifications of n matches known to the database at that residue, as ``accession:S15 Phospho``, for each such position.
+
+    They may come from a variable modification or from known ones only. Residues of a variant are numbered as in the changed whole protein.
+    """
     sites = known.position.astype(np.int64) << 8 | known.modification
     row_of_modification = np.repeat(np.arange(len(psms)), np.diff(psms.modification_offsets))
     within = np.clip(psms.modification_site - 1, 0, psms.length[row_of_modification] - 1)
@@ -677,6 +720,6 @@ def _known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications)
 
 
 def _is_same(one: SearchModification, other: SearchModification) -> bool:
-    """Whether modifications weigh the same, and sit on the same end or on no end."""
+    """Return True for modifications of equal mass at the same end or at none."""
     ends = [modification.position[-6:] for modification in (one, other)]
     return abs(one.mass - other.mass) < _SAME_MASS and ends[0] == ends[1]

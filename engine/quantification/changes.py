@@ -222,8 +222,7 @@ class _Sample(NamedTuple):
     difference, factor : (p,) float64
         Of means of logs, and its variance as a part of the residual one.
     n_first, n_second : (p,)
-        Int64,.
-    measured values.
+        Number of measured values.
     is_imputed : (p,)
         Bool.
     imputed_error : (p,) float64

@@ -91,8 +91,7 @@ class Sources(NamedTuple):
     files_of_run, files
         Files of spectra of each run, and of all, each content once.
     explained
-        Of each run the table of what a requested.
-    explanation adds to it, or None.
+        Table of each run with what a requested explanation adds to it, or None.
     copies
         Paths of files that are byte for byte the same as one of `files`, with the path of that one.
     """

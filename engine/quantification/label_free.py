@@ -121,8 +121,7 @@ class _Traces(NamedTuple):
     reason : (k,) int8
         Why there is no quantity, 0 where there is one.
     from_spectra : (k,) float64
-        S, from.
-    the nearest spectrum to the summit.
+        S, from the nearest spectrum to the apex.
     without
         Ions of the file without a time.
     identified

@@ -179,8 +179,8 @@ def open_column(named: Mapping[str, Any], folder: Path, digests: Mapping[str, st
         Result of `NamedColumns.name`.
     folder : Path
         Store of the files that were copied to this machine.
-    digests : mapping of str to str
-        Their digests, by path in the run.
+    digests
+        Mapping of str to str Their digests, by path in the run.
 
     Raises
     ------

@@ -146,8 +146,8 @@ class Connection:
             Checked for a cancel.
         checks : sequence of callable
             Called again and again; what they raise ends the wait.
-        but : collection of str
-            Names of workers that do not count.
+        but
+            Collection of str Names of workers that do not count.
 
         Returns
         -------

@@ -35,11 +35,30 @@ class Machine(NamedTuple):
 
     Attributes
     ----------
-    cores : b, of a multiprocessor. multiprocessors : k'. shared_words : M, of each. global_words : G. resident_blocks : H, the most that a
-    multiprocessor holds at a time.
-    alpha_in, alpha_out : seconds that a transfer takes to begin. beta_in, beta_out : of a word of 4 bytes. sigma : of a synchronisation.
-    launch : of a kernel that is not waited for. gamma : operations of a block in a second. lambda_ : operations in the time of a memory
-    block of 32 words. cached_lambda : the same of one that the device's cache holds; None where nobody knows: lambda.
+    cores
+        B, of a multiprocessor.
+    multiprocessors
+        K'.
+    shared_words
+        M, of each.
+    global_words
+        G.
+    resident_blocks
+        H, the most that a multiprocessor holds at a time.
+    alpha_in, alpha_out
+        Seconds that a transfer takes to begin.
+    beta_in, beta_out
+        Of a word of 4 bytes.
+    sigma
+        Of a synchronisation.
+    launch
+        Of a kernel that is not waited for.
+    gamma
+        Operations of a block in a second.
+    lambda_
+        Operations in the time of a memory block of 32 words.
+    cached_lambda
+        The same of one that the device's cache holds; None where nobody knows: lambda.
     """
 
     cores: int
@@ -82,7 +101,8 @@ def occupancy(machine: Machine, shared_words: int) -> int:
 
     Raises
     ------
-    ValueError : not even one does: the algorithm cannot be run on this machine.
+    ValueError
+        Not even one does: the algorithm cannot be run on this machine.
     """
     if shared_words > machine.shared_words:
         raise ValueError(f"a block wants {shared_words:,} words of shared memory; a multiprocessor has {machine.shared_words:,}")
@@ -94,7 +114,8 @@ def serial_cost(machine: Machine, rounds: Sequence[Round], transfer: TransferSec
 
     Raises
     ------
-    ValueError : the rounds need more shared or global memory than the machine has.
+    ValueError
+        The rounds need more shared or global memory than the machine has.
     """
     largest = max((one.words_in + one.words_out for one in rounds), default=0)
     if largest > machine.global_words:

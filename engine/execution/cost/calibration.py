@@ -46,7 +46,10 @@ def calibrate_card(number: int, description: str, kinds: Sequence[str], progress
 
     Raises
     ------
-    DeviceError : the device failed. Cancelled : the user asked to stop.
+    DeviceError
+        The device failed.
+    Cancelled
+        The user asked to stop.
     """
     began = time.perf_counter()
 
@@ -70,7 +73,8 @@ def calibrate_processor(threads: int, kinds: Sequence[str], progress: Progress) 
 
     Raises
     ------
-    Cancelled : the user asked to stop.
+    Cancelled
+        The user asked to stop.
     """
     own, began = processor(), time.perf_counter()
     device = Processor(threads)

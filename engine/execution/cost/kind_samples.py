@@ -57,7 +57,8 @@ def size_of(work: Work, states: Sequence[Any], card: CardShape | None) -> WorkSi
 
     Raises
     ------
-    ValueError : nobody knows its kind, or what its kind takes.
+    ValueError
+        Nobody knows its kind, or what its kind takes.
     """
     kind = kind_of(work)
     if not isinstance(kind, PredictableKind):
@@ -139,11 +140,15 @@ class KindSamples:
 
     Parameters
     ----------
-    name : of the kind. card : its shape; None for the processor.
+    name
+        Of the kind.
+    card
+        Its shape; None for the processor.
 
     Raises
     ------
-    ValueError : the kind is not predicted.
+    ValueError
+        The kind is not predicted.
     """
 
     def __init__(self, name: str, device: Device, card: CardShape | None) -> None:
@@ -159,7 +164,10 @@ class KindSamples:
 
         Raises
         ------
-        DeviceError : the device failed, or cannot do this. Cancelled : `check`, which is called before each sample, raised it.
+        DeviceError
+            The device failed, or cannot do this.
+        Cancelled
+            `check`, which is called before each sample, raised it.
         """
         spent = last = 0.0
         for size in _SIZES:
@@ -187,7 +195,8 @@ class KindSamples:
 
         Raises
         ------
-        DeviceError : the device failed.
+        DeviceError
+            The device failed.
         """
         for number, sample in enumerate(self._samples):
             if number == 0:

@@ -88,11 +88,16 @@ class KindCosts(_Measured):
 
     Attributes
     ----------
-    operations : ascending, of the samples. kernel : seconds in kernels of each (on the processor all seconds).
-    moved, transfer : bytes that are moved, ascending, and seconds of transfers beside which no kernel runs.
-    host_fixed, host_item, host_byte : what the host does besides: opening and closing the work, for each row, for each byte moved.
-    host_over_line : of the samples in `moved`, what the host took over what these three say: it does not grow in a line where it goes on
-    beside kernels.
+    operations
+        Ascending, of the samples.
+    kernel
+        Seconds in kernels of each (on the processor all seconds).
+    moved, transfer
+        Bytes that are moved, ascending, and seconds of transfers beside which no kernel runs.
+    host_fixed, host_item, host_byte
+        What the host does besides: opening and closing the work, for each row, for each byte moved.
+    host_over_line
+        Of the samples in `moved`, what the host took over what these three say: it does not grow in a line where it goes on beside kernels.
     """
 
     operations: tuple[PositiveFloat, ...] = Field(min_length=1, max_length=64)
@@ -134,13 +139,24 @@ class DeviceParameters(_Measured):
 
     Attributes
     ----------
-    description : name of the device.
-    threads : of the processor, 0 of a card. multiprocessors, cores, shared_bytes, memory_bytes, capability : of a card; the processor's
-    threads count as multiprocessors.
-    transfers : from ordinary (pageable) memory and back, as searches do them.
-    sigma, launch : seconds of a launch that is waited for, and of one that is not. memory_bandwidth : bytes in a second, read and written
-    by a kernel. rates : inner operations in a second, by name. start : seconds that a card takes to be opened, the processor none.
-    kinds : of kinds of work.
+    description
+        Name of the device.
+    threads
+        Of the processor, 0 of a card.
+    multiprocessors, cores, shared_bytes, memory_bytes, capability
+        Of a card; the processor's threads count as multiprocessors.
+    transfers
+        From ordinary (pageable) memory and back, as searches do them.
+    sigma, launch
+        Seconds of a launch that is waited for, and of one that is not.
+    memory_bandwidth
+        Bytes per second, read and written by a kernel.
+    rates
+        Inner operations in a second, by name.
+    start
+        Seconds that a card takes to be opened, the processor none.
+    kinds
+        Of kinds of work.
     """
 
     description: str = Field(max_length=400)

@@ -33,7 +33,8 @@ def predicted_work(parameters: DeviceParameters, kind: str, size: WorkSize) -> P
 
     Raises
     ------
-    KeyError : this kind was not measured on the device.
+    KeyError
+        This kind was not measured on the device.
     """
     costs, moved = parameters.kinds[kind], size.bytes_in + size.bytes_out
     kernel = costs.kernel_seconds(size.operations)

@@ -1,4 +1,4 @@
-"""Matches that come as a list, of another engine's file or of a library: spectra found, peptides named and placed, judged, as tables."""
+"""Listed matches of another engine's file or of a library: spectra, peptides, positions, error rates and tables."""
 
 import lazy_loader
 

@@ -1,6 +1,6 @@
-"""What the result files of other search engines say, as columns: the one table that every reader of them makes.
+"""Common table of matches made by all readers of result files.
 
-The matches of a file are rows; peptides with their modifications stand apart, each form once, since a file repeats them.
+Matches are rows; peptides with their modifications are separate and distinct, since files repeat them.
 """
 
 from __future__ import annotations
@@ -28,29 +28,53 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Identifications:
-    """n matches of spectra and peptides, as files have them.
+    """n matches of spectra and peptides in files.
 
     Attributes
     ----------
-    format : of the files, as `proteoscope.engine.formats.registry.FileFormat` calls it. program : that made the matches, empty where no
-        file says.
-    files : the files. file : (n,) int64, which of them. place : (n,) int64, line of a table, or number of the match in it, from 1.
-    run : n texts, the file of the spectrum as the results name it, empty where they do not. native_id, title : n texts, likewise.
-    scan, index, row : (n,) int64, -1 where not given: scan number; place of the spectrum in its file from 0; place among the MS2 spectra
-        of all files from 0.
-    retention_time : (n,) float64, seconds. precursor_mz : (n,) float64, thomson. calculated_mass : (n,) float64, neutral, dalton, of the
-        peptide. NaN where not given.
-    charge, rank : (n,) int64, 0 where not given.
-    peptide : (n,) int64, into `peptides`, each of which stands there once.
-    protein_offsets, protein : CSR, int64, into `accessions`, each once; none where the file names none.
-    is_decoy : (n,) int8, 1, 0, or -1 where the file does not say.
-    q_value, posterior_error : (n,) float64, NaN where not given.
-    scores : float64 (n,) by the names of columns (`proteoscope.engine.matches.engine_scores`), NaN where not given.
-    senses : of scores whose sense the file says: 1 where the higher is the better, -1 where the lower is.
-    unread : matches that the files have and that are not among the n: ``file``, ``line`` (as `place`), ``reason``, ``value`` (that cannot
-        be read, or empty), ``spectrum``, ``peptide`` (its text in the file) and ``charge``.
-    place_name : what `place` numbers: ``line``, ``row`` or ``match``.
-    unended : numbers of matches with whose last protein a file ends, without an end of the line: it may be cut off there.
+    format
+        Format of the files in `proteoscope.engine.formats.registry.FileFormat`.
+    program
+        Program that made the matches, or ''.
+    files
+        The files.
+    file : (n,) int64
+        Index of the file.
+    place : (n,) int64
+        Line of a table, or number of the match in it, from 1.
+    run
+        n texts, spectrum file named in the results, or ''.
+    native_id, title
+        n texts, or ''.
+    scan, index, row : (n,) int64
+        -1 if not given: scan number; position of the spectrum in its file from 0; position among the MS2 spectra of all files from 0.
+    retention_time : (n,) float64
+        Seconds.
+    precursor_mz : (n,) float64
+        Thomson.
+    calculated_mass : (n,) float64
+        Neutral peptide mass, dalton. NaN if not given.
+    charge, rank : (n,) int64
+        0 if not given.
+    peptide : (n,) int64
+        Index into the distinct `peptides`.
+    protein_offsets, protein
+        CSR, int64, into the distinct `accessions`; empty if the file names none.
+    is_decoy : (n,) int8
+        1, 0, or -1 if the file does not state it.
+    q_value, posterior_error : (n,) float64
+        NaN if not given.
+    scores
+        (n,) float64 by column name (`proteoscope.engine.matches.engine_scores`), NaN if not given.
+    senses
+        Senses of scores stated by the file: 1 if higher is better, -1 if lower is.
+    unread
+        Unread matches: ``file``, ``line`` (as `place`), ``reason``, ``value`` (the unreadable one, or ''), ``spectrum``, ``peptide`` (its
+        text in the file) and ``charge``.
+    place_name
+        Unit of `place`: ``line``, ``row`` or ``match``.
+    unended
+        Matches whose last protein ends a file without a line end, where it may be truncated.
     """
 
     format: str
@@ -88,7 +112,7 @@ class Identifications:
 
 
 def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: Any, value: Any = None) -> pa.Table:
-    """Table of m matches of one file that are not read; see `Identifications.unread`."""
+    """Return a table of m unread matches of one file; see `Identifications.unread`."""
     value = [""] * len(reason) if value is None else value
     given = {"reason": reason, "value": value, "spectrum": spectrum, "peptide": peptide}
     texts = {name: pa.array(values, pa.string()) for name, values in given.items()}
@@ -97,7 +121,7 @@ def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: 
 
 
 def spectrum_names(run: Any, native_id: Any, title: Any, scan: Any) -> Any:
-    """What files call n spectra: native identifier, else title, else scan number (-1 where not given), after the file of the spectrum."""
+    """Return display names of n spectra: native identifier, else title, else scan number (-1 if not given), after the spectrum file."""
     number = pa.compute.if_else(pa.compute.greater_equal(scan, 0), pa.compute.cast(scan, pa.string()), "")
     names = native_id
     for other in (title, number):
@@ -148,7 +172,7 @@ class MatchCollector:
         return self.n + len(self._unread) + 1
 
     def peptide(self, noted: NotedPeptide) -> PeptideRow:
-        """The number of a peptide."""
+        """Return the number of a peptide."""
         number = self._peptides.get(noted)
         if number is None:
             number = self._peptides[noted] = PeptideRow(len(self._peptides))
@@ -156,19 +180,19 @@ class MatchCollector:
         return number
 
     def accession(self, accession: str) -> int:
-        """The number of a protein."""
+        """Return the number of a protein."""
         number = self._accessions.setdefault(accession, len(self._accessions))
         if number == len(self._protein_sizes):
             self._protein_sizes.append(len(accession) + 1)
         return number
 
     def leave(self, reason: str, *, place: int, peptide: str = "", charge: int = 0, value: str = "", **spectrum: Any) -> None:
-        """List a match that is not taken: its number in the file, its peptide as the file writes it, the value that cannot be read, and
-        what names its spectrum.
+        """Record an omitted match: its number in the file, its peptide as written, the unreadable value, and its spectrum's names.
 
         Raises
         ------
-        InputError : the matches refer to more than the size of the file allows.
+        InputError
+            The matches refer to more than the size of the file allows.
         """
         self._unfolding.add(MATCHES, 1)
         self._unfolding.add(CHARACTERS, len(peptide) + sum(len(spectrum.get(name, "")) for name in self._TEXTS))
@@ -177,12 +201,12 @@ class MatchCollector:
             column.append(spectrum.get(name, -1 if name == "scan" else ""))
 
     def add(self, peptide: PeptideRow, proteins: Sequence[int], scores: Mapping[str, float], **values: Any) -> None:
-        """Add a match: numbers of its peptide and proteins (one may come again, and counts once), scores by their columns, and what else is
-        known of it by the names of `Identifications`.
+        """Add a match by numbers of its peptide and distinct proteins, scores by column, and values by the names of `Identifications`.
 
         Raises
         ------
-        InputError : the matches refer to more, or have more kinds of scores, than the size of the file allows.
+        InputError
+            The matches refer to more, or have more kinds of scores, than the size of the file allows.
         """
         self._unfolding.add(REFERENCES, len(proteins), place=f"match {self.next_place}")
         proteins = list(dict.fromkeys(proteins))
@@ -209,7 +233,7 @@ class MatchCollector:
         self._unfolding.check(SCORES, n_names * (self.n + 1), place=place)
 
     def finish(self) -> Identifications:
-        """The table."""
+        """Return the table."""
         scores = {}
         for name, result in self._scores.items():
             scores[name] = np.full(self.n, np.nan)
@@ -241,7 +265,7 @@ class MatchCollector:
 
 
 def joined(parts: Sequence[Identifications]) -> Identifications:
-    """The matches of several files of one format, in their order."""
+    """Concatenate the matches of files of one format."""
     if len(parts) == 1:
         return parts[0]
     peptides: dict[NotedPeptide, int] = {}

@@ -1,4 +1,4 @@
-"""How many of its fragment ions each match finds among the peaks of its spectrum, counted over all matches at once."""
+"""Numbers of matched fragment ions, counted over all matches at once."""
 
 from __future__ import annotations
 
@@ -30,16 +30,21 @@ def count_ions(
     maximum_charge: int,
     progress: Progress,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Fragment ions found, and those that there can be, of n matches: what `proteoscope.engine.chemistry.fragments.annotate` counts, all
-    peaks of the spectrum taken.
+    """Return the fragment ions found and possible for n matches, as counted by `proteoscope.engine.chemistry.fragments.annotate`.
 
     Parameters
     ----------
-    offsets, masses, letters : CSR, (n + 1,) and (r,): masses in dalton of the residues with what they carry, termini with the first and
-        last, and the residues as ASCII capitals.
-    spectrum : (n,) rows of `spectra`. charge : (n,) of the precursor.
-    ion_series : letters, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
-    maximum_charge : fragments carry up to so many charges, and one fewer than the precursor.
+    offsets, masses, letters
+        CSR, (n + 1,) and (r,): masses in dalton of the residues with what they carry, termini with the first and last, and the residues as
+        ASCII capitals.
+    spectrum : (n,)
+        Rows of `spectra`.
+    charge : (n,)
+        Of the precursor.
+    ion_series
+        Letters, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
+    maximum_charge
+        Fragments carry up to so many charges, and one fewer than the precursor.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""How sure matches of a result file are: the score that decides, the q-values of the file or those of its decoys, and which is whose.
+"""Reliability of listed matches: the ranking score, q-values of the file or from its decoys, and their source.
 
-A q-value of the file is kept. Where it has none, matches of rank 1 compete in one list and its decoys say how many are false
-(`proteoscope.engine.statistics.target_decoy`). Without either nothing is known, and nothing is made up.
+q-values of the file are retained. Without them, matches of rank 1 compete in one list and decoys estimate the false ones
+(`proteoscope.engine.statistics.target_decoy`). Without either nothing is known, and nothing is invented.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["DecidingScore", "ErrorRates", "JudgingSettings", "ListParameters", "
 
 Floats = NDArray[np.float64]
 Source = Literal["file", "decoys", "best match", "none"]
-"""Whose a q-value is: the file's; computed here from decoys; that of the best match of the peptide or group; nobody's."""
+"""Source of a q-value: the file, decoys, the best match of the peptide or group, or none."""
 
 _LEAST = 1e-300
 _MAXIMUM_RANK = 127
@@ -40,32 +40,34 @@ class ListParameters(Protocol):
     plus_one: bool
 
     def model_dump(self, *, mode: str) -> dict[str, Any]:
-        """All parameters by name."""
+        """Return all parameters by name."""
 
 
 @dataclass
 class JudgingSettings:
-    """What tables of results are made by, as `proteoscope.engine.matches.run_tables.TableSettings` asks it: the parameters, and whether
-    anything is known of error rates (``existing``) or not (``none``)."""
+    """Settings of tables, with the interface of `proteoscope.engine.matches.run_tables.TableSettings`.
+
+    They hold the parameters, and whether error rates are known (``existing``) or not (``none``).
+    """
 
     parameters: ListParameters
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
     fdr: float
     plus_one: bool
     decoy_prefixes: tuple[str, ...]
-    """What accessions of decoys begin with, behind which their targets' follow."""
+    """Prefixes of decoy accessions, followed by those of their targets."""
     is_by_group: bool = False
-    """Whether matches were judged in groups, by distinct peptides too: then a peptide is as sure as its best match."""
+    """True if error rates were estimated by group, also by distinct peptides: then a peptide is as reliable as its best match."""
     decoy_ratio: float = 1.0
     """Decoy candidates for each target candidate."""
 
     @classmethod
     def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> JudgingSettings:
-        """Those that parameters ask for."""
+        """Create from parameters."""
         return cls(parameters, "existing", parameters.fdr, parameters.plus_one, decoy_prefixes)
 
     def model_dump(self, *, mode: str) -> dict[str, Any]:
-        """The parameters by name."""
+        """Return the parameters by name."""
         return self.parameters.model_dump(mode=mode)
 
 
@@ -86,12 +88,12 @@ class ErrorRates(NamedTuple):
 
 
 def deciding_score(found: Identifications, chosen: str) -> DecidingScore:
-    """The score that decides: the one that is chosen, else the first of `ENGINE_SCORES` that the file has; without any, what its error
-    probabilities or q-values say.
+    """Return the ranking score: the selected one, else the first of `ENGINE_SCORES` in the file, else error probabilities or q-values.
 
     Raises
     ------
-    ParameterError : the file has not the one that is chosen.
+    ParameterError
+        The file has not the one that is chosen.
     """
     for engine_score in ENGINE_SCORES:
         if not engine_score.sense or engine_score.column not in found.scores or (chosen and engine_score.name != chosen):
@@ -110,7 +112,7 @@ def deciding_score(found: Identifications, chosen: str) -> DecidingScore:
 
 
 def are_decoys(found: Identifications, prefixes: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether each match is a decoy: as the file says, and where it does not, all of its proteins have such names."""
+    """Return True for decoys by the file, or without its statement if all proteins have decoy names."""
     lowered = tuple(prefix.lower() for prefix in prefixes)
     named = np.array([_is_named_decoy(name.lower(), lowered) for name in found.accessions] or [False], np.bool_)
     counts = np.diff(found.protein_offsets)
@@ -125,8 +127,10 @@ def _is_named_decoy(name: str, prefixes: tuple[str, ...]) -> bool:
 
 
 def ranks_of(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Floats) -> NDArray[np.int64]:
-    """Places of matches of each spectrum, (n,) from 1: by the file's ranks, then by score, then in the file's order. Of several precursors
-    of a spectrum the best match comes first."""
+    """Return ranks of matches within each spectrum, (n,) from 1: by the file's ranks, then score, then order in the file.
+
+    With several precursors of a spectrum the best match comes first.
+    """
     value = np.where(np.isnan(score), -np.inf, score)
     order = np.lexsort((np.arange(len(score)), -value, np.where(given > 0, given, 1), spectrum))
     first = np.append(True, np.diff(spectrum[order]) != 0)[: len(order)]
@@ -139,9 +143,9 @@ def ranks_of(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Float
 def error_rates_of(
     score: Floats, is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_], given: tuple[Floats, Floats], settings: JudgingSettings
 ) -> ErrorRates:
-    """q-values and posterior error probabilities of rows: those given where there are any, else by decoys among those that compete.
+    """Return q-values and posterior error probabilities: given ones, else from decoys among competing rows.
 
-    `given`: q-values and error probabilities of the file, NaN where it has none.
+    `given` are q-values and error probabilities of the file, NaN without any.
     """
     q_value, posterior_error = (np.where((rate >= 0) & (rate <= 1), rate, np.nan) for rate in given)
     has_q, has_error = (bool(np.isfinite(rate).any()) for rate in (q_value, posterior_error))

@@ -1,4 +1,4 @@
-"""Matches of result files with all that can be told of them here: spectra, named modifications, masses, proteins; and what is left out."""
+"""Listed matches completed from spectra, modifications, masses and proteins; and the omitted ones."""
 
 from __future__ import annotations
 
@@ -37,15 +37,20 @@ _MAXIMUM_LENGTH = 1000
 
 @dataclass(frozen=True)
 class ListedPeptides:
-    """p peptidoforms, each of which a file notes in one way.
+    """p peptidoforms, each noted in one way by a file.
 
     Attributes
     ----------
-    sequences, texts : p texts; `texts` in ProForma. offsets, sites, modification : CSR, int64: positions (0 the N-terminus, L + 1 the
-        C-terminus) and numbers into `modifications`. residue_offsets, letters, residue_masses : CSR, residues as ASCII capitals, and their
-        masses in dalton with what they carry, termini with the first and last.
-    mass : (p,) float64, neutral, dalton; NaN where a residue has no mass, or a modification is not known.
-    missed_cleavages : (p,) int64.
+    sequences, texts
+        p texts; `texts` in ProForma.
+    offsets, sites, modification
+        CSR, int64: positions (0 the N-terminus, L + 1 the C-terminus) and indices into `modifications`.
+    residue_offsets, letters, residue_masses
+        CSR, residues as ASCII capitals, and their modified masses in dalton, including termini.
+    mass : (p,) float64
+        Neutral, dalton; NaN with a massless residue or unknown modification.
+    missed_cleavages : (p,) int64
+        Number of missed cleavages.
     """
 
     sequences: tuple[str, ...]
@@ -62,7 +67,7 @@ class ListedPeptides:
 
 
 class NamedPeptides(NamedTuple):
-    """Peptides with their modifications named; (p,) bool, whether all of them are known, and how often those are met that are not."""
+    """Peptides with named modifications; (p,) bool, True if all are known, and counts of unknown ones."""
 
     peptides: ListedPeptides
     is_known: NDArray[np.bool_]
@@ -71,16 +76,28 @@ class NamedPeptides(NamedTuple):
 
 @dataclass(frozen=True)
 class ListedMatches:
-    """n matches that stand in the tables, and why others do not.
+    """n tabulated matches, and reasons for omitting others.
 
     Attributes
     ----------
-    row : (n,) int64, of the identifications. spectrum, charge, peptide : (n,) int64, into the spectra and `peptides`.
-    observed_mass : (n,) float64, dalton, as measured. isotope_error : (n,) int64.
-    protein_offsets, protein, start : CSR, int64: proteins into those of `places`, and the first residue in each, from 0, -1 where it is
-        not known.
-    left_out : (m,) int64, of the identifications; reason : m texts.
-    found_by : how many matches by what their spectrum was found by. unknown : modifications that nobody knows.
+    row : (n,) int64
+        Row of the identifications.
+    spectrum, charge, peptide : (n,) int64
+        Rows of the spectra and of `peptides`.
+    observed_mass : (n,) float64
+        Dalton, as measured.
+    isotope_error : (n,) int64
+        Isotope error.
+    protein_offsets, protein, start
+        CSR, int64: proteins of `places`, and the first residue in each, from 0, or -1.
+    left_out : (m,) int64
+        Rows of the identifications.
+    reason
+        m texts.
+    found_by
+        Number of matches by the way in which their spectrum was found.
+    unknown
+        Unknown modifications.
     """
 
     row: Integers
@@ -122,9 +139,9 @@ def collect_matches(
     fixed_modifications: Sequence[str],
     progress: Progress,
 ) -> ListedMatches:
-    """Put together what is known of each match, and leave out those of which too little is.
+    """Complete each match, and omit those with too little information.
 
-    `fixed_modifications` : that every such residue carries though the list does not note it.
+    `fixed_modifications` are on every such residue although the list omits them.
     """
     fixed = tuple(parse_modification(name) for name in fixed_modifications)
     peptides, is_known, unknown = listed_peptides(found.peptides, fixed, enzyme)
@@ -216,8 +233,10 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
 def _places(
     found: Identifications, sequences: Sequence[str], database: Proteins | None, progress: Progress
 ) -> tuple[PlacedPeptides, Integers, Integers]:
-    """Places of sequences in proteins, and CSR over the matches, which of these pairs are theirs: those of the proteins that the file names
-    of it, else those of its sequence."""
+    """Return positions of sequences in proteins, and CSR over the matches of their pairs.
+
+    Proteins are those that the file names for the match, else those that contain the sequence.
+    """
     codes: dict[str, int] = {}
     sequence_of = np.array([codes.setdefault(sequence, len(codes)) for sequence in sequences] or [0], np.int64)
     n_proteins = max(1, len(found.accessions))
@@ -246,8 +265,7 @@ def _places(
 
 
 def _charges(found: Identifications, mass: Floats, spectrum: Integers, spectra: Spectra) -> Integers:
-    """Charges of the matches: as the file says, else the one that the spectrum has, else that under which peptide and precursor agree
-    best; 0 where none does."""
+    """Return charges: of the file, else of the spectrum, else the best fit of peptide and precursor; 0 for none."""
     charge = found.charge.copy()
     requested = np.flatnonzero((charge <= 0) & (spectrum >= 0) & np.isfinite(mass))
     mask = spectra.charge_mask[spectrum[requested]].astype(np.int64) & ~1

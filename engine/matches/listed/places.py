@@ -1,4 +1,4 @@
-"""Where the peptides of results lie in the proteins that the results name, or, where they name none, in those of the database."""
+"""Positions of peptides in the proteins that results name or, without these, in those of the database."""
 
 from __future__ import annotations
 
@@ -24,10 +24,16 @@ class PlacedPeptides(NamedTuple):
 
     Attributes
     ----------
-    offsets, protein : CSR over p peptides, int64: numbers of proteins, into `accessions`, ascending as the results name them.
-    accessions : of the proteins. row : (proteins,) int64, in the database, -1 where that has not the protein.
-    start : (m,) int64, first residue in the sequence, from 0; -1 where the sequence is not known, or does not hold the peptide.
-    from_database : peptides whose proteins the results do not name, and that the database holds.
+    offsets, protein
+        CSR over p peptides, int64: numbers of proteins, into `accessions`, ascending as the results name them.
+    accessions
+        Of the proteins.
+    row : (proteins,) int64
+        In the database, -1 where that has not the protein.
+    start : (m,) int64
+        First residue in the sequence, from 0; -1 where the sequence is not known, or does not hold the peptide.
+    from_database
+        Peptides whose proteins the results do not name, and that the database holds.
     """
 
     offsets: NDArray[np.int64]
@@ -46,11 +52,14 @@ def place_peptides(
     database: Proteins | None,
     progress: Progress,
 ) -> PlacedPeptides:
-    """Find peptides in their proteins; leucine and isoleucine, of equal mass, are the same.
+    """Find peptides in their proteins; leucine and isoleucine, of equal mass, match.
 
     Parameters
     ----------
-    sequences : p peptides. offsets, protein : CSR, the proteins that results name of each, into `accessions`.
+    sequences
+        P peptides.
+    offsets, protein
+        CSR, the proteins that results name of each, into `accessions`.
     """
     if database is None:
         unknown = np.full(len(protein), -1, np.int64)
@@ -86,10 +95,9 @@ def place_peptides(
 
 
 def cut_off_proteins(found: Identifications, database: Proteins) -> list[str]:
-    """Of files that end in a protein's name without an end of the line: a sentence for each whose name is not in the database, as it is
-    when the file is cut off there.
+    """Return a sentence for each file that ends in a protein name missing from the database without a line end, a sign of truncation.
 
-    Nothing is told where no other name is in the database either, which then has other names, or of decoys, which it does not hold.
+    Nothing is returned if no other name is in the database either, nor for decoys, which it does not contain.
     """
     if not found.unended:
         return []
@@ -131,7 +139,7 @@ def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:
 def _found_anywhere(
     peptides: list[bytes], residues: bytes, bounds: NDArray[np.int64], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """All first places of peptides in each protein: number of the peptide, row of the protein, start in it."""
+    """Return all first positions of peptides in each protein: peptide number, protein row, start."""
     peptide, protein, start = find_occurrences(peptides, residues, bounds, progress)
     is_first = np.append(True, (np.diff(peptide) != 0) | (np.diff(protein) != 0))[: len(peptide)]
     return peptide[is_first], protein[is_first], start[is_first]
@@ -140,7 +148,7 @@ def _found_anywhere(
 def _with_found(
     named: PlacedPeptides, peptide: NDArray[np.int64], row: NDArray[np.int64], start: NDArray[np.int64], database: Proteins
 ) -> PlacedPeptides:
-    """The places with those that were found in the database besides."""
+    """Add positions found in the database."""
     number_of = {int(number): i for i, number in enumerate(named.row.tolist()) if number >= 0}
     accessions, rows = list(named.accessions), named.row.tolist()
     numbers = []

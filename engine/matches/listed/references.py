@@ -1,7 +1,7 @@
-"""Which spectrum each match of a result file is of: by native id, scan number or title, in that order.
+"""Assignment of listed matches to spectra by native id, scan number or title, in that order.
 
-Files that name spectra by none of these are still served: by the place of the spectrum in its file (``index=12``, and the scan numbers of
-those who number the spectra of a file that has none), and last by retention time and m/z together.
+Files with none of these are supported: by the position of the spectrum in its file (``index=12``, and counted scan numbers), and last by
+retention time with m/z.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from proteoscope.engine.spectra.columns import Spectra
 __all__ = ["AMBIGUOUS", "UNKNOWN", "WAYS", "FoundSpectra", "find_spectra"]
 
 WAYS = ("native id", "scan", "title", "place in the file", "retention time and m/z")
-"""What a spectrum is found by, in the order in which it is tried."""
+"""Ways of finding a spectrum, in order."""
 UNKNOWN, AMBIGUOUS = -1, -2
 
 _SECONDS, _THOMSON = 0.5, 0.01  # within which retention time and m/z of a spectrum are what a result says
@@ -39,13 +39,16 @@ _ID_OF_TITLE = r'NativeID:"(?P<n>[^"]+)"'
 
 
 class FoundSpectra(NamedTuple):
-    """Of n matches the spectrum and how it was found.
+    """Spectra of n matches and how they were found.
 
     Attributes
     ----------
-    spectrum : (n,) int64, row of the spectra; `UNKNOWN` where there is none, `AMBIGUOUS` where several files have one.
-    way : (n,) int64, into `WAYS`, -1 where none was found.
-    ignores_files : whether results name another file than the only one that was given, which is taken for it all the same.
+    spectrum : (n,) int64
+        Row of the spectra; `UNKNOWN` without one, `AMBIGUOUS` if several files have one.
+    way : (n,) int64
+        Index into `WAYS`, or -1.
+    ignores_files
+        True if results name another file than the single given one, which is used regardless.
     """
 
     spectrum: NDArray[np.int64]
@@ -90,14 +93,14 @@ def find_spectra(found: Identifications, spectra: Spectra) -> FoundSpectra:
 
 
 def _stem(name: str) -> str:
-    """The name of a file without folders, packing and suffix, in lower case."""
+    """Return a file name without folders, compression and suffix, in lower case."""
     bare = bare_name(PurePosixPath(name.replace("\\", "/").strip()).name)
     bare = bare.removesuffix(".pep.xml").removesuffix(".t.xml")
     return re.sub(r"\.(mzml|mzxml|mgf|ms2|raw|d|wiff|dta|pkl|mzdata|dia|cms2|xml)$", "", bare)
 
 
 def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bool]:
-    """Number of the spectrum file of each match, -1 where results do not say, and -2 where they name another; whether that was waived."""
+    """Return the spectrum file of each match, -1 if unnamed, -2 if another is named; and True if that was ignored."""
     coded = run.dictionary_encode()
     stems: dict[str, list[tuple[int, list[str]]]] = {}
     for number, path in enumerate(spectra.files):
@@ -118,8 +121,7 @@ def _folders(path: str) -> list[str]:
 
 
 def _nearest(name: str, files: list[tuple[int, list[str]]]) -> int:
-    """Number of the one of several files of the same name that shares the most folders with `name`, from the innermost; -1 where several
-    share as many, -2 where there is no file."""
+    """Return which of several same-named files shares most inner folders with `name`; -1 for ties, -2 without a file."""
     if len(files) < 2:
         return files[0][0] if files else -2
     folders = _folders(name)
@@ -139,7 +141,7 @@ def _extracted(texts: pa.StringArray, pattern: str) -> pa.StringArray:
 
 
 def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
-    """The number that each text holds, -1 where it holds none."""
+    """Return the number in each text, or -1."""
     result = _extracted(texts, pattern)
     numbers: NDArray[np.int64] = (
         pa.compute.if_else(pa.compute.equal(result, ""), pa.scalar("-1"), result)
@@ -151,7 +153,7 @@ def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
 
 
 def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.StringArray, spectra: Spectra) -> NDArray[np.int64]:
-    """The spectrum of each name."""
+    """Return the spectrum of each name."""
     known = names.dictionary_encode()
     codes = pa.compute.fill_null(pa.compute.index_in(texts, value_set=known.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
     codes[pa.compute.equal(texts, "").to_numpy(zero_copy_only=False)] = -1
@@ -159,7 +161,7 @@ def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.Str
 
 
 def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number: NDArray[np.int64], spectra: Spectra) -> NDArray[np.int64]:
-    """The spectrum with a number in its file; in any file, if one alone has it, where the file is not known."""
+    """Return the spectrum with a number in its file, or in the only file that has one if the file is unknown."""
     result = np.full(len(wanted), UNKNOWN, np.int64)
     has_number = np.flatnonzero(number >= 0)
     requested = np.flatnonzero((wanted >= 0) & (file >= -1))
@@ -179,7 +181,7 @@ def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number:
 
 
 def _rows_of_times(found: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The one spectrum at a retention time with an m/z, where results tell no name."""
+    """Return the single spectrum at a retention time with an m/z, for results without names."""
     rows = np.full(len(found), UNKNOWN, np.int64)
     nameless = (found.scan < 0) & (found.index < 0) & (found.row < 0)
     for texts in (found.native_id, found.title):

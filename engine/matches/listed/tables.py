@@ -33,13 +33,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class JudgedMatches:
-    """n matches with what decides about them; see `proteoscope.engine.matches.listed.judging`.
+    """n matches with their ranking and error rates; see `proteoscope.engine.matches.listed.judging`.
 
     Attributes
     ----------
-    score, title : that decides, the higher the better, NaN where a match has none. rank : (n,) int64. is_decoy : (n,) bool.
-    rates : of PSMs. matched, total : (n,) int64, fragment ions found, and those that there can be.
-    settings : of the tables; without decoys and q-values its decoys are ``none``.
+    score, title
+        Ranking score, higher is better, NaN without one; and its title.
+    rank : (n,) int64
+        Rank in the spectrum.
+    is_decoy : (n,) bool
+        True for decoys.
+    rates
+        Error rates of PSMs.
+    matched, total : (n,) int64
+        Fragment ions found and possible.
+    settings
+        Settings of the tables; without decoys and q-values its decoys are ``none``.
     """
 
     score: Floats
@@ -142,7 +151,7 @@ def _least(group: Integers, value: Floats, n: int) -> Floats:
 
 
 def _numbered_peptides(matches: ListedMatches, judged: JudgedMatches) -> tuple[Integers, int]:
-    """A number for each distinct peptidoform, targets and decoys apart, and how many there are. Two notes of a file may mean one form."""
+    """Return a number for each distinct peptidoform, targets and decoys apart, and their count; notes of a file may coincide."""
     numbers: dict[str, int] = {}
     of_note = np.array([numbers.setdefault(text, len(numbers)) for text in matches.peptides.texts] or [0], np.int64)
     keys = of_note[matches.peptide] * 2 + judged.is_decoy
@@ -241,7 +250,7 @@ def _decoy_proteins(matches: ListedMatches, judged: JudgedMatches) -> NDArray[np
 
 
 def _partners(accessions: tuple[str, ...], is_decoy: NDArray[np.bool_], prefixes: tuple[str, ...]) -> Integers:
-    """(proteins,) the decoy whose accession is that of a target behind a prefix, and its target; -1 where there is none."""
+    """Return (proteins,) the decoy whose accession is a prefix plus that of a target, and its target; -1 for none."""
     partner = np.full(len(accessions), -1, np.int64)
     numbers = {accession.lower(): number for number, accession in enumerate(accessions) if not is_decoy[number]}
     for decoy in np.flatnonzero(is_decoy).tolist():

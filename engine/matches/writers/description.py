@@ -1,4 +1,4 @@
-"""What a file for other programs says about the search besides its results."""
+"""Description of the search in files for other programs."""
 
 from __future__ import annotations
 
@@ -32,19 +32,23 @@ _USUAL_MASS = 1500.0  # dalton, of a peptide
 
 @dataclass(frozen=True)
 class SearchDescription:
-    """A search: its files, its parameters, what was done with them, and the program's version.
+    """A search: files, parameters, passes and program version.
 
     Attributes
     ----------
-    parameters : by name, as the search's own description of parameters has them. Those that the formats have a place for are ``enzyme``,
-        ``specificity``, ``missed_cleavages``, ``precursor_tolerance``, ``fragment_tolerance``, ``fixed_modifications``,
-        ``variable_modifications``, ``second_pass``, ``second_pass_modifications``, ``decoys``, ``decoy_prefix``, ``decoy_suffix`` and
-        ``fdr``; each may be absent. All are written as names and values too, where the format has room: what was asked for.
-    done : the passes, as they were done; where nobody tells, those that the parameters ask for. What a format says once of the whole search
-        is true for all of them: the widest tolerance, the fewest ends that the enzyme must have cut, all modifications.
-    spectra, databases : the files that were read, as paths; where none are given, those that the passes name.
-    version : of the program; empty: not said. engine : another search engine that found the matches, which the program converted; empty
-        where the program found them itself.
+    parameters
+        By name. Formats have fields for ``enzyme``, ``specificity``, ``missed_cleavages``, ``precursor_tolerance``, ``fragment_tolerance``,
+        ``fixed_modifications``, ``variable_modifications``, ``second_pass``, ``second_pass_modifications``, ``decoys``, ``decoy_prefix``,
+        ``decoy_suffix`` and ``fdr``; each may be absent. All are also written as names and values if the format allows: what was requested.
+    done
+        The passes as used, by default those requested by parameters. Single fields of a format hold for all of them: the widest tolerance,
+        the fewest required enzymatic ends, all modifications.
+    spectra, databases
+        Paths of input files; by default those named by the passes.
+    version
+        Program version, or ''.
+    engine
+        Another search engine that found the matches, converted by the program, or ''.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -56,7 +60,7 @@ class SearchDescription:
 
     @cached_property
     def passes(self) -> tuple[SearchPass, ...]:
-        """The passes; none where neither they nor enough parameters are known."""
+        """The passes; empty if neither they nor enough parameters are known."""
         return tuple(self.done) or asked_passes(self.parameters)
 
     @property
@@ -74,24 +78,24 @@ class SearchDescription:
 
     @property
     def searches_found_proteins_alone(self) -> bool:
-        """Whether no pass searched all proteins of the databases."""
+        """True if no pass searched all proteins of the databases."""
         return bool(self.passes) and all(search_pass.proteins == "found" for search_pass in self.passes)
 
     @cached_property
     def enzyme(self) -> Enzyme | None:
-        """The cleavage agent, None where the parameters name none."""
+        """Cleavage agent, or None."""
         name = self.parameters.get("enzyme")
         return enzyme(name) if name else None
 
     @property
     def specificity(self) -> str:
-        """How many ends of a peptide the enzyme must have cut, in every pass: ``specific``, ``semi-specific`` or ``non-specific``."""
+        """Required enzymatic ends in every pass: ``specific``, ``semi-specific`` or ``non-specific``."""
         requested = str(self.parameters.get("specificity", "specific"))
         return max((search_pass.specificity for search_pass in self.passes), key=SPECIFICITIES.index, default=requested)
 
     @property
     def missed_cleavages(self) -> int | None:
-        """Sites within a peptide that may be left, None where the parameters do not say."""
+        """Maximum missed cleavages, or None."""
         return self.parameters.get("missed_cleavages")
 
     @property
@@ -101,18 +105,18 @@ class SearchDescription:
 
     @property
     def decoy_prefix(self) -> str:
-        """What accessions of decoys begin with, empty where the parameters do not say."""
+        """Prefix of decoy accessions, or ''."""
         return str(self.parameters.get("decoy_prefix", ""))
 
     @property
     def decoy_pattern(self) -> str:
-        """Regular expression of the accessions of decoys; empty if the parameters do not say."""
+        """Regular expression of decoy accessions, or ''."""
         if self.parameters.get("decoys") == "existing":
             return decoy_pattern(self.decoy_prefix, str(self.parameters.get("decoy_suffix", "")))
         return f"^{re.escape(self.decoy_prefix)}" if self.decoy_prefix else ""
 
     def tolerance(self, name: str) -> chemistry.tolerance.Tolerance | None:
-        """The tolerance of that name that holds in every pass, None where there is none."""
+        """Return the tolerance of that name that holds in every pass, or None."""
         if result := widest(getattr(search_pass, name) for search_pass in self.passes):
             return result
         text = self.parameters.get(name)
@@ -120,7 +124,7 @@ class SearchDescription:
 
     @cached_property
     def precursor_range(self) -> tuple[chemistry.tolerance.Tolerance, chemistry.tolerance.Tolerance] | None:
-        """What a precursor may be lighter and heavier by than the residues of its peptide: mass shifts, or the widest tolerances."""
+        """Maximum mass by which precursors may be lighter and heavier than their peptides: mass shifts, or the widest tolerances."""
         tolerance = self.tolerance("precursor_tolerance")
         if tolerance is None:
             return None
@@ -146,10 +150,10 @@ class SearchDescription:
         return tuple({**dict.fromkeys(map(parse_modification, (*variable, *known)), False), **fixed}.items())
 
     def named_values(self) -> list[tuple[str, str]]:
-        """All parameters as names and texts, for formats that take any: booleans as true and false, lists joined by commas.
+        """Return all parameters as names and texts: booleans as true and false, lists joined by commas.
 
-        A parameter that the passes used otherwise than it was asked for is called ``asked_NAME``. Under its own name stands what was used,
-        that of all passes where they agree, else as ``NAME (first pass)``.
+        A parameter used otherwise than requested is named ``asked_NAME``; its own name has the used value, if all passes agree, else
+        ``NAME (first pass)`` and so on.
         """
         used = {name: [_text(value) for value in values] for name, values in self._used.items()}
         settings = []
@@ -164,7 +168,7 @@ class SearchDescription:
 
     @cached_property
     def _used(self) -> dict[str, list[Any]]:
-        """Settings that the passes used, by the names of the parameters that say what was asked for."""
+        """Settings used by the passes, by parameter name."""
         names = ("precursor_tolerance", "isotope_errors", "specificity", "variable_modifications")
         return {name: [getattr(one, name) for one in self.done] for name in names} if self.done else {}
 
@@ -174,9 +178,9 @@ class SearchDescription:
         return [(f"{name} ({one.name} pass)", text) for one, text in zip(self.done, texts, strict=True)]
 
     def paths(self, files: Sequence[str]) -> dict[str, str]:
-        """Return the path of each spectrum file as the tables name it; a relative path is looked up among the spectrum files.
+        """Return the path of each spectrum file named in the tables; relative paths are matched to the ends of spectrum files.
 
-        Several of them may end in such a path: the longest paths are looked up first, and each file is found once.
+        The longest paths are matched first, and each file once.
         """
         result: dict[str, str] = {}
         free = {str(path): _inner_parts(path) for path in dict.fromkeys(self.spectrum_files)}

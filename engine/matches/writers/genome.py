@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["write_bed", "write_gff3"]
 
 _IN_NAMES = "!$*+-.:?@^_|~"
-"""What GFF3 lets stand as it is in the name of a sequence, besides letters and digits."""
+"""Characters besides alphanumeric ones allowed in GFF3 sequence names."""
 _IN_ATTRIBUTES = " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MOST_BED_SCORE, _BED_SCORE_OF_TENTH = 1000, 100
 _LONGEST_BED_NAME = 255
@@ -65,7 +65,10 @@ def write_gff3(source: MatchesSource, out: Path, progress: Progress) -> list[Pat
 
     Raises
     ------
-    ParameterError : the run translated no nucleotides. StorageError : the disk refused.
+    ParameterError
+        The run translated no nucleotides.
+    StorageError
+        The disk refused.
     """
     with _translated(source, progress) as connection, atomic_file(out) as file:
         file.write(b"##gff-version 3\n")
@@ -83,7 +86,10 @@ def write_bed(source: MatchesSource, out: Path, progress: Progress) -> list[Path
 
     Raises
     ------
-    ParameterError : the run translated no nucleotides. StorageError : the disk refused.
+    ParameterError
+        The run translated no nucleotides.
+    StorageError
+        The disk refused.
     """
     with _translated(source, progress) as connection, atomic_file(out) as file:
         names: dict[str, str] = {}

@@ -1,8 +1,7 @@
 """mzIdentML 1.2 (Vizcaino et al. 2017, Mol Cell Proteomics 16:1275): the identification standard of the PSI.
 
-The file is written from start to end while DuckDB gives the rows in the order that it needs; no part of it stands in memory as a whole.
-Names of what refers to each other are numbers of rows: ``Pep_7`` is peptidoform 7, ``PE_7_2`` its place in the second of its proteins,
-``SII_12`` the PSM with ``psm_id`` 12.
+The file is streamed while DuckDB provides rows in the required order; no part of it is in memory as a whole. Identifiers are row numbers:
+``Pep_7`` is peptidoform 7, ``PE_7_2`` its position in the second of its proteins, ``SII_12`` the PSM with ``psm_id`` 12.
 """
 
 from __future__ import annotations
@@ -67,7 +66,8 @@ def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> lis
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError
+        The disk refused.
     """
     search = source.search
     with source.connection(progress) as connection, atomic_file(out) as file:
@@ -95,7 +95,7 @@ def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> lis
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection) -> None:
-    """Number the peptidoforms, in the order of their first PSM, and the accessions."""
+    """Assign numbers to peptidoforms, by first PSM, and to accessions."""
     connection.execute(
         """
         CREATE TEMP TABLE forms AS
@@ -222,7 +222,7 @@ class _SpectrumFile(NamedTuple):
 
 
 def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescription, folder: Path) -> dict[str, _SpectrumFile]:
-    """The spectrum files, those without a PSM too, by what the tables call them."""
+    """Return the spectrum files, including those without PSMs, by their names in the tables."""
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
     paths = search.paths(named)
     every = paths | {path: path for path in search.spectrum_files if path not in paths.values()}
@@ -232,7 +232,7 @@ def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescrip
 
 
 def _databases(search: SearchDescription) -> list[str]:
-    """The databases. The tables do not say which protein is of which: all are said to be of the first."""
+    """Return the databases; tables do not assign proteins to them, so that all refer to the first."""
     return list(search.database_files) or ["unknown"]
 
 
@@ -351,13 +351,13 @@ def _decoys(search: SearchDescription) -> Iterator[str]:
 
 
 def _database_format(database: str) -> FileFormat:
-    """The format that the name of a database tells, FASTA where it tells none of proteins."""
+    """Return the format implied by a database name, FASTA if it is none of proteins."""
     written_as = format_of_name(database)
     return written_as if written_as is not None and written_as.sort == "proteins" else formats_of("proteins")[0]
 
 
 def _file_format(written_as: FileFormat | None) -> str:
-    """The element that names a format; nothing where the vocabulary has no term for it."""
+    """Return the element that names a format, or '' if the vocabulary has no term."""
     return f"<FileFormat>\n{_term(*written_as.term)}</FileFormat>\n" if written_as is not None and written_as.term is not None else ""
 
 
@@ -379,7 +379,7 @@ def _identifier_format(file: str, identifier: str) -> tuple[str, str]:
 
 
 class _Psm(NamedTuple):
-    """Values written of a PSM and its spectrum; the values of the scores follow."""
+    """Values of a PSM and its spectrum, followed by its scores."""
 
     spectrum: int
     file: str
@@ -433,7 +433,7 @@ def _spectra(
 
 
 def _item(psm: _Psm) -> Iterator[str]:
-    """A PSM up to its scores."""
+    """Yield a PSM up to its scores."""
     yield (
         f'<SpectrumIdentificationItem id="SII_{psm.psm}" rank="{psm.rank}" chargeState="{psm.charge}" peptide_ref="Pep_{psm.form}" '
         f'experimentalMassToCharge="{psm.precursor_mz:.6f}" calculatedMassToCharge="{mz(psm.calculated_mass, psm.charge):.6f}" '
@@ -459,7 +459,7 @@ def _spectrum_terms(spectrum: _Psm) -> Iterator[str]:
 
 
 def _identifier(spectrum: _Psm) -> str:
-    """Identifier of a spectrum as the format wants it: the native ID of mzML, ``scan=`` of mzXML and MS2, ``index=`` of peak lists."""
+    """Return the identifier of a spectrum: native ID of mzML, ``scan=`` of mzXML and MS2, ``index=`` of peak lists."""
     called_by = _spectra_called_by(spectrum.file)
     if called_by == "native":
         return spectrum.identifier

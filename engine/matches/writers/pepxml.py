@@ -1,8 +1,7 @@
 """pepXML of the Trans-Proteomic Pipeline (Keller et al. 2005, Mol Syst Biol 1:2005.0017), schema 1.22.
 
-PSMs of one spectrum with different charges are different queries there; each keeps its rank among all PSMs of its spectrum.
-A shift that a search for modified peptides found is a difference of mass, as open searches write it: `massdiff` holds it, and neither the
-peptide's mass nor its modifications do.
+PSMs of one spectrum with different charges are different queries; each retains its rank among all PSMs of its spectrum. A shift of an open
+modification search is written as `massdiff`, not in the peptide's mass or modifications.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _SCHEMA = "http://sashimi.sourceforge.net/schema_revision/pepXML/pepXML_v122.xsd
 _HYDROXYL_MASS = WATER_MASS - HYDROGEN_MASS
 _LETTERS = "ACDEFGHIKLMNPQRSTUVWYO"
 _UNKNOWN = "?"
-"""Stands for the residue beside a peptide whose place in its protein is not known."""
+"""Residue next to a peptide of unknown position."""
 
 _TERMED, _OTHERS = parted_scores("files")
 _SCORES = (
@@ -55,7 +54,8 @@ def write_pepxml(source: MatchesSource, out: Path, progress: Progress) -> list[P
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError
+        The disk refused.
     """
     search, indexes = source.search, count(1)
     with source.connection(progress) as connection, atomic_file(out) as file:
@@ -167,7 +167,7 @@ def _residue_mass(residue: str) -> float:
 
 
 class _Psm(NamedTuple):
-    """Values written of a PSM and its spectrum; the values of the scores follow."""
+    """Values of a PSM and its spectrum, followed by its scores."""
 
     spectrum: int
     charge: int
@@ -190,7 +190,7 @@ class _Psm(NamedTuple):
     carried_mass: float
 
     def without_shift(self) -> _Psm:
-        """The same with its shift as a mere difference of mass."""
+        """Return the PSM with its shift as a mere mass difference."""
         if self.shift_position is None:
             return self
         placed = list(zip(self.positions, self.masses, strict=True))
@@ -244,7 +244,7 @@ def _query_head(psm: _Psm, stem: str, index: int) -> str:
 
 
 def _hit(psm: _Psm, enzyme: Enzyme | None) -> Iterator[str]:
-    """A PSM up to its scores."""
+    """Yield a PSM up to its scores."""
     before, after = psm.befores[0] or _UNKNOWN, psm.afters[0] or _UNKNOWN
     termini = None if enzyme is None else _n_enzymatic_termini(psm.sequence, before, after, enzyme)
     described = (
@@ -279,7 +279,7 @@ def _modification_info(psm: _Psm) -> Iterator[str]:
 
 
 def _n_enzymatic_termini(sequence: str, before: str, after: str, enzyme: Enzyme) -> int:
-    """How many ends of a peptide the enzyme made, or are ends of the protein."""
+    """Return the number of enzymatic or protein ends of a peptide."""
     table = enzyme.cleavage_table()
 
     def is_cut(left: str, right: str) -> bool:

@@ -1,7 +1,7 @@
 """PIN, the tab-separated input of Percolator and mokapot.
 
-Columns: ``SpecId Label ScanNr ExpMass CalcMass``, the features, ``Peptide Proteins``; proteins beyond the first follow as further fields
-(https://github.com/percolator/percolator/wiki/Interface). Masses are neutral, in dalton. A peptide stands between the residues beside it in
+Columns: ``SpecId Label ScanNr ExpMass CalcMass``, the features, ``Peptide Proteins``; further proteins follow as fields
+(https://github.com/percolator/percolator/wiki/Interface). Masses are neutral, in dalton. A peptide includes its neighbouring residues in
 its first protein, ``K.PEPTIDE.R``.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["write_pin"]
 
 _OWN_SCORES = (*(kind.column for kind in ordered_scores("files") if kind.is_main), "delta_score")
-"""Plain features that matches of other engines have not: their engine's scores stand for these."""
+"""Features that matches of other engines lack and replace by their engine's scores."""
 _PLAIN_FEATURES = {
     "length": "length(sequence)",
     "charge": "charge",
@@ -50,7 +50,8 @@ def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError
+        The disk refused.
     """
     with source.connection(progress) as connection, atomic_file(out) as file:
         present = columns(connection, "psms")

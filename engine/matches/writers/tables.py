@@ -51,17 +51,18 @@ class IdentificationTables:
     peptides: Path | pa.Table
     proteins: Path | pa.Table
     reading_frames: Path | None = None
-    """Of a search that translated nucleotides."""
+    """Reading frames of a search that translated nucleotides."""
     marks: Mapping[int, RowMark] = field(default_factory=dict)
-    """What people put on PSMs, by their rows."""
+    """User marks on PSMs, by row."""
 
     @classmethod
     def of_folder(cls, folder: str | Path) -> IdentificationTables:
-        """The tables ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet`` of a folder.
+        """Return the tables ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet`` of a folder.
 
         Raises
         ------
-        InputError : one is missing.
+        InputError
+            One is missing.
         """
         psms, peptides, proteins = (Path(folder) / f"{name}.parquet" for name in _TABLES)
         for path in (psms, peptides, proteins):
@@ -72,11 +73,12 @@ class IdentificationTables:
 
     @contextmanager
     def opened(self, name: str, needed: Iterable[str] | None = None) -> Iterator[TableFile | pa.Table]:
-        """One of them, with columns that it must have; those that its description calls so, when None.
+        """Open one of the tables with required columns, by default those of its description.
 
         Raises
         ------
-        InputError : it is no such table.
+        InputError
+            It is no such table.
         """
         source = getattr(self, name)
         if not isinstance(source, Path):
@@ -123,15 +125,17 @@ MatchesWriter: TypeAlias = Callable[[MatchesSource, Path, Progress], list[Path]]
 def database(
     tables: IdentificationTables, progress: Progress | None = None, *, is_whole: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB connection with views ``psms``, ``peptides`` and ``proteins``, of bounded memory (it spills to a temporary folder).
+    """Open a DuckDB connection with views ``psms``, ``peptides`` and ``proteins``, of bounded memory (it spills to a temporary folder).
 
-    Files are checked before (`proteoscope.engine.results.reader`). `is_whole`: they must have all columns that searches write. When the
-    user cancels, the query that is running is interrupted and `Cancelled` is raised.
+    Files are validated first (`proteoscope.engine.results.reader`). `is_whole` requires all columns that searches write. On cancellation,
+    the running query is interrupted and `Cancelled` is raised.
 
     Raises
     ------
-    InputError : a table is no Parquet, or lacks a column.
-    StorageError : the disk refused.
+    InputError
+        A table is not Parquet, or lacks a column.
+    StorageError
+        Writing failed.
     """
     import duckdb  # slow to import: only sorted and filtered tables need it
 
@@ -166,8 +170,7 @@ def database(
 
 
 def _in_pieces(table: pa.Table) -> pa.Table:
-    """The same table in pieces of the size that DuckDB works on, which it takes side by side where a table of one piece keeps it to one
-    thread."""
+    """Split a table into chunks of DuckDB's size, which it processes in parallel."""
     return pa.Table.from_batches(table.to_batches(_VECTOR), table.schema)
 
 
@@ -193,7 +196,7 @@ def columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]
 
 
 def scalar(connection: duckdb.DuckDBPyConnection, query: str) -> Any:
-    """The one value that a query gives."""
+    """Return the single value of a query."""
     return connection.execute(query).fetchall()[0][0]
 
 
@@ -215,7 +218,7 @@ def _batches(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.R
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[tuple[Any, ...]]:
-    """Rows of a query in its order, converted to Python some thousands at a time; not-a-number becomes None, as what is missing is."""
+    """Yield rows of a query in order, converted to Python in batches of thousands; NaN becomes None, like missing values."""
     for batch in _batches(connection, query):
         yield from zip(*(_values(column) for column in batch.columns), strict=True)
 
@@ -228,7 +231,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def write_lines(connection: duckdb.DuckDBPyConnection, query: str, file: BinaryIO, progress: Progress | None) -> None:
-    """Write the texts that a query gives in its one column, each of which ends its own line, in the query's order."""
+    """Write the lines of a query's single column in order."""
     for batch in _batches(connection, query):
         file.write(letters_of(batch.column(0).cast(pa.string())))
         if progress is not None:

@@ -22,7 +22,7 @@ from proteoscope.engine.results.separated import DIGITS, report_accepted, write_
 __all__ = ["TABLES", "write_table", "write_tables"]
 
 TABLES = {one.name: one for one in (EXPORTED_PSMS, PEPTIDES, PROTEINS)}
-"""The columns that are saved of each stand first, in an order which others rely on. Further columns of the table follow them."""
+"""Exported tables with their saved columns."""
 
 _ROWS = 8192
 _THREADS = 4  # more wait for the interpreter, which prints the numbers
@@ -43,7 +43,12 @@ def write_table(source: MatchesSource, name: str, out: Path, progress: Progress)
 
     Raises
     ------
-    InputError : the table lacks a column, or is damaged. StorageError : the disk refused. Cancelled : the user cancelled the export.
+    InputError
+        The table lacks a column, or is damaged.
+    StorageError
+        The disk refused.
+    Cancelled
+        The user cancelled the export.
     """
     tables, fdr = source.tables, source.search.threshold
     with tables.opened(name, TABLES[name].saved) as table:
@@ -95,6 +100,6 @@ def _chosen(pieces: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.
 
 
 def _columns(name: str, present: Iterable[str]) -> list[Column]:
-    """The columns that others rely on, and behind them the others."""
+    """Return the columns that other programs rely on, followed by the others."""
     described, saved = {**TABLES[name].by_name, **{one.name: one for one in MARK_COLUMNS}}, TABLES[name].saved
     return [described.get(one, Column(one)) for one in (*saved, *(one for one in present if one not in saved))]
