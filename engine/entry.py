@@ -203,7 +203,7 @@ class Option:
 
     @property
     def is_folder(self) -> bool:
-        """Whether its value is a folder that is written to."""
+        """True if its value is a folder that is written to."""
         return self.metavar == "DIR" and not self.is_project
 
     @property
@@ -213,12 +213,12 @@ class Option:
 
     @property
     def is_run(self) -> bool:
-        """Whether its value is a run of the project that is given."""
+        """True if its value is a run of the given project."""
         return self.metavar == "RUN"
 
     @property
     def is_file(self) -> bool:
-        """Whether its value is a file."""
+        """True if its value is a file."""
         return self.metavar == "FILE"
 
 
@@ -267,13 +267,14 @@ class Export:
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder of files."""
+        """True if it is a folder of files."""
         return not self.endings
 
 
 class Command(NamedTuple):
-    """A sub-command of the search's own, besides the one that runs it. `add` declares its arguments, `run` does it; `parameters` returns
-    its `SearchParameters`, where it has any.
+    """An additional sub-command of a search.
+
+    `add` declares its arguments, `run` executes it; `parameters` returns its `SearchParameters`, if any.
     """
 
     name: str
@@ -349,29 +350,29 @@ class SearchRequest:
     certificates: str | Path | None = None
 
     def files(self, name: str) -> list[Path]:
-        """The files of an input; none where it is not given."""
+        """Return the files of an input; empty if not given."""
         return [Path(path) for path in self.inputs.get(name, ())]
 
     def flag(self, name: str) -> bool:
-        """Whether an option is wished."""
+        """Return True if an option is set."""
         return bool(self.options.get(name))
 
     def path(self, name: str) -> Path | None:
-        """The file or folder that an option names, None where it is not given."""
+        """Return the file or folder of an option, or None."""
         value = self.options.get(name)
         return None if value is None else Path(value)
 
     def outputs(self, *names: str) -> list[Path]:
-        """The files that are to be written besides the project: `out`, and those that options of these names name."""
+        """Return the files to write besides the project: `out`, and those of options with these names."""
         return [Path(path) for path in (self.out, *(self.path(name) for name in names)) if path is not None]
 
     def folder(self, name: str) -> Path | None:
-        """The folder that an option names, which may not be there yet; None where the option is not given.
+        """Return the folder of an option, which may not exist yet, or None.
 
         Raises
         ------
         InputError
-            A file of this name is there. That is told before anything is computed.
+            A file of this name exists; reported before anything is computed.
         """
         path = self.path(name)
         if path is not None and path.exists() and not path.is_dir():
@@ -379,7 +380,7 @@ class SearchRequest:
         return path
 
     def parameters_as(self, model: type[Model]) -> Model:
-        """The parameters, which are those of the search.
+        """Return the parameters of the search.
 
         Raises
         ------
@@ -538,7 +539,7 @@ class Search:
 
     @property
     def takes_workers(self) -> bool:
-        """Whether other processes can compute for it: they compute its kinds of work."""
+        """True if other processes can compute its workloads."""
         return bool(self.work)
 
     def check_workers(self, workers: str) -> None:
@@ -554,11 +555,11 @@ class Search:
 
     @property
     def model(self) -> type[SearchParameters]:
-        """Its parameters; loaded when first asked for."""
+        """Its parameters, loaded on first use."""
         return self.parameters()
 
     def parameters_of(self, preset: str = "") -> SearchParameters:
-        """The parameters of a preset, by its name or its file; the defaults where it is empty.
+        """Return the parameters of a preset, by name or file; the defaults for ''.
 
         Raises
         ------
@@ -573,24 +574,24 @@ class Search:
             raise ParameterError(f"preset {preset}: {error}") from None
 
     def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
-        """The preset that suits what is given, by the names of inputs and options; `given`: parameters that were chosen by hand."""
+        """Return the preset that suits the inputs and options; `given` are parameters set by the user."""
         suited = self.fitting().suited_preset(contents, options, given) if self.fitting is not None else ""
         return suited or self.preset
 
     def misfit(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
-        """Why what is given does not go together, for a form; empty where it does."""
+        """Return why the inputs are incompatible, for a form, or ''."""
         return self.fitting().misfit(contents, options, parameters) if self.fitting is not None else ""
 
     def advice(self, contents: Sequence[SpectraContent], parameters: SearchParameters) -> PresetAdvice | None:
-        """The preset that suits files of spectra better than the parameters; None where these suit, or nobody can tell."""
+        """Return the preset that suits files of spectra better than the parameters, or None."""
         return self.advising()(self.kind, contents, parameters) if self.advising is not None and contents else None
 
     def methods_of(self, facts: RunFacts) -> Methods | None:
-        """How a run of it was done; None where it tells nothing of its own."""
+        """Return the methods of a run, or None."""
         return self.methods()(facts) if self.methods is not None else None
 
     def write_pages(self, project: Project, run_id: str, folder: Path, progress: Progress) -> list[Path]:
-        """Write pages of its own about the results of a finished run; their paths, none where it has no such pages."""
+        """Write the search's own pages about a finished run; return their paths."""
         return self.pages()(project, run_id, folder, progress) if self.pages is not None else []
 
     def write_report(self, summary: Summary, folder: Path | None, formats: Mapping[str, str], progress: Progress) -> None:
@@ -610,12 +611,12 @@ class Search:
 
     @property
     def result_tables(self) -> tuple[Table, ...]:
-        """Its tables; loaded when first asked for."""
+        """Its tables, loaded on first use."""
         return self.tables()
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
-        """Its tables and those that its runs have besides; loaded when first asked for."""
+        """Its tables and additional ones of its runs, loaded on first use."""
         return (*self.result_tables, *self.stored())
 
     @property
@@ -624,12 +625,12 @@ class Search:
         return {sort for one in self.inputs for sort in one.sorts}
 
     def format_of(self, name: str) -> str:
-        """The format that the name of a file tells by its ending; the first one where it tells none."""
+        """Return the format of a file name's suffix, or the first one."""
         endings = ((ending, export.name) for export in self.exports for ending in export.endings if name.lower().endswith(ending))
         return max(endings, key=lambda pair: len(pair[0]), default=("", self.exports[0].name))[1]
 
     def exported_as(self, name: str) -> Export | None:
-        """The format of this name, if it has it."""
+        """Return the format of this name, or None."""
         return next((export for export in self.exports if export.name == name), None)
 
     def recorded_parameters(self, project: Project, run: RunRecord) -> dict[str, Any]:
@@ -676,9 +677,9 @@ class Search:
 
 
 def identifying_kinds() -> frozenset[str]:
-    """The kinds of the searches from whose runs others go on as from identifications.
+    """Return the kinds of searches whose runs others can build on as identifications.
 
-    They are asked of the list of searches when a run is looked at: a script that does one search has imported the entry of that alone.
+    They are taken from the list of searches when a run is inspected, since a script that runs one search has imported only its entry.
     """
     # The list is above this module and imports it, so it is imported here when it is first needed.
     return frozenset(search.kind for search in engine.searches.SEARCHES if search.identifies)
@@ -699,6 +700,6 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
 
 
 def table_of_kind(kind: str, name: str) -> Table:
-    """A result table of another search, by its kind and name: what goes on from the runs of a search need not import it."""
+    """Return a result table of another search by kind and name, without importing that search."""
     search = next(one for one in engine.searches.SEARCHES if one.kind == kind)
     return next(one for one in search.result_tables if one.name == name)

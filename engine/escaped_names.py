@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 ESCAPES = "written as percent signs with hexadecimal digits"
-"""How messages describe escaped characters."""
+"""Description of escaped characters in messages."""
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 """Control characters, line separators, halves of characters, and what XML cannot hold."""
 _UNPRINTABLE_OF_ARROW = r"[\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}\x{fffe}\x{ffff}]"
@@ -56,9 +56,9 @@ def escape_unprintable(name: str) -> str:
 
 
 def escape_names(names: Sequence[str]) -> tuple[Sequence[str], int]:
-    """Return names as `escape_unprintable` makes them, and how many changed; the same object if none did.
+    r"""Return names as `escape_unprintable` makes them, and how many changed; the same object if none did.
 
-    >>> escape_names(["a", "b\\tc"])
+    >>> escape_names(["a", "b\tc"])
     (['a', 'b%09c'], 1)
     """
     joined = "".join(names)

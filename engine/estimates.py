@@ -54,32 +54,34 @@ _WITHOUT_SECONDS = 0.02  # of what the host does beside kernels, where these cou
 
 
 class ExpectedWork(NamedTuple):
-    """Work of a kind: its size as a card counts it, or the processor, which is None; and the bytes that a card holds of it at a time, None
-    where that is all that goes to it and comes back."""
+    """Work of a type: its size as a GPU or CPU (None) counts it, and the bytes that a GPU holds at once.
+
+    None stands for all bytes that are transferred to it and back.
+    """
 
     kind: str
     size: Callable[[CardShape | None], WorkSize]
     held_bytes: float | None = None
 
     def card_bytes(self, size: WorkSize, cards: int) -> float:
-        """On each of so many cards: what goes there stands there whole, what comes back is of its share."""
+        """Return the bytes on each of several GPUs: input is copied to all, output is divided."""
         return size.bytes_in + size.bytes_out / cards if self.held_bytes is None else self.held_bytes
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a request asks for, about.
+    """Expected content of a request.
 
     Attributes
     ----------
     works
-        What devices compute.
+        Work of the devices.
     host
-        Seconds of one thread in each step, besides those works.
+        Other seconds of one thread in each step.
     counts
-        What was counted, for people.
+        Counts for display.
     memory_bytes
-        Of the host, at its most, besides the program itself.
+        Peak host memory besides the program itself.
     """
 
     works: tuple[ExpectedWork, ...]
@@ -90,26 +92,26 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run will take.
+    """Estimate of a run.
 
     Attributes
     ----------
     kind
-        Of the search.
+        Kind of the search.
     device, description
-        What computes.
+        Device that computes.
     seconds
-        Of the run.
+        Seconds of the run.
     steps
-        Of each step. transfer, kernel,.
-    synchronisation, host
-        Seconds that it goes into.
+        Seconds of each step.
+    transfer, kernel, synchronisation, host
+        Seconds by category.
     bound
-        What decides it.
+        Limiting factor.
     memory_bytes, card_bytes
-        On the host and on each card.
+        Bytes on the host and on each GPU.
     counts
-        What was counted.
+        Counts for display.
     n_runs
         Recent runs on this machine that corrected the steps.
     typical_error
@@ -117,13 +119,13 @@ class Estimate:
     is_measured
         True if all devices were calibrated on this machine; else shipped calibrations are used.
     works
-        Seconds of each kind of work.
+        Seconds of each type of work.
     raw_steps
-        The steps before the correction.
+        Steps before the correction.
     alternatives
         Seconds of the run on other devices.
     notes
-        What the user should know.
+        Remarks for the user.
     """
 
     kind: str
@@ -148,12 +150,12 @@ class Estimate:
     notes: Sequence[str] = ()
 
     def shares(self) -> dict[str, float]:
-        """Of the run, by name."""
+        """Return the seconds of the run by category."""
         whole = self.transfer + self.kernel + self.synchronisation + self.host or 1.0
         return {name: getattr(self, name) / whole for name in ("transfer", "kernel", "synchronisation", "host")}
 
     def record(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the estimate as JSON values."""
         return {**asdict(self), "shares": self.shares()}
 
 
@@ -232,7 +234,7 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
 
 
 class _OnDevices(NamedTuple):
-    """Seconds of all workloads by their parts, and of each kind; bytes on each GPU; kinds that a device was not measured for."""
+    """Seconds of all workloads by category and by type, bytes on each GPU, and types for which a device is not calibrated."""
 
     total: Prediction
     seconds: dict[str, float]
@@ -298,7 +300,7 @@ def _device_title(device: Device) -> str:
 
 
 def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -> Estimate:
-    """Return the estimate of a request on its device; with `compares` also that of the processor alone, or of the GPU that is not used.
+    """Return the estimate of a request on its device; with `compares` also that of the CPU alone, or of the unused GPU.
 
     Raises
     ------
@@ -369,7 +371,7 @@ def run_prediction(kind: str, request: SearchRequest, device: Device, threads: i
 
 
 def remember_run(found: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
-    """Store the predicted and measured seconds of a run's steps; what is in no step is its start. Steps that overlap count in part."""
+    """Store the predicted and measured seconds of a run's steps; the rest is its start. Overlapping steps count in part."""
     total = sum(measured.values())
     steps = {step: taken * min(1.0, seconds / max(total, 1e-9)) for step, taken in measured.items()}
     steps["start"] = max(0.0, seconds - total)

@@ -26,7 +26,7 @@ NO_CHECKPOINT = "this user's cache has no checkpoint of it"
 
 
 def record_of(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> dict[str, Any]:
-    """What was asked of a run, of which `inputs` are the files with their digests, in JSON's terms."""
+    """Return the request of a run as JSON values; `inputs` are its files with digests."""
     record = {
         "version": VERSION,
         "kind": kind,
@@ -168,23 +168,23 @@ class StoppedRun:
         return out is not None and not self.is_moved and Path(out).parent.is_dir()
 
     def _path(self, path: str) -> str:
-        """A file as it was named, since tables name it so; from another working directory, its whole path."""
+        """Return a file path as given, since tables use it; from another working directory, the absolute path."""
         return path if Path.cwd() == self.folder else str(self.folder / path)
 
     def request(self, search: Search, device: str = "", threads: int | None = None) -> SearchRequest:
-        """The request with which the run goes on, under its id.
+        """Return the request that resumes the run under its id.
 
         Parameters
         ----------
         search
-            Of the run's kind.
+            Search of the run's kind.
         device, threads
-            Others than it was begun with; the results are the same on all.
+            Replacements of the original ones; the results are the same on all.
 
         Raises
         ------
         ParameterError
-            The parameters are none of this search.
+            The parameters are not of this search.
         """
         record = self._record
         outputs = {option.name for option in search.options if option.is_output and self.is_moved}
@@ -205,7 +205,7 @@ class StoppedRun:
 
 
 def stopped_run(project: Project, run_id: str = "") -> StoppedRun:
-    """A run of a project that can go on: the one of this id, else the last.
+    """Return a stopped run that can be resumed: the one with this id, else the last.
 
     Raises
     ------

@@ -82,14 +82,13 @@ class RunSpec:
 
     @property
     def spool(self) -> Path | None:
-        """The folder for what is read that is too large for the memory: that of the project, or where it will be made; without one, that of
-        the first file that is written."""
+        """Folder for input that exceeds memory: the project, existing or not, else the folder of the first output file."""
         if self.project is not None:
             return nearest_folder(self.project)
         return nearest_folder(Path(self.outputs[0]).parent) if self.outputs else None
 
     def checked_inputs(self) -> list[tuple[Path, str]]:
-        """The files and their kinds.
+        """Return the files and their kinds.
 
         Raises
         ------
@@ -129,38 +128,38 @@ def _check_file(path: Path) -> None:
 
 @dataclass
 class SearchRun(Generic[Read]):
-    """A search while it runs; made by `search_run`.
+    """A running search; made by `search_run`.
 
     Attributes
     ----------
     spec
-        What it is to do.
+        Specification of the run.
     inputs
-        The files that it reads, with digests.
+        Input files with digests.
     read
-        Waits for what is read from them, and gives it.
+        Waits for the input that is read from them, and returns it.
     begin
-        Begins what goes on behind the next steps (see `proteoscope.engine.jobs.background.Background`).
+        Starts work in the background of the next steps (see `proteoscope.engine.jobs.background.Background`).
     look
-        For the device.
+        Device detection.
     threads
-        Of the processor.
+        CPU threads.
     progress, clock
-        Told, and measuring, all the while.
+        Progress and clock of the whole search.
     began
-        Seconds of `time.perf_counter`.
+        Start, seconds of `time.perf_counter`.
     compiled
         Groups of kernels that were compiled when it began; None if it needs none.
     seconds
-        Of the whole run, once it is recorded.
+        Seconds of the whole run, once recorded.
     device
-        What computed, which the search says when it knows.
+        Device that computed, once known.
     project, run
-        Where it is recorded, None where it is not.
+        Where it is recorded, or None.
     kept
-        Its checkpoint, from which it can be resumed.
+        Its checkpoint for resuming.
     workers
-        Gives those elsewhere, when they are there; None without.
+        Returns remote workers once available; None without.
     """
 
     spec: RunSpec
@@ -186,8 +185,7 @@ class SearchRun(Generic[Read]):
         return self.compiled is None or self.compiled == kernels.cpu.signatures.compiled_groups()
 
     def load(self, *modules: Callable[[], object]) -> None:
-        """Import what only a later step needs, while kernels compute, which do without the interpreter; with one thread only, it is left
-        to that step.
+        """Import modules needed by a later step while kernels compute without the interpreter; with one thread this is left to that step.
 
         Parameters
         ----------
@@ -197,7 +195,7 @@ class SearchRun(Generic[Read]):
         self.begin(lambda _: [load() for load in modules])
 
     def load_writers(self) -> None:
-        """Import what tables are written with; see `load`."""
+        """Import the modules that write tables; see `load`."""
         self.load(lambda: pa.compute, *([lambda: pa.parquet] if self.run else []))
 
     def step(self, name: str) -> AbstractContextManager[None]:
@@ -205,7 +203,7 @@ class SearchRun(Generic[Read]):
         return self.clock.stage(name)
 
     def paths(self, kind: str) -> list[Path]:
-        """The files of a kind."""
+        """Return the files of a kind."""
         return [Path(one.path) for one in self.inputs if one.kind == kind]
 
     def files(self, *kinds: str) -> tuple[str, ...]:
@@ -218,9 +216,9 @@ class SearchRun(Generic[Read]):
         return [one.sha256 or "" for one in self.inputs if one.kind == kind]
 
     def resources(self, progress: Progress | None = None, *, memory_bytes: int = 0) -> Resources:
-        """What the steps may use: the cards of the device, opened, and threads. The user is told.
+        """Return the resources of the steps: opened GPUs of the device, and threads, with a message to the user.
 
-        `memory_bytes` : of each card at most; 0: what is free.
+        `memory_bytes` limits each GPU; 0 for the free memory.
         """
         progress = progress or self.progress
         elsewhere = self.workers()
@@ -292,7 +290,7 @@ class SearchRun(Generic[Read]):
         self.run.write_json("run", _without_folders(content))
 
     def _prediction(self) -> dict[str, Any] | None:
-        """What was to be expected of this run, by its files; what it took is remembered beside that. None where nothing can be told."""
+        """Return the prediction of this run from its files, stored with its actual times, or None."""
         device = self.look.device(self.progress)
         if self.spec.request.workers or (self.device and self.device != device.name):
             return None  # others computed than were predicted
@@ -332,9 +330,9 @@ def _tell_device(device: Device, wish: str, progress: Progress, *, is_passed_ove
 
 @contextmanager
 def _workers(request: SearchRequest, spool: Path | None, progress: Progress) -> Iterator[Callable[[], RemoteWorkers]]:
-    """What gives the workers that a request wishes, as long as the block lasts; they are started when it is first called.
+    """Yield a function that returns the requested workers during the block, starting them on its first call.
 
-    `spool`: the folder for what is sent to them that is large, None for that of temporary files.
+    `spool` is the folder for large data sent to them, None for that of temporary files.
     """
     result = list[RemoteWorkers]()
     with ExitStack() as stack:
@@ -357,16 +355,16 @@ def search_run(
     read: Callable[[Progress, int], Read],
     progress: Progress | None = None,
 ) -> Iterator[SearchRun[Read]]:
-    """A search from its first to its last moment; results are kept when the block ends well.
+    """Run a search from start to end; results are stored if the block succeeds.
 
-    What `read` reads, with a progress and a number of threads, is read behind the digests and the look for the device.
+    `read`, called with a progress and a number of threads, runs in the background of hashing and device detection.
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can mend, said in one sentence.
+        What the user can correct, in one sentence.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     recording = RecordingProgress(progress or Progress())
     request = spec.request

@@ -44,7 +44,7 @@ SEARCHES: tuple[Search, ...] = (
 
 
 def search_of_kind(kind: str) -> Search:
-    """The search of a kind.
+    """Return the search of a kind.
 
     Raises
     ------

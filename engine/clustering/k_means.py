@@ -35,18 +35,18 @@ _MAXIMUM_EXPONENT = 1000  # of the scale, which must be a number itself
 
 
 class Standing:
-    """Of one iteration; made by `of`. In a run that keeps nothing, it always begins at the start."""
+    """Checkpoint of one iteration, made by `of`; always at the start in a run without storage."""
 
     def __init__(self, checkpoint: Checkpoint | None) -> None:
         self._checkpoint, self._at_once, self._asked = checkpoint, _FIRST_AT_ONCE, time.monotonic()
 
     @classmethod
     def of(cls, session: Session, asked: dict[str, Any]) -> Standing:
-        """Where the iteration stands in which so much was asked for."""
+        """Return the checkpoint of an iteration with these settings."""
         return cls(session.checkpoint(asked))
 
     def rounds_at_once(self, left: int) -> int:
-        """How many of the rounds left a device that is alone does before it tells where it stands: as many as take some seconds."""
+        """Return how many remaining rounds a single device runs between checkpoints: some seconds' worth."""
         if self._checkpoint is None:
             return left
         now = time.monotonic()
@@ -58,8 +58,9 @@ class Standing:
         return min(left, self._at_once)
 
     def resumed_rounds(self, labels: NDArray[np.int32] | None, centroids: Any) -> tuple[NDArray[np.int32] | None, Any, Any, int]:
-        """The last labels (None where they stayed on several devices), the last centroids, the next ones, and how many rounds are done;
-        those given, None and 0, where none is.
+        """Return the last labels (None if on several devices), last and next centroids, and completed rounds.
+
+        Without a checkpoint, these are the arguments, with None and 0.
         """
         retained = None if self._checkpoint is None else self._checkpoint.state()
         if retained is None:
@@ -68,7 +69,7 @@ class Standing:
         return retained.get("labels"), previous, following, int(retained["done"][0])
 
     def keep_rounds(self, labels: NDArray[np.int32] | None, previous: Any, centroids: Any, done: int) -> None:
-        """So many rounds are done."""
+        """Store the state after a number of rounds."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             state = {"done": np.array([done])} if labels is None else {"done": np.array([done]), "labels": labels}
             for name, one in (("previous", previous), ("centroids", centroids)):
@@ -81,7 +82,7 @@ class Standing:
         return (chosen, nearest) if retained is None else (retained["chosen"].tolist(), retained["nearest"])
 
     def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
-        """So many are chosen."""
+        """Store the chosen centroids."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             self._checkpoint.keep({"chosen": np.array(chosen), "nearest": nearest})
 

@@ -15,7 +15,7 @@ __all__ = ["open_cards"]
 
 
 def _rates(number: int) -> CardRates:
-    """As they were measured on this machine, else the usual ones."""
+    """Return the rates measured on this machine, else the usual ones."""
     result = next((gpu for gpu in gpus() if gpu.numbers == (number,)), None)
     known = None if result is None else stored_calibration(result, 0)
     if known is None or not {"integer", "float", "lookup"} <= set(known.rates):
@@ -25,9 +25,9 @@ def _rates(number: int) -> CardRates:
 
 
 def open_cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[Card]:
-    """The cards of a device that the user chose; none for the processor. A card that cannot be opened is left out, and the user is told.
+    """Open the GPUs of the selected device; none for the CPU. A GPU that cannot be opened is skipped with a warning.
 
-    No more than `memory_bytes` of each is used; 0: what is free.
+    At most `memory_bytes` of each is used; 0 for the free memory.
     """
     opened: list[Card] = []
     for number in device.numbers:

@@ -17,8 +17,8 @@ class StageClock:
     """Measures named stages; a stage entered twice adds up.
 
     `stages` maps each name to ``{"seconds": float, "peak_memory_mb": float}``: wall seconds, and the largest resident memory of the process
-    during the stage (where the system cannot reset its mark: since the process began), in units of 10^6 bytes.
-    `works` maps each kind of work to the seconds that each device was busy with it, by the device's name.
+    during the stage (since the process began if the system cannot reset its mark), in units of 10^6 bytes. `works` maps each workload type
+    to the busy seconds of each device, by name.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class StageClock:
         return sum(stage["seconds"] for stage in self.stages.values())
 
     def add_work(self, kind: str, device: str, seconds: float) -> None:
-        """A device was so long busy with a work."""
+        """Add busy seconds of a device."""
         of_kind = self.works.setdefault(kind, {})
         of_kind[device] = round(of_kind.get(device, 0.0) + seconds, 4)
 

@@ -1,4 +1,4 @@
-"""How much devices are used now: of a card by everybody, of the processor by this program."""
+"""Current use of devices: of a GPU by everyone, of the CPU by this program."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class UseMeter:
         self._when, self._spent = time.monotonic(), _processor_seconds()
 
     def uses(self, devices: tuple[Device, ...]) -> dict[str, DeviceUse]:
-        """Of usable devices, by their names; those that tell nothing are left out."""
+        """Return the use of devices by name, without unknown ones."""
         result = {}
         for device in devices:
             if device.usable and device.numbers:
@@ -58,7 +58,7 @@ class UseMeter:
 
 
 def _processor_seconds() -> float:
-    """Of all threads of this program, and of the programs that it has started and waited for."""
+    """Return the CPU seconds of all threads of this program and of its finished children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 

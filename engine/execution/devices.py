@@ -1,4 +1,4 @@
-"""What can compute: the processor, and the GPUs that are really usable."""
+"""Available devices: the CPU, and usable GPUs."""
 
 from __future__ import annotations
 
@@ -37,10 +37,16 @@ _WISH = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
 
 @dataclass(frozen=True)
 class Device:
-    """One thing that can compute. `name` is what ``--device`` takes, `reason` says why it is not usable.
+    """A device. `name` is a value of ``--device``, `reason` says why it is not usable.
 
-    Of a GPU: `driver`, the NVIDIA driver's version, and `compute_capability`, as 9.0, empty where the driver cannot open it. `numbers` are
-    the CUDA devices that a choice stands for: none for the processor. `with_processor`: the processor computes beside them.
+    Attributes
+    ----------
+    driver, compute_capability
+        Of a GPU: the NVIDIA driver's version, and such as 9.0, '' if the driver cannot open it.
+    numbers
+        CUDA devices of a selection; empty for the CPU.
+    with_processor
+        True if the CPU computes as well.
     """
 
     name: str
@@ -55,36 +61,36 @@ class Device:
 
 
 def devices() -> list[Device]:
-    """All devices of this machine, the processor first.
+    """Return all devices of this machine, the CPU first.
 
-    Where a driver and CuPy are installed, the first call runs a kernel on each GPU, which takes a second or two.
+    With a driver and CuPy, the first call runs a kernel on each GPU, which takes a second or two.
     """
     return [processor(), *gpus()]
 
 
 @lru_cache
 def processor() -> Device:
-    """The processor, at no cost."""
+    """Return the CPU, without detection."""
     return Device("cpu", f"{_processor_name()}, {available_threads()} threads", _memory_bytes(), True)
 
 
 class _Gpus:
-    """The GPUs of this machine, looked at once; whoever asks meanwhile waits for that look."""
+    """GPUs of this machine, detected once; concurrent callers wait for the detection."""
 
     def __init__(self) -> None:
         self._found: tuple[Device, ...] | None = None
         self._looking = threading.Lock()
 
     def __call__(self, progress: Progress | None = None) -> tuple[Device, ...]:
-        """The GPUs, usable or not; where none can even be named, one row that says why.
+        """Return the GPUs, usable or not; if none can be named, one row with the reason.
 
-        They are tried by a process of its own, so that a driver that crashes or hangs does not take the program along; without the GPU at
-        which it fell, it is begun again. As long as they are not known, `progress` is in a stage of its own.
+        They are tried by a separate process, so that a driver that crashes or hangs does not affect the program; the process is restarted
+        without the GPU at which it failed. During detection, `progress` is in its own stage.
 
         Raises
         ------
         Cancelled
-            The user asked to stop.
+            The user cancelled.
         """
         result = self._found
         if result is None:
@@ -126,17 +132,17 @@ def _listed(found: dict[str, Any]) -> tuple[Device, ...]:
 
 
 def resolve_device(wish: str, progress: Progress | None = None) -> Device:
-    """The device for a wish of the user: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``.
+    """Return the device for ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``.
 
-    ``auto`` takes all usable GPUs, or the processor where there is none; ``all`` takes all usable GPUs and the processor together, and
-    ``cuda`` the first usable GPU. `progress` is asked whether to stop, and told that GPUs are looked for, where they are not known yet.
+    ``auto`` selects all usable GPUs, or the CPU without any; ``all`` selects all usable GPUs with the CPU, ``cuda`` the first usable GPU.
+    `progress` is checked for cancellation, and shows GPU detection if needed.
 
     Raises
     ------
     ParameterError
-        The wish names a device that is not there or not usable, and why.
+        The device does not exist or is not usable, with the reason.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     if wish == "cpu":
         return processor()
@@ -179,9 +185,9 @@ def begin_contexts(device: Device) -> None:
 
 
 def _probed(progress: Progress) -> dict[str, Any]:
-    """What kernels/cuda/probe.py found, kept for the next programs.
+    """Return the result of kernels/cuda/probe.py, stored for later programs.
 
-    Where it fell at a GPU, that one keeps the reason, and those behind it are tried by another.
+    If it crashed at a GPU, that one has the reason, and later ones are tried by another process.
     """
     result = _tried(progress)
     remember_gpus(result)
@@ -208,7 +214,7 @@ def _tried(progress: Progress) -> dict[str, Any]:
 
 
 def _probe(first: int, progress: Progress) -> dict[str, Any]:
-    """What the probe told last when it tried GPUs from number `first` on, with the reason where it did not come to its end."""
+    """Return the last report of the probe from GPU `first`, with the reason if it did not finish."""
     result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     try:
         # Files and no pipes: one can wait for a process beside them, and one that cannot be killed holds up nobody who reads them.

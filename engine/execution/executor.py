@@ -36,7 +36,7 @@ from proteoscope.kernels.partitions import Partition
 __all__ = ["PROCESSOR", "Executor", "Session", "Share"]
 
 PROCESSOR = Processor.name
-"""What the processor is called beside the names of the cards."""
+"""Name of the CPU next to those of GPUs."""
 _MINIMUM_SECONDS_TO_TELL = 0.05  # a speed measured in less says little
 _PARTS_ELSEWHERE = 6  # partitions for each worker elsewhere, where beginning one is cheap
 
@@ -55,9 +55,9 @@ class Share:
 
 
 class Executor:
-    """What computes for a run.
+    """Devices of a run.
 
-    The cards of its resources where there are any, and the processor beside them where the user wished that; else the processor.
+    The GPUs of its resources if any, with the CPU if requested; otherwise the CPU.
     """
 
     def __init__(self, resources: Resources) -> None:
@@ -65,10 +65,10 @@ class Executor:
 
     @contextmanager
     def session(self, work: Work, *, with_cards: bool = True, with_processor: bool = True, one_card: bool = False) -> Iterator[Session]:
-        """A work that stays open on each device that takes part, until the block is left.
+        """Open a workload on each participating device until the block ends.
 
-        Without cards, for what no card can do; without the processor, unless there is no card; on one card, where several are no sooner
-        done, and on the next if it fails.
+        Without GPUs for workloads they cannot do; without the CPU unless there is no GPU; on one GPU if several are not faster, and on the
+        next if it fails.
         """
         with ExitStack() as stack:
             session = Session(
@@ -80,7 +80,7 @@ class Executor:
 
 
 class Session:
-    """A work on its devices; made by `Executor.session`."""
+    """A workload on its devices; made by `Executor.session`."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Session:
         return tuple(device.name for device in self._devices)
 
     def checkpoint(self, asked: Any) -> Checkpoint | None:
-        """Where an iteration of rounds stands, in a run that can be resumed; it is told by `asked`, plain data, which no device changes."""
+        """Return the checkpoint of an iteration, in a resumable run; `asked` identifies it as plain data, equal on every device."""
         return None if self._kept is None else self._kept.checkpoint(asked)
 
     def run(
@@ -245,7 +245,7 @@ class Session:
         return rows
 
     def _has_others(self) -> bool:
-        """Whether there are devices for what failed ones left: workers elsewhere, for which it waits, or the next of the cards."""
+        """Return True if other devices can take what failed ones left: remote workers, which are awaited, or the next GPU."""
         if self._elsewhere is None:
             return bool(self._devices)
         # A worker that was struck may still be thought to be there.
@@ -253,13 +253,13 @@ class Session:
         return bool(self._arrived())
 
     def _can_go_in_step(self) -> bool:
-        """Whether several cards, and nothing else, did the last round."""
+        """Return True if only several GPUs computed the last round."""
         if self._elsewhere is not None or len(self._devices) < 2:
             return False
         return self._processor not in self._devices and set(self._homes) == {device.name for device in self._devices}
 
     def _in_step(self, state: Any, costs: Costs, advance: _Advance) -> list[tuple[int, int, Rows]] | None:
-        """The rows of a round, each card with what it had in the last; None where a card failed.
+        """Return the rows of a round with each GPU computing its items of the last, or None if a GPU failed.
 
         Raises
         ------
@@ -288,7 +288,7 @@ class Session:
         return result
 
     def _parts_of(self, device: Device, state: Any, found: list[tuple[int, int, Rows]]) -> Generator[None, None, None]:
-        """What a card had in the last round, one part after the other."""
+        """Compute what a GPU had in the last round, part by part."""
         opened = self._begun(device, state, None)
         for first, last in self._homes[device.name]:
             with closing(opened.search(first, last)) as chunks:
@@ -299,11 +299,11 @@ class Session:
                     yield
 
     def no_rows(self, state: Any, n: int) -> Rows:
-        """The rows of `n` items of which nothing is known yet."""
+        """Return the rows of `n` items without results."""
         return self._kind.empty(self._work, state, n)
 
     def shares(self) -> tuple[Share, ...]:
-        """What each device did so far."""
+        """Return what each device has done."""
         total = sum(account.cost for account in self._accounts.values())
         return tuple(
             Share(name, account.cost / total, account.speed, account.warm_cost == 0)
@@ -354,7 +354,7 @@ class Session:
         return new
 
     def _begun(self, device: Device, state: Any, items: NDArray[np.int64] | None) -> Computation:
-        """The work on a device, brought there once, in this round."""
+        """Return the workload on a device, opened once, in this round."""
         key = id(device)
         if key not in self._opened:
             if self._elsewhere is None or device is self._processor:
@@ -371,7 +371,7 @@ class Session:
         return self._opened[key]
 
     def _strike(self, device: Device) -> None:
-        """A card that failed takes no part any more, in this run, and is tried before the next; a worker elsewhere, in this session."""
+        """Exclude a failed GPU from this run, and retest it before the next; a remote worker from this session."""
         if self._elsewhere is None:
             forget_gpus()
         self._struck.add(device.name)
@@ -401,7 +401,7 @@ class _Advance:
         self._cost, self._told = 0.0, 0
 
     def __call__(self, cost: float) -> None:
-        """So much more was done."""
+        """Report additional cost as done."""
         if self._step_cost:
             with self._lock:
                 self._cost += cost
@@ -411,6 +411,6 @@ class _Advance:
                 self._progress.advance(steps)
 
     def count(self, items: int) -> None:
-        """So many more items were done."""
+        """Report additional items as done."""
         if not self._step_cost:
             self._progress.advance(items)

@@ -34,7 +34,7 @@ __all__ = ["Checkpoint", "KeptPartitions", "KeptRound", "KeptWork", "plain_diges
 BEGIN_SECONDS = 5.0
 """A shorter run keeps nothing."""
 SHARE = 0.01
-"""Of the processor's time, that keeping may take."""
+"""Maximum fraction of CPU time for storing."""
 FLUSH_SECONDS = 0.5
 STATE_SECONDS = 5.0  # between two states of an iteration
 _MAXIMUM_WAITING = 64 << 20  # bytes of rows that wait to be written
@@ -83,7 +83,7 @@ def _feed(digest: Any, value: Any) -> None:
 
 
 def _bytes_of(value: Any) -> int:
-    """Of the arrays in plain data."""
+    """Return the bytes of arrays in plain data."""
     match value:
         case np.ndarray():
             return value.nbytes
@@ -105,7 +105,7 @@ class _Name:
 
     @property
     def n_bytes(self) -> int:
-        """How much the digest is still to be made of."""
+        """Bytes that are not hashed yet."""
         return 0 if self._parts is None else _bytes_of(self._parts)
 
     def __str__(self) -> str:
@@ -127,16 +127,16 @@ class _Waiting(NamedTuple):
 
 
 class KeptPartitions:
-    """What a run keeps while it is done; a block in which it goes on.
+    """Stored results of a running search; a block during which it runs.
 
     Parameters
     ----------
     create_file : callable
-        Creates the checkpoint, when the run has lasted some seconds; raises StorageError if the disk refuses.
+        Creates the checkpoint after some seconds of the run; raises StorageError if writing fails.
     warn : callable
-        Gets the reason, once, if nothing more is stored.
-    resumed
-        CheckpointFile, optional The checkpoint of a run that is resumed.
+        Receives the reason, once, if nothing more is stored.
+    resumed : CheckpointFile, optional
+        Checkpoint of the resumed run.
     """
 
     def __init__(
@@ -176,15 +176,15 @@ class KeptPartitions:
 
     @property
     def is_keeping(self) -> bool:
-        """Whether what is computed now is kept."""
+        """True if current results are stored."""
         return not self._is_over and not self._is_closed and time.monotonic() - self._began >= BEGIN_SECONDS
 
     def of(self, work: Work) -> KeptWork:
-        """What is kept of a work."""
+        """Return the stored results of a workload."""
         return KeptWork(self, work)
 
     def rows_of(self, name: _Name, n: int) -> list[tuple[int, int, Rows]]:
-        """The partitions of a round of `n` items that were kept before, by their places, none of them twice."""
+        """Return the stored partitions of a round of `n` items by position, without overlaps."""
         if not self._found:
             return []
         with self._reading:
@@ -201,14 +201,14 @@ class KeptPartitions:
         return result
 
     def state_of(self, name: _Name) -> dict[str, NDArray] | None:
-        """Where an iteration stood."""
+        """Return the stored state of an iteration."""
         if not self.is_resumed or self._file is None:
             return None
         with self._reading:
             return self._file.state(str(name))
 
     def add(self, name: _Name, first: int, end: int, rows: Rows) -> None:
-        """Keep rows, if there is time and room; they may be changed afterwards. `end` -1: the state of an iteration."""
+        """Store rows if time and space allow; they may be changed afterwards. `end` -1: the state of an iteration."""
         if not self.is_keeping:
             return
         n_bytes = sum(column.nbytes for column in rows.values())
@@ -221,7 +221,7 @@ class KeptPartitions:
             self._waiting.append(one)
 
     def _write_all(self) -> None:
-        """The thread that writes."""
+        """Write in a thread."""
         if not self.is_resumed and not self._wait(BEGIN_SECONDS):
             return
         try:
@@ -235,7 +235,7 @@ class KeptPartitions:
             self._stop(str(error))
 
     def _wait(self, seconds: float) -> bool:
-        """Wait; whether the run still goes on."""
+        """Wait and return True if the run continues."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed, seconds)
             return not self._is_closed
@@ -276,28 +276,28 @@ class KeptPartitions:
 
 
 class KeptWork:
-    """What is kept of a work; made by `KeptPartitions.of`."""
+    """Stored results of a workload; made by `KeptPartitions.of`."""
 
     def __init__(self, kept: KeptPartitions, work: Work) -> None:
         self._kept, self._name = kept, _Name("work", work.kind, work.sources, work.settings)
 
     def round(self, state: Any, items: NDArray[np.int64] | None) -> KeptRound:
-        """Of a round with this state, of these items (all when None)."""
+        """Return the stored results of a round with this state and these items (all when None)."""
         return KeptRound(self._kept, _Name("round", self._name, state, items))
 
     def checkpoint(self, asked: Any) -> Checkpoint:
-        """Of an iteration, in which so much was asked for: plain data, the same on every device."""
+        """Return the state of an iteration identified by plain data equal on every device."""
         return Checkpoint(self._kept, _Name("checkpoint", self._name, asked))
 
 
 class KeptRound:
-    """What is kept of a round; made by `KeptWork.round`."""
+    """Stored results of a round; made by `KeptWork.round`."""
 
     def __init__(self, kept: KeptPartitions, name: _Name) -> None:
         self._kept, self._name = kept, name
 
     def done(self, n: int) -> list[tuple[int, int, Rows]]:
-        """What was done of the `n` items before the run was stopped: ``(first, end, rows)``, ascending, none of them twice."""
+        """Return the stored results of the `n` items: ``(first, end, rows)``, ascending, without overlaps."""
         return self._kept.rows_of(self._name, n)
 
     def add(self, first: int, end: int, rows: Rows) -> None:
@@ -306,21 +306,21 @@ class KeptRound:
 
 
 class Checkpoint:
-    """Where an iteration stands; made by `KeptWork.checkpoint`."""
+    """State of an iteration; made by `KeptWork.checkpoint`."""
 
     def __init__(self, kept: KeptPartitions, name: _Name) -> None:
         self._kept, self._name, self._told = kept, name, 0.0
 
     def state(self) -> dict[str, NDArray] | None:
-        """Where it stood when the run was stopped; None where it begins."""
+        """Return the stored state, or None at the start."""
         return self._kept.state_of(self._name)
 
     @property
     def is_due(self) -> bool:
-        """Whether the iteration should say how far it has come."""
+        """True if the iteration should store its state."""
         return self._kept.is_keeping and time.monotonic() - self._told >= STATE_SECONDS
 
     def keep(self, columns: Mapping[str, NDArray]) -> None:
-        """It has come so far."""
+        """Store the state."""
         self._told = time.monotonic()
         self._kept.add(self._name, 0, -1, columns)

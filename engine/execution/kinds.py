@@ -38,12 +38,12 @@ def register_kinds(kinds: Iterable[WorkKind]) -> None:
 
 
 def kind_of(work: Work) -> Kind:
-    """What does a work.
+    """Return the type of a workload.
 
     Raises
     ------
     ValueError
-        There is no such kind.
+        There is no such type.
     """
     load = KINDS.get(work.kind)
     if load is None:

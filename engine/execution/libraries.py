@@ -1,4 +1,4 @@
-"""What libraries would do while they are loaded that no command needs, and what the C library would keep that nobody uses."""
+"""Suppression of unneeded work of libraries while loading, and of memory retained by the C library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step of a search may use, and whom it tells how far it is: handed on as one."""
+"""Resources and progress of a search step, passed together."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class Resources:
     elsewhere: RemoteWorkers | None = None
 
     def telling(self, progress: Progress) -> Resources:
-        """The same, for work that tells another progress: what goes on behind a step."""
+        """Return the resources with another progress, for background work."""
         return replace(self, progress=progress)
 
     @property
     def has_cards(self) -> bool:
-        """Whether GPUs compute, here or elsewhere."""
+        """True if GPUs compute, here or remotely."""
         return bool(self.cards) if self.elsewhere is None else self.elsewhere.has_cards
 
     @property
     def used(self) -> str:
-        """What computed, of what was asked for, once the work is done, as ``cuda:0+cpu``."""
+        """Devices that computed, once done, such as ``cuda:0+cpu``."""
         if self.elsewhere is not None:
             return self.elsewhere.name
         cards = [card.name for card in self.cards]

@@ -69,17 +69,17 @@ class Costs:
         return float(self._before[item])
 
     def part(self, first: int, last: int) -> Partition:
-        """The items `first:last` with their cost."""
+        """Return the items `first:last` with their cost."""
         return Partition(first, last, self.before(last) - self.before(first))
 
     def at(self, part: Partition, share: float) -> int:
-        """The item of a partition before which about this share of its cost lies."""
+        """Return the item of a partition before which about this share of its cost lies."""
         mark = self.before(part.first) + share * part.cost
         return min(part.last, max(part.first, int(np.searchsorted(self._before, mark, side="left"))))
 
 
 class Account:
-    """Cost of what a worker did, and the seconds that this took; apart, those without the first piece, which has what is done once."""
+    """Cost and seconds of a worker's results, in total and without the first one, which includes one-time work."""
 
     def __init__(self) -> None:
         self.cost = self.seconds = self.warm_cost = self.warm_seconds = 0.0
@@ -102,21 +102,21 @@ class Account:
 
 @dataclass(frozen=True)
 class Worker:
-    """What can compute a partition.
+    """A worker that computes partitions.
 
     Attributes
     ----------
     name
-        "cuda:0", "cpu": as messages call it.
+        Display name: "cuda:0", "cpu".
     search
-        Computes a partition; yields pieces, a few times a second; raises DeviceError when the device fails. It may be closed after any
-        piece: what is behind that is done by another.
+        Computes a partition; yields results a few times a second; raises DeviceError if the device fails. It may be closed after any
+        result; the rest is computed by another.
     account
-        What it did so far.
+        What it has done.
     is_processor
-        It takes parts of the smallest partitions; the others take the largest whole.
+        True if it takes parts of the smallest partitions; others take the largest whole ones.
     speed
-        Cost per second to begin with; None: it is found out.
+        Initial cost per second, or None if unknown.
     """
 
     name: str
@@ -146,7 +146,7 @@ class Losses:
 
 
 class _Pace:
-    """What one worker is at, and how fast it is."""
+    """Current partition and speed of a worker."""
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
@@ -164,11 +164,11 @@ class _Pace:
 
     @property
     def piece_seconds(self) -> float:
-        """What a piece takes; 0 while nothing is known."""
+        """Seconds between results; 0 if unknown."""
         return self._seconds / self._pieces if self._pieces else 0.0
 
     def advanced(self, end: int, cost: float, seconds: float) -> None:
-        """A piece up to `end` took `seconds`. A card's first is not counted: it has what is done once, such as compiling."""
+        """Record a result up to `end`. A GPU's first is excluded, since it includes one-time work such as compiling."""
         is_warm = self.worker.is_processor or self.worker.account.cost > 0.0
         self.done = end
         if is_warm:
@@ -179,35 +179,35 @@ class _Pace:
 
 
 class Scheduler:
-    """One round: the items of a work, each once, on all workers together.
+    """One round: each item of a workload once, on all workers together.
 
     Parameters
     ----------
     take
-        Is given the rows of the items `first:end`, under a lock.
+        Receives the rows of the items `first:end`, under a lock.
     advance
-        Told the cost that was done, on whatever thread.
+        Receives the cost done, on any thread.
     progress
-        Asked whether to stop.
+        Checked for cancellation.
     parts_of_worker
         See `planned`.
     homes
-        What each worker did in the last round of the same items, by its name.
+        Items of each worker in the last round, by name.
     parts
-        What is to be done, where it is not all.
+        Partitions to compute, if not all.
     arrivals
-        Asked now and then for workers that have come; None where none can.
+        Returns new workers; None if none can come.
     losses
-        See the attributes; of a round that goes on.
+        See the attributes; of a continued round.
     pool
-        With a thread for each worker; one of its own when None.
+        Thread pool with a thread per worker; its own when None.
 
     Attributes
     ----------
     homes
-        What each worker did in this round, when it is over.
+        Items of each worker in this round, when it is over.
     losses
-        The workers that it lost.
+        Lost workers.
     """
 
     def __init__(
@@ -319,9 +319,9 @@ class Scheduler:
             )
 
     def _after_loss(self, rest: Partition) -> list[Partition]:
-        """What is tried again of that which a lost worker was at, in smaller parts; what three were lost over is put aside.
+        """Return smaller partitions of what a lost worker was computing; what three were lost over is set aside.
 
-        Where workers end over other items as well, somebody else may end them: then as many more may be lost over the same.
+        If workers are lost over other items as well, the cause may be external: then as many more may be lost over the same.
         """
         if rest.last <= rest.first:
             return []
@@ -340,7 +340,7 @@ class Scheduler:
         return f"{n} workers ended over the items {items} of the work; {others}. Look at the memory of the workers."
 
     def _next(self, pace: _Pace) -> Partition | None:
-        """A partition for a worker, now its own; waits while others work, who may fail or give a share away. None: all is done."""
+        """Return the next partition for a worker, waiting for others that may fail or give a share away; None if all is done."""
         with self._changed:
             while not self._is_broken:
                 self._progress.check()
@@ -356,7 +356,7 @@ class Scheduler:
         return None
 
     def _taken(self, pace: _Pace) -> Partition:
-        """The largest partition for a card. For the processor, which is slow, half of its fair share, cut from the smallest."""
+        """Return the largest partition for a GPU; for the slow CPU half of its fair share, from the smallest."""
         if not pace.worker.is_processor or len(self._paces) == 1:
             return self._waiting.pop(0)
         smallest, speed = self._waiting.pop(), pace.speed
@@ -400,7 +400,7 @@ class Scheduler:
                 self._leave(pace, [])
 
     def _is_in_time(self, pace: _Pace) -> bool:
-        """Whether a worker would be done with a piece of what waits before the faster ones have done all of it, and is of any help."""
+        """Return True if a worker would finish a result before the faster ones have done all that waits."""
         speed = pace.speed
         if speed is None:
             return True
@@ -415,7 +415,7 @@ class Scheduler:
         return seconds < cost / sum(other.speed or 0.0 for other in faster)
 
     def _shares_to_give(self, pace: _Pace) -> list[Partition]:
-        """What a worker has still to do, cut into shares for it and for those that idle; none unless that is sooner done."""
+        """Return the remaining work of a worker divided among it and idle ones, or nothing if that is not faster."""
         speed, rest = pace.speed, self._left(pace)
         idle = [other for other in self._paces if other.is_idle]
         if self._waiting or not idle or speed is None or rest == 0.0 or pace.part is None:
@@ -432,12 +432,12 @@ class Scheduler:
         return own if pace.part is None else own + self._rest(pace).cost
 
     def _rest(self, pace: _Pace) -> Partition:
-        """What a worker has not done of its partition."""
+        """Return what a worker has not done of its partition."""
         assert pace.part is not None
         return self._costs.part(pace.done, pace.part.last)
 
     def _leave(self, pace: _Pace, left: Sequence[Partition], *, gives_own: bool = False) -> None:
-        """A worker is done with its partition, but for what is left of it; what else is its own it gives away too, if others idle."""
+        """Finish a worker's partition except for what is left, optionally giving away its other items if others are idle."""
         pace.part = None
         given = pace.own if gives_own or left else []
         pace.own = [] if given else pace.own
@@ -449,10 +449,10 @@ class Scheduler:
 
 
 def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -> list[Partition]:
-    """The items cut for workers, largest partition first.
+    """Return the items partitioned for workers, largest partition first.
 
-    In proportion to the speeds where all are known, the last items for the cards, the first for the processor; else into ever smaller
-    parts, or into `parts_of_worker` equal ones for each where that is given, of which the last are cut small where they are many.
+    In proportion to known speeds, the last items for GPUs, the first for the CPU; else in decreasing partitions, or in `parts_of_worker`
+    equal ones per worker, the last of which are split if numerous.
     """
     if len(costs) == 0:
         return []
@@ -474,7 +474,7 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
 
 
 def unfinished(done: Sequence[tuple[int, int]], costs: Costs, n_workers: int) -> list[Partition]:
-    """What is left of the items when runs ``first:end`` of them, ascending, are `done`; cut for so many workers, largest first."""
+    """Return partitions of the items not in the ascending runs ``first:end`` of `done`, for `n_workers`, largest first."""
     edges = [0, *(edge for run in done for edge in run), len(costs)]
     gaps = [costs.part(first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if last > first]
     if n_workers > 1:
@@ -484,14 +484,14 @@ def unfinished(done: Sequence[tuple[int, int]], costs: Costs, n_workers: int) ->
 
 
 def _shares(costs: Costs, part: Partition, speeds: Sequence[float], *, keep_empty: bool = False) -> list[Partition]:
-    """A partition cut in proportion to speeds, the first share at its end; a share of no item is left out."""
+    """Return a partition divided by speeds, the first share at its end, without empty shares."""
     marks = 1.0 - np.cumsum(speeds) / sum(speeds)
     cuts = [part.last, *(costs.at(part, mark) for mark in marks[:-1].tolist()), part.first]
     return [costs.part(low, max(low, high)) for high, low in pairwise(cuts) if keep_empty or high > low]
 
 
 def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Runs of items without the cuts between neighbours."""
+    """Merge adjacent runs of items."""
     runs: list[tuple[int, int]] = []
     for first, last in sorted(parts):
         if runs and runs[-1][1] == first:
@@ -502,6 +502,6 @@ def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, on one line that a person can read."""
+    """Return an error as one readable line."""
     text = " ".join(str(error).split())
     return text if len(text) <= _MAXIMUM_LETTERS else f"{text[:_MAXIMUM_LETTERS]}..."

@@ -39,20 +39,20 @@ Columns: TypeAlias = Mapping[str, Any]
 """Arrays, and numbers, by name. An array may be a memory map of a file."""
 
 Rows: TypeAlias = Mapping[str, NDArray]
-"""Columns of results; the rows of all are of the same items."""
+"""Columns of results; all refer to the same items."""
 
 
 class Work(NamedTuple):
-    """What is to be computed. Plain data, that can go to another process.
+    """A workload. Plain data that can be sent to another process.
 
     Attributes
     ----------
     kind
-        A name in `proteoscope.engine.execution.kinds.KINDS`.
+        Name in `proteoscope.engine.execution.kinds.KINDS`.
     settings
         Texts and numbers.
     sources
-        What is read, such as a database or queries; its columns may be large, and are memory-mapped where they come from a file.
+        Input such as a database or queries; large columns from files are memory-mapped.
     """
 
     kind: str
@@ -61,9 +61,9 @@ class Work(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What a device has done since the last piece: the items up to `end`, and their rows.
+    """Results of a device since the last: the items up to `end`, and their rows.
 
-    A piece without rows only tells that the work goes on. `beyond`: cost of what is done of the items from `end` on, for the progress.
+    Without rows it only shows that work continues. `beyond` is the cost done of the items from `end`, for progress.
     """
 
     end: int
@@ -75,7 +75,7 @@ class Computation(Protocol):
     """A work on a device."""
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """A round begins: with a state, with these items of the work (all when None). Called once before the first part of the round."""
+        """Begin a round with a state and these items (all when None). Called once before the first part of the round."""
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Compute the items `first:last` of the round.
@@ -91,21 +91,21 @@ class Computation(Protocol):
 
 
 class Kind(Protocol):
-    """How one kind of work is done.
+    """A workload type.
 
-    `parts_of_worker`: how many partitions each worker should take at the most, where beginning one is dear; 0 where it is cheap.
+    `parts_of_worker` limits the partitions per worker if starting one is expensive; 0 if it is cheap.
     """
 
     parts_of_worker: int
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
-        """(items,) what each item of the work costs, in operations; only the ratios matter."""
+        """Return the relative cost of each item, (items,), in operations."""
 
     def open(self, work: Work, device: Device, *, is_shared: bool) -> AbstractContextManager[Computation]:
-        """The work on a device, as long as the block lasts.
+        """Open the workload on a device during the block.
 
-        `is_shared`: others may take over what is left, so that pieces must end a few times a second. One that is alone may do all in one
-        piece, as long as it tells that it goes on.
+        `is_shared` is True if others may take over what is left, so that results must come a few times a second. A single device may do all
+        at once if it reports that it continues.
 
         Raises
         ------
@@ -114,14 +114,14 @@ class Kind(Protocol):
         """
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """The rows of `n` items of which nothing is known yet."""
+        """Return the rows of `n` items without results."""
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
         """Put the rows of the items `first:end` where they belong. Each item comes once, in no order."""
 
 
 class CardShape(NamedTuple):
-    """What the plans of the launchers need to know of a card."""
+    """Properties of a GPU for launch plans."""
 
     multiprocessors: int
     shared_bytes: int
@@ -147,6 +147,6 @@ class PredictableKind(Kind, Protocol):
 
 
 def by_item(into: Rows, first: int, end: int, rows: Rows) -> None:
-    """The merge of most kinds: an item has a row."""
+    """Merge rows of items, as most types do."""
     for name, column in rows.items():
         into[name][first:end] = column

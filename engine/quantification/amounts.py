@@ -1,10 +1,10 @@
-"""Amounts by sample: what was measured, and why what was not; from ions to peptidoforms, peptides and proteins.
+"""Amounts by sample with reasons for missing ones, from ions to peptidoforms, peptides and proteins.
 
-Amounts by the pairwise medians of the ratios of ions: MaxLFQ (Cox et al. 2014, Mol. Cell. Proteomics 13:2513).
+Amounts use pairwise medians of ion ratios: MaxLFQ (Cox et al. 2014, Mol. Cell. Proteomics 13:2513).
 
-Of each pair of samples the median log ratio of the ions that both have is taken, and amounts are those whose log ratios come nearest to
-all of these, by least squares, scaled to the sum of the ions' amounts. Samples that no chain of pairs connects have no ratio to each other:
-the largest connected set of samples has amounts, and the others have none. No ion that is missing is made up.
+For each pair of samples the median log ratio of shared ions is computed; amounts are those whose log ratios are closest to all of these by
+least squares, scaled to the sum of the ions' amounts. Samples not connected by pairs have no ratio: the largest connected set has amounts,
+the others none. No missing ion is imputed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _VALUES_OF_PIECE = 1 << 22
 
 
 class State(IntEnum):
-    """What is known of an amount; of several the least counts."""
+    """State of an amount; the least of several counts."""
 
     MEASURED = 0
     TRANSFERRED = 1
@@ -54,7 +54,7 @@ class State(IntEnum):
 
     @property
     def text(self) -> str:
-        """As tables have it."""
+        """Text in tables."""
         return self.name.lower().replace("_", " ")
 
 
@@ -210,7 +210,7 @@ class Levels(NamedTuple):
 
 
 def level_amounts(ions: Amounts, grouping: Grouping, by: ProteinQuantity, plexes: NDArray[np.int64] | None = None) -> Levels:
-    """Return the amounts of all levels from those of ions; ratios between samples are those of the ions that they share.
+    """Return the amounts of all levels from those of ions; ratios between samples are those of shared ions.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ _FEWEST_VALUES = 2
 
 
 class VariancePrior(NamedTuple):
-    """What the variances of all proteins have in common: scaled inverse chi-square, by its degrees of freedom and its location."""
+    """Common prior of all proteins' variances: scaled inverse chi-square, by degrees of freedom and location."""
 
     degrees: float
     variance: float
@@ -84,7 +84,7 @@ def moderated_variances(variance: NDArray[np.float64], degrees: NDArray[np.float
 
 
 def _inverse_trigamma(value: float) -> float:
-    """x of which trigamma(x) is the value, above 0, by Newton's method on 1 / trigamma, which is nearly a line (Smyth 2004, appendix)."""
+    """Return x with trigamma(x) equal to a positive value, by Newton's method on 1 / trigamma, nearly a line (Smyth 2004, appendix)."""
     from scipy.special import polygamma  # slow to import: loaded after the files are read
 
     if value > 1e7:
@@ -215,20 +215,20 @@ def _without_ratio(proteins: Amounts, model: ComparisonModel, number: NDArray[np
 
 
 class _Sample(NamedTuple):
-    """What p proteins have in two conditions.
+    """Values of p proteins in two conditions.
 
     Attributes
     ----------
     difference, factor : (p,) float64
-        Of means of logs, and its variance as a part of the residual one.
+        Difference of mean logs, and its variance relative to the residual one.
     n_first, n_second : (p,)
         Number of measured values.
-    is_imputed : (p,)
-        Bool.
+    is_imputed : (p,) bool
+        True for imputed values.
     imputed_error : (p,) float64
-        Log2, of the imputed values.
+        log2, of the imputed values.
     is_apart : (p,) bool
-        True where a condition has amounts without a ratio to those of the other.
+        True if a condition has amounts without a ratio to those of the other.
     """
 
     difference: NDArray[np.float64]
@@ -243,8 +243,9 @@ class _Sample(NamedTuple):
 def _imputed(
     logs: NDArray[np.float64], model: ComparisonModel, number: NDArray[np.int64], i: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
-    """Return the logs with what one of two compared conditions lacks entirely, where the other has two measured values, filled in by what
-    one percent of the proteins of the sample are below; which are filled in; and the error of these for each protein.
+    """Return the logs with imputed values, True for imputed ones, and their error for each protein.
+
+    A condition without values is filled with the first percentile of its samples if the other has two measured values.
     """
     result, imputed, spread = logs.copy(), np.zeros(logs.shape, np.bool_), np.zeros(len(logs))
     for lacking, other in ((i, 0), (0, i)):

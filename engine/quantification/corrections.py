@@ -29,7 +29,7 @@ __all__ = ["CORRECTED", "corrected_tables", "read_quantities"]
 CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agreement")
 """Columns of a trace that a correction has: all that is measured between its borders, but for the width."""
 _BY_HAND = {"source": "manual", "refused": None, "q_value": None, "width": None}
-"""What further columns of a corrected trace have."""
+"""Values of other columns of a corrected trace."""
 _AGAIN = "Quantify again"
 
 
@@ -123,7 +123,7 @@ def _corrected_traces(traces: pa.Table, corrections: Mapping[int, Mapping[str, f
 
 
 def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
-    """True if each protein, peptide or peptidoform has one row for each sample, in the order of the samples."""
+    """Return True if each protein, peptide or peptidoform has one row per sample, in sample order."""
     n = len(samples)
     if not n or len(table) % n or len(samples.unique()) != n:
         return False

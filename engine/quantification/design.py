@@ -30,9 +30,7 @@ _SUFFIXES = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".d", ".raw", ".xml")
 
 
 class Sample(NamedTuple):
-    """A sample: its name, condition (empty without one), number among those of the condition (0 without one), and level of each block
-    (empty without one).
-    """
+    """A sample: name, condition (may be ''), replicate number (0 without a condition), and level of each block (may be '')."""
 
     name: str
     condition: str
@@ -43,7 +41,7 @@ class Sample(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What belongs to a sample: a file and the sample, by their numbers, and of an isobaric label the number of the channel, else -1."""
+    """A file, or one channel of it, assigned to a sample, by numbers; channel -1 without a label."""
 
     file: int
     sample: int
@@ -52,8 +50,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """Samples, and the files (of isobaric labels, their channels) that are of each; several files of one sample are its fractions, and are
-    added up.
+    """Samples with their files or label channels; several files of one sample are fractions, which are added up.
 
     Attributes
     ----------
@@ -102,13 +99,14 @@ class Design:
         return result
 
     def groups(self, asked: Sequence[str], reference: str = "") -> tuple[str, ...]:
-        """The conditions to compare: those that are asked for, or all but the reference of plexes that have two samples and more; none
-        where there are fewer than two.
+        """Return the conditions to compare: the requested ones, or all but the reference of plexes with at least two samples.
+
+        Empty if there are fewer than two.
 
         Raises
         ------
         ParameterError
-            One that is asked for is not in the design, or has one sample alone, or it is the only one.
+            A requested condition is not in the design, has a single sample, or is the only one.
         """
         count = {name: sum(sample.condition == name for sample in self.samples) for name in self.conditions}
         for name in asked:

@@ -1,4 +1,4 @@
-"""What a quantification takes, told by the records of the project and the sizes of its files."""
+"""Expected workload of a quantification, from the project's records and file sizes."""
 
 from __future__ import annotations
 

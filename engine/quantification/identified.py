@@ -1,4 +1,4 @@
-"""What identifications found: peptidoforms, the spectra that show them, the files of these, and the proteins that they are of."""
+"""Results of identifications: peptidoforms, their spectra, files and proteins."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class SourceFile(NamedTuple):
 
     @property
     def content(self) -> str:
-        """What tells it from others: copies are one."""
+        """Identity of the content: copies are one."""
         return self.sha256 or self.path
 
 
@@ -220,22 +220,22 @@ class Proteins:
 
 @dataclass(frozen=True)
 class Identified:
-    """All that is quantified.
+    """Peptides to quantify.
 
     Attributes
     ----------
     files
-        Of spectra.
+        Files of spectra.
     sequences
-        Peptides without modifications, s of them.
+        s unmodified peptides.
     protein : (s,) int64
-        The protein that each sequence counts for, -1 for none.
+        Protein that each sequence counts for, or -1.
     peptide_q_value : (forms,) float64
-        Of each peptidoform over all runs together (see `_experiment_q_values`), NaN where unknown.
+        Of each peptidoform over all runs together (see `_experiment_q_values`), NaN if unknown.
     has_protein : (s,) bool
         True for a sequence of an accepted protein, shared or not.
     unrated
-        Runs that know no error rate of proteins: all proteins of their accepted matches are taken.
+        Runs without protein error rates: all proteins of their accepted matches are used.
     """
 
     files: tuple[SourceFile, ...]
@@ -250,7 +250,7 @@ class Identified:
 
 
 def sources(folder: Path, runs: Sequence[str]) -> Sources:
-    """Return the identifications that are meant, and their files; the newest where `runs` is empty.
+    """Return the requested identifications and their files; the newest for empty `runs`.
 
     Raises
     ------
@@ -378,8 +378,9 @@ def _by_peptide(table: pa.Table) -> tuple[NDArray[np.object_], NDArray[np.float6
 
 
 def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
-    """Spectra that resemble an identified peptide of the same mass, as rows like `psms`; what differs in mass is another peptidoform, of
-    which nobody knows the modification, and is not quantified.
+    """Return spectra that resemble an identified peptide of the same mass, as rows like `psms`.
+
+    Those of another mass are another peptidoform with an unknown modification, and are not quantified.
     """
     with TableFile(run.spectra, SPECTRA, _OF_SPECTRA, remedy=_REMEDY) as source:
         spectra = source.read(_OF_SPECTRA)
@@ -433,7 +434,7 @@ class _Groups(NamedTuple):
 
 
 def _protein_groups(found: Sources, maximum_q_value: float, matched: Sequence[Set[str]]) -> _Groups:
-    """Return the groups up to a q-value; of runs without q-values, those of accepted matches (`matched`, the proteins of each run)."""
+    """Return the groups up to a q-value; without q-values those of accepted matches (`matched`, the proteins of each run)."""
     groups = _Groups({}, [], [], [], [])
     for run, path, of_matches in zip(found.runs, found.proteins, matched, strict=True):
         with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:

@@ -19,9 +19,9 @@ _REMEDY = (
     "Write a tab-separated table with the column channel and columns of shifts (-2, -1, +1, +2, -13C, +15N) or of channels, in percent"
 )
 _CARBON, _NITROGEN = 1.0033548, 0.9970349
-"""What heavy carbon and heavy nitrogen weigh more, dalton."""
+"""Mass differences of heavy carbon and nitrogen, dalton."""
 _NEAR = 0.0015
-"""Thomson; carbon and nitrogen are 0.0063 apart."""
+"""Tolerance in thomson; carbon and nitrogen are 0.0063 apart."""
 _SHIFT = re.compile(r"([+-])(?:(\d)(?:X|\*)?)?(13C|15N|C|N)")
 _MAXIMUM_SPILT = 90.0
 
@@ -110,9 +110,9 @@ def _percent(path: Path, text: str, place: str) -> float:
 
 
 def corrected(intensity: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Reporter intensities, (n, k), NaN where no peak is, without impurities, by non-negative least squares.
+    """Return reporter intensities, (n, k), without impurities, by non-negative least squares.
 
-    A channel without a peak stays without, and one of which nothing is left has none either: NaN.
+    Channels without a peak, or without a remainder, are NaN.
     """
     result = nonnegative_least_squares(matrix, np.nan_to_num(intensity))
     return np.where(np.isnan(intensity) | (result <= 0), np.nan, result)

@@ -96,14 +96,14 @@ class TraceQuery:
 
 
 def measured_traces(surveys: Surveys, query: TraceQuery, parameters: QuantificationParameters, resources: Resources) -> NDArray[np.float64]:
-    """What is measured of each ion: the columns of `proteoscope.kernels.cpu.elution`, (n, N_VALUES) float64, 0 where nothing is there.
+    """Measure each ion: the columns of `proteoscope.kernels.cpu.elution`, (n, N_VALUES) float64, 0 without a signal.
 
-    Every ion has an anchor at least. Memory holds the cells of some ions and a block of peaks, however long the run is.
+    Every ion has at least one anchor. Memory is bounded by the cells of some ions and a block of peaks.
 
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     result = np.zeros((len(query), N_VALUES))
     is_used = surveys.at_voltage(query.voltage)
@@ -126,16 +126,16 @@ def measured_traces(surveys: Surveys, query: TraceQuery, parameters: Quantificat
 
 
 def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], surveys: Surveys) -> NDArray[np.bool_]:
-    """Which ions are so low that the run shows less than the upper half of their summit, so that what is seen is no measure of the area.
+    """Return True for ions so low that less than the upper half of their peak is visible, which is no measure of the area.
 
-    The lowest intensity that a run shows is that which one percent of its peaks are below.
+    The lowest visible intensity of a run is the first percentile of its peaks.
 
     Parameters
     ----------
     values : (n, N_VALUES)
-        As `measured_traces` gives them.
-    pattern : (n, isotopes)
-        Float64.
+        Result of `measured_traces`.
+    pattern : (n, isotopes) float64
+        Isotope patterns.
     """
     some = np.unique(np.linspace(0, len(surveys) - 1, _SURVEYS_LOOKED_AT).astype(np.int64)).tolist()
     seen = np.concatenate([surveys.intensity[surveys.offsets[i] : surveys.offsets[i + 1]] for i in some])

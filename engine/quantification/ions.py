@@ -22,7 +22,7 @@ from proteoscope.kernels.cpu.elution import APEX, TIME, WIDTH
 __all__ = ["Ions", "ion_keys", "ions_of", "traces_of_others"]
 
 _ALL_ISOTOPES = 8
-"""Of a peptide of 3,000 Da less than one part in five hundred lies beyond them."""
+"""Number of isotopes beyond which a peptide of 3,000 Da has less than one part in five hundred."""
 _SHARE = 0.5  # of the height of a summit, from which on it is the other's
 _APART = 0.5  # of the wider of two summits, within which they are one
 _MOST = 200  # of one m/z that are compared with one: in a run there are a few
@@ -62,7 +62,7 @@ class Ions:
 
     @property
     def pattern(self) -> NDArray[np.float64]:
-        """Of the peaks that are followed, (n, n_isotopes) float64."""
+        """Isotope pattern of the traced peaks, (n, n_isotopes) float64."""
         return self.isotopes[:, : self.n_isotopes]
 
     def __len__(self) -> int:

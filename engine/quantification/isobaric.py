@@ -57,8 +57,10 @@ _NOTHING, _MIXED, _NOISY, _NO_THIRD = 1, 2, 3, 4
 
 
 class ReporterPeaks(NamedTuple):
-    """Of n spectra and k channels: intensity, m/z and signal-to-noise ratio of the peak, (n, k) float64 each, NaN where there is none; the
-    ratio also where the file tells no noise."""
+    """Intensity, m/z and signal-to-noise ratio of the peaks of n spectra and k channels, (n, k) float64 each.
+
+    NaN without a peak; the ratio also if the file has no noise.
+    """
 
     intensity: NDArray[np.float64]
     mz: NDArray[np.float64]
@@ -145,11 +147,10 @@ def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance)
 
 
 def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.int64]:
-    """Return the row of the MS3 spectrum made from each MS2 spectrum (synchronous precursor selection; McAlister et al. 2014, Anal. Chem.
-    86:7150), (n,) int64, -1 for none; of several the first.
+    """Return the row of the MS3 spectrum of each MS2 spectrum, (n,) int64, the first of several, or -1.
 
-    The MS2 spectrum is that which the MS3 spectrum names or, where the file has no such spectrum, the nearest before it with one of its
-    precursors.
+    MS3 spectra are made by synchronous precursor selection (McAlister et al. 2014, Anal. Chem. 86:7150). The MS2 spectrum is that named by
+    the MS3 spectrum or, if missing in the file, the nearest earlier one with one of its precursors.
     """
     row_of = {name: row for row, name in enumerate(second.identifier)}
     place = np.searchsorted(second.index, third.index)
@@ -248,18 +249,18 @@ def _foreign(
 
 @dataclass(frozen=True)
 class _Reporters:
-    """Of the n identified spectra and k channels.
+    """Values of the n identified spectra and k channels.
 
     Attributes
     ----------
     measured, mz, signal_to_noise, corrected : (n, k) float64
-        NaN where there is no peak; the ratio also where the noise is unknown.
+        NaN without a peak; the ratio also if the noise is unknown.
     foreign : (n,) float64
-        NaN unknown.
+        NaN if unknown.
     refused, level : (n,) int8
-        The latter 2 or 3, of the spectrum that they were read from.
+        The latter is 2 or 3, the level of the spectrum.
     shift
-        Names the channels whose peaks lie outside the tolerance, '' without any.
+        Names the channels whose peaks lie outside the tolerance, or ''.
     """
 
     measured: NDArray[np.float64]
@@ -281,7 +282,7 @@ def measured_isobaric(
     resources: Resources,
     spool: Path | None,
 ) -> Measured:
-    """Reporter ions of all identified spectra of the files of the design, impurities taken out where a table of them is given.
+    """Measure reporter ions of all identified spectra of the design's files, corrected for impurities if a table is given.
 
     Raises
     ------
@@ -392,7 +393,7 @@ def _shown_in(
 
 
 def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
-    """Of each spectrum over its channels, (n,), one without a peak counting as 0; NaN where the noise is not known."""
+    """Return the mean over channels, (n,), with 0 for missing peaks; NaN if the noise is unknown."""
     known = ~np.isnan(peaks.signal_to_noise).all(axis=1)
     return np.where(known, np.nansum(peaks.signal_to_noise, axis=1) / peaks.signal_to_noise.shape[1], np.nan)
 
@@ -400,8 +401,9 @@ def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
 def _by_ion(
     identified: Identified, design: Design, found: _Reporters, parameters: QuantificationParameters
 ) -> tuple[NDArray[np.int64], Amounts]:
-    """Return the peptidoform of each ion, and amounts of ions by sample: sum or median of their spectra in the files of the sample, in its
-    channel.
+    """Return the peptidoform of each ion, and amounts of ions by sample.
+
+    An amount is the sum or median of the ion's spectra in the files of the sample, in its channel.
     """
     matches, n_samples = identified.matches, len(design.samples)
     keys, of_match = ion_keys(matches)

@@ -166,8 +166,9 @@ def _traces_at(
 
 
 def _joined(traces: Sequence[_Traces], ions: Ions, n_files: int) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
-    """Return n ions, each at the voltages at which any file identified it, in the order of ions and voltages, and of these by file values,
-    (files, n, N_VALUES), reasons, -1 where the file did not identify it, and seconds from the spectra, (files, n).
+    """Return n ions, each at the voltages at which any file identified it, in the order of ions and voltages, with their values.
+
+    Values (files, n, N_VALUES), reasons, -1 if the file did not identify it, and seconds from the spectra, (files, n).
     """
     voltages = np.unique([one.voltage for one in traces])  # NaN last
     column = [int(np.searchsorted(voltages, one.voltage)) for one in traces]
@@ -313,7 +314,7 @@ class Transfers:
 
 @dataclass(frozen=True)
 class _Tried:
-    """What was found of ions in a file where they are expected, and of their decoys: k rows each."""
+    """Results of expected ions and their decoys in a file: k rows each."""
 
     file: int
     ion: NDArray[np.int64]
@@ -452,7 +453,7 @@ def _scores(
     area: NDArray[np.float64],
     parameters: QuantificationParameters,
 ) -> NDArray[np.float64]:
-    """Return how well what was found fits what was expected; minus infinity where it is no trace."""
+    """Return how well traces fit expectations; minus infinity without a trace."""
     is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
     result = np.full(len(values), -np.inf)
     some = values[is_there]

@@ -1,4 +1,4 @@
-"""How peptides and proteins were quantified, for a paper."""
+"""Methods paragraph of a quantification."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class ComparisonModel:
 
     @property
     def contrasts(self) -> NDArray[np.float64]:
-        """Each condition less the first, (c - 1, k) float64."""
+        """Each condition minus the first, (c - 1, k) float64."""
         n = len(self.groups)
         result = np.zeros((n - 1, self.matrix.shape[1]))
         result[np.arange(n - 1), np.arange(1, n)] = 1

@@ -55,15 +55,16 @@ _LABELLED = (
 
 
 def export_msstats(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the input of MSstats from ion traces, or that of MSstatsTMT from reporter ions; ions without a protein are left out. See
-    `proteoscope.engine.entry.Search.export`.
+    """Export MSstats input from ion traces, or MSstatsTMT input from reporter ions, without ions lacking a protein.
+
+    See `proteoscope.engine.entry.Search.export`.
 
     Raises
     ------
     ParameterError
         The run has neither, or no conditions, or two files of one name.
     StorageError
-        The disk refused.
+        Writing failed.
     """
     progress.stage("Exporting the input of MSstats")
     tables = read_quantities(project, request.run_id)
@@ -81,7 +82,7 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
 
 
 def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
-    """Ion traces; the parts of a sample are its fractions. An ion that a file did not identify has no row there, which MSstats fills in."""
+    """Return ion traces; files of a sample are its fractions. Unidentified ions of a file have no row; MSstats fills them in."""
     traces = tables[ION_TRACES.name]
     at: dict[str, tuple[int, int]] = {}
     for number, sample in enumerate(samples):
@@ -112,7 +113,7 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
 
 
 def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
-    """Reporter ions; samples with the same files are a mixture. Spectra that were refused have no intensity."""
+    """Return reporter ions; samples with the same files are a mixture. Refused spectra have no intensity."""
     ions = tables[REPORTER_IONS.name]
     name = in_one(ions["sample"]).dictionary_encode()
     number_of = {one["sample"]: number for number, one in enumerate(samples)}

@@ -1,12 +1,11 @@
-"""Normalised amounts of all levels: plexes scaled by their reference, samples by their median ion, and conditions centred on the proteins
-that do not change.
+"""Normalised amounts: plexes scaled by their reference, samples by their median ion, conditions centred on unchanged proteins.
 
-Differences of proteins are a mixture of those that only their own error moves away from the centre, and of others at any distance. The
-mixture is fitted by expectation-maximisation (Dempster et al. 1977, J. R. Stat. Soc. B 39:1) from several starts, and the centre is that
-with the largest share of proteins.
+Differences of proteins are a mixture of those displaced from the centre only by their error, and of others at any distance. The mixture is
+fitted by expectation-maximisation (Dempster et al. 1977, J. R. Stat. Soc. B 39:1) from several starts; the centre is that with the largest
+fraction of proteins.
 
-Changes that are small against the error of a protein cannot be separated from the centre, and move it if most are of one side. They leave
-an excess of proteins near the centre on that side, without others farther off; balanced changes leave none.
+Changes that are small against a protein's error cannot be separated from the centre, and move it if most are in one direction. They leave
+an excess of proteins near the centre on that side, without others farther away; balanced changes leave none.
 """
 
 from __future__ import annotations
@@ -31,10 +30,11 @@ from proteoscope.engine.quantification.spectral_counts import abundance_factors,
 __all__ = ["Centre", "Normalised", "Quantities", "normalised_levels", "quantities_of", "unchanged_centre", "warn_of_quantities"]
 
 _FEWEST = 20
-"""Proteins; of fewer no mixture is fitted."""
+"""Minimum number of proteins for a mixture."""
 _OFFSETS = np.array([2.2, 4.0, 6.0, 9.0, 13.0])
-"""Of changed proteins from the centre, in errors: the nearest is as near as one protein can be distinguished from it; and `_WIDTH`, the
-standard deviation of each. What is further off is in a uniform component."""
+"""Distances of changed proteins from the centre, in errors, from the smallest distinguishable one; `_WIDTH` is the standard deviation of
+each. Farther ones are in a uniform component.
+"""
 _WIDTH = 1.1
 _STARTS = (0.1, 0.25, 0.5, 0.75, 0.9)
 _MAXIMUM_ITERATIONS, _CONVERGED = 60, 1e-5
@@ -290,7 +290,7 @@ def warn_of_quantities(
 
 
 def _show_centre(centre: Centre, pair: str, progress: Progress) -> None:
-    """Show the proteins that a comparison is centred on; warn where they are not determined."""
+    """Show the proteins used as centre of a comparison; warn if they are not determined."""
     if np.isnan(centre.share):
         text = f"{pair}: too few proteins are measured to find those that do not change; samples stay normalised by the median"
         return progress.message(text, "warning")

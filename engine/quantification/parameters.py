@@ -24,7 +24,7 @@ _MAXIMUM_NAMES = 1000
 
 
 class QuantificationParameters(SearchParameters):
-    """All that decides quantities, besides the identification and the design."""
+    """Parameters that, with identification and design, determine the quantities."""
 
     run: tuple[str, ...] = parameter(
         (),

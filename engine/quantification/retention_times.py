@@ -23,20 +23,20 @@ _SPREADS = 4.0
 _FEWEST_COMPARED = 50
 """Ions that a file shares with the one that has most: a curve through fewer may itself be wrong, above all at its ends."""
 _PART_OF_WIDTH = 0.25
-"""Of the narrower of two summits, within which their times are the same: wide ones are known less well."""
+"""Fraction of the narrower of two peaks within which their times are equal, since wide ones are less precise."""
 
 
 class Alignment(NamedTuple):
-    """How times of a run become those of the reference: by straight lines between knots, and beyond them by the shift of the nearest.
+    """Alignment of a run's times to the reference: straight lines between knots, and beyond them the nearest shift.
 
     Attributes
     ----------
     own, reference : (k,) float64
-        S, ascending both.
+        s, both ascending.
     spread
-        S, standard deviation of what the curve leaves, robust.
+        s, robust standard deviation of the residuals.
     n_shared
-        Ions that it was made of.
+        Number of ions used.
     """
 
     own: NDArray[np.float64]

@@ -46,7 +46,7 @@ def _encoding(data: bytes) -> str:
 
 
 def _cells(path: Path, line: str, number: int, remedy: str) -> list[str]:
-    """Return cells of a line, those in quotes too; a cell does not go on in the next."""
+    """Return the cells of a line, including quoted ones; cells do not span lines."""
     try:
         return next(csv.reader([line], delimiter="\t", strict=True), [])
     except csv.Error as error:

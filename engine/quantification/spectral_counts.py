@@ -13,9 +13,7 @@ __all__ = ["abundance_factors", "measured_counts", "spectra_by_sample"]
 
 
 def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int) -> NDArray[np.int64]:
-    """Return the identified spectra of each thing in the files of each sample, (n_things, samples); `thing` (n,) of each spectrum, -1 for
-    none.
-    """
+    """Return the identified spectra of each thing in each sample, (n_things, samples); `thing` (n,) of each spectrum, -1 for none."""
     n_files, is_counted = len(identified.files), thing >= 0
     counts = np.bincount(thing[is_counted] * n_files + identified.matches.file[is_counted], minlength=n_things * n_files)
     return counts.reshape(n_things, n_files) @ design.members(n_files)

@@ -12,10 +12,18 @@ __all__ = ["QuantificationSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class QuantificationSummary(Summary):
-    """What has a quantity in any sample, and what changes.
+    """Summary of a quantification.
 
-    `source_runs`: the identifications. `n_transferred`: ions that other files identified, and `n_refused` traces without a quantity.
-    `n_tested`, `n_changed`: proteins, over all comparisons. `n_imputed`: quantities, over all comparisons.
+    Attributes
+    ----------
+    source_runs
+        The identifications.
+    n_transferred, n_refused
+        Ions identified in other files, and traces without a quantity.
+    n_tested, n_changed
+        Proteins, over all comparisons.
+    n_imputed
+        Quantities, over all comparisons.
     """
 
     source_runs: tuple[str, ...]

@@ -308,12 +308,12 @@ SAMPLES = Table.of(
 )
 
 TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
-"""From the protein to what it is measured by."""
+"""Tables from proteins to measurements."""
 STORED = (REPORTER_IONS,)
-"""What no list of results shows."""
+"""Tables not shown in lists of results."""
 RESULT_TABLES = tuple(one for one in TABLES if one not in STORED)
 BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
-"""Those that are also written with a column for each sample."""
+"""Tables also written with a column per sample."""
 
 
 def file_of(table: Table) -> str:

@@ -208,7 +208,7 @@ def score_batch(
 
 
 def sample_sequences(size: float, seed: int) -> Sample:
-    """Some queries against a database; of a small sample both are small."""
+    """Return queries and a database; of a small sample both are small."""
     rng = np.random.default_rng(seed)
     n_queries = max(1, round(_QUERIES * size ** (1 / 3)))
     n = max(20, round(_SUBJECTS * size * _QUERIES / n_queries))

@@ -1,4 +1,4 @@
-"""What a work will take before it is done: the ATGPU model, calibrated on each device."""
+"""Prediction of a workload's time: the ATGPU model, calibrated on each device."""
 
 import lazy_loader
 

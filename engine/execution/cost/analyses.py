@@ -46,7 +46,7 @@ def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cos
 
 
 def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -> Spent:
-    """The shortest of some runs, after some that are not counted. Sets of numbers take turns: no cache holds them where they are many."""
+    """Return the shortest of some runs, after uncounted ones; data sets alternate so that caches do not hold them."""
     rng = np.random.default_rng(_SEED)
     is_matrix = problem == "matrix multiplication"
     count = 2 if problem in ("vector addition", "matrix multiplication") else 1
@@ -59,5 +59,5 @@ def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -
 def compared(
     device: Device | Any, parameters: DeviceParameters, problem: str, sizes: tuple[int, ...], repeats: int = 3
 ) -> list[Comparison]:
-    """Each size of a problem."""
+    """Compare each size of a problem."""
     return [Comparison(problem, n, predicted_problem(parameters, problem, n), measured_problem(device, problem, n, repeats)) for n in sizes]

@@ -87,7 +87,7 @@ class Cost(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """All together, one after the other."""
+        """Sum of all parts."""
         return sum(self)
 
     @property

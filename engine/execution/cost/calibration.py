@@ -87,7 +87,7 @@ def calibrate_processor(threads: int, kinds: Sequence[str], progress: Progress) 
 def _with_kinds(
     measured: DeviceParameters, device: Device, shape: CardShape | None, kinds: Sequence[str], began: float, progress: Progress
 ) -> DeviceParameters:
-    """Samples of all kinds are run in turn, as often as there is time for. `began`: when measuring this device did."""
+    """Run samples of all types in turn as often as time allows; `began` is the start of measuring this device."""
     progress.stage(f"Measuring {device.name}", _FEWEST_TURNS * len(kinds))
     result: dict[str, KindSamples] = {}
     turn, last = 0, 0.0
@@ -139,7 +139,7 @@ def _measured(
 
 
 def _more(seconds: Callable[[int], float], repeats: int) -> float:
-    """What one more takes, of what is done so many times and twice as many."""
+    """Return the time of one repetition from runs of `repeats` and twice as many."""
     one, two = (_least(partial(seconds, times)) for times in (repeats, 2 * repeats))
     return max((two - one) / repeats, 0.05 * two / (2 * repeats), 1e-9)
 
@@ -157,9 +157,9 @@ def _seconds_of_rate(analyses: Any, name: str, steps: int) -> float:
 
 
 def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
-    """Each transfer takes another of a few pieces of a large array: as in a search, the processor's caches hold small ones alone.
+    """Measure transfers, each from another part of a large array, since in a search only small arrays are in CPU caches.
 
-    `every`: bytes, twice as many as the largest transfer.
+    `every` has twice as many bytes as the largest transfer.
     """
     stream, buffer = card.stream(), card.buffer(_SIZES_OF_TRANSFERS[-1])
 
@@ -187,7 +187,7 @@ def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
 
 
 def _of_both(one: TransferCosts, other: TransferCosts) -> TransferCosts:
-    """Of two measurements with the same sizes the least; into new pages the most, as a system at work has no large ones at hand."""
+    """Return the minimum of two measurements, and the maximum for new pages, which busy systems lack."""
     out = zip(one.sizes, one.seconds_out, other.seconds_out, strict=True)
     return TransferCosts(
         sizes=one.sizes,

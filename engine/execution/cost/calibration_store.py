@@ -12,7 +12,7 @@ from proteoscope.engine.execution.devices import Device, processor
 __all__ = ["calibrated_at", "store_calibration", "stored_calibration"]
 
 _FORMAT = 3
-"""Of the meaning of the numbers: kinds of work whose operations are counted in another way need another calibration."""
+"""Version of the numbers' meaning: workload types with other operation counts need another calibration."""
 _CALIBRATIONS: Facts[DeviceParameters] = Facts("calibrations", DeviceParameters, 16)
 
 

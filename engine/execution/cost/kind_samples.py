@@ -1,8 +1,7 @@
-"""Each kind of work on a device, by samples of a few sizes.
+"""Measurement of each workload type on a device with samples of a few sizes.
 
-Of a kind no micro-benchmark tells how fast its inner loop is and how well it fills a card: its own kernels are run, on samples that grow
-until they take long enough to tell. What disturbs a run only lengthens it, and lasts for some runs: samples are run again after those of
-other kinds, and the least counts.
+No micro-benchmark shows how fast an inner loop is and how well it fills a GPU: the type's own kernels run on samples that grow until they
+take long enough. Disturbances only lengthen runs, and last for some: samples are repeated after those of other types, and the least counts.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ __all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "run_
 
 _SIZES = tuple(0.75 * 4.0**power for power in range(-5, 1))
 SECONDS_OF_KIND = 0.15
-"""Of runs of a kind, on a card or the processor, after which no larger sample is made; but so many as are needed at the least."""
+"""Seconds of runs of a type after which no larger sample is made, beyond the required minimum."""
 _LONG = 0.045  # seconds: no larger sample is asked for
 _AWAKE = 0.005  # seconds
 _FEWEST_SIZES = 3
@@ -36,9 +35,9 @@ _SEED = 20181
 
 @dataclass(frozen=True)
 class Run:
-    """What a sample took: all seconds, those in kernels, and those of transfers beside which no kernel ran.
+    """Time of a sample: total seconds, in kernels, and in transfers without a concurrent kernel.
 
-    `is_noted`: whether kernels and transfers were told apart; where not, they are 0.
+    `is_noted` is True if kernels and transfers were separated; otherwise they are 0.
     """
 
     seconds: float
@@ -48,17 +47,17 @@ class Run:
 
     @property
     def host(self) -> float:
-        """What is left."""
+        """Remaining seconds."""
         return max(0.0, self.seconds - self.kernel - self.transfer)
 
 
 def size_of(work: Work, states: Sequence[Any], card: CardShape | None) -> WorkSize:
-    """A work as the model counts it.
+    """Return the size of a workload in the model's units.
 
     Raises
     ------
     ValueError
-        Nobody knows its kind, or what its kind takes.
+        Its type, or what its type needs, is unknown.
     """
     kind = kind_of(work)
     if not isinstance(kind, PredictableKind):
@@ -75,16 +74,16 @@ def size_of(work: Work, states: Sequence[Any], card: CardShape | None) -> WorkSi
 
 
 def _bytes_of(values: Any) -> int:
-    """Of all arrays in it."""
+    """Return the bytes of all arrays in a value."""
     if isinstance(values, np.ndarray):
         return int(values.nbytes)
     return sum(_bytes_of(value) for value in values.values()) if hasattr(values, "values") else 0
 
 
 def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
-    """Open the work on a device, do its rounds, and close it; kernels and transfers are told apart where the card notes them.
+    """Open the workload on a device, run its rounds, and close it, separating kernels and transfers with `is_noted`.
 
-    `is_noted`: let it. What it notes by takes time of its own; without it the seconds are those of a search.
+    Recording takes time; without it the seconds are those of a search.
     """
     kind = kind_of(sample.work)
     timed = getattr(device, "busy_seconds", None)
@@ -114,7 +113,7 @@ def awaken(sample: Sample, device: Device, seconds: float = 0.0) -> None:
 
 
 def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
-    """A run with notes, and one without where they would tell: a long one is not done again, when its memory would be at hand."""
+    """Return a run with recording, and one without unless it is long, since its memory would already be allocated."""
     runs = [run_sample(sample, device)]
     if not device.is_processor and runs[0].seconds <= _UNDISTURBED:
         runs.append(run_sample(sample, device, is_noted=False))
@@ -178,7 +177,7 @@ class KindSamples:
                 break
 
     def _run_new(self, size: float, last: float) -> float:
-        """A sample of another size; its seconds. `last`: those of a smaller one."""
+        """Run a sample of another size and return its seconds; `last` are those of a smaller one."""
         sample, runs = self._kind.samples(size, _SEED + len(self._runs)), list[Run]()
         self._samples.append(sample)
         self._runs.append(runs)
@@ -243,7 +242,7 @@ def fitted(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[flo
 
 
 def _curve(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Ascending; of points with the same x the least y."""
+    """Return ascending points; of equal x the least y."""
     result: dict[float, float] = {}
     for one, value in sorted(zip(x, y, strict=True)):
         result[one] = max(min(value, result.get(one, value)), 1e-7)

@@ -1,4 +1,4 @@
-"""What was measured of a device: the parameters of the ATGPU model, rates of inner operations, and what each kind of work takes on it."""
+"""Measured properties of a device: ATGPU parameters, rates of inner operations, and costs of each workload type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proteoscope.engine.execution.work import CardShape
 __all__ = ["USUAL_START_SECONDS", "DeviceParameters", "KindCosts", "TransferCosts", "WorkSize"]
 
 USUAL_START_SECONDS = 0.9
-"""That a card takes to be opened, where nobody has measured it: CuPy is imported, and the driver makes a context."""
+"""Seconds of opening an uncalibrated GPU: importing CuPy and creating a context."""
 _WORD = 4
 _WARP = 32
 _RESIDENT_BLOCKS = 32  # H of every card since compute capability 7.0, but for a few with 16 or 24
@@ -28,7 +28,7 @@ class _Measured(BaseModel):
 
 
 def _line(x: Sequence[float], y: Sequence[float], at: float) -> float:
-    """Between points along a line in logarithms; beyond the last as the last two go on."""
+    """Interpolate linearly in logarithms; extrapolate the last segment."""
     if at <= 0.0 or not x:
         return 0.0
     if len(x) == 1:
@@ -45,7 +45,7 @@ def _line(x: Sequence[float], y: Sequence[float], at: float) -> float:
 
 
 class TransferCosts(_Measured):
-    """Of one way of transferring: seconds of a transfer to the card and from it, by its bytes, ascending; none of the processor."""
+    """Transfer times by direction: ascending bytes and seconds to and from the GPU; empty for the CPU."""
 
     sizes: tuple[PositiveFloat, ...] = Field(default=(), max_length=32)
     seconds_in: tuple[PositiveFloat, ...] = Field(default=(), max_length=32)
@@ -58,7 +58,7 @@ class TransferCosts(_Measured):
         return self
 
     def seconds(self, n_bytes: float, is_inward: bool) -> float:
-        """Of one transfer, which takes no less than the smallest that was measured: what it takes to begin."""
+        """Return the seconds of one transfer, at least those of the smallest measured one."""
         seconds = self.seconds_in if is_inward else self.seconds_out
         return seconds[0] if seconds and n_bytes <= self.sizes[0] else _line(self.sizes, seconds, n_bytes)
 
@@ -84,20 +84,20 @@ class WorkSize(NamedTuple):
 
 
 class KindCosts(_Measured):
-    """What a kind of work takes on a device, measured on samples of several sizes, since no single rate tells how well a card is filled.
+    """Costs of a workload type on a device, from samples of several sizes, since no single rate describes how well a GPU is filled.
 
     Attributes
     ----------
     operations
-        Ascending, of the samples.
+        Of the samples, ascending.
     kernel
-        Seconds in kernels of each (on the processor all seconds).
+        Kernel seconds of each (on the CPU all seconds).
     moved, transfer
-        Bytes that are moved, ascending, and seconds of transfers beside which no kernel runs.
+        Ascending bytes, and seconds of transfers without a concurrent kernel.
     host_fixed, host_item, host_byte
-        What the host does besides: opening and closing the work, for each row, for each byte moved.
+        Other host seconds: opening and closing, per row, and per byte moved.
     host_over_line
-        Of the samples in `moved`, what the host took over what these three say: it does not grow in a line where it goes on beside kernels.
+        Host seconds of the samples in `moved` beyond these three, since overlapping work is not linear.
     """
 
     operations: tuple[PositiveFloat, ...] = Field(min_length=1, max_length=64)
@@ -119,15 +119,15 @@ class KindCosts(_Measured):
         return self
 
     def kernel_seconds(self, operations: float) -> float:
-        """Between samples along a line in logarithms; beyond them at the rate of a card that is full."""
+        """Interpolate in logarithms between samples; beyond them use the rate of a full GPU."""
         return _line(self.operations, self.kernel, operations)
 
     def transfer_seconds(self, n_bytes: float) -> float:
-        """The same of transfers."""
+        """Return transfer seconds likewise."""
         return _line(self.moved, self.transfer, n_bytes)
 
     def host_seconds(self, items: int, n_bytes: float) -> float:
-        """What the host does besides, for so many rows and bytes moved."""
+        """Return other host seconds for numbers of rows and bytes."""
         line = self.host_fixed + self.host_item * items + self.host_byte * n_bytes
         if not self.host_over_line or n_bytes <= 0.0:
             return line
@@ -176,12 +176,12 @@ class DeviceParameters(_Measured):
 
     @property
     def is_processor(self) -> bool:
-        """Whether it is the processor."""
+        """True for the CPU."""
         return self.threads > 0
 
     @property
     def card(self) -> CardShape | None:
-        """What plans of launchers need; None for the processor."""
+        """Properties for launch plans; None for the CPU."""
         return None if self.is_processor else CardShape(self.multiprocessors, self.shared_bytes, self.capability)
 
     def machine(self, rate: str = "integer") -> Machine:

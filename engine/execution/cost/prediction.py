@@ -1,4 +1,4 @@
-"""What a work should take on a device: the model's transfers, kernels, synchronisation, and what the host does."""
+"""Predicted time of a workload on a device: transfers, kernels, synchronisation, and host work."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from proteoscope.engine.execution.cost.parameters import DeviceParameters, WorkS
 __all__ = ["Bound", "Prediction", "bound_of", "predicted_work"]
 
 Bound = Literal["transfer", "memory", "compute", "host"]
-"""What decides how long a work takes."""
+"""Limiting factor of a workload."""
 
 
 class Prediction(NamedTuple):
-    """Seconds of a work. `operations` in the kernels' time go at the rate of the device; `memory`: of the kernels, what moving the bytes
-    that came and went once through the card's memory takes at the least."""
+    """Seconds of a workload.
+
+    `operations` run at the device's rate in the kernels' time; `memory` is the kernels' minimum time of moving the transferred bytes once
+    through device memory.
+    """
 
     transfer: float
     kernel: float
@@ -24,7 +27,7 @@ class Prediction(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """All together."""
+        """Sum of all parts."""
         return self.transfer + self.kernel + self.synchronisation + self.host
 
 
@@ -48,7 +51,7 @@ def predicted_work(parameters: DeviceParameters, kind: str, size: WorkSize) -> P
 
 
 def bound_of(prediction: Prediction) -> Bound:
-    """What takes the most: transfers, what the host does, or kernels, which wait for memory where they do little else."""
+    """Return the largest part: transfers, host work, or kernels, which are memory-bound if they do little else."""
     largest = max(prediction.transfer, prediction.kernel, prediction.host + prediction.synchronisation)
     if largest == prediction.kernel:
         return "memory" if prediction.memory > prediction.kernel / 2 else "compute"

@@ -12,7 +12,7 @@ __all__ = ["reference_parameters"]
 
 
 def reference_parameters(device: Device, threads: int) -> DeviceParameters:
-    """Those of an H200 for a card; for the processor those of another one, with as many threads as are used here."""
+    """Return the shipped parameters: an H200 for a GPU, another CPU with as many threads for the CPU."""
     if device.numbers:
         return _shipped("card")
     one = _shipped("processor")
