@@ -670,7 +670,7 @@ class Search:
             raise ParameterError(f"there is no format '{request.format:.40}'; expected one of {names}")
         for run in project.runs():
             if run.id == request.run_id:
-                self.recorded_parameters(project, run)  # raises if one is no value of this search
+                self.recorded_parameters(project, run)  # raises if the search has no such value
         inputs = [one.path for one in project.inputs(request.run_id)]
         check_outputs([request.target / name for name in chosen.files] or [request.target], inputs, project.folder)
         return chosen.write()(project, request, progress)

@@ -47,10 +47,10 @@ __all__ = [
 ]
 
 STEPS = ("read", "index", "plan", "score", "report")
-_START_SECONDS = 0.4  # what is no step: imports
+_START_SECONDS = 0.4  # not in any step: imports
 _BASE_BYTES = 250e6  # of the program with what it has loaded
 _RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # sorts that a file shows by its beginning
-_WITHOUT_SECONDS = 0.02  # of what the host does beside kernels, where these could not be measured
+_WITHOUT_SECONDS = 0.02  # of the host's work outside kernels, where these could not be measured
 
 
 class ExpectedWork(NamedTuple):

@@ -60,7 +60,7 @@ def _link_target(path: Path) -> Path | None:
         return path.readlink()
     try:
         descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
-    except OSError:  # what is missing or closed to this user is no link
+    except OSError:  # a missing or unreadable path is not a link
         return None
     try:
         status = os.fstat(descriptor)

@@ -13,7 +13,7 @@ from pathlib import Path
 __all__ = ["distinct_names", "relative_name", "without_folders", "without_private"]
 
 _LEAST_NAME = 3  # shorter names of users and machines are parts of words
-# A path begins behind a blank or a bracket, has a separator, and ends with its last one: names of files stay, since they tell what failed.
+# A path begins after a space or bracket, has a separator, and ends with its last one: file names remain, since they identify the cause.
 _PATH = re.compile(r"(?<![\w.:/\\<])(?:[A-Za-z]:[\\/]|\\\\|~?/)(?:[^\s\\/:*?\"'<>|]+(?: [^\s\\/:*?\"'<>|]+)*[\\/])+")
 
 

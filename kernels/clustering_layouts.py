@@ -111,5 +111,5 @@ def named_by_smallest(roots: NDArray[np.integer]) -> NDArray[np.int64]:
     """(n,) the smallest item of each item's cluster; `roots` names each cluster by any of its items."""
     n = len(roots)
     smallest = np.zeros(n, np.int64)
-    smallest[roots[::-1]] = np.arange(n)[::-1]  # of several the last is kept
+    smallest[roots[::-1]] = np.arange(n)[::-1]  # the last of several counts
     return smallest[roots]

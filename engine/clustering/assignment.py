@@ -37,9 +37,7 @@ __all__ = ["POINTS", "VECTORS", "Assignment", "PointsToCentroids", "VectorsToCen
 POINTS, VECTORS = "points", "vectors"
 ROUNDS, SUMS, LABELS, DISTANCES = "rounds", "sums", "labels", "distances"
 """Result of a round: all of several rounds, sums with the number of changed labels, labels, or labels with distances."""
-_COST_OF_ELEMENT = (
-    0.1  # of the clusters, how many have something in a vector's bin: only ratios matter, beside other vectors of as many elements
-)
+_COST_OF_ELEMENT = 0.1  # share of clusters with an element in a bin of a vector: only its ratio to vectors of as many elements matters
 
 
 class Assignment(NamedTuple):
@@ -111,7 +109,7 @@ def assign(
     goes_on = len(session.devices) == 1 and before is not None
     state = _state(work, centroids, ROUNDS if goes_on else SUMS, rounds if goes_on else 1)
     state |= {"tolerance": tolerance, "before": before if goes_on else None, "previous": _columns(previous)}
-    # Rounds that are not done after all must not tell how fast a device is.
+    # Rounds that do not finish say nothing about the speed of a device.
     rows = session.run(state, step_cost=state["round_cost"], is_measured=not goes_on, is_kept=False, in_step=True)
     is_sparse, used = isinstance(centroids, VectorSums), centroids
     if rows["rounds"][0]:
@@ -154,7 +152,7 @@ class _Kind:
     """Workload type whose items are runs of points, or vectors, and whose round state has the centroids."""
 
     is_sparse: ClassVar[bool]
-    of_item: ClassVar[int]  # so many points, or vectors
+    of_item: ClassVar[int]  # number of points, or vectors
     parts_of_worker = 1  # a part has sums of its own
 
     def __init__(self) -> None:

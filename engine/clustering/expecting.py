@@ -19,7 +19,7 @@ _RANGE, _CROWDING = 1200.0, 12.0  # thomson in which precursors lie, and how muc
 _PRECURSOR = 700.0
 _COST_OF_ELEMENT = 0.1
 _USUAL_CLUSTERS = 5.0  # spectra of one
-_SPECTRUM_BYTES = 900.0  # of memory, besides peaks
+_SPECTRUM_BYTES = 900.0  # of memory, without peaks
 _SPECTRUM, _PSM, _COMPARED = 6e-5, 4e-5, 2e-5  # of explaining: seconds of a spectrum, of a PSM, of a spectrum that is compared
 _USUAL_SPECTRA, _EXPLAINED_BYTES = 20_000.0, 4000.0
 

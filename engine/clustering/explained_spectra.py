@@ -220,7 +220,7 @@ def plan_other_masses(queries: Queries, library: Library, excluded: NDArray[np.i
     reach = parameters.mass_difference / queries.charge
     low, high = _ranges(queries, library, (queries.mz - reach)[:, None], (queries.mz + reach)[:, None])
     low, high = low[:, 0], np.where(np.isin(queries.spectrum, excluded), low[:, 0], high[:, 0])
-    # What the tolerance lets pass at the largest mass is not taken for a modification.
+    # A shift within the tolerance at the largest mass is not a modification.
     width = float(parameters.precursor_tolerance.width(float(queries.mass.max(initial=0.0))))
     shifts = np.array(parameters.isotope_errors, np.float64) * ISOTOPE_SPACING
     candidates = MassRange(low, high, np.stack([shifts - width, shifts + width], axis=1))

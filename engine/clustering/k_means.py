@@ -30,7 +30,7 @@ SECONDS_AT_ONCE = 5.0  # of rounds that a device does without a word, in a run t
 _FIRST_AT_ONCE = 4
 _BITS = 30  # of the largest coordinate
 _FARTHEST = 1e100  # coordinate of a centroid, whose square must be a number
-_POINTS_AT_A_TIME = 10_000  # that become whole numbers, so that what is made meanwhile stays in the cache
+_POINTS_AT_A_TIME = 10_000  # converted to integers together, so that temporary arrays stay in the cache
 _MAXIMUM_EXPONENT = 1000  # of the scale, which must be a number itself
 
 
@@ -185,7 +185,7 @@ class Points:
     can_move, goes_to_one_card = True, False
 
     def __init__(self, values: NDArray) -> None:
-        # The extremes tell whether all are finite, too.
+        # The extremes also show whether all are finite.
         most = float(max(abs(values.min(initial=0)), abs(values.max(initial=0)))) if values.ndim == 2 else np.nan
         if not np.isfinite(most) or values.shape[1] == 0:
             raise ParameterError("points for k-means: expected an array (n, d) of finite numbers, d at least 1")

@@ -162,7 +162,7 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
         offsets, places = ranges(np.searchsorted(in_order, numbers), np.searchsorted(in_order, numbers, side="right"))
         rows = order[places]
         names = on_one_line(titles.take(pa.array(rows)))
-        # The first member that stands for its cluster, or the first of all.
+        # The first member that represents its cluster, or the first of all.
         at = np.where(is_consensus[rows], np.arange(len(rows)), len(rows))
         chosen = np.minimum.reduceat(at, offsets[:-1])
         chosen = np.where(chosen < len(rows), chosen, offsets[:-1])

@@ -44,7 +44,7 @@ def add_devices(commands: Any) -> None:
 
 
 def _devices(options: argparse.Namespace) -> None:
-    execution.devices.gpus.cache_clear()  # who asks wants to know how it is now
+    execution.devices.gpus.cache_clear()  # this command reports the present state, not a cached one
     result = execution.devices.devices()
     if options.calibrate:
         with terminal_progress(is_quiet=options.json) as progress:

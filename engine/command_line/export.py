@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_export"]
 
-_MAXIMUM_PROBLEMS = 3  # of a damaged project that are told
+_MAXIMUM_PROBLEMS = 3  # of a damaged project that are listed
 
 
 def add_export(commands: Any) -> None:

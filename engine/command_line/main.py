@@ -161,7 +161,7 @@ def _with_notes(text: str, error: BaseException) -> str:
 
 def _drop_output() -> None:
     """Ignore a closed output or full disk, about which Python would complain again when closing it."""
-    with contextlib.suppress(io.UnsupportedOperation, AttributeError):  # it is no file, or was closed
+    with contextlib.suppress(io.UnsupportedOperation, AttributeError):  # it is not a file, or was closed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -209,7 +209,7 @@ def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
     """Return functions that add each sub-command and those belonging to it, by name in the order of the help."""
     result: dict[str, Callable[[Any], None]] = {}
     for search in searches.SEARCHES:
-        # The words of parameters are loaded with what describes them: for the command that is asked for alone.
+        # Descriptions of parameters are loaded only for the requested command.
         add = partial(add_search, search=search, explains=search.kind in arguments[:1])
         result.update(dict.fromkeys([search.kind, *(command.name for command in search.commands)], add))
     return result | {

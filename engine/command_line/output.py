@@ -39,7 +39,7 @@ def output_file(wish: str) -> Iterator[Path]:
     with scratch_folder() as folder:
         path = folder / "output"
         yield path
-        if not path.exists():  # there was nothing to write, as the command has told
+        if not path.exists():  # there was nothing to write, which the command has reported
             return
         with open_regular(path) as file:
             shutil.copyfileobj(file, sys.stdout.buffer)

@@ -21,7 +21,7 @@ _EPILOG = """
 Into DIR go RUN.html, one file that needs nothing else (counts with their intervals, figures, the first rows of each table, files with
 digests, parameters, messages), and RUN-methods.txt, plain text made from the record of the run. Any kind of run has them.
 """
-_MAXIMUM_PROBLEMS = 3  # of a damaged project that are told
+_MAXIMUM_PROBLEMS = 3  # of a damaged project that are listed
 
 
 def add_report(commands: Any) -> None:

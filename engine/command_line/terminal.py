@@ -65,7 +65,7 @@ class TerminalProgress:
         try:
             self._show(event, self._stream)
         except OSError:
-            # The terminal was closed, or nobody reads the pipe: the results are wanted all the same.
+            # The terminal or the reader of the pipe was closed: the run continues, since its results are still needed.
             self._stream, self._drawn = None, False
 
     def _show(self, event: ProgressEvent, stream: TextIO) -> None:

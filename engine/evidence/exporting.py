@@ -198,7 +198,7 @@ class _Evidence:
         position, rows, _ = self._mapped.of(chain)
         known, n_psms, is_modified = self._residues.of(protein)
         place = np.minimum(np.searchsorted(known, position), max(len(known) - 1, 0))
-        # A stranger's tables may tell of residues that the protein has not.
+        # Tables of an untrusted project may name residues outside the protein.
         is_there = known[place] == position if len(known) else np.zeros(len(position), np.bool_)
         return rows[is_there], n_psms[place[is_there]], is_modified[place[is_there]]
 

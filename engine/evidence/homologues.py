@@ -96,7 +96,7 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
     place
         Of the sequences among the subjects, by their places in the files.
     """
-    # An alignment does not tell it: letters that nobody knows are like nothing, and at the ends they are left out.
+    # The alignment does not define it: unknown residues resemble nothing, and at the ends they are left out.
     is_itself = hits.query_length == hits.subject_length
     rows = np.flatnonzero(is_itself)
     numbers: list[ProteinRow] = place[hits.subject_index[rows]].tolist()

@@ -294,7 +294,7 @@ def _with_explained(found: IdentifiedPeptides, path: Path, intensities: NDArray[
     """Add spectra that resemble identified ones; the site of a mass difference is unknown."""
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()
-    # The new ones behind those that are known.
+    # New ones come after existing ones.
     names = pa.concat_arrays([pa.array(found.peptides, pa.string()), in_one(table["peptide"]).cast("string")]).dictionary_encode()
     n, n_known = len(names.dictionary), len(found)
     more = names.dictionary[n_known:].to_pylist()

@@ -212,7 +212,7 @@ def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str
                 rows = settled[at : at + 2, 1]
                 if len(rows) < 2 or number[rows[1]] - number[rows[0]] - 1 == length:
                     break
-                # The pair beside the gap goes to its other side, where the protein has the same residue.
+                # The pair next to the gap moves to the other side of it, where the protein has the same residue.
                 moved = at + 1 if step > 0 else at
                 place, other = int(settled[moved, 0]), int(settled[moved, 0]) - step * length
                 beyond = moved + step

@@ -168,7 +168,7 @@ def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Pl
     protein, name = places.protein[place], carried.name[rows]
     is_fixed = np.zeros((len(carried.names) + 1, 256), np.bool_)
     number = {one: k for k, one in enumerate(carried.names)}
-    ends = {N_END: 0, C_END: 1}  # no letters
+    ends = {N_END: 0, C_END: 1}  # not residues
     for text, where in fixed:
         is_fixed[number.get(text, len(carried.names)), ends[where] if where in ends else ord(where)] = True
     inside = start + carried.position[rows] - 1

@@ -31,7 +31,7 @@ _PEPTIDE_LENGTHS = 7, 30
 _PEPTIDE_MASS = 4600.0  # Da, about what is fragmented well
 _NO_CUT = ("no cleavage", "unspecific cleavage", "peptidase K")
 _TWINS = ("Trypsin/P", "Lys-C/P", "V8-E")  # the same enzymes as others of the list by another rule: of no further use to who looks for one
-_MAXIMUM_HOLDERS = 100  # proteins of a peptide, beyond which it tells none of them from another
+_MAXIMUM_HOLDERS = 100  # proteins of a peptide; with more, it does not help to distinguish them
 _MAXIMUM_OF_A_PROTEIN = 400  # modified residues and lysines whose pairs are looked at
 _BLOCK = 1 << 20  # distances that are computed together
 
@@ -125,7 +125,7 @@ def placed_sites(
     for number, own in _groups(chain):
         some = placed[own]
         first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
-        # Also sites that stand on a nearer chain are there on this one.
+        # Sites on a nearer chain also exist on this one.
         others = first + np.flatnonzero(is_site[rows.place[first:last]])
         which, distance = _nearest(rows.alpha[row[some]], rows.alpha[others], row[some][:, None] == others[None])
         is_there = np.isfinite(distance)
@@ -269,7 +269,7 @@ def missed_stretches(
     with np.errstate(invalid="ignore"):
         mean = _sums(np.where(is_known, exposure, 0.0), first, last) / np.where(n_known > 0, n_known, np.nan)
     names = tuple(name for name in ENZYMES if name not in (*_NO_CUT, *_TWINS))
-    # No bond of two proteins is one: a letter that is none stands between them.
+    # No bond joins two proteins: a separator that is not a residue lies between them.
     text = "*".join(one.sequence for one in proteins)
     masses = np.append(RESIDUE_MASS, np.nan)[np.minimum(np.frombuffer(text.encode(), np.uint8) - ord("A"), 26)]
     in_text = np.arange(len(is_missed)) + residues.protein

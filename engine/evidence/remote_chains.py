@@ -30,7 +30,7 @@ from proteoscope.engine.structures.outputs import AlignedChains
 
 __all__ = ["near_chains"]
 
-_FEWEST_PAIRS = 20  # residues, below which an alignment through another chain tells nothing
+_FEWEST_PAIRS = 20  # residues; shorter alignments through another chain are not significant
 
 
 def near_chains(

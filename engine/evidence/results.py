@@ -395,7 +395,7 @@ def _mapped_residues(found: Evidence, columns: _Columns) -> pa.Table:
     unseen = np.concatenate([np.zeros(0, np.int64), *(one.unseen for one in found.mapped)])
     of_unseen = np.repeat(np.arange(len(found.mapped)), [len(one.unseen) for one in found.mapped])
     chain = np.concatenate((rows.chain, of_unseen))
-    # Of each chain what stands on it, and behind that what nobody saw.
+    # Of each chain first its mapped residues, then those without coordinates.
     order = np.argsort(chain, kind="stable")
     row = np.where(order < n, order, -1)
     is_seen = row >= 0

@@ -217,7 +217,7 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
     """Return the last report of the probe from GPU `first`, with the reason if it did not finish."""
     result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     try:
-        # Files and no pipes: one can wait for a process beside them, and one that cannot be killed holds up nobody who reads them.
+        # Files, not pipes: a process can be waited for while they fill, and one that cannot be killed does not block their reader.
         with (
             as_file(files(kernels.cuda) / "probe.py") as program,
             tempfile.TemporaryFile() as output,

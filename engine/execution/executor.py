@@ -175,7 +175,7 @@ class Session:
         def take(first: int, end: int, found: Rows) -> None:
             self._kind.merge(rows, first, end, found)
             if retained is not None:
-                retained.add(first, end, found)  # before the progress is told, which a cancel does not let return
+                retained.add(first, end, found)  # before progress is reported, which does not return after a cancel
             advance.count(end - first)
 
         done = [] if retained is None else retained.done(len(costs))
@@ -209,7 +209,7 @@ class Session:
         sticks = items is None and len(costs) == self._n_items and (self._elsewhere is None or self._elsewhere.has_cards)
         progress, homes = self._resources.progress, self._homes if sticks else {}
         if self._pool is None and self._elsewhere is None and len(chosen) > 1:
-            # Kept between rounds, of which there may be hundreds in a second.
+            # Cached between rounds, since there may be hundreds of rounds in a second.
             self._pool = self._stack.enter_context(ThreadPoolExecutor(len(chosen), thread_name_prefix="proteoscope-worker"))
         scheduler = Scheduler(
             chosen,

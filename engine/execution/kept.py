@@ -144,7 +144,7 @@ class KeptPartitions:
     ) -> None:
         self._create_file, self._warn, self._file = create_file, warn, resumed
         self._changed = threading.Condition()
-        self._reading = threading.Lock()  # the file is read by who goes on, and written behind
+        self._reading = threading.Lock()  # readers start at the beginning of the file; new records are appended
         self._waiting: deque[_Waiting] = deque()
         self._n_waiting, self._is_closed, self._is_over = 0, False, False
         # What goes on keeps at once: one that is stopped again and again comes to its end too.
@@ -256,7 +256,7 @@ class KeptPartitions:
                 self._stop("it has reached its maximum size")
                 break
             began = time.thread_time()
-            with self._reading, contextlib.suppress(TypeError):  # of what is no plain data, nothing is kept
+            with self._reading, contextlib.suppress(TypeError):  # values that are not plain data are not stored
                 if one.end < 0:
                     self._file.store_state(str(one.name), one.columns)
                 else:

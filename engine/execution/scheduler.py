@@ -33,17 +33,17 @@ from proteoscope.kernels.partitions import Partition, equal_partitions, falling_
 __all__ = ["Account", "Costs", "Losses", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
 
 _LOOK_SECONDS = 0.1  # between two looks at a cancel by a worker that waits
-_KEPT_OF_MEASURED = 0.8  # of what was measured before, at each new piece
+_KEPT_OF_MEASURED = 0.8  # weight of earlier measurements in each new one
 _PIECES_UNDER_WAY = 2  # which a card throws away when it gives up a partition
 _FIRST_PARTS = 512  # the processor takes so small a part of a partition while nothing is known of its speed,
 _FIRST_SECONDS = 0.3  # and what it does in so short a time while nothing is known of the cards'
 _MINIMUM_SHARE = 0.05  # of the cards' speed: a slower processor takes more from the threads that feed them than it brings
 _PARTS_OF_CARD = 4  # of a planned share, so that a wrong plan can be corrected
 _LAST_PARTS = 0.5, 0.25, 0.25  # of the last of many equal ones: who is first at the end waits for half of one
-_MAXIMUM_LETTERS = 300  # of an error that is told
+_MAXIMUM_LETTERS = 300  # characters of an error message
 _MAXIMUM_LOSSES = 3  # of workers over the same items, which are then tried no more,
 _MAXIMUM_LOSSES_AMONG_OTHERS = 6  # and where workers end over other items too, so that it may be chance
-_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # with no row between, besides one of each worker
+_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # with no row between, apart from one of each worker
 _PARTS_AFTER_LOSS = 8  # of what a lost worker was at, so that what it was lost over is found
 _MAXIMUM_WORKERS = 4096
 
@@ -387,7 +387,7 @@ class Scheduler:
                         pace.advanced(chunk.end, cost, now - began)
                         began = now
                         shares = self._shares_to_give(pace)
-                        if shares:  # rows come in pieces: what is given up now is written nowhere
+                        if shares:  # rows arrive in parts: those of a cancelled part are not written
                             self._leave(pace, shares)
                 beyond = min(chunk.beyond, self._costs.before(part.last) - self._costs.before(chunk.end))
                 self._advance(max(0.0, cost + beyond - reported))
@@ -420,7 +420,7 @@ class Scheduler:
         idle = [other for other in self._paces if other.is_idle]
         if self._waiting or not idle or speed is None or rest == 0.0 or pace.part is None:
             return []
-        # A card of which nothing is known is taken to be as fast; a processor is not.
+        # A GPU without measurements is assumed to be as fast; a CPU is not.
         speeds = [speed, *(other.speed or (0.0 if other.worker.is_processor else speed) for other in idle)]
         if rest / speed - rest / sum(speeds) <= _PIECES_UNDER_WAY * pace.piece_seconds:
             return []
@@ -466,7 +466,7 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
         if parts_of_worker:
             return equal_partitions(costs.each, len(workers), per_worker=parts_of_worker)
         return falling_partitions(costs.each, len(workers))
-    # The processor's share is one part, which it takes piece by piece; what it does not come to goes to the cards.
+    # The CPU's share is one partition, which it computes in parts; the rest of it goes to the GPUs.
     parts: list[Partition] = []
     for worker, share in zip(workers, _shares(costs, whole, [float(speed or 0.0) for speed in speeds], keep_empty=True), strict=True):
         parts += [share] if worker.is_processor else _shares(costs, share, [1.0] * (parts_of_worker or _PARTS_OF_CARD))

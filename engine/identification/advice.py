@@ -75,7 +75,7 @@ def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: floa
         return
     progress = resources.progress
     limit = LimitedProgress(progress, None if level == "full" else _SHARE * seconds_of_run)
-    # A probe is not kept to resume the run, and its seconds are those of the advice.
+    # A trial run is not stored to resume the run, and its seconds count for the advice.
     quiet = replace(resources, progress=limit, kept=None, clock=StageClock())
     is_complete = True
 

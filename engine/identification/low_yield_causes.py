@@ -47,7 +47,7 @@ def find_unusual_precursors(run: LowYieldRun) -> str:
     charge, mass = spectra.queries.charge, spectra.queries.mass
     if not len(charge):
         return ""
-    # Of spectra without a charge several are tried: only those count of which no try fits.
+    # Spectra without a charge are tried with several: a spectrum counts only if no try fits.
     n = spectra.n_searched
     beyond = (mass < parameters.minimum_mass) | (mass > parameters.maximum_mass)
     n_within = len(np.unique(spectra.queries.spectrum[~beyond]))

@@ -104,7 +104,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     run = cells.text("filename", "file", "file_name") if any(map(cells.has, ("filename", "file", "file_name"))) else parts["run"]
     scan = cells.whole("ScanNr", "scan", missing=-1)
     charge = _charge_of_flags(cells)
-    # Our own names of PSMs tell the place among all spectra, and no scan.
+    # Proteoscope's own names of PSMs give the place among all spectra, not the scan.
     is_own = np.array([has_suffix_of(name, "spectra") for name in pa.compute.unique(parts["run"]).to_pylist()], np.bool_)
     own = (
         is_own[pa.compute.index_in(parts["run"], pa.compute.unique(parts["run"])).to_numpy(zero_copy_only=False)]
@@ -266,7 +266,7 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
     }
     if is_own:
         both = cells.text("protein"), pa.compute.replace_substring(cells.text("alternative_proteins"), "@@", "\t")
-        # MSFragger parts alternative proteins by commas, newer versions by @@; accessions hold no comma before a letter and a digit.
+        # MSFragger separates alternative proteins by commas, newer versions by @@; no accession has a comma before a letter and a digit.
         both = (both[0], pa.compute.replace_substring(both[1], ",", "\t"))
         values["run"] = pa.array([""] * len(cells), pa.string())
     else:

@@ -14,7 +14,7 @@ PASSING = "passing"
 """Level of messages valid only for the moment."""
 
 
-class Cancelled(Exception):  # noqa: N818 - it is a wish of the user, not an error
+class Cancelled(Exception):  # noqa: N818 - a request of the user, not an error
     """Raised when the user cancels. Handlers leave nothing half-written and re-raise it."""
 
 

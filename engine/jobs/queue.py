@@ -160,7 +160,7 @@ class JobQueue:
                 raise RuntimeError("the queue of jobs is shut down")
             self._n_added += 1
             job = Job(self._n_added, title, work, self._report, lane)
-            # Told before the worker can see it, so that nobody hears of its start first.
+            # Announced before the worker can see it, so that its start is never announced first.
             self._tell(JobEvent("added", job))
             self._waiting[lane].append(job)
             self._changed.notify_all()
@@ -228,7 +228,7 @@ class JobQueue:
             self._tell(JobEvent("started", job))
             state = self._do(job)
             with self._changed:
-                # Idle before it is told, so that a handler that asks hears the truth.
+                # Set to idle before the announcement, so that handlers read the right state.
                 del self._running[lane]
                 self._finish(job, state)
                 self._changed.notify_all()

@@ -103,7 +103,7 @@ def shuffled_references(
         form, own = np.unique(peptides.peptide[some], return_inverse=True)
         residues, offsets = take_runs(listed.residue_masses, listed.residue_offsets, form)
         none = np.zeros(len(form))
-        # All sequences are there in each piece, so that one is shuffled alike wherever its entries stand.
+        # Each chunk has all sequences, so that a sequence is shuffled alike wherever its entries are.
         identified = Identified(
             np.arange(len(some)),
             library.charge[some],

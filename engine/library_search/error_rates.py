@@ -99,6 +99,6 @@ def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.in
     """Assign numbers to the sequences or compounds of references; a decoy has the number of its entry."""
     entry = pa.array(references.entry[rows])
     texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
-    # The first block of an InChIKey tells the skeleton: which one of its isomers it is, a spectrum does not.
+    # The first block of an InChIKey identifies the skeleton: a spectrum does not distinguish its isomers.
     texts[1] = pa.compute.utf8_slice_codeunits(texts[1], 0, 14)
     return np.asarray(pa.compute.coalesce(*texts).dictionary_encode().indices.fill_null(-1), np.int64)

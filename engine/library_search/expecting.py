@@ -13,7 +13,7 @@ __all__ = ["expected"]
 
 _READ, _INDEX, _PREPARE, _REPORT = 1.4e-8, 6e-8, 3e-5, 2e-4  # seconds of a byte of spectra and of libraries, and of a spectrum
 _BYTES_OF_ENTRY, _PEAKS, _SPREAD = 4000.0, 60.0, 1200.0  # m/z over which most entries are spread
-_USUAL_MASS, _CROWDED = 1000.0, 8.0  # masses stand together around whole numbers
+_USUAL_MASS, _CROWDED = 1000.0, 8.0  # masses cluster around whole numbers
 
 
 def expected(request: SearchRequest) -> Expectation:

@@ -13,7 +13,7 @@ from proteoscope.kernels.library_layouts import MOST_PEAKS
 __all__ = ["LibrarySearchParameters"]
 
 _SIMILARITY = "Similarity"
-_NARROW = 3.0  # dalton: a wider precursor tolerance is asked for to find other masses, not to allow for errors
+_NARROW = 3.0  # dalton: a wider precursor tolerance is meant to find other masses, not to allow for errors
 _USUAL_MASS = 1000.0
 
 

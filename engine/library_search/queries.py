@@ -151,7 +151,7 @@ def _pools(queries: Queries, references: References, centre: NDArray[np.float64]
 def _matching(parameters: LibrarySearchParameters, largest_mass: float | None) -> Matching:
     """Return the rules of a comparison; `largest_mass`: of the queries, dalton, None among references of the same mass."""
     is_shifted = largest_mass is not None
-    # What the tolerance lets pass at the largest mass is not taken for a modification.
+    # A shift within the tolerance at the largest mass is not a modification.
     nearest = 0 if largest_mass is None else round(float(parameters.nearest_tolerance.width(largest_mass)) * UNITS)
     tolerance, is_entropy = width_in_units(parameters.fragment_tolerance), parameters.similarity == "entropy"
     return Matching(*tolerance, parameters.minimum_matched_peaks, is_entropy, is_shifted, nearest)

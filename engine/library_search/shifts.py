@@ -82,7 +82,7 @@ def name_differences(
     of = peptide[rows]
     score = _ions_by_place(peptides, of, shift[rows], spectrum[rows], charge[rows], spectra, parameters, progress)
     begin = peptides.residue_offsets[of]
-    # The entry says nothing of what lies beside the peptide, so that it stands for its protein.
+    # The entry has no flanking residues, so that the peptide itself is used as its protein.
     places = ShiftPlaces(
         shift[rows], tolerance.width(mass[rows]), score, begin, lengths[of], begin, begin + lengths[of], peptides.letters, 1
     )

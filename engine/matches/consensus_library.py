@@ -46,7 +46,7 @@ __all__ = ["Members", "consensus_entries", "export_library", "members_of_run", "
 _MOST_PEAKS = 200
 """Maximum number of peaks of an entry; weaker ones in a crowded spectrum are noise."""
 _SHARE = 0.5  # of the members that a peak of their mean is seen in
-_USUAL_MZ = 1000.0  # at which a tolerance in ppm is taken for all m/z
+_USUAL_MZ = 1000.0  # at which a tolerance in ppm is converted for all m/z
 _HIGHEST_ION_CHARGE = 3
 _ENTRIES_AT_ONCE = 5_000
 _COLUMNS = (

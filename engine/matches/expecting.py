@@ -19,7 +19,7 @@ _PER_RESIDUE = {"specific": 0.11, "semi-specific": 1.6, "non-specific": 30.0}
 _MASS, _SPREAD = 1500.0, 2500.0  # dalton: of a usual query; over which most peptides are spread
 _IONS, _PEAKS, _CHARGES = 26.0, 80.0, 1.5
 _PEPTIDE_BYTES, _PEAK_BYTES, _HIT_BYTES = 18.0, 16.0, 480.0
-_BATCH_BYTES = 2.2e9  # of queries and their hits on a card at a time, as measured where it has far more
+_BATCH_BYTES = 2.2e9  # of queries and their hits in a batch on a GPU, as measured with ample memory
 _SITES_OF_PEPTIDE = 0.45  # places of a usual variable modification
 
 

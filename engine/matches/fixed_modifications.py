@@ -17,7 +17,7 @@ __all__ = ["C_END", "NONE_FIXED", "N_END", "FixedModifications", "fixed_of_param
 
 N_END, C_END = "N-term", "C-term"
 _ENDS: dict[str, Position] = {N_END: "peptide N-term", C_END: "peptide C-term"}
-_LEAST = 3  # residues of a kind, or ends, fewer of which may all carry the same by chance
+_LEAST = 3  # residues of a type, or ends; fewer may all carry the same modification by chance
 _OF_PREPARATION = frozenset({"Chemical derivative", "Isotopic label"})
 _OF_THIOLS = frozenset({"Artefact", "Multiple"})  # what else Unimod calls blocked cysteines: acrylamide's, MMTS's
 
@@ -67,7 +67,7 @@ def on_all_residues(
     is_inside = (position >= 1) & (position <= residues[owner])
     symbols = np.frombuffer("".join(sequences).encode(), np.uint8)
     at = np.where(is_inside, offsets_of(residues)[owner] + position - 1, 0)
-    place = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the ends are 0 and 1, no letters
+    place = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the ends are 0 and 1, which are not residues
     known, code = np.unique(np.array(names, np.str_), return_inverse=True)
     # A residue that carries the same twice carries it.
     carried = np.unique(np.stack([code.reshape(-1), place, owner, position]), axis=1)[:2]

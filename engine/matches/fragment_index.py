@@ -33,7 +33,7 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["FragmentIndexSearch"]
 
 _BUCKET_WIDTH = 0.1  # dalton, of the masses that are counted before
-_MORE_THAN_KEPT = 3  # candidates that the rounded scores choose beyond those kept
+_MORE_THAN_KEPT = 3  # additional candidates chosen by rounded scores
 _BYTES_OF_LISTED_FORM = 40  # on the way to a card, which makes the postings
 _BYTES_OF_THREAD = 32 << 20  # while it sorts the ions of a chunk
 _MAXIMUM_FORMS_COUNTED, _MAXIMUM_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between two looks at a cancel

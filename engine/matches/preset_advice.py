@@ -141,7 +141,7 @@ def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> Pr
             presets.append(None)  # these settings suit it
     if not files:
         return None
-    # A file of which nothing is known contradicts nothing, and supports no preset.
+    # A file without known properties neither contradicts nor supports a preset.
     preset = presets[0] if len(set(presets)) == 1 and len(presets) == len(contents) else None
     return PresetAdvice(preset or "", tuple(_sentence(reason, names) for reason, names in files.items()), len(set(presets)) > 1)
 

@@ -140,7 +140,7 @@ def infer_protein_groups(
 
     order = np.flatnonzero(chosen)
     order = order[np.lexsort((first_member[order], -score[order]))]
-    group_of_candidate = np.full(len(first_member) + 1, -1, np.int64)  # the last entry stands for "no candidate", whose number is -1
+    group_of_candidate = np.full(len(first_member) + 1, -1, np.int64)  # the last entry means "no candidate", whose number is -1
     group_of_candidate[order] = np.arange(len(order))
     group_edge = group_of_candidate[candidate_edge]
     n_groups = len(order)
@@ -260,7 +260,7 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
             break
         # A candidate that comes first for every peptide it still has is taken before anything that could change its count. So all of these
         # can be taken in one round, and the result is that of taking one after the other. Of equal counts the larger set goes first, so
-        # that no set is taken beside one that contains it.
+        # that no set is taken together with one that contains it.
         count = np.bincount(candidate_left, minlength=n_candidates)
         chosen |= _first_for_all(peptide_left, candidate_left, (-count, -size), n_peptides, n_candidates)
 

@@ -257,7 +257,7 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
     (True, False)
     """
     cutting = np.frombuffer((enzyme.after + enzyme.before).encode(), np.uint8) - ord("A")
-    # Random numbers that add up differently for different residues (SplitMix64 of the letter, Steele 2014, OOPSLA).
+    # Random numbers with different sums for different residues (SplitMix64 of the residue, Steele 2014, OOPSLA).
     state = np.arange(1, 27, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -82,7 +82,7 @@ class LearntScore:
     def score(self, features: Features, initial_score: Floats, peptide: Integers) -> Floats:
         """(n,) float64, the new scores of matches, of each by the models that saw no match of its peptide; arguments as of `rescore`."""
         total, (divisions, folds, _) = np.zeros(len(initial_score)), self.weights.shape
-        for first in range(0, len(total), _ROWS_SCORED):  # no more of a large run is standardised at a time
+        for first in range(0, len(total), _ROWS_SCORED):  # rows of a large run that are standardised together
             some = slice(first, first + _ROWS_SCORED)
             table, of_some = _standardised(_table(features, initial_score, some), self.mean, self.spread), total[some]
             for division in range(divisions):
@@ -291,7 +291,7 @@ def _landmarks(score: Floats, is_decoy: Truths, decoy_ratio: float) -> tuple[flo
     accepted = _accepted(score, is_decoy, decoy_ratio)
     threshold = float(score[accepted].min()) if accepted.any() else float(score.max())
     median = float(np.median(score[is_decoy]))
-    # A model that puts the threshold at or below the median decoy tells nothing apart; any positive scale serves it.
+    # A model that puts the threshold at or below the median decoy does not separate them; any positive scale is valid.
     return threshold, median if median < threshold else threshold - 1.0
 
 

@@ -31,7 +31,7 @@ from proteoscope.kernels.score_kinds import score_kind
 
 __all__ = ["Matches", "ScoringBySeries", "ScoringPass", "joined_matches", "plan_by_series", "plan_scoring"]
 
-_KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
+_KEPT = 5  # candidates of each query: the next different peptide gives the delta score
 _MB = 1_000_000
 _ROWS_FITTED = 512
 
@@ -333,7 +333,7 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, p
     is_first[1:] = spectrum[1:] != spectrum[:-1]
     start = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
     rank = np.arange(n) - start + 1
-    # The next row of the same spectrum with another sequence; the last score looked at stands in where all are arrangements of one. No
+    # The next row of the same spectrum with another sequence; the last score is used instead if all are arrangements of one. No
     # further than with one hit for a spectrum: more of them must not change the first.
     sequence = (
         peptides.position[peptide].astype(np.int64) << 8 | peptides.length[peptide]
@@ -375,7 +375,7 @@ def _expectation(
     n_bins = hits.histogram.shape[1]
     x = (np.arange(n_bins) * hits.histogram_width) ** exponent
     total, sum_w, mean_x, mean_y, spread_x, spread_xy = np.empty((6, len(query)))
-    for begin in range(0, len(query), _ROWS_FITTED):  # few at a time, so that what is computed of them stays near the processor
+    for begin in range(0, len(query), _ROWS_FITTED):  # in small batches, so that intermediate results stay in the cache
         part = slice(begin, begin + _ROWS_FITTED)
         rows = query[part]
         histogram = hits.histogram[rows].astype(np.float64)

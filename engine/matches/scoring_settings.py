@@ -26,7 +26,7 @@ _MASS_OF_AN_ISOTOPE = 1800.0
 _MINIMUM_ISOTOPE_HEIGHT = 0.02
 _HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
 _LONGEST = 64  # residues of a peptide, and one
-_MOST_MODIFICATIONS = 255  # numbers of a byte, but for the one that is none
+_MOST_MODIFICATIONS = 255  # values of a byte, except the one that means none
 
 
 class IonSettings(Protocol):

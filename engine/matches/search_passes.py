@@ -45,7 +45,7 @@ SearchedProteins = Literal["all", "found"]
 
 _MAXIMUM_PASSES, _MAXIMUM_VALUES = 20, 1000
 _MAXIMUM_JSON = 16 << 20
-_MAXIMUM_ENGINE = 200  # letters of its name
+_MAXIMUM_ENGINE = 200  # characters of its name
 _USUAL_MASS = 1500.0  # dalton, of a peptide
 
 

@@ -63,7 +63,7 @@ _STANDING = np.array([0, 2, 1, 3, 4, 5])
 """Order of tiers among the names of a shift: any Unimod modification precedes another end."""
 _STANDING_OF_PAIR = 2 * int(_STANDING[_TIER_OF_PAIR])  # standings are even, so that what a loss speaks for goes between
 _NEWEST = 1 << 20
-_ANY = 26  # a letter that stands for all
+_ANY = 26  # a symbol for any residue
 _NEAR = 1.5  # of hyperscore: a name may draw a shift to a place that scores so little less than the best
 _ROWS_AT_ONCE = 8192
 _MAXIMUM_ADDED = 8  # residues

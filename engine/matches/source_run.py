@@ -37,7 +37,7 @@ EXPLAIN = "explain"
 """The kind of runs that explain what an identification left."""
 EXPLAIN_AGAIN = "Explain the spectra again"
 _REMEDY = "Run the identification again"
-_LINE = 80  # letters of a sequence
+_LINE = 80  # residues of a sequence
 
 
 class SourceRun(NamedTuple):
@@ -199,7 +199,7 @@ def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> 
             name = row["accessions"][0].split()
             if not name:
                 raise source.damaged("holds a protein without a name", "accessions")
-            if row["sequence"]:  # which results of other engines may not tell
+            if row["sequence"]:  # results of other engines may have no sequences
                 entries[name[0]] = (row["description"] or "", row["sequence"])
     with storage_errors(out), out.open("w", encoding="utf-8") as file:
         for accession, (description, sequence) in entries.items():

@@ -231,7 +231,7 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
         outcome = rescore(features, psms.is_decoy, psms.peptide_family, initial, first, learning, resources)
         score, message, learnt = outcome.score, outcome.message, learnt._replace(rescoring=outcome.learnt)
     message = "; ".join(one for one in (message, intensities) if one)
-    psms = replace(psms, bonds=None)  # nothing else asks for them
+    psms = replace(psms, bonds=None)  # used nowhere else
     scale = None if learnt.rescoring is not None else SEARCH_SCORE_SCALE
     return _judged(Scored(psms, score, unknown, unknown, _kept(features), message, scale=scale, learnt=learnt), settings)
 

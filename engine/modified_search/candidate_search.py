@@ -34,7 +34,7 @@ KIND = "mass-lists"
 _BYTES_OF_MASS, _BYTES_OF_CANDIDATE = 8, 12  # its list, and its two postings
 _BYTES_OF_UNIT = 8 / CANDIDATES_OF_CHUNK  # for a candidate, in both indexes, of each mass that occurs
 _SHARE_THAT_OCCURS = 0.6  # of all units: masses of peptides keep away from some
-_QUERIES_AT_ONCE = 1024  # whose mass lists stand in memory
+_QUERIES_AT_ONCE = 1024  # whose mass lists are in memory
 
 
 class ListSettings(NamedTuple):

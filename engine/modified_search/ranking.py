@@ -392,7 +392,7 @@ def _measured(
     matches = MatchArrays(forms.spectrum, forms.charge, forms.peptide, place[:, None], modification[:, None])
 
     def measure(part: Partition) -> None:
-        # The shifts of the rows stand where those of modifications do.
+        # Rows contain shifts in the columns of modifications.
         for first in range(part.first * _SHIFTS_AT_ONCE, min(n, part.last * _SHIFTS_AT_ONCE), _SHIFTS_AT_ONCE):
             last = min(n, first + _SHIFTS_AT_ONCE)
             measure_matches(index.arrays, matches, peptides, forms.shift[first:last], settings, first, last, measured, stop)

@@ -82,7 +82,7 @@ class Database:
         """Make an empty database, whole or not at all. The caller holds the project's lock."""
         with _sqlite_errors(path), storage_errors(path), temporary_path(path) as temporary:
             with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-                # What is half made is thrown away as a whole, and needs no journal beside it.
+                # An incomplete database is deleted as a whole, so it needs no journal.
                 connection.execute("PRAGMA journal_mode = MEMORY")
                 schema.create(connection)
             sync_file(temporary)
@@ -145,7 +145,7 @@ class Database:
                 return
             try:
                 connection.execute(f"PRAGMA journal_mode = {wanted}")
-                # Some file systems agree to WAL and then cannot map its shared memory: the first write tells.
+                # Some file systems accept WAL but cannot map its shared memory: the first write shows it.
                 connection.execute(f"PRAGMA user_version = {schema.VERSION}")
             except sqlite3.OperationalError:
                 connection.execute("PRAGMA journal_mode = DELETE")
@@ -182,7 +182,7 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         if not self._read_only:
             return open_sqlite(self._path, "mode=rw", timeout=_BUSY_SECONDS)
-        # WAL wants files beside the database, which cannot be made here. Where there are none, nobody is writing: read it as it lies there.
+        # WAL needs files next to the database, which cannot be created here. Without them there is no writer: read the database as it is.
         has_log = self._path.with_name(self._path.name + "-wal").exists()
         return open_sqlite(self._path, "mode=ro" if has_log else "immutable=1", timeout=_BUSY_SECONDS)
 

@@ -311,7 +311,7 @@ def _checksums(files: list[Path]) -> list[list[int]]:
 
 
 def _checksum(path: Path, start: int) -> int:
-    # A read into memory beats a map here: a map of a cold file faults page by page.
+    # Reading into memory is faster than mapping here: a map of a cold file is loaded page by page.
     with path.open("rb", buffering=0) as file:
         file.seek(start)
         return zlib.crc32(file.read(_CHUNK))

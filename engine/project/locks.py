@@ -109,7 +109,7 @@ class FileLock:
         """Release the lock if held."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            # Its text names the machine, which a project that nobody writes should not.
+            # Its text names the machine, which a read-only project should not.
             release_locked(descriptor, empty=True)
 
     def holder(self) -> str:

@@ -224,7 +224,7 @@ class Project:
         folder = self.folder / RESULTS / run_id
         run = Run(run_id, folder, device, lambda level, text: self._log(run_id, level, text))
         try:
-            # Whoever opens the project holds the lock for a moment: that is no reason to give up.
+            # A process that opens the project holds the lock for a moment: wait for it instead of giving up.
             if not lock.acquire(f"run {run_id}", max(wait, _OPENING_SECONDS), progress):
                 self._forget(run_id)
                 raise _busy(self.folder, lock)
@@ -699,7 +699,7 @@ class Project:
         if not is_resumable:
             self._remove_checkpoint(run.id)
         if not is_project(self.folder):
-            # Whoever wrote a file made its folder anew: a project that was moved must find its place free when it comes back.
+            # Writers create the folder again: a project that was moved must find its place free when it returns.
             for folder in (run.folder.parent, self.folder):
                 with contextlib.suppress(OSError):
                     folder.rmdir()

@@ -67,7 +67,7 @@ def moderated_variances(variance: NDArray[np.float64], degrees: NDArray[np.float
     used = (degrees > 0) & np.isfinite(variance)
     if used.sum() < _FEWEST_VARIANCES:
         return np.where(used, variance, np.nan), VariancePrior(0.0, 0.0)
-    # As limma: variances of nothing are taken for a small part of the median.
+    # As in limma: variances of zero are replaced by a small part of the median.
     s2, d = variance[used], degrees[used] / 2
     middle = float(np.median(s2))
     s2 = np.maximum(s2, 1e-5 * (middle if middle > 0 else 1.0))

@@ -118,7 +118,7 @@ def _metadata(
     modifications: Sequence[str],
     fixed: Sequence[str] | None,
 ) -> list[tuple[str, str]]:
-    # Numbers of spectra are counted without looking at the files, whose places the run then does not tell.
+    # Spectra are numbered without opening the files, whose folders the run does not store.
     places = {path.name: quote(name) for path, name in zip(files, distinct_names(files), strict=True)}
     names = dict.fromkeys(name for one in samples for name in one["parts"])
     numbers = {name: number for number, name in enumerate(names, 1)}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 __all__ = ["Alignment", "aligned", "at_another_time"]
 
 _FEWEST_SHARED = 10
-_LEAST_SPREAD = 1.0  # s: no survey spectrum tells times more exactly
+_LEAST_SPREAD = 1.0  # s: MS1 spectra do not resolve times below this
 _WIDEST, _NARROWEST = 101, 11  # ions of a running median
 _MAD = 1.4826
 _SPREADS = 4.0
@@ -83,7 +83,7 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
         width = min(_WIDEST, max(_NARROWEST, len(own) // 10)) | 1
         curve = isotonic_regression(own + median_filter(other - own, width, mode="nearest")).x
         first = np.unique(own, return_index=True)[1]
-        # Where the curve stands still it cannot be gone back: a microsecond for each ion makes it rise.
+        # A constant curve has no inverse: a microsecond for each ion makes it increase.
         knots, values = own[first], curve[first] + 1e-6 * np.arange(len(first))
         spread = _MAD * float(np.median(np.abs(other - curve)))
         result.append(Alignment(knots, values, max(spread, _LEAST_SPREAD), len(shared)))

@@ -57,7 +57,7 @@ def write_bam(
         try:
             write_sam(text, tables, aligned, progress, is_sorted=is_sorted, threads=threads)
         except StorageError as error:
-            # Of the file that was asked for, not of the one that nobody is to see.
+            # Of the requested file, not of the temporary one.
             raise StorageError(str(error).replace(str(text), str(out))) from error
         ending = ".csi" if aligned.text_lengths.max(initial=0) >= _LONGEST_OF_BAI else ".bai"
         for former in (".bai", ".csi"):

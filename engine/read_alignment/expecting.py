@@ -18,8 +18,8 @@ from proteoscope.kernels.gapsmis_layouts import GapRules
 
 __all__ = ["expected"]
 
-_READ, _INDEX, _PLACE, _ROW = 8e-9, 2.5e-8, 1.2e-5, 4e-6  # seconds of a byte, of a letter of the text, of a read that is placed, of a row
-_CANDIDATES, _MARGIN = 1.4, 60.0  # windows of a read, and letters by which they are longer
+_READ, _INDEX, _PLACE, _ROW = 8e-9, 2.5e-8, 1.2e-5, 4e-6  # seconds for a byte, a base of the reference, a placed read, a row
+_CANDIDATES, _MARGIN = 1.4, 60.0  # windows of a read, and bases by which they are longer
 _ROW_BYTES = 60.0
 _PAIRS_OF_PLAN = 1 << 17
 

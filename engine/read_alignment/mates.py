@@ -96,7 +96,7 @@ def rescue_windows(
     """
     n = len(lengths)
     first = _first_of(places, n)
-    # Each place beside the first place of the read's mate.
+    # Each place paired with the first place of the read's mate.
     mate = first[places.read ^ 1]
     beside = np.flatnonzero(mate >= 0)
     mate = mate[beside]

@@ -36,7 +36,7 @@ _READS_OF_ROUND, _LETTERS_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
 _READS_OF_PIECE = 1 << 12  # some hundredths of a second
 _WORDS_OF_PIECE = 1 << 22
-_SLACKS = 6, 16  # diagonals beside those of the window, first few of them
+_SLACKS = 6, 16  # diagonals on each side of those of the window; a few of them first
 _CODES = np.array([LETTERS.index(letter) for letter in "ACGT"])
 
 
@@ -168,7 +168,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
     n, read = last - first, candidates.read[chosen]
     rows, window_of = Alignments.none(n, plan.rules.maximum_gaps), np.zeros(n, np.int64)
     text_of, is_reverse, qualities = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int32)
-    # What scores no more than nothing is no place.
+    # A score of zero or less is not an alignment.
     is_placed = result.score > 0
     chosen, read = chosen[is_placed], read[is_placed]
     for column, values in zip(rows, result, strict=True):

@@ -41,7 +41,7 @@ from proteoscope.kernels.text_layouts import SamSequences
 __all__ = ["Aligned", "lines_of_patterns", "paf_lines", "write_paf", "write_sam"]
 
 _IS_PAIRED, _IS_PROPER, _MATE_IS_UNPLACED, _IS_REVERSE, _MATE_IS_REVERSE, _IS_FIRST, _IS_SECOND = 1, 2, 8, 16, 32, 64, 128
-_ROWS, _LETTERS = 1 << 15, 1 << 24  # whose lines are made at a time
+_ROWS, _LETTERS = 1 << 15, 1 << 24  # bases of reads whose lines are made together
 _COPIED_BYTES = 1 << 26
 _PHRED_64_SHIFT = 31
 _NOWHERE = np.int64(np.iinfo(np.int64).max)

@@ -28,7 +28,7 @@ _PAIRS, _TEXT, _PATTERN = 100_000, 250, 200
 _DRAWN = 20_000  # synthetic pairs that are drawn at random, and then repeated
 _CODES = np.array([0, 2, 6, 19], np.int8)  # A, C, G, T
 _MATCH, _MISMATCH, _GAPS = 2, -3, 2
-_WINDOW = 2.0  # letters of a text about the end of an alignment, for each of the pattern
+_WINDOW = 2.0  # bases of a text around the end of an alignment, for each of the pattern
 
 
 def work_of(texts: Sequences, patterns: Sequences, rules: GapRules) -> Work:

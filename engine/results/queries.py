@@ -86,7 +86,7 @@ def parquet_reader(path: Path, **options: str) -> str:
 
 def shut_off(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> None:
     """Let a connection read these Parquet files and nothing else, for good: no query opens, writes or loads anything, whatever it says."""
-    # The pattern that stands for a file is asked about, and the file that it leads to.
+    # DuckDB checks both the pattern of a file and the file that it matches.
     allowed = [text_literal(name) for path in files for name in (os.path.abspath(path), _without_wildcards(path))]  # noqa: PTH100
     for setting in (
         f"allowed_paths = [{', '.join(allowed)}]",

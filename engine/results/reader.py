@@ -28,8 +28,8 @@ __all__ = ["CHECKED_ROWS", "TableFile", "checked", "number_columns", "read_store
 
 CHECKED_ROWS = 1 << 16
 """Rows of a table in memory, unless somebody wants fewer."""
-_MAXIMUM_NAMES = 5  # that an error tells
-_PIECE_BYTES = 1 << 26  # about as many of a piece in memory
+_MAXIMUM_NAMES = 5  # listed in an error
+_PIECE_BYTES = 1 << 26  # approximate size of a chunk in memory
 _AGAIN = "Do the search again"
 _MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
@@ -80,7 +80,7 @@ class TableFile:
             file = pa.parquet.ParquetFile(path)
             self._schema = file.schema_arrow
             file.close()
-            # A text that stands in thousands of rows is stored once; Arrow would write it out for each before it could be counted.
+            # A text of thousands of rows is stored once; Arrow would expand it for each before it could be counted.
             texts = [file.schema.column(i).path for i in range(len(file.schema)) if file.schema.column(i).physical_type == "BYTE_ARRAY"]
             self._file = pa.parquet.ParquetFile(path, metadata=file.metadata, read_dictionary=texts)
         try:
@@ -182,7 +182,7 @@ class TableFile:
             return
         for _ in self.batches(names):
             is_wanted()
-        # Opened after its state was asked for: where that is the same now, this is the file that was read.
+        # Opened after its state was read: if that is unchanged, this is the same file.
         if self._state is not None and _state_of(self.path) == self._state and _is_settled(self._state):
             if len(_sound) >= _MAXIMUM_REMEMBERED:
                 _sound.clear()
@@ -198,7 +198,7 @@ class TableFile:
         if missing := [name for name in wanted if name not in names and not (name in described and described[name].is_optional)]:
             others = f" and {len(missing) - 1} more that it should have" if len(missing) > 1 else ""
             raise self.damaged(f"has no column {missing[0]}{others}")
-        # DuckDB takes names for the same whose letters differ in case alone.
+        # DuckDB does not distinguish names that differ only in case.
         doubled = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
         if doubled:
             raise self.damaged(f"holds the columns {', '.join(map(shortened, doubled[:_MAXIMUM_NAMES]))} twice")

@@ -41,7 +41,7 @@ __all__ = [
 
 Piece = TypeVar("Piece", bound=Sized)
 """Rows of a table, or their indices."""
-_ROWS = 1 << 16  # of a piece in memory
+_ROWS = 1 << 16  # of a chunk in memory
 _FORMULA = r"^[\pZ\pC]*[=+@＝＋－＠-]"
 """Beginning of a cell that a spreadsheet may execute as a formula; some skip blanks and invisible characters before it."""
 _CONTROLS = r"\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}"
@@ -248,7 +248,7 @@ def _cells(column: pa.Array, one: Column, dialect: Dialect, n_escaped: list[int]
         )
         return _as_cell(joined, one, dialect, is_safe=is_safe) if is_text(kind.value_type) else joined
     text = pa.compute.fill_null(_plain(column, one, dialect), one.saved_null)
-    # Numbers among which a word stands are texts, to those who read the file too.
+    # A column of numbers that contains a word is text, also for readers of the file.
     return _as_cell(text, one, dialect, is_safe=is_safe) if is_text(kind) or one.saved_null else text
 
 
@@ -278,7 +278,7 @@ def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
     """Format values in Python, since Arrow has no formats; one format string for all takes half the time."""
     lines = np.frombuffer((f"%{form}\n" * len(values) % tuple(values.tolist())).encode(), np.uint8)
     is_end = lines == ord("\n")
-    ends = np.flatnonzero(is_end) - np.arange(len(values))  # where they stand when the ends of lines are gone
+    ends = np.flatnonzero(is_end) - np.arange(len(values))  # their places after the ends of lines are removed
     offsets = np.concatenate(([0], ends)).astype(np.int64)
     symbols = pa.py_buffer(lines[~is_end])
     return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(offsets), symbols).cast(pa.string())

@@ -58,7 +58,7 @@ def _of_query(piece: QueryHits, name: str) -> Iterator[QueryHits]:
 def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
     """Yield the queries of a run with their hits, in batches, in order."""
     columns = ("query_index", "query", "description", "sequence", "n_hits")
-    # The sizes of the tables tell most damage; their digests would take as long as the export.
+    # The sizes of the tables reveal most damage; their digests would take as long as the export.
     with (
         stored_table(project, run_id, HITS, verify=False) as hits,
         stored_table(project, run_id, QUERIES, columns, verify=False) as queries,

@@ -88,7 +88,7 @@ def _fitted(
     statistics = fit(scores, lengths, database.lengths, scheme, "fitted to the scores of this search")
     if statistics is None or ungapped is None or statistics.lambda_ < _MINIMUM_LAMBDA_SHARE * ungapped:
         of_search, statistics = statistics, _of_random_sequences(scheme, threads)
-        # Scores of related sequences are widely spread, and would be taken for random ones.
+        # Scores of related sequences vary widely and would be counted as random ones.
         if of_search is not None and (statistics is None or of_search.lambda_ >= _MINIMUM_LAMBDA_SHARE * statistics.lambda_):
             statistics = of_search
         else:

@@ -44,12 +44,12 @@ __all__ = [
 KIND = "sequences"
 STEP_CELLS = 1_000_000
 """Cells in a step of the progress."""
-_SECONDS_OF_SHARED, _SECONDS_OF_PIECE = 0.25, 1.0  # between two pieces, where others may take over and where nobody does
-# On threads alone, the long sequences of a piece come first: at the end of each, threads wait for each other. All the same there are
-# pieces, which a run that is stopped has kept.
+_SECONDS_OF_SHARED, _SECONDS_OF_PIECE = 0.25, 1.0  # duration of a part, with other devices that may take over and without
+# With threads only, the long sequences of a part come first, and threads wait for each other at its end. There are still
+# several parts, so that a cancelled run can be resumed.
 SECONDS_ON_THREADS = 10.0
-_FIRST_CELLS = {True: 8e9, False: 1e11}  # of the first piece, on the processor and on a card
-FIRST_SECONDS_ON_THREADS = 5.0  # with so many cells in a second by each thread
+_FIRST_CELLS = {True: 8e9, False: 1e11}  # of the first part, on the CPU and on a GPU
+FIRST_SECONDS_ON_THREADS = 5.0  # at this number of cells per second and thread
 QueryBatch = NewType("QueryBatch", NDArray[np.int64])
 """Numbers of queries that are scored together, in the order of their files."""
 

@@ -26,7 +26,7 @@ HitWriter = Callable[[StructureQueryHits], None]
 _N_BEST = 10
 _OF_BEST = ["query", "target", "tm_score_query", "same_fold_probability", "e_value", "z_score", "description"]
 _NOT_IN_FOLDERS = re.compile(r"[^0-9A-Za-z_-]")
-_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # figures of the search besides the superposition
+_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # figures of the search without the superposition
 
 
 @dataclass

@@ -10,7 +10,7 @@ __all__ = ["z_scores"]
 _ROUNDS = 5
 _FAR = 2.0  # standard deviations above the line, from which on a chain counts as related
 _TO_DEVIATION = 1.4826  # from a median of absolute differences, of normal numbers
-_FEWEST = 10  # chains from which a line can be told
+_FEWEST = 10  # chains that are enough to fit a line
 
 
 def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:

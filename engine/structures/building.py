@@ -157,7 +157,7 @@ def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureD
             retained[i] = not hit
         if wanted - met:
             raise ParameterError(f"the database has no chain {min(wanted - met)}; nothing was removed")
-        # A file without chains is forgotten; one with fewer than it holds is not known again, so that who asks for it gets all of it.
+        # Files without chains are removed; a file with fewer chains than before counts as changed, so that adding it reads all of them.
         touched = set(content.source[~retained].tolist())
         left = set(content.source[retained].tolist())
         sources = tuple(replace(source, modified=-1) if i in touched else source for i, source in enumerate(content.sources))

@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 _FORMAT = 2
-_DELETE = 127  # the one character behind the blank that is none
+_DELETE = 127  # the only character after the space that is not printable
 _MAXIMUM_CONFIDENCE = 1e4
 _ASCII = 128
 _NUMBERS, PARTS, SKIPPED = "numbers.json", "parts", "skipped.tsv"
@@ -68,7 +68,7 @@ _TYPES = {
 _TEXTS = ("names", "descriptions", "source_paths", "source_skipped")
 _MAXIMUM_JSON = 1 << 16
 _MAXIMUM_PLACE = 1e5
-_RESIDUES_CHECKED = 1 << 18  # at a time: what is between two steps stays in the cache
+_RESIDUES_CHECKED = 1 << 18  # in a batch: intermediate results stay in the cache
 _REMEDY = "Build it again: proteoscope structure-database build FOLDER --out DATABASE"
 
 

@@ -384,7 +384,7 @@ def _swept(
         part = angular[some].astype(np.float32)[:, None]
         x_size, y_size = x_size[some], y_size[some]
         largest = np.maximum(x_size, y_size)
-        # Whole numbers stay whole, so that corners that stand twice lie at one place.
+        # Integers remain exact, so that vertices that occur twice coincide.
         x[some] = ((1 - part) * circle[:, 0] + part * square[:, 0]) * x_size
         y[some] = ((1 - part) * circle[:, 1] + part * square[:, 1]) * y_size
         x_normal[some] = (1 - part) * (x_normal[some] / largest) + part * square_normal[:, 0]
@@ -402,7 +402,7 @@ def _swept(
     normals[ends[2] : ends[5]] = -tangent[ends[2] : ends[5]]
     normals[ends[5] :] = tangent[ends[5] :]
 
-    # Pairs of rings between which a wall stands.
+    # Pairs of rings that a wall connects.
     start = every.copy()
     start[shoulders] = np.arange(ends[1], ends[2])
     lower = np.concatenate([start[~is_last], np.arange(ends[2], ends[3])])
@@ -553,7 +553,7 @@ def ribbon(
     is_joined = _next_joined(position, number)
     state = np.where(secondary <= STRAND, secondary, 0).astype(np.int64)
     is_strand = state == STRAND
-    # Strands lose their pleat: Cα stand above and below them in turn.
+    # Smooth the pleat of strands: Cα alternate above and below them.
     flat = place.copy()
     inner = np.flatnonzero(is_strand[1:-1] & is_joined[1:-1] & is_joined[:-2]) + 1
     flat[inner] = (place[inner - 1] + 2.0 * place[inner] + place[inner + 1]) / 4.0
@@ -602,7 +602,7 @@ def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], ste
         width[samples[~is_base]] = head[~is_base]
         angular[samples] = 1.0
         thickness[samples] = _THICKNESS[STRAND]
-        # Behind the tip the section of what follows opens.
+        # After the tip, the section of the next part opens.
         tips = last[is_joined[ends]]
         width_after[tips] = _WIDTH[half_state[ends[is_joined[ends]]]]
     return _Section(width, thickness, angular), _Section(width_after, thickness, angular)

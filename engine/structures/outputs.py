@@ -104,7 +104,7 @@ def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
     ends = np.array([[n_query, n_target]])
     every = np.concatenate([np.asarray(pairs, np.int64).reshape(-1, 2), ends])
     left_out = np.diff(every, axis=0, prepend=[[-1, -1]]) - 1
-    # A run of pairs begins where residues are left out before it; what stands behind the last pair ends it.
+    # A run of pairs begins after skipped residues; the entry after the last pair ends it.
     begins = np.flatnonzero(left_out.any(axis=1) | (np.arange(len(every)) == 0) | (np.arange(len(every)) == len(every) - 1))
     runs = np.diff(begins, append=len(every) - 1)
     parts = zip(left_out[begins].tolist(), runs.tolist(), strict=True)
@@ -127,7 +127,7 @@ def cigars(pairs: NDArray[np.integer], offsets: NDArray[np.int64], n_query: int,
     ['1I2M1D1M1D', '4I1D']
     """
     n = len(n_targets)
-    last = offsets[1:] + np.arange(n)  # a row for the ends stands behind the pairs of each
+    last = offsets[1:] + np.arange(n)  # a row for the ends follows the pairs of each
     first = offsets[:-1] + np.arange(n)
     every = np.empty((len(pairs) + n, 2), np.int64)
     is_pair = np.ones(len(every), np.bool_)

@@ -58,14 +58,14 @@ MAXIMUM_BYTES = 256 << 20
 _MAXIMUM_ATOMS = 1 << 24
 _MINIMUM_PLACE, _MAXIMUM_PLACE = -99_999.0, 99_999.0
 """Å; beyond lies no atom of any structure."""
-_MAXIMUM_FLAT = 7  # letters of a name in gemmi's columns of atoms
+_MAXIMUM_FLAT = 7  # characters of a name in gemmi's columns of atoms
 _MAXIMUM_NAME, _MAXIMUM_DESCRIPTION = 64, 500
 _ALPHA = int.from_bytes(b"CA", "little")
 _MIXER = 0x5851F42D4C957F2D
 """Odd number that spreads names of chains over 64 bits (Knuth, The Art of Computer Programming, 3.3.4)."""
 _X = LETTERS.index("X")
 _UNKNOWN, _POLYMER = 0, 1  # gemmi's types of entities
-_BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of which stands near the beginning of BinaryCIF and MMTF
+_BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of them is near the beginning of BinaryCIF and MMTF
 _PDB_RECORD = re.compile(
     rb"(?m)^(?:ATOM  |HETATM|HEADER|TITLE |COMPND|REMARK|MODEL |CRYST1|EXPDTA|SEQRES|OBSLTE|SPLIT |CAVEAT|AUTHOR|SOURCE|DBREF|MODRES"
     rb"|HELIX |SHEET )"
@@ -337,7 +337,7 @@ class _Facts:
 def _read_pdb(text: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
     import gemmi  # slow to import: only structures need it
 
-    # Columns are bytes: a letter of several would be cut.
+    # Columns are bytes: a character of several bytes would be cut.
     plain = plain_pdb(text if text.isascii() else text.translate(_ASCII), all_models=models == "all")
     structure = gemmi.read_pdb_string(plain.text)
     for chain in (one for model in structure for one in model):
@@ -502,7 +502,7 @@ class _StructureReader:
         entity_type = atoms.entity_type[first]
         is_polymer = (entity_type == _UNKNOWN) | (entity_type == _POLYMER)
         has_ends = np.isfinite(backbone[:, 0, 0]) & np.isfinite(backbone[:, 2, 0])
-        # Cα alone of a residue that nobody knows is one in a polymer; a calcium ion is called CA too.
+        # Cα without other atoms of an unknown residue is a residue in a polymer; a calcium ion is called CA too.
         is_residue = (chosen >= 0) & is_polymer & ~is_nucleotide
         is_alone = np.diff(offsets) == 1
         is_residue &= is_amino_acid | (has_ends & ~is_calcium) | ((entity_type == _POLYMER) & ~is_calcium & is_alone)
@@ -585,7 +585,7 @@ class _StructureReader:
         if not (np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 100.0 and values.max() > 0.0):
             return none
         if facts.is_predicted is None:
-            # A file that tells nothing: predictions have one value for all atoms of a residue, and not the same for all residues.
+            # A file without the method: predictions have one value for all atoms of a residue, and different values among residues.
             sizes = np.diff(offsets)[rows]
             least, most = np.minimum.reduceat(b, offsets[:-1]), np.maximum.reduceat(b, offsets[:-1])
             if sizes.min() < 4 or (least[rows] != most[rows]).any() or least[rows].min() == most[rows].max():

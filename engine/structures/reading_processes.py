@@ -28,7 +28,7 @@ __all__ = ["read_structures"]
 _MAXIMUM_SECONDS = 120.0
 """Maximum seconds per file; the largest assemblies take ten."""
 _MAXIMUM_MEMORY = 8 << 30
-_UNDER_WAY = 4  # files that a process has at a time, so that it never waits for the next
+_UNDER_WAY = 4  # files queued for each process, so that it never waits for the next
 _FILES_OF_A_PROCESS = 16  # fewer are not worth the second that another one takes to begin
 _LOOK_SECONDS = 0.1
 
@@ -98,7 +98,7 @@ class _Reader:
         if not self.under_way:
             self._began = time.monotonic()
         self.under_way.append(number)
-        with suppress(OSError):  # of one that has died `recv` tells
+        with suppress(OSError):  # `recv` reports a process that has died
             self.connection.send(os.fspath(paths[number]))
 
     def finished(self) -> int:

@@ -135,7 +135,7 @@ def has_any(column: str, wanted: Sequence[str] | Selected) -> Condition:
         result = f"SELECT coalesce(flatten(list({identifier(wanted.column)})), []) FROM {identifier(wanted.table)}{where}"
         return Condition(f"list_has_any({name}, ({result}))", tuple(values))
     if len(wanted) == 1:
-        # Twice as fast as asking for any of several.
+        # Twice as fast as a test for any of several.
         return Condition(f"list_contains({name}, ?)", (wanted[0],))
     return Condition(f"list_has_any({name}, ?)", (list(wanted),))
 

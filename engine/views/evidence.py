@@ -175,7 +175,7 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
         "WHERE protein = ? ORDER BY row",
         [protein],
     ).to_pylist()
-    # Bounds are looked at here: a query trusts what a file says of its values, which a stranger's may not hold.
+    # Bounds are checked here: a query trusts the statistics of a file, which may be wrong in an untrusted one.
     places = [(one["first"] - 1, one["last"], one) for one in peptides if 1 <= one["first"] <= one["last"] <= n]
     residues = source.query("SELECT position, n_psms, conservation FROM residues WHERE protein = ?", [protein])
     position = residues["position"].to_numpy().astype(np.int64)
@@ -409,7 +409,7 @@ def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) ->
     known = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
     columns: list[tuple[int, int]] = []
     before: tuple[int, int] | None = None
-    # Numbers of a chain that nobody can read are a stranger's.
+    # Chains with unreadable numbers come from untrusted files.
     workspace = _MAXIMUM_SKIPPED
     for place, row in zip(near.position.tolist(), near.chain_residue.tolist(), strict=True):
         if before is not None and (place <= before[0] or row <= before[1]):

@@ -93,7 +93,7 @@ def draw_fold(protein: ProteinEvidence, fold: Fold) -> Drawing | None:
     apart = np.linalg.norm(np.diff(place, axis=0), axis=1)
     is_bond = (apart <= _NEIGHBOURS) & is_place[1:] & is_place[:-1]
     lines = _lines(kind, is_bond)
-    # Those that lie behind first, each on a broader line of the page's colour, so that what passes before something else cuts it.
+    # Farthest first, each on a broader line in the background colour, so that a nearer line interrupts those that it crosses.
     for first, last in sorted(lines, key=lambda one: float(seen[one[0] : one[1] + 1, 2].mean())):
         x, y = flat[first : last + 1].T
         shapes += [Curve(x, y, "background", 5.0), Curve(x, y, inks[int(kind[first])], 2.2)]
@@ -144,7 +144,7 @@ def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArr
     """Places (n, 3) with the first two along the greatest spreads, and the third towards who looks."""
     centred = place - place[is_place].mean(axis=0)
     axes = np.linalg.svd(centred[is_place], full_matrices=False)[2]
-    # Either sign of an axis fits; the residue farthest along it says which one, so that a chain always looks the same. A mirror is none.
+    # Either sign of an axis is valid; the residue farthest along it decides, so that a chain always looks the same. No mirror image.
     for k in range(2):
         along = centred[is_place] @ axes[k]
         axes[k] *= np.sign(along[np.abs(along).argmax()]) or 1.0

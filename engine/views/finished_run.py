@@ -180,7 +180,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
         There is none, or its tables are missing or damaged.
     """
     chosen = run_id or project.latest(search.kind)
-    # Asked for first: where there is no such run, this says so.
+    # First, since it raises for a missing run.
     paths = {result_table.name: project.table(result_table.name, chosen) for result_table in search.result_tables}
     retained = {result.name for result in project.results(chosen)}
     # Peaks are large, and each part of their files carries its own check.
@@ -194,12 +194,12 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     stored = {name: field.default for name, field in search.model.model_fields.items()}
     stored |= search.recorded_parameters(project, record)
     inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))
-    # What the user must know stands first, where there is room for it.
+    # Warnings come first, where there is space for them.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")
     messages = tuple(entry.text for entry in entries)
     passes = passes_of_run(project, record.id)
     described = {all_table.name: all_table for all_table in search.all_tables if all_table.name in paths}
-    # Large, and looked at when somebody asks for them.
+    # Large, so loaded on demand.
     later: dict[str, Path] = {}
     if SPECTRA.name in retained and _MATCHES in paths:
         later = _spectra(project, record.id)

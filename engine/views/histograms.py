@@ -139,7 +139,7 @@ def histogram_figure(histogram: Histogram, *, is_log: bool = False, note: str = 
     if histogram.curve is not None:
         name, places, values = histogram.curve
         within = (places >= x.low) & (places <= x.high) & (values > y.low)
-        # One place is no line, and what lies at the foot of the axis is not seen.
+        # One point is not a line, and values at the bottom of the axis are invisible.
         if np.count_nonzero(within) > 1:
             marks.append(Line(places, values, "decoy", 1.8))
             legend.append(LegendEntry(name, "decoy", is_line=True))

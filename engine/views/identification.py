@@ -219,7 +219,7 @@ def _modified(name: str, table: str) -> Condition:
 
 def _with_text(text: str, table: str) -> Condition:
     """Match a peptide sequence, ProForma, accession or description, ignoring case."""
-    # A group's accessions stand in its name close together, those of peptides and PSMs in a list that is shown with blanks.
+    # Names of groups join accessions without spaces, lists of peptides and PSMs are shown with spaces.
     group, listed = (re.sub(r"\s*;\s*", between, text) for between in (";", "; "))
     in_peptide = any_of((contains("sequence", text, is_capital=True), contains("peptide", text)))
     described = contains("description", text)

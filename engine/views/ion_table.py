@@ -77,7 +77,7 @@ def ion_table(spectrum: AnnotatedSpectrum) -> IonTable:
         symbol, charge = column
         headers.append(f"{symbol}{'⁺' if charge == 1 else f'{charge}⁺'}")
         which = np.flatnonzero((ions.series == SERIES.index(symbol)) & (ions.charge == charge) & (ions.loss == 0))
-        # A fragment stands beside the residue that is its last one towards the middle.
+        # A fragment is in the row of its last residue towards the middle.
         table[ions.position[which] - (1 if symbol in "abc" else 0), at] = which
     modifications: list[list[str]] = [[] for _ in sequence]
     for position, name, _ in spectrum.peptidoform.modifications:

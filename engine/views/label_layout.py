@@ -57,7 +57,7 @@ def place_labels(
     """
     left, top, right, bottom = bounds
     order = np.argsort(obstacle_x, kind="stable")
-    # Behind the last line stands none, so that any run of them has an end.
+    # The last line has a successor at infinity, so that any run of them has an end.
     lines_x, lines_y = obstacle_x[order], np.append(obstacle_y[order], np.inf)
     level, shift = (one.ravel() for one in np.meshgrid(np.arange(_LEVELS), _SHIFTS, indexing="ij"))
     nearest = np.argsort(level + np.abs(shift) * _SIDEWAYS, kind="stable")
@@ -76,7 +76,7 @@ def place_labels(
         foot = np.clip(tip_x, from_x, from_x + width)
         has_leader = (level > 0) | (shift != 0)
         lines = np.column_stack((foot, from_y + height, np.full(len(foot), tip_x), np.full(len(foot), tip_y)))
-        # Under the upper end of the plot there may be no room above a peak: its own place it still has.
+        # At the top of the plot there may be no space above a peak: its own place is still free.
         is_free = ~has_leader | (from_y + height <= tip_y)
         is_free &= ~_overlap(tried, boxes[:n_boxes]).any(axis=1)
         is_free &= ~(_cross(lines, boxes[:n_boxes]).any(axis=1) & has_leader)

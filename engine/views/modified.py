@@ -57,7 +57,7 @@ _NO_SHIFT = "This match has no shift."
 _RARE = 0.1
 """Minimum fraction of a modification's PSMs for a site to be searched again."""
 
-# Shifts without a name stand in the table of modifications by their hundredth of a dalton, and are called by their mass.
+# Shifts without a name are in the table of modifications by their hundredth of a dalton, and are named by their mass.
 _IS_BINNED = "shift_kind = 'unnamed' AND regexp_matches(modification, '^[+-]')"
 _KEY_NAME = f"CASE WHEN {_IS_BINNED} THEN '' ELSE modification END"
 _KEY_MASS = f"CASE WHEN {_IS_BINNED} THEN round_even(carried_mass * 100, 0) ELSE round_even(carried_mass * 1e6, 0) END"
@@ -260,7 +260,7 @@ def _searchable(row: ModificationRow) -> list[str]:
     usual = [site for site, number in counts.items() if number >= _RARE * sum(counts.values())]
     symbols, texts = "", []
     for site in usual:
-        # Where Unimod knows it at an end alone, it is asked for there alone.
+        # If Unimod has it only at an end, only that end is checked.
         written = [f"{end} {site}".strip() for end in ("", "N-term", "C-term", "Protein N-term", "Protein C-term")]
         if site.endswith("-term"):
             written = [site, f"Protein {site}"]

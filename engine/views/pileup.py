@@ -163,7 +163,7 @@ def _differences(
     in_sight = (place >= first) & (place <= last)
     reported = in_sight & is_text
     reference[place[reported] - first] = subject[reported]
-    # Of an insertion its first letter marks it.
+    # An insertion is marked by its first base.
     is_inserted = ~is_text & np.concatenate(([True], is_text[:-1]))
     differs = in_sight & ((is_text & (query != subject)) | is_inserted)
     return place[differs], np.where(is_text[differs], query[differs], np.uint8(ord("+")))

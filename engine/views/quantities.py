@@ -293,7 +293,7 @@ def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
     n, key = len(names), "sequence" if "sequence" in table.by_name else "accession"
     first = np.arange(0, len(long), n)
     logs = long["log2_quantity"].to_numpy().astype(np.float64).reshape(-1, n)
-    # No amount is beyond that; a stranger's table may hold any number.
+    # No real amount is larger; an untrusted table may hold any number.
     logs = np.where(np.abs(logs) <= _LARGEST_LOG, logs, np.nan)
     codes = {text: number for number, text in enumerate(STATES)}
     state = np.array([codes[text] for text in long["state"].to_pylist()], np.int8).reshape(-1, n)

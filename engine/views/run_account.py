@@ -334,7 +334,7 @@ def _methods(
         facts = replace(facts, parameters=values | search.recorded_parameters(project, run))
         reported = search.methods_of(facts)
     except (TypeError, ValueError, ProteoscopeError):
-        # Values of a stranger's that no search writes: what all have in common does not look into them.
+        # Values of untrusted files that no search writes: the part that all have in common does not read them.
         reported = None
     changed = [(one.title, one.value) for one in parameters if one.is_changed]
     return paragraph(facts, reported, preset.name, changed)

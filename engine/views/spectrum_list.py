@@ -143,7 +143,7 @@ def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -
             n_rows = connection.execute(f'SELECT count(*) FROM "{_BARE}"').fetchall()[0][0]
         connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_fates() if has_map else _best_matches(run)}')
         listed = _list_of_spectra(has_file=has_file, has_states=has_map)
-        # Kept as a table, a page comes within milliseconds; from the file, whose row groups are small, each takes part of a second.
+        # Cached as a table, a page takes milliseconds; from the file, whose row groups are small, it takes part of a second.
         kind = "TABLE" if n_rows <= _MOST_KEPT else "VIEW"
         connection.execute(f'CREATE {kind} "{_VIEW}" AS {listed}')
 

@@ -37,7 +37,7 @@ from proteoscope.kernels.gapsmis_layouts import LETTERS, WITHIN, Alignments, Gap
 __all__ = ["align_where_near"]
 
 _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT, _SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 1, 2, 3, 3, 4, 8
-_NO_TEXT, _NO_PATTERN = -1, -2  # letters that are no letter's like
+_NO_TEXT, _NO_PATTERN = -1, -2  # symbols that match no residue
 _LANES = REGISTER_BYTES // 2
 
 
@@ -253,7 +253,7 @@ def align_where_near(
     )
     for column, values in zip(result[1:6], ends, strict=True):
         column[:] = values
-    # What leaves the band has so many letters of the pattern alone, which gain nothing.
+    # Paths outside the band have this number of unmatched symbols of the pattern, which score nothing.
     beyond = pattern_lengths * costs[0] - rules.gap_open - (slack + 1) * (rules.gap_extend + costs[0])
     return result, is_sure & (result.score > beyond)
 
@@ -263,7 +263,7 @@ def _plain_costs(rules: GapRules, letters: NDArray[np.integer]) -> NDArray[np.in
     matrix = rules.matrix[np.ix_(letters, letters)]
     same, other = int(matrix[0, 0]), int(matrix[0, 1])
     is_plain = np.array_equal(matrix, np.where(np.eye(len(letters), dtype=bool), same, other)) and same > max(0, other)
-    # A gap that costs nothing may stand before the alignment begins.
+    # A free gap may precede the alignment.
     if not is_plain or rules.mode != WITHIN or rules.seed_length or rules.is_published or rules.gap_open + rules.gap_extend == 0:
         return None
     return np.array([same, other, rules.gap_open + rules.gap_extend, rules.gap_extend], np.int64)

@@ -111,7 +111,7 @@ def guard_cache() -> None:
                 rtsys.initialize(target_context)
                 with self._guard_against_spurious_io_errors():
                     return self._load_overload(sig, target_context)
-            except Exception:  # Whatever a damaged pickle or object file leads to, a fresh one mends.
+            except Exception:  # A new pickle or object file replaces a damaged one.
                 _remove(self.cache_path, self._impl.filename_base)
                 return None
 

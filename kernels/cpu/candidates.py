@@ -33,7 +33,7 @@ from proteoscope.kernels.layouts import ISOTOPE_BITS
 
 __all__ = ["bin_of_rounded", "count_candidates", "lower_bound", "score_candidates", "search_queries"]
 
-_PEPTIDES_AHEAD = 8  # whose residues are asked for: neighbours in mass lie anywhere in memory
+_PEPTIDES_AHEAD = 8  # whose residues are read: neighbours in mass lie anywhere in memory
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -80,7 +80,7 @@ def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modif
     """Insert a candidate among the best of query q; ties are ordered by arrival."""
     k = hits.score.shape[1]
     place = k
-    score = np.float32(score)  # as it is kept: else a score would beat its own rounding, and equal ones would change places
+    score = np.float32(score)  # as it is stored: otherwise a score would exceed its own rounded value, and equal ones would be exchanged
     while place > 0 and (hits.peptide[q, place - 1] < 0 or score > hits.score[q, place - 1]):
         place -= 1
     if place == k:

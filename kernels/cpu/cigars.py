@@ -61,7 +61,7 @@ def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, u
     for k in range(len(text_begins)):
         i, j, place, at = text_begins[k], pattern_begins[k], cigar_offsets[k], md_offsets[k]
         same[k] = columns[k] = 0
-        alike = np.int64(0)  # pairs of the same letter since the last letter of the MD text
+        alike = np.int64(0)  # pairs of equal residues since the last residue in the MD text
         for r in range(runs.shape[1]):
             length = np.int64(runs[k, r])
             if r % 2 == 0:

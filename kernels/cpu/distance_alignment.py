@@ -34,7 +34,7 @@ from proteoscope.kernels.cpu.vectors import (
 
 __all__ = ["UNIT", "AlignmentRoom", "align", "alignment_room", "place_states", "place_x", "place_y", "trace"]
 
-LANES = REGISTER_BYTES // 4  # cells that are computed at a time
+LANES = REGISTER_BYTES // 4  # cells that are computed together
 UNIT = 1 << 15
 """Integer score of two coinciding residues."""
 
@@ -150,7 +150,7 @@ def align(room, m, n, gap, by_states, by_distance):
         earlier[place] = before[place] = after[place] = 0
     values[LANES - 1] = opened[LANES - 1] = 0
     for k in range(2, m + n + 1):
-        # What is computed beside the antidiagonal, to fill registers, is read by no cell of the matrix.
+        # Values outside the antidiagonal, which fill registers, are not read by any cell of the matrix.
         low, high, back = max(1, k - n), min(m, k - 1), LANES + n - k + 1
         for i in range((low - 1) // LANES * LANES, high, LANES):
             j, place = i + back, i + LANES

@@ -204,7 +204,7 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, f
                             found[i] = measured
                 continue
             at = min(max(np.searchsorted(traces.times, anchors[a]) - first, 0), count - 1)
-            # The survey before or behind the spectrum may lack the ion.
+            # The MS1 spectrum before or after the spectrum may lack the ion.
             for near in range(max(0, at - 1 - rules.maximum_gap), min(count, at + 2 + rules.maximum_gap)):
                 if shape[near] > shape[at]:
                     at = near

@@ -62,7 +62,7 @@ _FROM_START, _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT = 0, 1, 2, 3
 _SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8  # bits of a direction: whence, and whether the gap that goes on here grows
 _BAND_ROWS, _TILE_COLUMNS = 16, 64  # between two looks at the flag; of what is computed together
 _CELLS_OF_PIECE = 150_000_000  # a tenth of a second with AVX-512
-_CELLS_OF_BLOCK = 8 * _CELLS_OF_PIECE  # of each thread, between two ends that are told
+_CELLS_OF_BLOCK = 8 * _CELLS_OF_PIECE  # of each thread, between two reports of progress
 _PIECES_OF_THREAD = 4
 _TRACED_BYTES = 1 << 30  # of directions at the most, of each thread
 
@@ -314,7 +314,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, sto
                     if result > score[pair] or (result == score[pair] and i < ends[1, pair]):
                         score[pair] = result
                         ends[1, pair] = i
-                        # Of a local alignment the text was cut at its end: the last row tells where it ends in the pattern.
+                        # The text of a local alignment was cut at its end: the last row gives its end in the pattern.
                         if traces and (mode != LOCAL or i == n):
                             _note_end(g, layer, lanes, lane, maximum_gaps, result, tile if mode == LOCAL else m, pair, ends)
 
@@ -351,7 +351,7 @@ def _note_letters(texts, text_begins, text_lengths, longest, i, band_letters, pl
     """Write the `i`-th bases of references from `place`, and the distinct ones padded by three into `codes`; return their number."""
     seen, n = 0, 0
     for lane in range(len(text_begins)):
-        # A text that has ended has the letter of the longest, whose profile is needed anyway.
+        # A text that has ended repeats the symbol of the longest, whose profile is needed anyway.
         own = lane if text_lengths[lane] >= i else longest
         symbol = np.int64(texts[text_begins[own] + i - 1])
         band_letters[place + lane] = symbol
@@ -521,7 +521,7 @@ class _Block:
         self._runs = np.zeros((n, 2 * self._rules.maximum_gaps + 1), np.int32)
         self._lowest = -int(self._rules.maximum_loss(int(_lengths(self._pattern_places).max(initial=0)))) - 1
         if self._rules.mode == PREFIX and self._rules.gap_extend:
-            # So many letters of the text alone cost more than they can be worth.
+            # This number of unmatched symbols of the text costs more than they can gain.
             lengths = _lengths(self._pattern_places)
             reach = lengths + (lengths * self._rules.maximum_gain + self._rules.maximum_loss(lengths)) // self._rules.gap_extend
             self._text_places[:, 1] = np.minimum(self._text_places[:, 1], self._text_places[:, 0] + reach)

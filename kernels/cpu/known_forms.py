@@ -15,7 +15,7 @@ from proteoscope.kernels.cpu.probing import lowest_bit
 __all__ = ["list_known_forms"]
 
 _LONGEST = 64
-_WORDS = 4  # of 64 bits, for as many modifications as a byte tells apart
+_WORDS = 4  # of 64 bits, for as many modifications as a byte can number
 _NONE = 255
 _SAME_MASS = 1e-4  # dalton
 

@@ -18,7 +18,7 @@ __all__ = ["PeakRules", "copy_peaks", "fill_peaks"]
 
 _LOW_ENTROPY = 3.0  # natural units
 _LEAST_POWER, _POWER_OF_ENTROPY = 0.25, 0.25
-_SMALLEST = 1e-6  # of the base peak: what is less is noise, whatever was asked for
+_SMALLEST = 1e-6  # of the base peak: smaller peaks are noise, whatever the parameter
 
 
 class PeakRules(NamedTuple):

@@ -20,8 +20,8 @@ from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 __all__ = ["LinkageRounds"]
 
-_MAXIMUM_ELEMENTS = 480  # of a vector that stands for several: as many as the smallest table of a card has rows
-_COUNT_BITS = 22  # sums of similarities of two clusters that together have so many vectors, and some more, fit into 63 bits
+_MAXIMUM_ELEMENTS = 480  # of a vector that represents several: the number of rows in the smallest table of a GPU
+_COUNT_BITS = 22  # sums of similarities of two clusters with up to 2**22 vectors together fit into 63 bits
 
 
 class LinkageRounds:
@@ -54,7 +54,7 @@ class LinkageRounds:
         chosen = np.flatnonzero(has_others)
         self._members = first + chosen[np.argsort(roots[chosen], kind="stable")]
         self._starts = _starts_of_runs(roots[self._members - first])
-        # Items are vectors, and later those that stand for several: `names` are their smallest vectors.
+        # Items are vectors, later groups of them: `names` are their smallest vectors.
         self._vectors, self._ends = vectors, ends
         self._names, self._counts = self._members, np.ones(len(self._members), np.int64)
         self._is_last = np.zeros(len(self._starts) - 1, bool)

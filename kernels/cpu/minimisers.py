@@ -43,11 +43,11 @@ MAXIMUM_CANDIDATES = 8
 CANDIDATE_FIELDS = 5
 """Fields of a candidate: 1 for the reverse complement, reference index, window start and end, votes."""
 _MAXIMUM_ENTRIES = 64  # of a minimiser that are looked at; where it has more, only if no other places the read, and then these
-_MAXIMUM_HITS = 1 << 16  # of a read, or four for each of its letters
+_MAXIMUM_HITS = 1 << 16  # of a read, or four for each of its bases
 _NONE = np.uint64(np.iinfo(np.uint64).max)
 _1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
 _FACTOR_1, _FACTOR_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd, so that products can be undone
-_PLACE_BITS = 20  # of a hit that tell the place in the read
+_PLACE_BITS = 20  # of a hit that give the place in the read
 _DIAGONAL_SHIFT = 1 << 21  # diagonals of reads that hang over a text's beginning are still above 0
 _STRAND_BIT = 62
 

@@ -22,8 +22,8 @@ _N_ROUNDS = 20  # at most, of superposing on what lies near
 N_HALVINGS = 6
 """Maximum number of halvings of the fragment length."""
 _MINIMUM_PIECE = 4
-_ALL = 1  # residue between two pieces
-_HOPELESS_ROUNDS = 2  # superposed so often, a piece may be found to be hopeless
+_ALL = 1  # residue between two fragments
+_HOPELESS_ROUNDS = 2  # after this number of superpositions a fragment may be dropped
 _TABLE = 2048
 
 

@@ -121,7 +121,7 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
             f = load(f_row, j)
             paired = add_saturated(load_anywhere(above, j), load(profile, scores + j))
             without_e = maximum(maximum(paired, f), zero)
-            # H need not be known for E: where H is E, the gap that goes on is no dearer than one that is opened.
+            # E does not need H: where H is E, extending the gap is no more expensive than opening one.
             gap = subtract_saturated(without_e, open_cost)
             gap = maximum(gap, subtract_saturated(shifted_1(least, gap), extend_cost))
             gap = maximum(gap, subtract_saturated(shifted_2(least, gap), extend_2))

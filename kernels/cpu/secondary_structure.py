@@ -271,7 +271,7 @@ def states_by_hydrogen_bonds(backbone, is_proline, chain_offsets):
             there = order[near[k]]
             first[n_pairs], second[n_pairs] = here, there
             n_pairs += 1
-            # The N-H of the residue behind a C=O gives it no bond.
+            # The N-H of the residue after a C=O forms no bond with it.
             if not (here == there + 1 and joined[there]):
                 _keep_bond(here, there, atoms, hydrogen, partner, energy)
             if not (there == here + 1 and joined[here]):

@@ -38,7 +38,7 @@ __all__ = ["PLACES", "PlacedArrays", "ShiftSettings", "ShiftsToPlace", "place_sh
 PLACES = 64
 """Maximum number of residues of a peptide."""
 _USUAL, _RARE = 1.0, 0.6  # of hyperscore: for a common shift against another that scores the same, and against it for each isotope
-_TIE = 1e-9  # scores that differ by no more are of places that the spectrum does not tell apart
+_TIE = 1e-9  # scores that differ less are of places that the spectrum does not distinguish
 
 
 class ShiftSettings(NamedTuple):
@@ -252,7 +252,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
                 shift = difference - isotope * settings.isotope_spacing
                 if abs(shift) <= tolerance or shift < shifts.lowest or shift > shifts.highest or mass < settings.isotope_minimum_mass[e]:
                     continue
-                if isotope > 0 and difference > 0.0 and shift < 0.0:  # a loss that is less than the isotopes is none
+                if isotope > 0 and difference > 0.0 and shift < 0.0:  # losses smaller than the isotopes do not count
                     continue
                 best = _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides)
                 value = score[best]

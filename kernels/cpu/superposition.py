@@ -28,15 +28,15 @@ from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, Fou
 __all__ = ["ChainSuperposition"]
 
 _CELLS_OF_PIECE = 1.2e7  # and a searched beginning: a tenth of a second or so
-_COARSE = 40  # residues between two pieces, in a search that only guides
-_HOPELESS = 0.9  # of the best score: a piece or a shift that after two rounds has less is left
+_COARSE = 40  # residues between two fragments, in a search that only guides
+_HOPELESS = 0.9  # of the best score: a fragment or a shift with less after two rounds is dropped
 _WIDER = 0.8  # Å that the scale is wider by while searching
 _GAP = -0.6
 _MAXIMUM_REFINEMENTS = 12
 _MINIMUM_GAIN = 1e-4
-_MAXIMUM_FRAGMENTS = 600  # pairs of pieces of one length that are superposed
+_MAXIMUM_FRAGMENTS = 600  # pairs of fragments of one length that are superposed
 _HOPELESS_START = 0.5  # of the best score: a start with less is not refined
-_SPARSE, _SPARSE_LENGTH = 4, 40  # residues to one, at most, in the alignments by which pieces are ranked, and how many are left at least
+_SPARSE, _SPARSE_LENGTH = 4, 40  # stride of residues in the alignments that rank fragments, at most, and minimum number of residues
 _SPARSE_REFINEMENTS = 2
 
 
@@ -200,7 +200,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
         place_y(fine, y, guide)
         halvings = steps.coarse_halvings
         met = met_alignments(2 * steps.n_sparse + 3 + steps.n_searched + steps.n_refined + 2 * steps.n_finished * _MAXIMUM_REFINEMENTS)
-        # Where to begin: the given alignment, the best shift, secondary structure, that and what lies near, and pieces that fit.
+        # Starts: the given alignment, the best shift, secondary structure, secondary structure with distances, and fragments that fit.
         scores, moves = np.full(steps.n_refined, -1.0), np.empty((steps.n_refined, MOVE))
         if n_best:
             _keep(best, best_move, scores, moves)
@@ -258,7 +258,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
                 if abs(result - before) < _MINIMUM_GAIN * m:
                     break
                 before = result
-    # At last, more pieces; and pairs that lie far apart then are none.
+    # Finally, more fragments, with distant pairs excluded.
     gather(workspace, x, y, best_pairs[:n_best], 0)
     search(workspace, n_best, guide, near, steps.last_step, N_HALVINGS, _HOPELESS, best_move)
     distances_squared(workspace.x, workspace.y, n_best, best_move, workspace.squared)

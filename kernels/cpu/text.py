@@ -459,7 +459,7 @@ def decode_base64(text, starts, stops, out, offsets):
     offsets[0] = 0
     for i in range(len(starts)):
         position, stop, first = starts[i], stops[i], written
-        # Four letters at a time while they are plain, then letter by letter through white space and padding.
+        # Four symbols in a step while they are plain, then one by one through white space and padding.
         while position + 4 <= stop:
             a, b, c, d = _BASE64[text[position]], _BASE64[text[position + 1]], _BASE64[text[position + 2]], _BASE64[text[position + 3]]
             if (a | b | c | d) >= 64:

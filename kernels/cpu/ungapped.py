@@ -74,9 +74,9 @@ def align_where_sure(
         size = max(LETTERS, len(rules.matrix))
         matrix = np.full((size, size), rules.matrix.min(), np.int64)
         matrix[: rules.matrix.shape[0], : rules.matrix.shape[1]] = rules.matrix
-        # A letter that can only lose is better off alone, once a gap is there.
+        # With a gap, a residue with a negative score is better unmatched.
         gains = np.maximum(0, matrix.max(axis=1))
-        # A part of a pattern may be better than the whole as soon as anything is lost, or a letter gains nothing.
+        # A part of a pattern may score more than the whole as soon as anything is lost, or a residue gains nothing.
         shortest = min(rules.gap_open + rules.gap_extend, 1 if is_local else rules.gap_open + rules.gap_extend)
         best_without_gaps(texts, patterns, text_of, pattern_of, gains[:, None] - matrix, gains, shortest, int(is_local), score, starts)
     is_sure = starts >= 0

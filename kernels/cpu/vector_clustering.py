@@ -47,7 +47,7 @@ LANES = REGISTER_BYTES // 4  # vectors of a tile
 _CLEARLY = 1.0 - 1e-9
 _PRODUCTS_OF_PIECE = 300_000_000  # about a tenth of a second
 _PIECES_OF_THREAD, _PIECES_OF_BATCH = 4, 5  # of each thread: at least in a pass, at most in a batch of islands
-_OPERATIONS_OF_CELL = 20  # of a matrix, besides the products of elements
+_OPERATIONS_OF_CELL = 20  # of a matrix, in addition to the products of elements
 _LARGE = 4096  # members of a group whose matrix is not made for every thread at once
 _LARGE_AT_A_TIME = 4
 
@@ -421,7 +421,7 @@ class VectorClustering:
             with self._adding:
                 neighbours[begin:reach] += result
 
-        if linkage.minimum_neighbours > 2:  # else whoever has a neighbour is a core point
+        if linkage.minimum_neighbours > 2:  # otherwise every point with a neighbour is a core point
             yield from self._in_pieces(count, costs)
             is_core = neighbours >= linkage.minimum_neighbours
         joined = _Joined.none(n)

@@ -36,7 +36,7 @@ TABLE_ROWS = 28
 _RING_BYTES = 128 * 16  # between two warps of a subject
 _LANES, _COLUMNS = (2, 4, 8, 16, 32), (16, 24, 32, 40, 48, 56, 64, 72)
 _LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS = (64, 128), (4, 8, 16), (128, 256)
-_FEW_THREADS = 256  # as many as keep a multiprocessor busy; more take as many subjects more at a time, each longer
+_FEW_THREADS = 256  # enough to fill a multiprocessor; with more threads more subjects run together, each of them longer
 _SHARES = np.array([4, 8, 12, 16, 20, 24, 28, 32, 40, 48])  # multiprocessors for the longest subjects
 _FEWEST_LONG, _WORTH_A_CUT = 16, 0.97
 # Measured on an H200. What two rows of a lane's columns cost, in cycles of a quarter of a multiprocessor: each cell, the merging of two

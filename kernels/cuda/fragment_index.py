@@ -248,7 +248,7 @@ class FragmentSearch:
         if len(settings.c_term_series):
             # Where rounding gives a form another key, its ion is sorted with the others.
             ends = settings.c_term_series[0] - _PROTON_MASS + peptides.c_term_mass + peptides.residue_mass
-            known = ends > 0  # a letter that is no residue has no mass
+            known = ends > 0  # a symbol that is not a residue has no mass
             masses["end_key"][0, known] = (ends[known] * KEYS_OF_DALTON).astype(np.int64)
         return masses
 

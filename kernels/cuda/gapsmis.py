@@ -361,7 +361,7 @@ class ReadSearch:
         """Return the score tables of a plan on the device; see struct Pairs."""
         source, scale, rules = shape.scores, self._scales[traces], self._rules
         if (source, scale.times) not in self._tables:
-            full = np.full((_CODES, _CODES), -1, np.int64)  # by the pattern's letter; what is padding is worse than nothing
+            full = np.full((_CODES, _CODES), -1, np.int64)  # by the symbol of the pattern; padding scores less than zero
             full[: rules.matrix.shape[0], : rules.matrix.shape[1]] = rules.matrix
             full = scale.times * full + (2 if traces else 0)
             ranks, texts, patterns = np.zeros(_CODES, np.int8), self._letters_of(0), self._letters_of(1)

@@ -60,17 +60,17 @@ _LANES = (4, 8, 16, 32)
 _THREADS = 128
 _SCORE_SLOTS = {TABLE: 5.5, PROFILE: 1.4, FOUR: 1.0, EIGHT: 4.0}  # with conflicts of banks
 _WARPS_PER_CYCLE = 2.0  # instructions of maxima that a multiprocessor issues for whole warps
-_CYCLES_PER_SECOND = 1.6e9  # of a card of the usual rates with so many multiprocessors
+_CYCLES_PER_SECOND = 1.6e9  # of a GPU of the usual rates with this number of multiprocessors
 _USUAL_MULTIPROCESSORS = 132
 _INSTRUCTIONS_OF_MAXIMUM = {True: 1.0, False: 2.0}  # from compute capability 9.0 on, and before
 _CYCLES_OF_LONE_WARP = 3.0  # for an instruction, where no other warp fills the gaps
-_DIRECTION_BYTES_PER_SECOND = 2.5e12  # of such a card; of one before compute capability 9.0 that nobody has measured:
+_DIRECTION_BYTES_PER_SECOND = 2.5e12  # of such a GPU; of one before compute capability 9.0, not measured:
 _DIRECTION_BYTES_BEFORE = 6e11
 _SECONDS_OF_LAUNCH = 1e-5
 _SECONDS_OF_CHUNKS, _SECONDS_OF_CHUNKED_PAIR = 1.2e-4, 2.5e-8  # on the host, to sort pairs by their texts
 _SECONDS_OF_STEP = 1.2e-6  # of tracing back: one read that waits for the one before
 _HOST_CELLS_PER_SECOND = 1.5e9
-_LONG_OF_BLOCK = 0.95  # of lengths: what the longest of a block are taken for
+_LONG_OF_BLOCK = 0.95  # quantile of the lengths that approximates the longest of a block
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,7 @@ class CudaCard:
             return
         with self._faults, self._device, stream:
             function, workspace = self._functions.get((file, defines, kernel)) or self._compiled(file, defines, kernel)
-            if shared_bytes > workspace:  # beyond 48 KB with the static part, only when asked for
+            if shared_bytes > workspace:  # more than 48 KB with the static part must be requested
                 function.max_dynamic_shared_size_bytes = shared_bytes
                 self._functions[file, defines, kernel] = function, shared_bytes
             function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)

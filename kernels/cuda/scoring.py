@@ -51,7 +51,7 @@ _THREADS = 256
 _MAXIMUM_SLOTS, _MAXIMUM_KEPT, _MAXIMUM_SERIES, _MAXIMUM_ISOTOPE_ERRORS, _MAXIMUM_WINDOWS = 8, 32, 3, 16, 1 << 24
 _MAXIMUM_FRAGMENT_CHARGE = 5
 _CANDIDATE_BYTES = 24
-_SHARED_BYTES = 48 << 10  # every device has it without asking
+_SHARED_BYTES = 48 << 10  # every device provides it without a request
 _STATIC_SHARED_BYTES = 20 << 10
 _MAXIMUM_WORDS = 3072  # of the bit table: 98,304 bins
 _FEWEST_WORDS = 128
@@ -229,7 +229,7 @@ class SpectrumSearch:
         }
         self._room = budget - sum(column.nbytes for column in columns.values())
         self._bytes_of_peptide = max(1, sum(column.itemsize for column in self._peptides.values() if len(column)))  # without peptides 0
-        self._maximum_peptides = max(0, self._room // 2 // self._bytes_of_peptide)  # half of the room is for batches
+        self._maximum_peptides = max(0, self._room // 2 // self._bytes_of_peptide)  # half of the memory is for batches
         if self._maximum_peptides == 0:
             raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
         self._scalars = self._packed_settings(peptides)

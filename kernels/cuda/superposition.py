@@ -32,7 +32,7 @@ from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, Fou
 __all__ = ["ChainSuperposition"]
 
 _FILE = "superposition.cu"
-_SHARE_OF_FREE_MEMORY = 0.4  # for the blocks of a run, of which two are on their way
+_SHARE_OF_FREE_MEMORY = 0.4  # for the blocks of a run, two of which are in progress
 _MAXIMUM_SHARED_BYTES = 48 << 10  # of the rows of alignments; longer chains have them in device memory
 _RESIDUE_BYTES, _ROW_BYTES = 16, 36
 _MOST_FRAGMENTS, _MOVE, _SPARSE, _SPARSE_LENGTH = 600, 12, 4, 40

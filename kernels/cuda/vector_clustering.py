@@ -41,7 +41,7 @@ __all__ = ["VectorClustering"]
 _FILE = "vector_clustering.cu"
 _WIDTH = 32  # vectors of a tile
 _TABLES = (480, 10), (960, 11), (1920, 12)  # rows of a table, and the bits of its slots: about half of them are taken at the most
-_STATIC_BYTES = 2048  # what a block has of shared memory besides
+_STATIC_BYTES = 2048  # other shared memory of a block
 _PLAIN_THREADS = 256
 _LARGEST_OF_CLASS = (2048, 256, 32)
 _THREADS_OF_CLASS = (1024, 256, 64, 32)  # that merge a group of more members than that, or fewer than all
@@ -307,7 +307,7 @@ class VectorClustering:
         except DeviceMemoryError:
             if budget <= before[1]:
                 raise
-        # What is free may be in pieces.
+        # Free memory may be fragmented.
         taken = max(before[last] - before[first] for first, last in runs)
         return self._room(sizes, before, max(float(before[1]), taken / 2), merger)
 

@@ -257,5 +257,5 @@ def trim_store(folder: Path, needed: int, most: int = MAXIMUM_STORED_BYTES) -> N
     for _, size, path in result:
         if total + needed <= most:
             break
-        Path(path).unlink(missing_ok=True)  # whoever has it open keeps it
+        Path(path).unlink(missing_ok=True)  # processes that have it open can still read it
         total -= size

@@ -57,7 +57,7 @@ def configure() -> None:
     import distributed  # noqa: F401 - it sets what is changed here
 
     dask.config.set(CONFIGURATION)
-    # Errors that matter to the user are raised; a connection that ends together with another is none.
+    # Errors that matter to the user are raised; the end of a connection together with another does not.
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(SILENT)
     for name in ("asyncio", "tornado.application"):

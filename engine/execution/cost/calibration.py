@@ -29,7 +29,7 @@ __all__ = ["calibrate_card", "calibrate_processor"]
 _NEW_PAGES = 32 << 20  # bytes, from which on the system hands out new pages for each array
 # Bytes: on both sides of that, where what a transfer takes leaps.
 _SIZES_OF_TRANSFERS = *(1 << power for power in (10, 15, 17, 18, 19, 20, 21, 22, 23)), 24 << 20, 31 << 20, 34 << 20, 64 << 20, 128 << 20
-_REPEATS = 3  # of which the least counts: what disturbs a run only lengthens it
+_REPEATS = 3  # repetitions; the minimum counts, since interference only lengthens a run
 _STEPS = 1 << 12  # of the loops whose rate is measured
 _WORDS = {True: 1 << 22, False: 1 << 24}  # of vectors beyond the caches of the processor and a card
 _ADDITIONS = 16  # of them

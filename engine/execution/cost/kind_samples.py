@@ -24,10 +24,10 @@ __all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "run_
 _SIZES = tuple(0.75 * 4.0**power for power in range(-5, 1))
 SECONDS_OF_KIND = 0.15
 """Seconds of runs of a type after which no larger sample is made, beyond the required minimum."""
-_LONG = 0.045  # seconds: no larger sample is asked for
+_LONG = 0.045  # seconds: samples do not grow beyond this
 _AWAKE = 0.005  # seconds
 _FEWEST_SIZES = 3
-_UNDISTURBED = 0.005  # seconds: what notes kernels and transfers takes nothing beside these
+_UNDISTURBED = 0.005  # seconds: the overhead of profiling is negligible compared with these
 _MOST_OVER = 2.0  # times, of what the host took over the line through all samples
 _COMPILED = 16.0  # times the seconds of a smaller sample: something was compiled
 _SEED = 20181

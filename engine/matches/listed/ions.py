@@ -15,7 +15,7 @@ from proteoscope.engine.spectra.ion_series import SpectrumSeries
 
 __all__ = ["count_ions"]
 
-_PIECE = 1 << 14  # matches at a time
+_PIECE = 1 << 14  # matches in a batch
 
 
 def count_ions(

@@ -246,7 +246,7 @@ def _places(
     distinct = np.unique(keys)
     offsets = offsets_of(np.bincount(distinct // n_proteins, minlength=len(codes)))
     places = place_peptides(tuple(codes), offsets, distinct % n_proteins, found.accessions, database, progress)
-    # Sequences whose proteins are found in the database have pairs of their own, behind and between the others.
+    # Sequences that are found in the database have pairs of their own, after and between the others.
     n_accessions = max(1, len(places.accessions))
     placed = np.repeat(np.arange(len(codes)), np.diff(places.offsets)) * n_accessions + places.protein
     order = np.argsort(placed)

@@ -72,7 +72,7 @@ def place_peptides(
     start = np.full(len(protein), -1, np.int64)
     progress.stage("Placing peptides in proteins", len(protein))
     begins, ends = bounds[:-1].tolist(), bounds[1:].tolist()
-    # A search in one sequence for each pair of a peptide and its protein, none of which repeats.
+    # One search in one sequence for each pair of a peptide and its protein; no pair repeats.
     for pair, (peptide, number) in enumerate(zip(owner, row[protein].tolist(), strict=True)):
         if number >= 0:
             at = alike.find(wanted[peptide], begins[number], ends[number])

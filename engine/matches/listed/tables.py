@@ -129,7 +129,7 @@ def _peptides(found: Identifications, matches: ListedMatches, judged: JudgedMatc
     of_file = found.scores.get("score_peptide_q_value")
     given = unknown if of_file is None else of_file[matches.row[best_row]]
     score, is_decoy = judged.score[best_row], judged.is_decoy[best_row]
-    # What was judged in groups, but not a match itself, has no decoys.
+    # Groups that are evaluated but are not matches themselves have no decoys.
     competes = first & np.isfinite(judged.rates.q_value) if judged.settings.is_by_group else first
     rates = error_rates_of(score, is_decoy, competes[best_row], (given, unknown), judged.settings)
     if rates.q_value_of == "none" and judged.rates.q_value_of == "file":
