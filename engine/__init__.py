@@ -1,4 +1,4 @@
-"""What the program computes, without Qt; also the command line."""
+"""Computations of the program, without Qt, and the command line."""
 
 import lazy_loader
 

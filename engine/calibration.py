@@ -23,7 +23,7 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
     Raises
     ------
     Cancelled
-        The user asked to stop; what was measured of other devices by then is kept.
+        The user cancelled; measurements of other devices until then are stored.
     """
     threads, n = available_threads(), 0
     for device in devices:

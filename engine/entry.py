@@ -363,7 +363,7 @@ class SearchRequest:
         return None if value is None else Path(value)
 
     def outputs(self, *names: str) -> list[Path]:
-        """Return the files to write besides the project: `out`, and those of options with these names."""
+        """Return the files to write in addition to the project: `out`, and those of options with these names."""
         return [Path(path) for path in (self.out, *(self.path(name) for name in names)) if path is not None]
 
     def folder(self, name: str) -> Path | None:
@@ -460,7 +460,7 @@ class Search:
     shortcuts
         Parameters with an option of their own on the command line.
     modules
-        Return the modules that `run` imports, which a window loads while nobody waits for it.
+        Return the modules that `run` imports, which a window loads while it is idle.
     tables
         Returns its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
     stored
@@ -691,7 +691,7 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
     Raises
     ------
     InputError
-        One is no value that its search can have, or this version of the program has no such search.
+        The search does not allow one of the values, or this version of the program has no such search.
     """
     search = next((one for one in engine.searches.SEARCHES if one.kind == run.kind), None)
     if search is None:

@@ -81,7 +81,7 @@ class Expectation:
     counts
         Counts for display.
     memory_bytes
-        Peak host memory besides the program itself.
+        Peak host memory without the program itself.
     """
 
     works: tuple[ExpectedWork, ...]

@@ -290,7 +290,7 @@ def _sweep_if_due(folder: Path) -> None:
 def _reserve(path: Path) -> tuple[Path, int | None]:
     """Return a new temporary name next to `path`, and its lock.
 
-    On file systems without locks the lock is None, and no process removes the name.
+    On file systems without locks the lock is None, and processes do not remove the name.
     """
     while True:
         name, random = _shortened(path.name), secrets.token_hex(_RANDOM_BYTES)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
 
     class _LazyPyArrow:
-        """Stands for `pyarrow`, with `pyarrow.compute` and `pyarrow.parquet` as attributes."""
+        """Proxy of `pyarrow`, with `pyarrow.compute` and `pyarrow.parquet` as attributes."""
 
         def __getattr__(self, name: str) -> Any:
             module = import_module("pyarrow")

@@ -1,4 +1,4 @@
-"""Names of files for what is passed on: tables, exports and reports name no folder, user or machine that nobody else needs to know."""
+"""File names in shared tables, exports and reports, without folders, users and machines."""
 
 from __future__ import annotations
 

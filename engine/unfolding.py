@@ -1,4 +1,4 @@
-"""How much a file may unfold to: one rule for every reader.
+"""Maximum decompressed size of a file: one rule for every reader.
 
 A small file may name one long text a million times, unpack to gigabytes, or compute its columns. What a reader makes of a file is counted
 here, and the file is refused where that exceeds a fixed amount and a multiple of the size of the file on the disk.

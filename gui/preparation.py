@@ -1,4 +1,4 @@
-"""Pages are made while nobody waits for them, piece by piece, so that the window comes up at once and none of them makes it stand still."""
+"""Pages are created step by step while the window is idle, so that it opens at once and remains responsive."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Preparation(QObject):
             self._thread.join()
 
     def step(self) -> None:
-        """Make the next piece, where there is one and nothing else is under way."""
+        """Create the next part, if there is one and the window is idle."""
         if not self._is_imported.is_set() or not self._may_work():
             return
         if not any(search.prepare() for search in self._searches):

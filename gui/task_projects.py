@@ -40,7 +40,7 @@ class TaskProjects(QObject):
     opened
         A `SearchTask` and its `Project`.
     asking
-        The user is about to be asked.
+        A dialog is about to open.
     moved
         Previous and new folder of a project, as located by the user.
     failed

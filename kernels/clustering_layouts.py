@@ -70,7 +70,7 @@ class Groups(NamedTuple):
     least : (g,) int32
         `SIMILARITY_UNITS` from which on clusters of the group merge.
     counts : (k,) int32
-        How many vectors each member stands for.
+        Number of vectors that each member represents.
     """
 
     vectors: VectorArrays

@@ -39,7 +39,7 @@ class DigestionRules(NamedTuple):
     cleaves : (26, 26) bool
         Whether the enzyme cuts between a residue and the next.
     residue_mass : (26,) int64
-        With fixed modifications, negative for letters that have no mass.
+        With fixed modifications, negative for symbols without a mass.
     terminal_mass
         Water and fixed terminal modifications.
     required_ends
@@ -85,7 +85,7 @@ class PeptideEntries(NamedTuple):
     flags : uint8
         The protein ends (bits 0 and 1) and the missed cleavages (from bit 2).
     letters : uint32
-        Bit k is set where letter k occurs.
+        Bit k is set if residue k occurs.
     """
 
     mass: NDArray[np.int64]

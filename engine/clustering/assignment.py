@@ -124,7 +124,7 @@ def measure(session: Session, work: Work, centroids: NDArray[np.float64] | Vecto
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     state = _state(work, centroids, DISTANCES if distances else LABELS, 1)
     rows = session.run(state, step_cost=state["round_cost"], is_measured=False, is_kept=False)

@@ -139,7 +139,7 @@ class Seeds:
 
 
 class _Data(Protocol):
-    """Operations of k-means on points or vectors besides their assignment."""
+    """Operations of k-means on points or vectors apart from their assignment."""
 
     def __len__(self) -> int:
         """Return the number of items."""

@@ -28,7 +28,7 @@ def expected(request: SearchRequest) -> Expectation:
     Raises
     ------
     InputError
-        The folder is no project, or there are no structures.
+        The folder is not a project, or has no structures.
     """
     parameters = request.parameters_as(EvidenceParameters)
     (folder,) = request.files("project")[:1]

@@ -46,7 +46,7 @@ _SHIFTS = ("shift_position", "site_probability")
 _EXPLAINED = ("peptide", "q_value", "spectrum")
 _GROUPS = ("accessions", "description", "sequence", "is_decoy", "q_value")
 SHOWN_TOO = ("modified",)
-"""Kinds of runs besides identifications whose peptides are shown."""
+"""Kinds of runs other than identifications whose peptides are shown."""
 _POSITIONS = 1 << 20  # more than a peptide has residues
 
 

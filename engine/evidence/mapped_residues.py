@@ -137,7 +137,7 @@ def mapped_chains(
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     wanted = np.unique([one.chain for one in near]) if near else np.zeros(0, np.int64)
     taken = source.chains.taken(wanted)

@@ -112,7 +112,7 @@ def nearest_chains(
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     if not len(proteins) or not len(chains):
         return [], ()

@@ -110,7 +110,7 @@ def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], pr
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     lengths = np.array([len(one.sequence) for one in proteins], np.int64)
     residues = "".join(one.sequence for one in proteins).replace("I", "L").encode()

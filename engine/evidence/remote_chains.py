@@ -74,7 +74,7 @@ def _with_remote_chains(
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     nearest = {one.protein: one for one in near if one.rank == 1}
     through = np.unique([one.chain for one in nearest.values()]).astype(np.int64)

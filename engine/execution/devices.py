@@ -106,7 +106,7 @@ class _Gpus:
         return result
 
     def cache_clear(self) -> None:
-        """Look again when somebody asks, as after a driver was installed, and try each anew."""
+        """Repeat the lookup and the test of each device, as after a driver was installed."""
         self._found = None
         forget_gpus()
 
@@ -249,7 +249,7 @@ def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progr
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     atexit.register(process.kill)
     size, heard = 0, time.monotonic()

@@ -142,7 +142,7 @@ class Session:
         Parameters
         ----------
         state
-            Plain data that the round depends on, besides the work; each device gets it once.
+            Plain data that the round depends on, in addition to the work; each device gets it once.
         items
             Of the work, ascending; all when None.
         step_cost
@@ -162,7 +162,7 @@ class Session:
         Raises
         ------
         Cancelled
-            The user asked to stop.
+            The user cancelled.
         """
         each = self._kind.costs(self._work, state)
         costs = self._known_costs if items is None and each is self._each else Costs(each if items is None else each[items])
@@ -264,7 +264,7 @@ class Session:
         Raises
         ------
         Cancelled
-            The user asked to stop.
+            The user cancelled.
         """
         began, result = time.perf_counter(), list[tuple[int, int, Rows]]()
         with ExitStack() as searches:
@@ -312,7 +312,7 @@ class Session:
         )
 
     def remember(self) -> None:
-        """Keep the speeds of the devices that did enough to tell, for later searches."""
+        """Store the speeds of devices with enough work to measure, for later searches."""
         if self._elsewhere is not None:  # whose names say nothing in another run
             return
         accounts = {name: one for name, one in self._accounts.items() if one.warm_seconds >= _MINIMUM_SECONDS_TO_TELL}
@@ -320,7 +320,7 @@ class Session:
         store_speeds(self._work.kind, speeds, self._processor.threads)
 
     def note(self) -> None:
-        """Tell the clock how long each device was busy."""
+        """Report to the clock how long each device was busy."""
         for name, account in self._accounts.items():
             if account.seconds > 0.0:
                 self._resources.clock.add_work(self._work.kind, name, account.seconds)

@@ -97,7 +97,7 @@ def _bytes_of(value: Any) -> int:
 
 
 class _Name:
-    """The digest of what makes rows, computed when it is first asked for."""
+    """Digest of the inputs of rows, computed on first use."""
 
     def __init__(self, *parts: Any) -> None:
         self._parts: tuple[Any, ...] | None = parts
@@ -154,9 +154,9 @@ class KeptPartitions:
         for partition in [] if resumed is None else resumed.partitions:
             self._found[partition.round].append(partition)
         self.is_resumed = resumed is not None
-        """Whether the run goes on from what it kept before."""
+        """True if the run resumes from stored rows."""
         self.n_found = sum(map(len, self._found.values()))
-        """How many partitions were kept before, and are not asked for yet."""
+        """Number of stored partitions that are not used yet."""
         self._thread = threading.Thread(target=self._write_all, name="proteoscope-keeping", daemon=True)
 
     def __enter__(self) -> Self:

@@ -85,7 +85,7 @@ class Account:
         self.cost = self.seconds = self.warm_cost = self.warm_seconds = 0.0
 
     def add(self, cost: float, seconds: float, *, is_warm: bool) -> None:
-        """Count a piece."""
+        """Count a part."""
         self.cost += cost
         self.seconds += seconds
         if is_warm:
@@ -251,7 +251,7 @@ class Scheduler:
         Raises
         ------
         Cancelled
-            The user asked to stop.
+            The user cancelled.
         WorkersError
             Some items ended three workers; all others are done. Whatever else a worker raises is raised again when all have stopped.
         """

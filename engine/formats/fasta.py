@@ -81,7 +81,7 @@ def _begins_a_chromosome(text: bytes) -> bool:
 
 
 def are_of_chromosome(sequence: NDArray[np.uint8]) -> bool:
-    """Return True if 90 % of the letters of a sequence are A, C, G, T, U or N.
+    """Return True if 90 % of the symbols of a sequence are A, C, G, T, U or N.
 
     Parameters
     ----------

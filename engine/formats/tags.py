@@ -22,7 +22,7 @@ MAXIMUM_TAGS = 1 << 18
 """Maximum of a block: usually some ten thousand; a longer block is one spectrum with many peaks and few tags."""
 _ROWS_AT_FIRST = 1 << 14
 _ENCODINGS = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_jp|gb2312|gbk|gb18030|big5")
-"""Python's names of the supported encodings, in all of which ASCII is encoded as ASCII."""
+"""Python's names of the supported encodings; all encode ASCII as ASCII."""
 
 _ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})[\"']")
 _ENTITIES = {"&quot;": '"', "&apos;": "'", "&#xA;": "\n", "&#10;": "\n", "&#9;": "\t", "&#39;": "'", "&#34;": '"'}

@@ -1,4 +1,4 @@
-"""Causes of few identifications besides the tolerances, which `proteoscope.engine.identification.low_yield` probes.
+"""Causes of few identifications other than the tolerances, which `proteoscope.engine.identification.low_yield` probes.
 
 Charges and masses of the precursors are counted. Some of the spectra are searched for other ion series, and for the peptides that other
 enzymes make of the same proteins; they are named only where they explain far more than what was requested.
@@ -77,7 +77,7 @@ def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedPro
     TimeOverError
         The time was over before all were tried.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     used = run.spectra.ion_series.letters
     others = [series for series in _SERIES if [set(series)] != list(map(set, used))]
@@ -104,7 +104,7 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
     TimeOverError
         The time was over before one was found.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     indexes, parameters, spectra = run.indexes, run.parameters, run.spectra
     proteins = indexes.proteins

@@ -134,7 +134,7 @@ def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> I
     InputError
         The XML is broken or cut off, or lacks what pepXML demands.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     place = "before the first spectrum"
     try:

@@ -52,7 +52,7 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
     InputError
         A file is missing, or no results, or of another format than the first, or broken, or holds no match; where, and what to do.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     progress = progress or Progress()
     parts: list[Identifications] = []

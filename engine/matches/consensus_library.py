@@ -94,7 +94,7 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
     Raises
     ------
     InputError
-        The table is none of PSMs.
+        The table does not contain PSMs.
     """
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the search again") as source:
         table = source.read(_COLUMNS)
@@ -282,7 +282,7 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
     StorageError
         The disk refused, or a table is damaged.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     source, spectra, members = members_of_run(project, request.run_id, progress)
     if not len(members.identified):

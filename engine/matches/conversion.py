@@ -101,9 +101,9 @@ def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversio
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can mend, said in one sentence.
+        An error that the user can fix, described in one sentence.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     check_conversion(request)
     threads = request.threads or available_threads()

@@ -235,7 +235,7 @@ SCORE_COLUMNS = tuple(
     )
     for one in ENGINE_SCORES
 )
-"""Columns of known scores, of which a run has those in its file."""
+"""Columns of known scores; a run has those in its file."""
 
 
 def score_called(name: str) -> EngineScore | None:

@@ -279,7 +279,7 @@ def predicted_shares(sequence: str, charge: int) -> NDArray[np.float64]:
     Raises
     ------
     ParameterError
-        The peptide is too short or too long, or is no peptide.
+        The text is not a peptide, or the peptide is too short or too long.
     """
     symbols = np.frombuffer(sequence.encode("ascii", "replace"), np.uint8)
     if not 2 <= len(symbols) <= LONGEST_PREDICTED or ((symbols < ord("A")) | (symbols > ord("Z"))).any() or charge < 1:

@@ -95,7 +95,7 @@ def read_identified(path: Path, n_spectra: int, maximum_q_value: float) -> Ident
     Raises
     ------
     InputError
-        The table is none of PSMs.
+        The table does not contain PSMs.
     """
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the identification again") as source:
         table = accepted_targets(source.read(_COLUMNS), maximum_q_value)

@@ -30,7 +30,7 @@ _MOST_MODIFICATIONS = 255  # values of a byte, except the one that means none
 
 
 class IonSettings(Protocol):
-    """Settings that decide which ions match besides their series, by the names that every search's parameters have for it."""
+    """Settings that decide which ions match in addition to their series, by the names that every search's parameters have for it."""
 
     precursor_tolerance: Tolerance
     isotope_errors: tuple[int, ...]

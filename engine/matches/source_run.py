@@ -138,7 +138,7 @@ def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> ND
     Raises
     ------
     InputError
-        The table is none of PSMs.
+        The table does not contain PSMs.
     """
     needed = ("spectrum", "rank", "is_decoy", "q_value")
     with TableFile(path, EXPORTED_PSMS, needed, n_rows_of={"spectra": n_spectra}, remedy=_REMEDY) as source:
@@ -156,9 +156,9 @@ def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[s
     Raises
     ------
     InputError
-        There is no project, or it has no such run, or its table is none of PSMs.
+        There is no project, or it has no such run, or its table does not contain PSMs.
     ParameterError
-        The run is no identification.
+        The run is not an identification.
     """
     result = identified_run(folder, run)
     inputs = [one for one in Project.open(folder).inputs(result.run) if one.kind == "spectra"]
@@ -184,7 +184,7 @@ def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> 
     Raises
     ------
     InputError
-        The table is none of protein groups.
+        The table does not contain protein groups.
     StorageError
         The disk refused.
     """

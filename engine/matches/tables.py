@@ -505,7 +505,7 @@ class PeptideRows:
         placed = places.take(self.best_row[evidence])
 
         def expected_at(at: NDArray[np.float64]) -> NDArray[np.float64]:
-            """Return the expected decoys of peptides, few of which reach as far as groups, since a false group rests on a false peptide."""
+            """Return the expected decoys of peptides; few reach the groups, since a false group is based on a false peptide."""
             return expected_decoys(self.score[self.competes], self.is_decoy[self.competes], at, scale)
 
         groups = infer_protein_groups(

@@ -336,7 +336,7 @@ class _Tail(NamedTuple):
 
 
 def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> list[NDArray]:
-    """Return the best `top` forms of each spectrum over its charges by `key` (q, 2 k); -inf is none.
+    """Return the best `top` forms of each spectrum over its charges by `key` (q, 2 k); -inf means none.
 
     The columns are the first five of `_Peptidoforms`.
     """

@@ -171,7 +171,7 @@ class IndexStore:
     def build(self, key: str, parts: Mapping[str, Any], *, title: str = "") -> Iterator[Path]:
         """Yield an empty temporary folder that becomes the index of `key` if the block succeeds and is removed otherwise.
 
-        If another process has built the same index meanwhile, that one is kept. A damaged one is replaced. Then indexes beyond the byte
+        If another process has built the same index meanwhile, that one is used. A damaged one is replaced. Then indexes beyond the byte
         limit are removed.
 
         Parameters
@@ -228,7 +228,7 @@ class IndexStore:
 
 
 def _discard(folder: Path) -> None:
-    """Remove an index, first renaming it so that nobody opens half of it."""
+    """Remove an index, first renaming it so that no process opens half of it."""
     with contextlib.suppress(OSError), temporary_path(folder) as aside:
         folder.rename(aside)
 

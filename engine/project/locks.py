@@ -1,4 +1,4 @@
-"""Who is writing: a lock that the operating system lets go when its holder ends, and the identity of a process."""
+"""Locks of writers, which the operating system releases when their holder ends, and the identity of a process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ProcessIdentity:
     pid
         Number of the process there.
     started
-        Boot and clock tick at which it began, empty where the system does not tell.
+        Boot and clock tick at which it began, empty if the system does not report it.
     """
 
     host: str
@@ -113,7 +113,7 @@ class FileLock:
             release_locked(descriptor, empty=True)
 
     def holder(self) -> str:
-        """Who holds it, in words: ``process 4711 on lab3 since 2025-01-31 10:04:05 (run identify-0002)``; or ``another process``."""
+        """Return the holder: ``process 4711 on lab3 since 2025-01-31 10:04:05 (run identify-0002)``; or ``another process``."""
         try:
             descriptor = os.open(self._path, os.O_RDONLY | NO_LINK)
             try:

@@ -194,7 +194,7 @@ class Project:
         Parameters
         ----------
         kind
-            Type of run, in letters and dashes: ``identify``.
+            Type of run, of ASCII letters and dashes: ``identify``.
         parameters
             JSON values.
         inputs
@@ -297,7 +297,7 @@ class Project:
         return checkpoint is not None and checkpoint.place != "copied"
 
     def _remove_checkpoint(self, run: str) -> None:
-        """Remove the checkpoint of a run of this project; that of another project with the same id is kept."""
+        """Remove the checkpoint of a run of this project; that of another project with the same id remains."""
         with contextlib.suppress(StorageError):
             key = self.checkpoint_key(run)
             checkpoint = key.find()

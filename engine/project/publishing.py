@@ -32,7 +32,7 @@ def has_unpublished(project: Path, run_id: str) -> bool:
 def publish(project: Path, run_id: str) -> None:
     """Publish the exports of a registered run and its record in the project folder; nothing without exports.
 
-    The caller holds the project's lock. Users' own files there are kept.
+    The caller holds the project's lock. Users' own files there remain.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def show_record(project: Path, run_id: str) -> None:
 
 
 def unpublish(project: Path, run_id: str) -> None:
-    """Withdraw the exports of a run if they are published. Users' own files there are kept.
+    """Withdraw the exports of a run if they are published. Users' own files there remain.
 
     The caller holds the project's lock.
 

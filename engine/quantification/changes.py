@@ -136,7 +136,7 @@ class Changes:
 
     @property
     def n_changed(self) -> int:
-        """Proteins that change at the rate asked for."""
+        """Proteins that change at the requested rate."""
         return int((self.outcome == "changed").sum())
 
 

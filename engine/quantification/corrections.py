@@ -136,7 +136,7 @@ def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
 
 
 def _first(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
-    """Return a text of each thing, of which the table has a row for each sample."""
+    """Return a text of each thing; the table has a row for each sample of it."""
     result: list[str | None] = table[column].take(np.arange(0, len(table), n_samples)).to_pylist()
     return result
 

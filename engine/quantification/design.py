@@ -1,4 +1,4 @@
-"""The design of an experiment: which file is which sample of which condition."""
+"""The design of an experiment: the sample and condition of each file."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Design:
 
     @property
     def look_alikes(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of conditions, and of samples, that differ in case, or in how their letters are coded, alone."""
+        """Pairs of conditions, and of samples, that differ only in case or in the encoding of characters."""
         result = []
         for names in (self.conditions, tuple(sample.name for sample in self.samples)):
             first: dict[str, str] = {}
@@ -203,7 +203,7 @@ def planned_design(
     Raises
     ------
     InputError
-        The file is no design, see `read_design`.
+        The file is not a design, see `read_design`.
     ParameterError
         A plex lacks the reference.
     """
@@ -393,7 +393,7 @@ def _stem(file: str) -> str:
 
 
 def _different(names: Sequence[str]) -> list[str]:
-    """Return the names, those that came before with a number behind."""
+    """Return the names, repeated ones with a number after them."""
     known: set[str] = set()
     result = []
     for name in names:

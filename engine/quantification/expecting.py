@@ -24,7 +24,7 @@ def expected(request: SearchRequest) -> Expectation:
     Raises
     ------
     InputError
-        The folder is no project.
+        The folder is not a project.
     """
     parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
     project, spectra, size = Project.open(folder), _USUAL_SPECTRA, 0

@@ -61,9 +61,9 @@ _PSMS = (
 )
 _GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
 _SHIFTED = frozenset({"modified"})
-"""Kinds of runs that identify peptides too, with modifications that nobody listed."""
+"""Kinds of runs that identify peptides too, with modifications that are not listed."""
 QUANTIFIED_TOO = _SHIFTED | {EXPLAIN}
-"""Kinds of runs besides identifications that are quantified."""
+"""Kinds of runs other than identifications that are quantified."""
 _EXPLAINED = ("spectrum", "peptide", "charge", "q_value", "kind")
 _OF_SPECTRA = ("spectrum_index", "spectrum_id", "scan", "retention_time", "precursor_mz")
 _OF_PEPTIDES = ("sequence", "proteins", "calculated_mass", "modification_names", "modification_masses")
@@ -257,7 +257,7 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
     InputError
         There is no project, or no such run, or one without proteins.
     ParameterError
-        A run is no identification.
+        A run is not an identification.
     """
     project = Project.open(folder)
     meant = [explained_run(project, name) for name in runs or ("",)]

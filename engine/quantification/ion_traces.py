@@ -126,7 +126,7 @@ def measured_traces(surveys: Surveys, query: TraceQuery, parameters: Quantificat
 
 
 def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], surveys: Surveys) -> NDArray[np.bool_]:
-    """Return True for ions so low that less than the upper half of their peak is visible, which is no measure of the area.
+    """Return True for ions so low that less than the upper half of their peak is visible, which does not measure the area.
 
     The lowest visible intensity of a run is the first percentile of its peaks.
 
@@ -153,7 +153,7 @@ def _spans(times: NDArray[np.float64], query: TraceQuery) -> tuple[NDArray[np.in
 
 
 def _parts(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int, int]]:
-    """Yield some ions at a time, whose cells fit into the memory."""
+    """Yield batches of ions whose cells fit into memory."""
     if not len(query):
         return
     low, high = _spans(times, query)

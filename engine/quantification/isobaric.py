@@ -289,7 +289,7 @@ def measured_isobaric(
     InputError
         A file is damaged, or holds no reporter ion in any identified spectrum.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     result = _reporters(identified, design, label, parameters, resources, spool)
     if np.isnan(result.measured).all():

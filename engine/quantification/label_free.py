@@ -73,7 +73,7 @@ def measured_label_free(
     InputError
         A file has no survey spectra, or is damaged.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     ions = ions_of(identified, parameters.isotopes, parameters.donor_fdr)
     files = sorted({part.file for part in design.parts})

@@ -71,7 +71,7 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
     StorageError
         The disk refused.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     samples = tables[SAMPLES.name].to_pylist()
     variables = list(dict.fromkeys(sample["condition"] or sample["sample"] for sample in samples))
@@ -266,7 +266,7 @@ def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 
 def _placed(peptide: str) -> str | None:
-    """Return modifications of a peptidoform in ProForma, with their places: 0 before the first residue, one more behind the last."""
+    """Return modifications of a peptidoform in ProForma, with their places: 0 before the first residue, one more after the last."""
     result, place = [], 0
     for part in re.split(r"(\[[^\]]*\])", peptide):
         if part.startswith("["):

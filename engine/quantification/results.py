@@ -129,7 +129,7 @@ def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path |
     StorageError
         The disk refused.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     for table in TABLES:
         run.write_table(table.name, tables[table.name])
@@ -149,7 +149,7 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
     StorageError
         The disk refused.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     samples = tables[SAMPLES.name]["sample"].to_pylist()
     # No column of the table is called so, and no spreadsheet takes it for a formula.

@@ -40,7 +40,7 @@ def separated_rows(path: Path, remedy: str) -> list[list[str]]:
 
 
 def _encoding(data: bytes) -> str:
-    """UTF-8 or, as spreadsheets save text of all scripts, UTF-16 behind its byte order mark."""
+    """UTF-8 or, as spreadsheets save text of all scripts, UTF-16 after its byte order mark."""
     is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not data.startswith(codecs.BOM_UTF32_LE)
     return "utf-16" if is_wide else "utf-8-sig"
 

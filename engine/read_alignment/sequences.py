@@ -434,7 +434,7 @@ def other_strand(letters: str) -> str:
     Raises
     ------
     ValueError
-        There are letters that are no ASCII.
+        There are characters other than ASCII.
 
     >>> other_strand("AACGR")
     'YCGTT'

@@ -47,7 +47,7 @@ def check_sequences(
     ParameterError
         Scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
     InputError
-        Places of proteins are asked for, or of what is too long for it.
+        Proteins or sequences that are too long for it are requested.
     """
     longest = int(patterns.lengths.max(initial=0))
     if not score_bits(rules, longest):

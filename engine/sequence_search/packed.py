@@ -20,7 +20,7 @@ def packed_database(run: SearchRun[Any], kind: str, translation: Translation | N
     InputError
         A file holds no sequences.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     paths, progress = run.paths(kind), run.progress
     try:

@@ -31,7 +31,7 @@ class SearchStatistics:
     Attributes
     ----------
     scores
-        Statistics behind E-values and bit scores.
+        Statistics for E-values and bit scores.
     adjustment
         Composition adjustment of scores, or None.
     is_doubtful

@@ -59,7 +59,7 @@ def key_parts(identity: str) -> dict[str, Any]:
 
 
 def descriptor_key() -> dict[str, Any]:
-    """Return what descriptors depend on besides chains: the shipped alphabets and the word construction."""
+    """Return the dependencies of descriptors other than chains: the shipped alphabets and the word construction."""
     alphabets = resources.path("structures", "descriptors.json").read_bytes()
     return {
         "alphabets": hashlib.sha256(alphabets).hexdigest(),

@@ -220,7 +220,7 @@ def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | lis
 
 
 def _last_first(encodings: list[Any]) -> list[Any]:
-    """Return encodings in the order of decoding, each of which passes over the whole column."""
+    """Return encodings in the order of decoding; each processes the whole column."""
     if len(encodings) > _MAXIMUM_ENCODINGS:
         raise _WrongError(f"a column is encoded {len(encodings):,} times, more than {_MAXIMUM_ENCODINGS}")
     return encodings[::-1]

@@ -207,7 +207,7 @@ class ColouredScene:
     conservation
         (q,) of the query's residues, see `conservation`.
     n_hits
-        Number of hits behind the conservation.
+        Number of hits that the conservation is computed from.
     """
 
     chains: tuple[ShownChain, ...]

@@ -271,7 +271,7 @@ def _recognised(path: Path, text: bytes) -> str:
     Raises
     ------
     InputError
-        It is none of them.
+        It has none of these formats.
     """
     head = text[: 1 << 16]
     if b"\0" in head or (head[:1] and head[0] >= 0x80 and not head.startswith(b"\xef\xbb\xbf")):

@@ -61,7 +61,7 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
     chains
         The chain only.
     rows
-        Residues, of which the first `MAXIMUM_RESIDUES` are used.
+        Residues; the first `MAXIMUM_RESIDUES` are used.
 
     Raises
     ------

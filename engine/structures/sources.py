@@ -76,7 +76,7 @@ def listed(path: Path) -> list[Path]:
     Raises
     ------
     InputError
-        It is no text, or names nothing, or too much.
+        It is not text, or names no structure or too many.
     """
     with ByteSource(path) as source:
         data = source.read(_MAXIMUM_LIST_BYTES)

@@ -197,7 +197,7 @@ def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
     Raises
     ------
     ProteoscopeError
-        Its parameters do not tell.
+        Its parameters do not define them.
     """
     result = ions_looked_for(parameters)
     if result is None:

@@ -290,7 +290,7 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
     Raises
     ------
     ProteoscopeError
-        The run did not keep its spectra, or does not tell its ions, or the peptide has no masses.
+        The run did not store its spectra or its ions, or the peptide has no masses.
     """
     return annotate_match(*psm_of_row(source, row, run), ions_to_show(run.parameters))
 

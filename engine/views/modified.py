@@ -218,7 +218,7 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
     Raises
     ------
     ProteoscopeError
-        The run did not keep its spectra, or does not tell its ions, or a peptide has no masses.
+        The run did not store its spectra or its ions, or a peptide has no masses.
     """
     settings = replace(ions_to_show(run.parameters), losses=(), shows_precursor=False)
     result = source.row(row, DETAILS)

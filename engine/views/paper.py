@@ -67,7 +67,7 @@ def write_figure(path: Path, drawing: Drawing) -> None:
     Raises
     ------
     StorageError
-        The ending is none of these, the folder does not exist, or the disk refused.
+        The ending is not one of these, the folder does not exist, or the file cannot be written.
     """
     writers: dict[str, Callable[[Drawing], bytes]] = {".svg": svg, ".pdf": pdf, ".png": png}
     ending = path.suffix.lower()

@@ -52,7 +52,7 @@ class SpectraReader:
     Raises
     ------
     InputError
-        The file is no Parquet, or has no peaks.
+        The file is not Parquet, or has no peaks.
     """
 
     def __init__(self, path: str | Path) -> None:

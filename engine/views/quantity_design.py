@@ -254,7 +254,7 @@ def read_design_table(path: Path) -> DesignTable:
     Raises
     ------
     InputError
-        It cannot be read, is no text, or lacks a column.
+        It cannot be read, is not text, or lacks a column.
     """
     remedy = f"Its columns are {', '.join(DESIGN_COLUMNS)}"
     lines = [row for row in separated_rows(path, remedy) if any(cell.strip() for cell in row)]

@@ -214,7 +214,7 @@ class RunComparison:
         Raises
         ------
         ProteoscopeError
-            No spectrum stands for the item.
+            The item has no spectrum.
         """
         names = [f"psm_{symbol}" for symbol in self.letters]
         with closing(self.source(level)) as items, closing(self.source("spectra")) as spectra:

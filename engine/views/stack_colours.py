@@ -109,7 +109,7 @@ _RULES = (
     ("K", "red", "+KRQ"),
     ("R", "red", "+KRQ"),
 )
-"""Rules of Clustal X: residue, colour, and groups of which one must be present; later rules win."""
+"""Rules of Clustal X: residue, colour, and groups, one of them required; later rules win."""
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
     InputError
         A file is gone or has changed.
     StorageError
-        It could not be kept.
+        It could not be stored.
     """
     inputs = [one for one in run.project.inputs(run.run.id) if one.kind == "database"]
     store = cache_store()

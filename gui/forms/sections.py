@@ -13,7 +13,7 @@ __all__ = ["Columns", "Section"]
 
 
 class Section(Card):
-    """A card of a form: a title above a grid of three columns, of which the middle one takes the free space."""
+    """A card of a form: a title above a grid of three columns; the middle one takes the free space."""
 
     def __init__(self, title: str) -> None:
         super().__init__()

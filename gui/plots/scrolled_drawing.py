@@ -1,4 +1,4 @@
-"""Base class of scrollable figures, of which only the visible part is drawn: scrolling, picking, keys, tooltips and export."""
+"""Base class of scrollable figures that draw only the visible part: scrolling, picking, keys, tooltips and export."""
 # ruff: noqa: N802, D102 - Qt gives these names
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Camera:
         return at
 
     def projected(self, points: Points, width: float, height: float) -> NDArray[np.float64]:
-        """Return x and y in pixels from the upper left of a picture, and the depth in Å, negative behind the eye; shape (n, 3)."""
+        """Return x and y in pixels from the upper left, and the depth in Å, negative if not in front of the eye; shape (n, 3)."""
         at = self.seen(points)
         depth = self.distance - at[:, 2]
         scale = np.full(len(at), height / self.height)

@@ -98,7 +98,7 @@ class _Writer:
 
 
 def _placed(picks: Iterable[Pick], camera: Camera, width: float, height: float) -> list[tuple[Pick, QPointF]]:
-    """Return the positions of picks in the picture, without those behind the eye."""
+    """Return the positions of picks in the picture, without those that are not in front of the eye."""
     placed = []
     for pick in picks:
         x, y, depth = camera.projected(pick.place[None], width, height)[0].tolist()

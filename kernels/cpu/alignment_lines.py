@@ -34,7 +34,7 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
         Number of the text, -1 for none; position, from 1; mapping quality; number of the mate's text, -1 for none; its position; length of
         the fragment.
     clips : (n, 2) int64
-        Letters left out at both ends, in the text's direction.
+        Residues left out at both ends, in the text's direction.
     rows : (n,) int64
         Which pattern each is.
     sequences

@@ -45,11 +45,11 @@ def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, u
     texts, patterns
         Int8 codes.
     text_begins, pattern_begins : (n,) int64
-        The first letter of each alignment.
+        The first residue of each alignment.
     runs : (n, 2 z + 1) int32
         Of `proteoscope.kernels.gapsmis_layouts.Alignments`.
     alphabet : uint8
-        The letter of each code.
+        The symbol of each code.
     unknown
         Code that is not the same as itself, -1 for none.
     out

@@ -98,7 +98,7 @@ def mean_peaks(peaks, member_offsets, members, width, share, first, last, means)
     """Write the mean spectra of the clusters `first:last`.
 
     Each member's peaks are scaled to a sum of one. Peaks less than half of `width` (thomson) from the next are one, at their mean m/z,
-    weighted by intensity, with their summed intensity over the number of members; it is kept where at least `share` of them have it.
+    weighted by intensity, with their summed intensity over the number of members; it remains where at least `share` of them have it.
 
     Parameters
     ----------

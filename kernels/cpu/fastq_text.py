@@ -48,7 +48,7 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
     is_last
         True if the file ends with it; else its last record may go on behind it, and is left.
     headers : (n, HEADER_FIELDS) int64
-        To fill, with room for as many records as there are @ in the text.
+        To fill, with space for as many records as there are @ in the text.
     letters, qualities : uint8
         To fill, with room for every byte of the text: capitals, a point as N; and what stands in the file.
     offsets : (n + 1,) int64

@@ -37,7 +37,7 @@ SERIES_OF_ENTRIES = "ybzc"
 _LETTERS = np.frombuffer(SERIES_OF_ENTRIES.encode(), np.uint8)
 _IS_FRONT = np.array([False, True, False, True])
 _END_MASS = np.array([_WATER_MASS, 0.0, _WATER_MASS - 16.01872406889, 17.02654910112])
-"""Mass of each ion series beyond its residues, dalton: z is the radical, of which electron transfer leaves NH2 with c."""
+"""Mass of each ion series without its residues, dalton: z is the radical; electron transfer leaves its NH2 with c."""
 
 
 class EntryPeaks(NamedTuple):

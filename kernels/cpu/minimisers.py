@@ -68,7 +68,7 @@ class MinimiserIndex(NamedTuple):
     lengths : (texts,)
         Int64.
     k, w
-        Letters of a word, words of a window.
+        Bases of a word, words of a window.
     bits
         Of a key that are its bucket.
     """
@@ -155,9 +155,9 @@ def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, 
     begin, end
         Of the text in them.
     bases : (letters,) uint8
-        0 to 3, or 4 for what is no single base.
+        0 to 3, or 4 for any other symbol.
     place
-        Of the text's first letter.
+        Of the first base of the text.
     hashes : uint64
         Entries : int64, to fill, with room for ``last - first + 2 * w`` each.
 

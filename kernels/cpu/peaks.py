@@ -81,7 +81,7 @@ def find_summits(mz, intensity, offsets, summits, counts):
     offsets : (n + 1,) int64
         Those of spectrum i are ``offsets[i]:offsets[i + 1]``, ascending in m/z.
     summits : int64
-        To fill, with room for all points: the summits' places in `mz`.
+        To fill, with space for all points: the places of the summits in `mz`.
     counts : (n,) int64
         To fill: how many summits each spectrum has.
 

@@ -21,7 +21,7 @@ class PreprocessingRules(NamedTuple):
     Attributes
     ----------
     peaks_per_window, window_width
-        The most intense peaks kept in each window of that width (thomson).
+        Number of most intense peaks in each window of that width (thomson).
     removal_width
         Peaks within so many thomson of the precursor, and of the same ion with fewer charges (it loses charges by electron transfer), are
         removed; 0 keeps them.
@@ -58,7 +58,7 @@ def preprocess_spectra(peaks, precursor_mz, precursor_charge, first, last, rules
     rules
         `PreprocessingRules`.
     out_count : (n,) int64
-        Peaks kept.
+        Retained peaks.
     out_mz, out_weight, out_correlation
         Written at the input's offsets. Weights of a spectrum have unit length (their squares add up to 1); the correlation weights are
         Comet's: square roots, scaled to 50 in each of ten equal windows.

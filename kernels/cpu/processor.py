@@ -24,7 +24,7 @@ class Processor:
         self.threads = max(1, threads)
 
     def run(self, work: Callable[[int, int, StopFlag], None], pieces: Iterable[Partition], first: int) -> Generator[int, None, None]:
-        """Do pieces side by side; together they hold every item from `first` on once.
+        """Compute parts in parallel; together they contain every item from `first` on once.
 
         `work(first, last, stop)` takes about a tenth of a second; where it may take longer it reads the flag and leaves off when that is
         set, which a cancel and the closing of the generator do.

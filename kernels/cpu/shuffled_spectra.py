@@ -18,7 +18,7 @@ __all__ = ["MOVED_SERIES", "ShuffledPeptides", "move_peaks", "shuffle_residues"]
 
 MOVED_SERIES = "bycz"
 _END_MASS = np.array([0.0, 0.0, 17.02654910112, -16.01872406889])
-"""Dalton that the ions weigh besides their residues, those of the C-terminus besides water too."""
+"""Mass of the ions without their residues, and without water for those of the C-terminus, dalton."""
 _TRIES = 16
 _SAME_MASS = 0.02  # dalton
 _PROTON, _WATER, _ISOTOPE = 1.007276466621, 18.0105646863, 1.0033548378

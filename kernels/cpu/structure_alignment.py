@@ -89,7 +89,7 @@ def score_group(
     query
         The query's lengths and angles, (2, m) int32.
     rows : (m, k) int64
-        Of each residue and alphabet, where in `profile` its rewards stand.
+        Place in `profile` of the rewards of each residue and alphabet.
     row_codes : (p, 2) int64
         Of each row of the profile: where its rewards begin in `tables`, and four times the alphabet.
     tables

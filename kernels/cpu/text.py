@@ -446,7 +446,7 @@ def decode_base64(text, starts, stops, out, offsets):
     starts, stops : (n,) int64
         The spans.
     out : uint8
-        To fill, with room for three quarters of the spans' bytes and 3 more for each.
+        To fill, with space for three quarters of the spans' bytes and 3 more for each.
     offsets : (n + 1,) int64
         To fill: span i becomes ``out[offsets[i]:offsets[i + 1]]``.
 
@@ -532,7 +532,7 @@ def scan_fasta(text, headers, residues, offsets, digests):
     headers : (n, 3) int64
         To fill: where the header (after ``>``) begins and stops, and its line, from 1.
     residues : uint8
-        To fill, with room for every byte of `text`.
+        To fill, with space for every byte of `text`.
     offsets : (n + 1,) int64
         To fill: the residues of record i are ``residues[offsets[i]:offsets[i + 1]]``.
     digests : (n,) uint64

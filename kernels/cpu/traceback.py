@@ -203,9 +203,9 @@ def draw_pairs(traces, pairs, matrix, letters, lines, cigars, counts):
     traces, pairs, matrix
         As `trace_pairs` takes and leaves them.
     letters : uint8
-        The letter of each code.
+        The symbol of each code.
     lines : (3, columns) uint8
-        To fill with the alignments, one behind the other: query, what they share, subject.
+        To fill with the alignments, one after the other: query, what they share, subject.
     cigars : uint8
         To fill likewise; twice as long as the columns.
     counts : (n, 5) int64

@@ -122,7 +122,7 @@ def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[i
 
 
 def threads_for(columns: int) -> int:
-    """Threads of a block, one on each multiprocessor, that keep so many columns in registers."""
+    """Threads of a block, one on each multiprocessor, that hold this number of columns in registers."""
     return 512 if columns <= 32 else 384 if columns <= 48 else 256
 
 

@@ -84,7 +84,7 @@ class Properties:
 
     @property
     def cycles_per_second(self) -> float:
-        """Cycles per second, in each of which a multiprocessor issues `_WARPS_PER_CYCLE` instructions."""
+        """Cycles per second; in each, a multiprocessor issues `_WARPS_PER_CYCLE` instructions."""
         if self.rates == USUAL_RATES:
             return _CYCLES_PER_SECOND
         slots = self.rates.maxima * _INSTRUCTIONS_OF_MAXIMUM[self.capability >= 90] / self.multiprocessors

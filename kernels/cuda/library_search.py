@@ -11,7 +11,7 @@ peaks:
 * memory blocks: of each pair its 1.5 m words and their position, which each thread reads separately;
 * shared memory: the query's peaks and the best of each thread, 5 KB.
 
-References stay on the device. If they do not fit, they are processed in parts and the best of all is kept.
+References stay on the device. If they do not fit, they are processed in parts and the best of all is returned.
 """
 
 from __future__ import annotations

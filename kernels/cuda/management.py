@@ -34,7 +34,7 @@ class _Utilization(ctypes.Structure):
 def card_use(number: int) -> CardUse | None:
     """Return the use of CUDA device `number`, found by its UUID, since the library numbers GPUs differently; None if not reported.
 
-    Call this only for devices found usable: a faulty driver could crash the process.
+    Call this only for devices found usable: a defective driver could crash the process.
     """
     library, result = _library(), card_identity(number)
     if library is None or result is None:

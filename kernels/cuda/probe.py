@@ -1,4 +1,4 @@
-"""Detection of GPUs by running a tiny kernel on each, in a separate program, since a faulty driver may crash it.
+"""Detection of GPUs by running a tiny kernel on each, in a separate program, since a defective driver may crash it.
 
 Prints a line of JSON whenever it knows more, so that the caller can see where it crashed or hangs; the last line counts. `driver` is the
 NVIDIA driver's version, `cuda` the newest supported CUDA version, such as 13.0, `reason` why no GPU can be used, or '', and `devices` lists

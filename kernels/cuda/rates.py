@@ -21,7 +21,7 @@ class CardRates(NamedTuple):
     memory_bytes
         That kernels read and write in a second.
     launch
-        Seconds of a launch that nobody waits for.
+        Seconds of an asynchronous launch.
     """
 
     maxima: float

@@ -1,6 +1,6 @@
 """Certificate and key that scheduler, workers and runs share: each shows the certificate and trusts no other.
 
-Whoever has the key can run any program on all of the machines, because `distributed` sends functions around: it is the boundary of trust.
+The key allows any program to run on all of the machines, because `distributed` sends functions: it is the boundary of trust.
 """
 
 from __future__ import annotations

@@ -82,5 +82,5 @@ def checked_address(text: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if a host is this machine, reached by itself."""
+    """Return True if a host is this machine, addressed directly."""
     return _LOOPBACK.fullmatch(host) is not None

@@ -27,7 +27,7 @@ __all__ = ["Cost", "Machine", "occupancy", "serial_cost"]
 
 
 TransferSeconds = Callable[[float, bool], float]
-"""Seconds of one transfer of so many bytes, to the device or from it."""
+"""Seconds to transfer this number of bytes to or from the device."""
 
 
 class Machine(NamedTuple):
@@ -44,7 +44,7 @@ class Machine(NamedTuple):
     global_words
         G.
     resident_blocks
-        H, the most that a multiprocessor holds at a time.
+        H, the maximum that a multiprocessor holds.
     alpha_in, alpha_out
         Seconds that a transfer takes to begin.
     beta_in, beta_out

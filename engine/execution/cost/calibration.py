@@ -49,7 +49,7 @@ def calibrate_card(number: int, description: str, kinds: Sequence[str], progress
     DeviceError
         The device failed.
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     began = time.perf_counter()
 
@@ -69,12 +69,12 @@ def calibrate_card(number: int, description: str, kinds: Sequence[str], progress
 
 
 def calibrate_processor(threads: int, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
-    """Measure the processor with so many threads, and these kinds of work on it.
+    """Measure the CPU with this number of threads, and these kinds of work on it.
 
     Raises
     ------
     Cancelled
-        The user asked to stop.
+        The user cancelled.
     """
     own, began = processor(), time.perf_counter()
     device = Processor(threads)

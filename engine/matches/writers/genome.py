@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["write_bed", "write_gff3"]
 
 _IN_NAMES = "!$*+-.:?@^_|~"
-"""Characters besides alphanumeric ones allowed in GFF3 sequence names."""
+"""Characters other than alphanumeric ones that GFF3 sequence names may contain."""
 _IN_ATTRIBUTES = " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MOST_BED_SCORE, _BED_SCORE_OF_TENTH = 1000, 100
 _LONGEST_BED_NAME = 255

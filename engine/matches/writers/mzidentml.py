@@ -351,7 +351,7 @@ def _decoys(search: SearchDescription) -> Iterator[str]:
 
 
 def _database_format(database: str) -> FileFormat:
-    """Return the format implied by a database name, FASTA if it is none of proteins."""
+    """Return the format implied by a database name, FASTA if it is not a format of proteins."""
     written_as = format_of_name(database)
     return written_as if written_as is not None and written_as.sort == "proteins" else formats_of("proteins")[0]
 

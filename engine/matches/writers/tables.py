@@ -78,7 +78,7 @@ class IdentificationTables:
         Raises
         ------
         InputError
-            It is no such table.
+            It is not such a table.
         """
         source = getattr(self, name)
         if not isinstance(source, Path):

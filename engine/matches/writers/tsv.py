@@ -92,7 +92,7 @@ def _accepted(source: TableFile | pa.Table, fdr: float) -> _Accepted:
 
 
 def _chosen(pieces: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.Table]:
-    """Yield the chosen rows of pieces that follow one another."""
+    """Yield the chosen rows of consecutive chunks."""
     first = 0
     for chunk in pieces:
         yield chunk.filter(pa.array(rows[first : first + len(chunk)]))
