@@ -176,7 +176,7 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
             for path in given:
                 _check(path, one)
     if search.expecting is None:
-        raise ParameterError(f"what {search.kind} takes cannot be told before")
+        raise ParameterError(f"the time and memory of {search.kind} cannot be estimated")
     return _expected(search.expecting, request)
 
 

@@ -59,7 +59,7 @@ def _convert(options: argparse.Namespace) -> None:
     selection = _selection(options)
     is_printed = options.out == STANDARD_OUTPUT
     if is_printed and not options.format:
-        raise ParameterError("standard output has no name that tells a format; give --format too")
+        raise ParameterError("standard output has no ending that names a format; give --format too")
 
     folder, identified = options.unidentified if options.identified is None else options.identified, None
     if folder is not None:
@@ -80,7 +80,7 @@ def _selection(options: argparse.Namespace) -> spectra.selection.SpectrumSelecti
         if options.identified is None and options.unidentified is None:
             raise ParameterError("--run and --q-value go with --identified or --unidentified")
         if options.q_value is not None and not 0 <= options.q_value <= 1:
-            raise ParameterError(f"--q-value {options.q_value:g} is no share; expected 0 to 1")
+            raise ParameterError(f"--q-value {options.q_value:g} is not a q-value; expected 0 to 1")
     charges = None
     if options.charge is not None:
         charges = spectra.selection.parse_charges(options.charge)

@@ -89,7 +89,7 @@ def _export(options: argparse.Namespace) -> None:
     if options.query and not export.has_queries:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} is not of queries; leave --query out")
     if options.consensus != "merged" and not export.is_library:
-        raise ParameterError(f"the {options.format} of {_with_article(search.name)} is no spectral library; leave --consensus out")
+        raise ParameterError(f"the {options.format} of {_with_article(search.name)} is not a spectral library; omit --consensus")
     if options.accepted_only and not export.has_acceptance:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} cannot be limited; leave --accepted-only out")
     if options.structures and export.structure_folders is None:

@@ -58,7 +58,7 @@ def _feed(digest: Any, value: Any) -> None:
     match value:
         case np.ndarray():
             if value.dtype.hasobject:
-                raise TypeError("an array of objects is no plain data")
+                raise TypeError("an array of objects is not plain data")
             digest.update(f"a{value.dtype.str}{value.shape}".encode())
             array = np.ascontiguousarray(value)
             digest.update(array.reshape(-1).view(np.uint8).data if array.nbytes else b"")
@@ -79,7 +79,7 @@ def _feed(digest: Any, value: Any) -> None:
             for one in value:
                 _feed(digest, one)
         case _:
-            raise TypeError(f"{type(value).__name__} is no plain data")
+            raise TypeError(f"{type(value).__name__} is not plain data")
 
 
 def _bytes_of(value: Any) -> int:

@@ -58,5 +58,5 @@ class ImportParameters(SpectrumSearchParameters):
     @classmethod
     def _some_letters(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if any(not prefix or len(prefix) > 40 for prefix in value):
-            raise ValueError("a prefix has 1 to 40 letters")
+            raise ValueError("a prefix has 1 to 40 characters")
         return value

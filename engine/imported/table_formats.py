@@ -636,9 +636,9 @@ def _checked(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
         Its sequence is none, or one stands outside of it.
     """
     if not is_sequence(sequence):
-        raise ValueError(f"{shortened(repr(sequence), 40)} is no sequence of residues")
+        raise ValueError(f"{shortened(repr(sequence), 40)} is not a sequence of residues")
     if any(not 0 <= one.position <= len(sequence) + 1 for one in placed):
-        raise ValueError(f"a modification stands outside {shortened(sequence, 40)}")
+        raise ValueError(f"a modification is outside {shortened(sequence, 40)}")
     return NotedPeptide(sequence, tuple(sorted(placed, key=lambda one: one.position)))
 
 

@@ -46,7 +46,7 @@ def missing_fdr_reason(references: References) -> str:
     if not references.is_decoy.any():
         return "the library has no decoys, and no peptides whose spectra change when they are shuffled"
     if ratio < _MINIMUM_RATIO:
-        return f"only {ratio * 100:.0f} decoys stand beside a hundred references, too few for error rates (a fifth is needed)"
+        return f"only {ratio * 100:.0f} decoys for every hundred references, too few for error rates (20 are needed)"
     return ""
 
 

@@ -110,7 +110,7 @@ def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversio
     spectra = read_spectra(request.spectra, progress=progress, strict=request.strict, threads=threads, takes_negative=True)
     rows = _chosen(spectra, request, progress)
     if not len(rows):
-        raise ParameterError(f"none of the {len(spectra):,} spectra is what was asked for; nothing was written")
+        raise ParameterError(f"none of the {len(spectra):,} spectra matches the selection; nothing was written")
     written_as = spectrum_format(request.format or str(request.out))
     write_spectrum_file(request.out, spectra, format=written_as.name, rows=rows, progress=progress, threads=threads)
     return Conversion(len(rows), len(spectra))

@@ -318,7 +318,7 @@ def _told(path: Path, tell: Callable[[dict[str, Any]], Told]) -> Told:
         with open_regular(path) as file:
             record = json.loads(file.read(_MAXIMUM_JSON))
         if not isinstance(record, dict):
-            raise ParameterError("is no record of a run")
+            raise ParameterError("is not a record of a run")
         return tell(record)
     except (OSError, ValueError, TypeError, AttributeError, RecursionError, ParameterError) as error:
         raise StorageError(f"{path}: does not tell how the search was done ({' '.join(str(error).split()):.200}). Search again.") from error

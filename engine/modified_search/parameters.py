@@ -145,5 +145,5 @@ def shift_range(text: str) -> tuple[float, float]:
     except ValueError:
         low = high = float("nan")
     if not dots or not -_WIDEST_SHIFT <= low <= high <= _WIDEST_SHIFT:
-        raise ParameterError(f"'{text:.60}' is no range of mass shifts; expected two numbers from -4000 to 4000, as -150..500")
+        raise ParameterError(f"'{text:.60}' is not a range of mass shifts; expected two numbers from -4000 to 4000, as -150..500")
     return low, high

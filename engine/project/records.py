@@ -121,9 +121,9 @@ def run_record(row: sqlite3.Row) -> RunRecord:
     """
     run_id, status = row["id"], row["status"]
     if not is_run_id(run_id):
-        raise DamagedRowError(f"the id {_shown(run_id)} is none")
+        raise DamagedRowError(f"{_shown(run_id)} is not an id")
     if status not in get_args(RunStatus):
-        raise DamagedRowError(f"the status {_shown(status)} is none")
+        raise DamagedRowError(f"{_shown(status)} is not a status")
     finished = None if row["finished"] is None else _time(row, "finished")
     kind, version, device, message = (_text(row, name) for name in ("kind", "version", "device", "message"))
     return RunRecord(run_id, kind, _parameters(row), version, device, status, _time(row, "started"), finished, message)
@@ -168,21 +168,21 @@ def log_entry(row: sqlite3.Row) -> LogEntry:
     """
     level = row["level"]
     if level not in _LEVELS:
-        raise DamagedRowError(f"the level {_shown(level)} is none")
+        raise DamagedRowError(f"{_shown(level)} is not a level")
     return LogEntry(_time(row, "time"), level, _text(row, "text"))
 
 
 def _text(row: sqlite3.Row, name: str) -> str:
     value = row[name]
     if not isinstance(value, str):
-        raise DamagedRowError(f"the {name} {_shown(value)} is no text")
+        raise DamagedRowError(f"the {name} {_shown(value)} is not text")
     return value
 
 
 def _count(row: sqlite3.Row, name: str) -> int:
     value = row[name]
     if not isinstance(value, int) or value < 0:
-        raise DamagedRowError(f"the {name} {_shown(value)} is no count")
+        raise DamagedRowError(f"the {name} {_shown(value)} is not a count")
     return value
 
 
@@ -192,7 +192,7 @@ def _time(row: sqlite3.Row, name: str) -> datetime:
     except (TypeError, ValueError):
         value = None
     if value is None or value.tzinfo is None or value.year not in _YEARS:
-        raise DamagedRowError(f"the {name} {_shown(row[name])} is no time")
+        raise DamagedRowError(f"the {name} {_shown(row[name])} is not a time")
     return value
 
 

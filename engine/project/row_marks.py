@@ -59,7 +59,7 @@ def set_row_mark(connection: sqlite3.Connection, run_id: str, table: str, row: i
     """
     comment = one_line(mark.comment)
     if len(comment) > MAXIMUM_COMMENT:
-        raise ParameterError(f"a comment has at most {MAXIMUM_COMMENT:,} letters; this one has {len(comment):,}")
+        raise ParameterError(f"a comment has at most {MAXIMUM_COMMENT:,} characters; this one has {len(comment):,}")
     connection.execute("DELETE FROM row_marks WHERE run = ? AND name = ? AND row = ?", (run_id, table, row))
     if not (mark.is_starred or comment):
         return

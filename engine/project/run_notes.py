@@ -63,7 +63,7 @@ def set_note(connection: sqlite3.Connection, run_id: str, note: RunNote) -> None
     title, lines = _one_line(note.title), _lines(note.note)
     for name, text, most in (("title", title, MAXIMUM_TITLE), ("note", lines, MAXIMUM_NOTE)):
         if len(text) > most:
-            raise ParameterError(f"the {name} of a run has at most {most:,} letters; this one has {len(text):,}")
+            raise ParameterError(f"the {name} of a run has at most {most:,} characters; this one has {len(text):,}")
     connection.execute("INSERT OR REPLACE INTO run_notes (run, title, note) VALUES (?, ?, ?)", (run_id, title, lines))
 
 

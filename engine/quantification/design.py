@@ -115,7 +115,7 @@ class Design:
             if count[name] < 2:
                 raise ParameterError(f"groups = '{shortened(name)}' has one replicate, and no test can be made of it; give two and more")
         if len(asked) == 1:
-            raise ParameterError(f"groups = '{shortened(asked[0])}' is one condition alone; name another that it is compared with")
+            raise ParameterError(f"groups = '{shortened(asked[0])}' is a single condition; name another to compare it with")
         chosen = tuple(asked) or tuple(name for name in count if count[name] > 1 and name != reference)
         return chosen if len(chosen) > 1 else ()
 

@@ -51,7 +51,7 @@ def check_sequences(
     """
     longest = int(patterns.lengths.max(initial=0))
     if not score_bits(rules, longest):
-        raise ParameterError(f"scores of reads of {longest:,} letters could pass 32 bits; scale the scores and the gap costs down")
+        raise ParameterError(f"scores of reads of {longest:,} bases could exceed 32 bits; scale the scores and the gap costs down")
     if pairs and len(texts) != len(patterns):
         raise ParameterError(
             f"--pairs: {texts.path.name} has {len(texts):,} sequences and {patterns.path.name} {len(patterns):,}; "

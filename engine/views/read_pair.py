@@ -59,7 +59,7 @@ def lines_of(pattern: str, cigar: str, md: str) -> tuple[str, str]:
             subject[of_text[place : place + n]] = np.frombuffer(others.encode("ascii"), np.uint8)
         place += n
     if place != len(of_text):
-        raise ValueError(f"MD is of {place} letters, CIGAR of {len(of_text)}")
+        raise ValueError(f"MD has {place} bases, CIGAR {len(of_text)}")
     return query.tobytes().decode("ascii"), subject.tobytes().decode("ascii")
 
 

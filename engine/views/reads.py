@@ -234,6 +234,6 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
         return ReadRow(text, symbols, None, NO_READS)
     pattern = source.beside("patterns").values(np.array([values["pattern_row"]]), ("letters", "qualities")).to_pylist()
     if not pattern:
-        raise ProteoscopeError(f"{values['pattern']}: its letters are not among those of the run. Do the search again.")
+        raise ProteoscopeError(f"{values['pattern']}: its residues are not among those of the run. Run the search again.")
     names = (values["pattern"], values["text"], "(with the reverse complement)" if values["strand"] == "-" else "")
     return ReadRow(text, symbols, ReadPair.of(names, pattern[0]["letters"], pattern[0]["qualities"] or "", values, matrix))

@@ -198,7 +198,7 @@ def open_column(named: Mapping[str, Any], folder: Path, digests: Mapping[str, st
     for n in shape:
         n_bytes *= n
     if kind.hasobject or offset < 0 or min(shape, default=1) < 1 or offset + n_bytes > file.size or path.stat().st_size != file.size:
-        raise ValueError(f"{path.name} does not hold the column that is asked for")
+        raise ValueError(f"{path.name} does not contain the requested column")
     mapped: NDArray = np.memmap(path, kind, mode="c" if named["is_writable"] else "r", offset=offset, shape=shape)
     return np.asarray(mapped)
 

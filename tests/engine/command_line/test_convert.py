@@ -124,10 +124,10 @@ def test_standard_output_takes_the_spectra_alone(tmp_path: Path) -> None:
         (["--out", "out.mgf", "--charge", "32"], "from 1 to 31"),
         (["--out", "out.mgf", "--precursor-mass", "5"], "is not a range of masses"),
         (["--out", "out.mgf", "--retention-time", "9..5"], "is not a range of times"),
-        (["--out", "out.mgf", "--charge", "30"], "none of the 1,120 spectra is what was asked for"),
+        (["--out", "out.mgf", "--charge", "30"], "none of the 1,120 spectra matches the selection"),
         (["--out", "out.mgf", "--run", "identify-0001"], "go with --identified or --unidentified"),
         (["--out", "out.mgf", "--identified", "nowhere"], "nowhere"),
-        (["--out", "out.mgf", "--identified", "nowhere", "--q-value", "2"], "is no share"),
+        (["--out", "out.mgf", "--identified", "nowhere", "--q-value", "2"], "is not a q-value"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_line(

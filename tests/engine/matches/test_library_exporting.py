@@ -105,7 +105,7 @@ def test_a_search_in_a_library_of_its_own_run_can_be_exported_again(project, tmp
 
 def test_what_has_nothing_is_told_in_one_line(project, tmp_path, capsys):
     assert main(["export", str(project), "--format", "tsv", "--out", str(tmp_path / "t"), "--consensus", "best"]) != 0
-    assert "is no spectral library; leave --consensus out" in capsys.readouterr().err
+    assert "is not a spectral library; omit --consensus" in capsys.readouterr().err
     (tmp_path / "other.fasta").write_text(">other\nMKVLAAGIVGLCAKAWWWPPPKHHHHHHR\n")
     inputs = {"spectra": [resources.path("samples") / "BSA1.mzML.gz"], "database": [tmp_path / "other.fasta"]}
     run_search("modified", inputs, project=tmp_path / "p", preset="low-resolution", device="cpu")

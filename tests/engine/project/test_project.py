@@ -633,13 +633,13 @@ def test_a_network_file_system_gets_a_rollback_journal(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("UPDATE runs SET started = 'yesterday' WHERE number = 2", "the started 'yesterday' is no time"),
-        ("UPDATE runs SET started = '2025-01-01T00:00:00' WHERE number = 2", "is no time"),
-        ("UPDATE runs SET finished = 7 WHERE number = 2", "the finished '7' is no time"),
+        ("UPDATE runs SET started = 'yesterday' WHERE number = 2", "the started 'yesterday' is not a time"),
+        ("UPDATE runs SET started = '2025-01-01T00:00:00' WHERE number = 2", "is not a time"),
+        ("UPDATE runs SET finished = 7 WHERE number = 2", "the finished '7' is not a time"),
         ("UPDATE runs SET parameters = '{' WHERE number = 2", "the parameters are no JSON object"),
         ("UPDATE runs SET parameters = '[]' WHERE number = 2", "the parameters are no JSON object"),
-        ("UPDATE runs SET message = x'00ff' WHERE number = 2", "the message b'\\x00\\xff' is no text"),
-        ("UPDATE runs SET id = 'x' WHERE number = 2", "the id 'x' is none"),
+        ("UPDATE runs SET message = x'00ff' WHERE number = 2", "the message b'\\x00\\xff' is not text"),
+        ("UPDATE runs SET id = 'x' WHERE number = 2", "'x' is not an id"),
     ],
 )
 def test_a_damaged_row_is_told_and_the_others_are_shown(project, change, told):

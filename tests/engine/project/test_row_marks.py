@@ -41,7 +41,7 @@ def test_what_is_no_row_and_what_is_too_long_is_refused(project: Project) -> Non
     for row, table in ((3, "psms"), (-1, "psms"), (0, "peptides")):
         with pytest.raises(InputError, match="holds no row"):
             project.set_row_mark(run, table, row, RowMark(True))
-    with pytest.raises(ParameterError, match="at most 1,000 letters"):
+    with pytest.raises(ParameterError, match="at most 1,000 characters"):
         project.set_row_mark(run, "psms", 0, RowMark(comment="x" * (MAXIMUM_COMMENT + 1)))
     assert project.row_marks(run, "psms") == {}
 

@@ -39,7 +39,7 @@ def test_a_note_and_a_title_are_kept_in_the_project(tmp_path: Path) -> None:
 
 def test_a_title_longer_than_a_title_is_refused(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
-    with pytest.raises(ParameterError, match="at most 200 letters"):
+    with pytest.raises(ParameterError, match="at most 200 characters"):
         project.set_note(_run(project), RunNote("x" * 201))
 
 

@@ -65,7 +65,7 @@ def test_an_id_that_leads_elsewhere_is_never_swept(project, victim, run, status)
     changed(project, f"UPDATE runs SET id = '{named}', status = '{status}' WHERE id = 'identify-0002'")
     opened = Project.open(project)
     assert [one.id for one in opened.runs()] == ["identify-0001"]
-    assert any("the id" in problem for problem in opened.problems)
+    assert any("is not an id" in problem for problem in opened.problems)
     with opened.run("identify", {}) as run:
         run.write_table("psms", TABLE)
     assert state(victim) == before[0]

@@ -123,6 +123,6 @@ def test_conditions_that_can_be_compared(tmp_path):
     path.write_text(HEADER + "one\tA\tc\t1\ntwo\tB\tc\t2\nthree\tC\td\t1\n")
     design = read_design(path, FILES)
     assert design.groups(()) == ()
-    for asked, said in ((("d", "c"), "'d' has one replicate"), (("e",), "conditions c, d"), (("c",), "one condition alone")):
+    for asked, said in ((("d", "c"), "'d' has one replicate"), (("e",), "conditions c, d"), (("c",), "single condition")):
         with pytest.raises(ParameterError, match=said):
             design.groups(asked)

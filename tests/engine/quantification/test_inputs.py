@@ -168,7 +168,7 @@ def test_conditions_that_look_alike_are_two_which_is_told_and_one_named_twice_is
     assert names == {"ctrl / Ctrl"}
     assert any("Ctrl and ctrl, which differ in case" in message for message in summary.messages)
     assert changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "x", " y"))[0] == {"x / y"}
-    with pytest.raises(ParameterError, match="'y' is one condition alone"):
+    with pytest.raises(ParameterError, match="'y' is a single condition"):
         changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "y"))
 
 

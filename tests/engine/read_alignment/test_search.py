@@ -230,7 +230,7 @@ def test_what_cannot_be_computed_is_refused_with_words(tmp_path):
     texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGTA"]), fasta(tmp_path / "p.fa", ["ACG" * 500])
     with pytest.raises(ParameterError, match=r"--pairs: t\.fa has 2 sequences and p\.fa 1"):
         align_reads(texts, patterns, None, ReadAlignmentParameters(), pairs=True, device="cpu")
-    with pytest.raises(ParameterError, match="scores of reads of 1,500 letters could pass 32 bits"):
+    with pytest.raises(ParameterError, match="scores of reads of 1,500 bases could exceed 32 bits"):
         align_reads(texts, patterns, None, ReadAlignmentParameters().changed(match=1_000_000), device="cpu")
     with pytest.raises(ParameterError, match="published recurrence is of mode prefix"):
         ReadAlignmentParameters().changed(recurrence="published", mode="local")
