@@ -89,7 +89,7 @@ def figures(asked: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]
     """Estimate a command and run it: how far the estimate was off, and what there is to tell."""
     command = [*asked, "--device", "cpu", "--threads", "2", "--json"]
     try:
-        _, told = called(["estimate", *command], 2)
+        _, predicted = called(["estimate", *command], 2)
         wall, summary = called(command, 2)
     except RuntimeError as failure:
         emit({"command": asked[0], "sort": sort, "failure": str(failure)})
@@ -97,14 +97,14 @@ def figures(asked: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]
     seconds = float(summary["seconds"])
     steps = {step: round(one["seconds"], 3) for step, one in summary.get("stages", {}).items()}
     yield (
-        error(told["seconds"], seconds),
+        error(predicted["seconds"], seconds),
         {
-            "predicted_s": round(told["seconds"], 3),
+            "predicted_s": round(predicted["seconds"], 3),
             "measured_s": seconds,
             "process_s": round(wall, 3),
-            "bound": told["bound"],
-            "runs": told["n_runs"],
-            "predicted_steps": {step: round(one, 3) for step, one in told["steps"].items()},
+            "bound": predicted["bound"],
+            "runs": predicted["n_runs"],
+            "predicted_steps": {step: round(one, 3) for step, one in predicted["steps"].items()},
             "measured_steps": steps,
         },
     )
@@ -125,9 +125,9 @@ def busy(n: int) -> Iterator[None]:
 def learn(learnt: list[list[str]], about: dict[str, Any], sort: str) -> None:
     """Run the commands by which the machine learns."""
     for number, command in enumerate(learnt):
-        for off, told in figures(command, sort):
+        for off, predicted in figures(command, sort):
             name = "first_error" if number == 0 and sort == "learnt" else "error"
-            emit(about, sort=sort, **{name: round(off, 3)}, **told)
+            emit(about, sort=sort, **{name: round(off, 3)}, **predicted)
 
 
 def fresh(command: list[str], number: int) -> list[str]:
@@ -158,9 +158,9 @@ def main() -> int:
             learn(learnt, about, "idle" if options.busy else "learnt")
             errors = list[float]()
             for command in asked:
-                for off, told in figures(command, "asked"):
+                for off, predicted in figures(command, "asked"):
                     errors.append(off)
-                    emit(about, sort="asked", error=round(off, 3), **told)
+                    emit(about, sort="asked", error=round(off, 3), **predicted)
             rows.append((kind, errors))
     table("whole commands, two cores", rows)
     return 0

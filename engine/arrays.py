@@ -71,8 +71,7 @@ def pieces(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
     ----------
     starts : ndarray of int64, shape (n,)
         Beginnings of the runs, ascending.
-    size
-        Int.
+    size : int
 
     Returns
     -------

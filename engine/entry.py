@@ -177,10 +177,10 @@ class Option:
         Of its value on the command line, ``DIR`` where that is a folder, ``FILE`` where it is a file (one with a title is read), ``RUN``
         where it is a finished identification of the project that is given; a flag has none.
     is_project
-        True if the folder is a project that the search goes on from.
+        True if the folder is a project that the search continues.
     editor
-        How the window has the file made in place of asking for one: ``design``, a table of samples of the identification that is gone on
-        from; empty where it asks.
+        The editor with which the window creates the file: ``design``, a table of the samples of the identification that the search uses;
+        empty if the window asks for a file.
     choices
         Values that it takes on the command line, any where it is empty.
     is_output_file
@@ -300,7 +300,7 @@ class KeptKind(NamedTuple):
 class Demo(NamedTuple):
     """A search of what ships with the program: sample files by the names of the inputs, and the preset for them.
 
-    `after`: the kind of the search whose demo makes the project that this one goes on from; empty where it needs none.
+    `after`: the kind of the search whose demo creates the project that this one uses; empty if it needs none.
     """
 
     samples: Mapping[str, str]
@@ -490,10 +490,10 @@ class Search:
     keeps
         The kinds of indexes that it keeps in the user's cache for other searches.
     identifies
-        True if its runs say which peptides unmodified and modified spectra are of, so that a search that goes on from an identification
-        goes on from them: PSMs, peptides, protein groups, and spectra with their peaks.
+        True if its runs say which peptides unmodified and modified spectra are of, so that a search that uses an identification
+        can use them: PSMs, peptides, protein groups, and spectra with their peaks.
     goes_on_from
-        Of a search that goes on from a run of a project, the kinds besides identifications whose runs it takes, each with the tables that
+        For a search that uses a run of a project: the kinds other than identifications whose runs it accepts, each with the tables that
         such a run must have.
     manual
         The page of the manual that tells about it (`docs`), by its name.

@@ -262,7 +262,7 @@ def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParame
 
 
 def _steps(host: Mapping[str, float], on_devices: _OnDevices, parameters: Sequence[DeviceParameters], threads: int) -> dict[str, float]:
-    """Return the seconds of each step. All GPUs are opened at once; reading goes on meanwhile."""
+    """Return the seconds of each step. All GPUs are opened at once, while files are read."""
     steps = {step: host.get(step, 0.0) / _speed_up(step, threads) for step in STEPS}
     steps["score"] += sum(on_devices.seconds.values())
     return steps | {"start": _START_SECONDS + max((parameter.start for parameter in parameters if not parameter.is_processor), default=0.0)}

@@ -227,7 +227,7 @@ class SearchRun(Generic[Read]):
             return Resources(self.threads, [], False, progress, self.clock, self.kept, elsewhere)
         device = self.look.device(progress)
         used = open_cards(device, progress, memory_bytes=memory_bytes)
-        _tell_device(device if used else processor(), self.look.wish, progress, is_passed_over=not device.numbers)
+        _tell_device(device if used else processor(), self.look.requested, progress, is_passed_over=not device.numbers)
         return Resources(self.threads, used, device.with_processor, progress, self.clock, self.kept)
 
     def summary_fields(self, counts: Mapping[str, int]) -> dict[str, Any]:
@@ -315,12 +315,12 @@ class SearchRun(Generic[Read]):
         }
 
 
-def _tell_device(device: Device, wish: str, progress: Progress, *, is_passed_over: bool) -> None:
+def _tell_device(device: Device, requested: str, progress: Progress, *, is_passed_over: bool) -> None:
     """Say what computes, and which GPUs do not although they might be expected to; `is_passed_over`: usable ones too were not chosen."""
     progress.message(f"Scoring on {device.name}: {device.description}")
     if reason := why_not_used():
         progress.message(reason, "warning")
-    if wish in ("auto", "all"):
+    if requested in ("auto", "all"):
         for gpu in gpus():
             if gpu.numbers and not gpu.usable:
                 progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")

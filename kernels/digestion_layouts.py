@@ -80,8 +80,7 @@ class PeptideEntries(NamedTuple):
         Of the sequence.
     position : uint32
         Of the first residue.
-    length
-        Uint8.
+    length : uint8
     flags : uint8
         The protein ends (bits 0 and 1) and the missed cleavages (from bit 2).
     letters : uint32

@@ -76,8 +76,7 @@ class VectorSums(NamedTuple):
         Ascending: bin * k + cluster.
     sums : (m,) int64
         Positive.
-    counts : (k,)
-        Int64.
+    counts : ndarray of int64, shape (k,)
     """
 
     keys: NDArray[np.int64]

@@ -55,10 +55,8 @@ class Library:
     ----------
     row : (2 n,) int64
         Of the identified spectrum.
-    is_decoy : (2 n,)
-        Bool.
-    charge : (2 n,)
-        Int64.
+    is_decoy : ndarray of bool, shape (2 n,)
+    charge : ndarray of int64, shape (2 n,)
     mz : (2 n,) float64
         Thomson.
     arrays
@@ -128,16 +126,14 @@ class Explained:
         Ascending.
     identified : (m,) int64
         Row of the `Identified`.
-    charge : (m,)
-        Int64.
+    charge : ndarray of int64, shape (m,)
     is_decoy : (m,) bool
         It resembles a shuffled one more.
     is_modified : (m,) bool
         The masses differ by more than the tolerance.
     similarity : (m,) float64
         Cosine.
-    q_value : (m,)
-        Float64.
+    q_value : ndarray of float64, shape (m,)
     mass_difference : (m,) float64
         Measured less the peptide's mass, for the isotope that is nearest where the masses agree, dalton.
     """

@@ -23,7 +23,7 @@ def output_name(text: str) -> str:
 
 
 @contextmanager
-def output_file(wish: str) -> Iterator[Path]:
+def output_file(requested: str) -> Iterator[Path]:
     """Yield the file to write; for ``-`` a temporary one that is copied to standard output if the block succeeds.
 
     Raises
@@ -31,8 +31,8 @@ def output_file(wish: str) -> Iterator[Path]:
     ParameterError
         There is no standard output.
     """
-    if wish != STANDARD_OUTPUT:
-        yield Path(wish)
+    if requested != STANDARD_OUTPUT:
+        yield Path(requested)
         return
     if sys.stdout is None:
         raise ParameterError("there is no standard output to write to; give --out a file")

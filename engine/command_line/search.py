@@ -263,18 +263,18 @@ def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping
     return search.suited_preset({name: content for name, content in result.items() if content is not None}, requests, given)
 
 
-def begin_gpus(wish: str) -> None:
+def begin_gpus(requested: str) -> None:
     """Start GPU detection and driver initialisation in a separate process while modules are loaded; ``auto`` may still select the CPU."""
     import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it at once, one could see it incomplete
 
-    threading.Thread(target=_look_for_gpus, args=(wish,), daemon=True).start()
+    threading.Thread(target=_look_for_gpus, args=(requested,), daemon=True).start()
 
 
-def _look_for_gpus(wish: str) -> None:
+def _look_for_gpus(requested: str) -> None:
     execution.devices.gpus()
-    if wish != "auto":
+    if requested != "auto":
         with suppress(ParameterError):  # the search says it
-            execution.devices.begin_contexts(execution.devices.resolve_device(wish))
+            execution.devices.begin_contexts(execution.devices.resolve_device(requested))
 
 
 def _paths(given: str | Sequence[str] | None) -> list[Path]:

@@ -22,19 +22,19 @@ class DeviceLookup:
 
     Parameters
     ----------
-    wish : str
+    requested : str
         As `proteoscope.engine.execution.devices.resolve_device` takes it.
     choose : callable, optional
-        Returns the device; its argument returns the device for the wish. If that is not called, the wish becomes "cpu".
+        Returns the device; its argument returns the requested device. If that is not called, `requested` becomes "cpu".
 
     Attributes
     ----------
-    wish
-        Str.
+    requested : str
+        Requested device; "cpu" after `choose` has not looked for GPUs.
     """
 
-    def __init__(self, wish: str, choose: Callable[[Callable[[], Device]], Device] | None = None) -> None:
-        self.wish, self._choose, self._is_resolved = wish, choose, False
+    def __init__(self, requested: str, choose: Callable[[Callable[[], Device]], Device] | None = None) -> None:
+        self.requested, self._choose, self._is_resolved = requested, choose, False
         self._device: Device | None = None
         self._error: Exception | None = None
         find_linear_algebra()  # this is the first thread of a search, and imports modules
@@ -49,7 +49,7 @@ class DeviceLookup:
             self._error = error
             return
         if not self._is_resolved:
-            self.wish = "cpu"
+            self.requested = "cpu"
         self._device = device
         begin_contexts(device)
         if device.numbers and find_spec("cupy") is not None:
@@ -58,7 +58,7 @@ class DeviceLookup:
 
     def _resolve(self) -> Device:
         self._is_resolved = True
-        return resolve_device(self.wish)
+        return resolve_device(self.requested)
 
     def complain(self) -> None:
         """Raise a known error of the request before more work is done in vain; see `device`."""

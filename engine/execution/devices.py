@@ -32,7 +32,7 @@ _MAXIMUM_SECONDS = 60.0  # of looking, after which it is not begun again without
 _LOOK_SECONDS = 0.05  # between two looks at a cancel
 _KILLED_SECONDS = 0.2
 _MAXIMUM_LETTERS = 300  # of what is passed on of a complaint
-_WISH = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
+_REQUESTED = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _listed(found: dict[str, Any]) -> tuple[Device, ...]:
     return listed or (Device("cuda", "no GPU", 0, False, found["reason"] or "the NVIDIA driver shows no GPU", found["driver"]),)
 
 
-def resolve_device(wish: str, progress: Progress | None = None) -> Device:
+def resolve_device(requested: str, progress: Progress | None = None) -> Device:
     """Return the device for ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``.
 
     ``auto`` selects all usable GPUs, or the CPU without any; ``all`` selects all usable GPUs with the CPU, ``cuda`` the first usable GPU.
@@ -144,29 +144,29 @@ def resolve_device(wish: str, progress: Progress | None = None) -> Device:
     Cancelled
         The user cancelled.
     """
-    if wish == "cpu":
+    if requested == "cpu":
         return processor()
-    expected = _WISH.fullmatch(wish)
+    expected = _REQUESTED.fullmatch(requested)
     if expected is None:
-        raise ParameterError(f"device = '{wish:.40}': expected auto, cpu, cuda, cuda:N or all")
+        raise ParameterError(f"device = '{requested:.40}': expected auto, cpu, cuda, cuda:N or all")
     number, every = expected["number"], gpus(progress)
     usable = [gpu for gpu in every if gpu.usable]
-    if wish == "auto" and not usable:
+    if requested == "auto" and not usable:
         return processor()
     if number is not None:
         named = [gpu for gpu in every if gpu.numbers == (int(number),)]
         if named and named[0].usable:
             return named[0]
         if named:
-            raise ParameterError(f"device = '{wish}': {named[0].description} is not usable: {named[0].reason}")
+            raise ParameterError(f"device = '{requested}': {named[0].description} is not usable: {named[0].reason}")
     if not usable:
         reasons = "; ".join(dict.fromkeys(gpu.reason for gpu in every))
-        raise ParameterError(f"device = '{wish}': no GPU is usable: {reasons}; auto or cpu takes the processor")
+        raise ParameterError(f"device = '{requested}': no GPU is usable: {reasons}; auto or cpu takes the processor")
     if number is not None:
-        raise ParameterError(f"device = '{wish}': there is no such GPU; there are {', '.join(gpu.name for gpu in every)}")
-    if wish == "cuda" or (wish == "auto" and len(usable) == 1):
+        raise ParameterError(f"device = '{requested}': there is no such GPU; there are {', '.join(gpu.name for gpu in every)}")
+    if requested == "cuda" or (requested == "auto" and len(usable) == 1):
         return usable[0]
-    together = [*usable, processor()] if wish == "all" else usable
+    together = [*usable, processor()] if requested == "all" else usable
     return Device(
         "+".join(one.name for one in together),
         "; ".join(one.description for one in together),
@@ -174,7 +174,7 @@ def resolve_device(wish: str, progress: Progress | None = None) -> Device:
         True,
         driver=usable[0].driver,
         numbers=tuple(one for gpu in usable for one in gpu.numbers),
-        with_processor=wish == "all",
+        with_processor=requested == "all",
     )
 
 
@@ -244,7 +244,7 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
 
 
 def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progress) -> str:
-    """Wait until a process ends, as long as it goes on telling something, and say how it ended.
+    """Wait until a process ends, while it prints at intervals, and return how it ended.
 
     Raises
     ------

@@ -154,8 +154,7 @@ class NumberReader:
 
         Parameters
         ----------
-        text
-            Str.
+        text : str
         name : str
             What the number is, for the error.
 

@@ -38,14 +38,12 @@ class Matches:
         Into `References`.
     charge : (k,) int64
         Assumed; 0 where unknown.
-    similarity : (k,)
-        Float64.
+    similarity : ndarray of float64, shape (k,)
     matched : (k,) int64
         Peaks of the reference with a partner.
     mass_difference : (k,) float64
         The spectrum's less the reference's, dalton, for the isotope that is nearest where they are of the same mass.
-    is_shifted : (k,)
-        Bool.
+    is_shifted : ndarray of bool, shape (k,)
     """
 
     spectrum: NDArray[np.int64]

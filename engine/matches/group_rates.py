@@ -60,12 +60,10 @@ def group_rates(
     ----------
     score : (n,) float64
         Higher is better.
-    is_decoy : (n,)
-        Bool.
+    is_decoy : ndarray of bool, shape (n,)
     peptide : (n,) int64
         The same for all forms of a peptide, and for its decoy partner.
-    group : (n,)
-        Int64.
+    group : ndarray of int64, shape (n,)
     leads
         Of each group, see `group_leads`.
     plus_one

@@ -50,8 +50,7 @@ class Identified:
     ----------
     spectrum : (n,) int64
         Rows of the spectra, each once.
-    charge : (n,)
-        Int64.
+    charge : ndarray of int64, shape (n,)
     mass : (n,) float64
         Of the peptide, neutral, dalton.
     peptide : (n,) int64

@@ -38,8 +38,7 @@ def precursor_losses(
 
     Parameters
     ----------
-    spectrum, charge : (n,)
-        Int64.
+    spectrum, charge : ndarray of int64, shape (n,)
     mass : (n,) float64
         Neutral, of the monoisotopic precursor, dalton.
     is_tyrosine : (n,) bool

@@ -72,8 +72,7 @@ class ShiftedMatches:
         Log10 of the share of the candidates that are no farther, which `expectation` and `key` hold.
     shift : (n,) float64
         Dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
-    is_shifted : (n,)
-        Bool.
+    is_shifted : ndarray of bool, shape (n,)
     loss : (n,) int64
         What the precursor has lost (`proteoscope.engine.matches.neutral_losses`), of shifts that may be phosphate or sulfate.
     place_score, place_probability : (n, 64) float32

@@ -441,7 +441,7 @@ class Project:
         Raises
         ------
         InputError
-            It is gone for good.
+            It cannot be restored.
         StorageError
             Writing failed.
         """

@@ -185,14 +185,11 @@ class Grouping(NamedTuple):
 
     Attributes
     ----------
-    form : (ions,)
-        Int64.
-    sequence : (forms,)
-        Int64.
+    form : ndarray of int64, shape (ions,)
+    sequence : ndarray of int64, shape (forms,)
     protein : (sequences,) int64
         -1 for none.
-    n_proteins
-        Int.
+    n_proteins : int
     """
 
     form: NDArray[np.int64]
@@ -313,8 +310,7 @@ def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups
     ----------
     value : (n,) float64
         Those that are NaN left out.
-    group : (n,)
-        Int64.
+    group : ndarray of int64, shape (n,)
 
     Examples
     --------

@@ -171,14 +171,11 @@ class Matches:
 
     Attributes
     ----------
-    form, file : (n,)
-        Int64.
-    charge : (n,)
-        Int64.
+    form, file : ndarray of int64, shape (n,)
+    charge : ndarray of int64, shape (n,)
     retention_time : (n,) float64
         Seconds, NaN where unknown.
-    precursor_mz : (n,)
-        Float64.
+    precursor_mz : ndarray of float64, shape (n,)
     run, row : (n,) int64
         Of the table of spectra of which run.
     index : (n,) int64

@@ -44,12 +44,9 @@ class TraceQuery:
     ----------
     mz : (n,) float64
         Of the monoisotopic ion.
-    charge : (n,)
-        Int64.
-    pattern : (n, isotopes)
-        Float64.
-    anchor_offsets : (n + 1,)
-        Int64.
+    charge : ndarray of int64, shape (n,)
+    pattern : ndarray of float64, shape (n, isotopes)
+    anchor_offsets : ndarray of int64, shape (n + 1,)
     anchors : float64
         S, the times at which each is known or expected.
     reach : (n,) float64

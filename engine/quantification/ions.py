@@ -34,8 +34,7 @@ class Ions:
 
     Attributes
     ----------
-    form, charge : (n,)
-        Int64.
+    form, charge : ndarray of int64, shape (n,)
     mz : (n,) float64
         Monoisotopic.
     n_isotopes

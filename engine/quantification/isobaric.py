@@ -175,22 +175,31 @@ def interference(
     width: NDArray[np.float64],
     tolerance: Tolerance,
 ) -> NDArray[np.float64]:
-    """Part of the ions in the isolation window of each spectrum that is not its precursor, (n,) float64 from 0 to 1, NaN where unknown.
+    """Return the share of the ions in the isolation window of each spectrum that do not belong to its precursor.
 
-    Peaks at the precursor's m/z and whole isotopes from it are its own. The part is that in the survey spectra before and after, the
-    nearer in time the more it counts; where one of both is missing or has nothing in the window, that of the other. With FAIMS the survey
-    spectrum after is the next of the same voltage as the one before.
+    Peaks at the precursor's m/z and at whole isotopes from it belong to the precursor. The share is the mean of the shares in the MS1
+    spectra before and after, weighted by the inverse distance in time; if one of them is missing or has no peak in the window, it is that
+    of the other. With FAIMS, the MS1 spectrum after is the next of the same voltage as the one before.
 
     Parameters
     ----------
-    time : (n,) float64
-        S.
-    mz : (n,) float64
+    surveys : Surveys
+        MS1 spectra.
+    time : ndarray of float64, shape (n,)
+        Seconds.
+    mz : ndarray of float64, shape (n,)
+        Of the precursor, thomson.
+    charge : ndarray of int64, shape (n,)
         Of the precursor.
-    charge : (n,)
-        Int64.
-    width : (n,) float64
-        NaN where the file tells none.
+    width : ndarray of float64, shape (n,)
+        Of the isolation window, thomson; NaN if the file does not state it.
+    tolerance : Tolerance
+        For the peaks of the precursor.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        From 0 to 1, NaN where unknown.
     """
     behind = np.searchsorted(surveys.retention_time, time, side="right")
     before = np.where(np.isfinite(time) & (behind > 0), behind - 1, -1)
@@ -207,7 +216,7 @@ def interference(
 
 
 def _next_of_voltage(surveys: Surveys) -> NDArray[np.int64]:
-    """Return the next survey spectrum of the same FAIMS voltage after each, their number where there is none."""
+    """Return the next MS1 spectrum of the same FAIMS voltage after each; the number of spectra if there is none."""
     result = np.full(len(surveys), len(surveys), np.int64)
     for voltage in surveys.voltages:
         rows = np.flatnonzero(surveys.at_voltage(voltage))
@@ -223,7 +232,7 @@ def _foreign(
     half: NDArray[np.float64],
     tolerance: Tolerance,
 ) -> NDArray[np.float64]:
-    """Return part of a window of one survey spectrum each, -1 for none, that is not the precursor's; NaN where nothing is in it."""
+    """Return the share of the window in an MS1 spectrum (-1: none) that is not of the precursor; NaN for an empty window."""
     n = len(mz)
     first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)
     order = np.argsort(survey, kind="stable")

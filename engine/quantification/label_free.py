@@ -116,8 +116,7 @@ class _Traces(NamedTuple):
         NaN for survey spectra without one.
     rows : (k,) int64
         Ions.
-    values : (k, N_VALUES)
-        Float64.
+    values : ndarray of float64, shape (k, N_VALUES)
     reason : (k,) int8
         Why there is no quantity, 0 where there is one.
     from_spectra : (k,) float64
@@ -298,12 +297,10 @@ class Transfers:
     ----------
     file : (t,) int64
         Place among the files.
-    ion : (t,)
-        Int64.
+    ion : ndarray of int64, shape (t,)
     values
         (t, N_VALUES).
-    q_value : (t,)
-        Float64.
+    q_value : ndarray of float64, shape (t,)
     """
 
     file: NDArray[np.int64]

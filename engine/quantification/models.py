@@ -90,10 +90,8 @@ def fit(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArr
     ----------
     logs : (p, s) float64
         NaN where missing.
-    matrix : (s, k)
-        Float64.
-    contrasts : (c, k)
-        Float64.
+    matrix : ndarray of float64, shape (s, k)
+    contrasts : ndarray of float64, shape (c, k)
     """
     n, n_contrasts = len(logs), len(contrasts)
     result = Fit(np.full((n, n_contrasts), np.nan), np.full((n, n_contrasts), np.nan), np.full(n, np.nan), np.zeros(n))

@@ -152,8 +152,7 @@ class Quantities:
 
     Attributes
     ----------
-    nsaf : (p, s)
-        Float64.
+    nsaf : ndarray of float64, shape (p, s)
     psms
         Spectra of peptidoforms, sequences and proteins, (m, s), (sequences, s) and (p, s) int64.
     """

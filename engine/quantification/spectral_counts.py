@@ -30,8 +30,7 @@ def abundance_factors(counts: NDArray[np.int64], length: NDArray[np.int64]) -> N
 
     Parameters
     ----------
-    counts : (p, s)
-        Int64.
+    counts : ndarray of int64, shape (p, s)
     length : (p,) int64
         Residues; proteins of unknown length, 0, are left out.
 

@@ -51,8 +51,7 @@ class HitTotals:
 
     Attributes
     ----------
-    n_hits, n_queries_with_hits
-        Int.
+    n_hits, n_queries_with_hits : int
     best
         Query, subject, E-value and description of the best queries' best hits.
     """

@@ -102,7 +102,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     Raises
     ------
     InputError
-        The file is gone or cannot be read. A chain that it does not hold now has an error in its place.
+        The file does not exist or cannot be read. A chain that it does not hold now has an error in its place.
     """
     structure = gemmi_structure(path)
     while len(structure) > 1:

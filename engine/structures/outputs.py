@@ -232,7 +232,7 @@ def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
     Raises
     ------
     InputError
-        The file is gone, or holds another chain now.
+        The file no longer exists, or contains another chain now.
     """
     places = {tuple(place) for place in chains.position.tolist()}
     every: tuple[Models, ...] = ("first", "all")

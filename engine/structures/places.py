@@ -20,18 +20,18 @@ class ChainPlace:
     chain: str | None = None
 
 
-def place_of(wish: str) -> ChainPlace:
+def place_of(requested: str) -> ChainPlace:
     """Parse a user's text; ``:CHAIN`` at its end is a chain only if the whole is not a file.
 
     >>> place_of("no_such_file.cif:A").chain
     'A'
     """
-    path = Path(wish)
-    name, colon, chain = wish.rpartition(":")
+    path = Path(requested)
+    name, colon, chain = requested.rpartition(":")
     return ChainPlace(path) if is_there(path) or not colon or not name or "/" in chain else ChainPlace(Path(name), chain)
 
 
-def read_chains(wish: str, *, minimum_confidence: float = 0.0, models: Models = "first") -> StructureFile:
+def read_chains(requested: str, *, minimum_confidence: float = 0.0, models: Models = "first") -> StructureFile:
     """Read the protein chains that a user named: one, or all of the file.
 
     Raises
@@ -39,7 +39,7 @@ def read_chains(wish: str, *, minimum_confidence: float = 0.0, models: Models = 
     InputError
         The file cannot be read, holds no protein, or not this chain; the message lists those that it has.
     """
-    place = place_of(wish)
+    place = place_of(requested)
     result = read_structure(place.path, minimum_confidence=minimum_confidence, models=models)
     if not len(result.chains):
         raise result.why_empty()
@@ -54,7 +54,7 @@ def read_chains(wish: str, *, minimum_confidence: float = 0.0, models: Models = 
     raise InputError(place.path, reason, remedy=_remedy(result))
 
 
-def read_chain(wish: str, models: Models = "first") -> StructureFile:
+def read_chain(requested: str, models: Models = "first") -> StructureFile:
     """Read the single protein chain that a user named.
 
     Raises
@@ -62,7 +62,7 @@ def read_chain(wish: str, models: Models = "first") -> StructureFile:
     InputError
         See `read_chains`; also if the file has several and none was named.
     """
-    result = read_chains(wish, models=models)
+    result = read_chains(requested, models=models)
     if len(result.chains) > 1:
         raise InputError(result.path, f"has {len(result.chains)} protein chains, and one is needed", remedy=_remedy(result))
     return result

@@ -98,7 +98,7 @@ def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
     Raises
     ------
     InputError
-        The file is gone, or holds another chain now.
+        The file no longer exists, or contains another chain now.
     """
     result = np.full(int(chains.offsets[-1]), np.nan, np.float32)
     for row, residue, alternative in _residues(path, chains):

@@ -30,8 +30,7 @@ class Chromatogram:
         What it is, for people.
     minutes : (n,) float64
         Ascending.
-    intensity : (n,)
-        Float64.
+    intensity : ndarray of float64, shape (n,)
     spectrum : (n,) int64
         Rows of the table of spectra; -1 where these are survey spectra.
     scan : (n,) int64

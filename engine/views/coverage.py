@@ -91,8 +91,7 @@ class Coverage:
         Its n residues.
     peptides
         By their first residue.
-    covered : (n,)
-        Bool.
+    covered : ndarray of bool, shape (n,)
     modified
         Names of modifications by residue, from 0.
     features

@@ -57,7 +57,7 @@ def device_accounts(devices: Sequence[Device]) -> tuple[DeviceAccount, ...]:
     return tuple(_account(device) for device in devices)
 
 
-def devices_of_choice(wish: str, devices: Sequence[Device]) -> tuple[str, ...]:
+def devices_of_choice(requested: str, devices: Sequence[Device]) -> tuple[str, ...]:
     """Return the names of the devices selected by a ``--device`` value.
 
     See Also
@@ -66,7 +66,7 @@ def devices_of_choice(wish: str, devices: Sequence[Device]) -> tuple[str, ...]:
     """
     cards = [device.name for device in devices if device.numbers and device.usable]
     others = [device.name for device in devices if not device.numbers and device.usable]
-    chosen = {"auto": cards or others, "cuda": cards[:1], "all": [*cards, *others]}.get(wish, [wish])
+    chosen = {"auto": cards or others, "cuda": cards[:1], "all": [*cards, *others]}.get(requested, [requested])
     return tuple(name for name in chosen if name in (*cards, *others))
 
 

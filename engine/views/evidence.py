@@ -372,7 +372,7 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
     Raises
     ------
     InputError
-        Its file is gone or another one, and no database holds it.
+        Its file no longer exists or has changed, and no database contains it.
     """
     name = near.values["chain"]
     wanted = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))

@@ -174,8 +174,7 @@ class Volcano:
         Rows of the table of changes.
     fold_change : (m,) float64
         Log2.
-    p_value, q_value : (m,)
-        Float64.
+    p_value, q_value : ndarray of float64, shape (m,)
     """
 
     comparison: str

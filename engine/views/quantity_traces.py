@@ -238,7 +238,7 @@ class RunSurveys:
         Raises
         ------
         InputError
-            It is gone, has changed, or has none.
+            It no longer exists, has changed, or has none.
         Cancelled
             `close` was called meanwhile.
         """

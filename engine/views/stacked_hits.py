@@ -112,7 +112,7 @@ def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
     Raises
     ------
     InputError
-        A file is gone or has changed.
+        A file no longer exists or has changed.
     StorageError
         It could not be stored.
     """

@@ -68,10 +68,8 @@ def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, lea
 
     Parameters
     ----------
-    query_counts : (codes,)
-        Int64.
-    subject_counts : (n, codes)
-        Int64.
+    query_counts : ndarray of int64, shape (codes,)
+    subject_counts : ndarray of int64, shape (n, codes)
     prior : (codes,) float64
         Residues of the usual composition that are added to each sequence; a code with none does not count.
     score_classes : (codes, codes) int64

@@ -25,8 +25,7 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
     choice
         MAXIMUM_SIMILAR, the member whose cosine with the sum of all is largest; BEST, the brightest; MEAN, members are compared with the
         sum of all, and the most similar is named. Of equal ones the first.
-    brightness : (n,)
-        Float64.
+    brightness : ndarray of float64, shape (n,)
     representative : (clusters,) int64
         To fill.
     similarity : (n,) float64

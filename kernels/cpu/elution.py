@@ -31,8 +31,7 @@ class Traces(NamedTuple):
         In each row.
     times : (surveys,) float64
         S, ascending.
-    pattern : (n, isotopes)
-        Float64.
+    pattern : ndarray of float64, shape (n, isotopes)
     """
 
     cells: NDArray[np.float32]

@@ -43,8 +43,7 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
 
     Parameters
     ----------
-    text : (bytes,)
-        Uint8.
+    text : ndarray of uint8, shape (bytes,)
     is_last
         True if the file ends with it; else its last record may go on behind it, and is left.
     headers : (n, HEADER_FIELDS) int64

@@ -173,8 +173,7 @@ class _Lists(NamedTuple):
 
     Attributes
     ----------
-    starts : (n_bins + 1,)
-        Int64.
+    starts : ndarray of int64, shape (n_bins + 1,)
     clusters : (m,) int32
         Ascending.
     sums : (m,) float64

@@ -180,8 +180,7 @@ def msp_entry_rows(text, lines, rows):
 
     Parameters
     ----------
-    text : (bytes,)
-        Uint8.
+    text : ndarray of uint8, shape (bytes,)
     lines : (m, LINE_COLUMNS) int64
         As `scan_library_lines` fills them.
     rows : (m,) int64

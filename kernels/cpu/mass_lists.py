@@ -91,8 +91,7 @@ def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_ab
     slack_absolute, slack_relative
         Dalton, and part of the precursor's mass, by which ranges are wider than the fragment tolerance, for the errors of rounding and of
         the precursor.
-    offsets : (last - first + 1,)
-        Int64.
+    offsets : ndarray of int64, shape (last - first + 1,)
     masses : int32
         To fill.
     """

@@ -17,12 +17,10 @@ def find_tags(letters, offsets, tags, is_separator, lengths, numbers):
     ----------
     letters : (bytes,) uint8
         The characters of the names.
-    offsets : (n + 1,)
-        Int64.
+    offsets : ndarray of int64, shape (n + 1,)
     tags : (m,) int64
         The characters of each tag as one number, of eight at most.
-    is_separator : (256,)
-        Bool.
+    is_separator : ndarray of bool, shape (256,)
     lengths, numbers : (n,) int64
         To fill: characters of the tag, 0 without one; its row in `tags`, -1 without one.
     """
@@ -46,8 +44,7 @@ def are_same(letters, starts, lengths, other_letters, other_starts, other_length
 
     Parameters
     ----------
-    letters, other_letters
-        Uint8.
+    letters, other_letters : uint8
     starts, lengths, other_starts, other_lengths : (n,) int64
         Where the texts are in these.
     same : (n,) bool

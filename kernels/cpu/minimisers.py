@@ -59,14 +59,12 @@ class MinimiserIndex(NamedTuple):
     ----------
     keys : (n,) uint64
         Sorted.
-    entries : (n,)
-        Int64.
+    entries : ndarray of int64, shape (n,)
     starts : (2 ** bits + 1,) int64
         Where each bucket begins in them.
     begins : (texts,) int64
         Where the stretch of each text begins.
-    lengths : (texts,)
-        Int64.
+    lengths : ndarray of int64, shape (texts,)
     k, w
         Bases of a word, words of a window.
     bits

@@ -28,8 +28,7 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
         0 to 255.
     triangles : (t, 3) uint32
         Counter-clockwise as the viewer sees them; others are left out, and so are those with corners that are no numbers.
-    image : (height, width, 3)
-        Uint8.
+    image : ndarray of uint8, shape (height, width, 3)
     nearest : (height, width) float32
         The depth of what is there; both are written to.
     """
@@ -75,8 +74,7 @@ def count_points(x, y, group, is_shown, x_range, y_range, pixel, counts):
     ----------
     x, y : (n,)
         Float32.
-    group : (n,)
-        Uint8.
+    group : ndarray of uint8, shape (n,)
     is_shown : (g,) bool
         By group.
     x_range, y_range
@@ -132,8 +130,7 @@ def draw_dots(pixel, group, shades, radius, picture):
     ----------
     pixel
         See `count_points`.
-    group : (n,)
-        Uint8.
+    group : ndarray of uint8, shape (n,)
     radius
         Pixels.
     shades, picture

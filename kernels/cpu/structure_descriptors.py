@@ -205,8 +205,7 @@ def describe_residues(position, offsets, first, last, coding, length, angle, sta
     ----------
     position : (r, 3) float32
         Å.
-    offsets : (n + 1,)
-        Int64.
+    offsets : ndarray of int64, shape (n + 1,)
     coding
         `Coding`.
     length, angle : (r,) uint16

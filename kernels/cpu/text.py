@@ -116,8 +116,7 @@ def parse_number(text, start, stop, decimal):
 
     Parameters
     ----------
-    text : (bytes,)
-        Uint8.
+    text : ndarray of uint8, shape (bytes,)
     start, stop : int64
         The part of `text` to look at.
     decimal : int64
@@ -318,8 +317,7 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, st
 
     Parameters
     ----------
-    text : (bytes,)
-        Uint8.
+    text : ndarray of uint8, shape (bytes,)
     elements, attributes : uint8
         The names looked for, end to end; with `element_offsets` and `attribute_offsets`, int64.
     state : (N_STATES,) int64
@@ -441,8 +439,7 @@ def decode_base64(text, starts, stops, out, offsets):
 
     Parameters
     ----------
-    text : (bytes,)
-        Uint8.
+    text : ndarray of uint8, shape (bytes,)
     starts, stops : (n,) int64
         The spans.
     out : uint8
@@ -527,8 +524,7 @@ def scan_fasta(text, headers, residues, offsets, digests):
 
     Parameters
     ----------
-    text : (bytes,)
-        Uint8.
+    text : ndarray of uint8, shape (bytes,)
     headers : (n, 3) int64
         To fill: where the header (after ``>``) begins and stops, and its line, from 1.
     residues : uint8

@@ -24,12 +24,10 @@ def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, short
     ----------
     texts, patterns
         `Sequences`.
-    text_of, pattern_of : (n,)
-        Int64.
+    text_of, pattern_of : ndarray of int64, shape (n,)
     losses : (letters, letters) int64
         By the pattern's and the text's code, what a pair scores less than the pattern's letter gains at the most.
-    gains : (letters,)
-        Int64.
+    gains : ndarray of int64, shape (letters,)
     shortest_gap
         What has lost so much is not sure.
     minimum_gain

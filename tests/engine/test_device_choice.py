@@ -75,7 +75,7 @@ def test_faster_device_uses_shipped_calibrations_where_none_is_stored():
 def test_faster_device_looks_for_no_gpu_where_none_could_be_ready(monkeypatch):
     monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda wish: pytest.fail("looked for a GPU"))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 2))
-    assert (look.device(Progress()).name, look.wish) == ("cpu", "cpu")
+    assert (look.device(Progress()).name, look.requested) == ("cpu", "cpu")
 
 
 @pytest.mark.parametrize(("seconds", "name"), [(0.5, "cpu"), (2.0, "cuda:0")])

@@ -187,7 +187,7 @@ def open_column(named: Mapping[str, Any], folder: Path, digests: Mapping[str, st
     ValueError
         The array does not lie within its file.
     OSError
-        The file is gone.
+        The file no longer exists.
     """
     file = ColumnFile(*named["file"])
     path = folder / digests[file.path] if file.path in digests else Path(file.path)
