@@ -38,7 +38,7 @@ from proteoscope.engine.sequences.database import SequenceDatabase, read_sequenc
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cuda.alignment import AlignmentSearch
-from proteoscope.kernels.cuda.modules import CudaCard
+from proteoscope.kernels.cuda.modules import CudaGpu
 
 SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 ONE = 4  # number of the query of 464 residues
@@ -100,7 +100,7 @@ SHAPES = (
 )
 
 
-class TimedCard(CudaCard):
+class TimedCard(CudaGpu):
     """Notes the moments before and after each kernel on the card, where `events` is a list."""
 
     events: list[Any] | None = None

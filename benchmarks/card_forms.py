@@ -2,7 +2,7 @@
 
     python -m benchmarks.card_forms --data FOLDER [--write]
 
-FOLDER is the unpacked test data. Prints each source with its macros; with ``--write`` they become `kernels/cuda/usual_forms.json`, which
+FOLDER is the unpacked test data. Prints each source with its macros; with ``--write`` they become `kernels/cuda/precompile.json`, which
 `proteoscope compile` compiles ahead. Run it after a change of the macros of a source, or of how a form is chosen.
 """
 
@@ -19,7 +19,7 @@ import proteoscope.kernels.cuda as package
 from benchmarks.figures import existing, usable_gpus
 from benchmarks.simulated_reads import genome_of, write_reads
 from proteoscope.engine.searches import run_search
-from proteoscope.kernels.cuda.modules import CudaCard
+from proteoscope.kernels.cuda.modules import CudaGpu
 
 FORMS = Path(package.__path__[0]) / "usual_forms.json"
 
@@ -60,13 +60,13 @@ def main() -> None:
     asked = parser.parse_args()
     usable_gpus(needed=True)
     found: dict[str, set[tuple[str, ...]]] = {}
-    compiled = CudaCard._compiled
+    compiled = CudaGpu._compiled
 
-    def note(card: CudaCard, file: str, macros: tuple[str, ...], kernel: str) -> Any:
+    def note(card: CudaGpu, file: str, macros: tuple[str, ...], kernel: str) -> Any:
         found.setdefault(file, set()).add(macros)
         return compiled(card, file, macros, kernel)
 
-    CudaCard._compiled = note  # type: ignore[method-assign]
+    CudaGpu._compiled = note  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory(prefix="proteoscope-forms-") as scratch:
         for kind, inputs, more in searches(asked.data, Path(scratch)):
             before = sum(map(len, found.values()))

@@ -68,11 +68,11 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     from proteoscope.engine.execution.cost.calibration import calibrate_card
     from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, run_sample, runs_in_turn, size_of
     from proteoscope.engine.execution.cost.prediction import predicted_work
-    from proteoscope.engine.execution.kinds import kind_of
-    from proteoscope.engine.execution.work import PredictableKind, Work
+    from proteoscope.engine.execution.kinds import workload_type
+    from proteoscope.engine.execution.workload import PredictableWorkloadType, Workload
     from proteoscope.kernels.cuda.modules import card
+    from proteoscope.kernels.cuda.precompile import compile_usual_forms
     from proteoscope.kernels.cuda.timing import TimedCard
-    from proteoscope.kernels.cuda.usual_forms import compile_usual_forms
 
     began = time.perf_counter()
     failures = compile_usual_forms(card(options.device), options.threads, lambda n: None)
@@ -94,8 +94,8 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     timed, rows, shares, on_card = TimedCard(options.device), list[tuple[str, list[float]]](), list[float](), list[float]()
     samples = {}
     for name in parameters.kinds:
-        kind = kind_of(Work(name, {}, {}))
-        assert isinstance(kind, PredictableKind)
+        kind = workload_type(Workload(name, {}, {}))
+        assert isinstance(kind, PredictableWorkloadType)
         samples[name] = [kind.samples(size, _SEED) for size in SIZES]
     # Turn about, and the least: what is predicted is a machine that does nothing else, and what disturbs one lasts for some runs.
     turns: dict[str, list[list[Any]]] = {name: [] for name in samples}
@@ -187,20 +187,20 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
 def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Forms are compiled side by side by cards of their own before anything is measured."""
     from benchmarks.reads_gpu import made, one_task, tasks
-    from proteoscope.kernels.cuda.modules import CudaCard
+    from proteoscope.kernels.cuda.modules import CudaGpu
 
     every = tasks(options.shapes, seed=_SEED)
     once, measured = (argparse.Namespace(repeats=repeats, host_cells=cells) for repeats, cells in ((1, 0.0), (7, 2e8)))
 
     def compiled(number: int) -> None:
         columns, pairs, rules = made(every[number], number)
-        one_task(once, columns, pairs, rules, every[number], {}, CudaCard(options.device))
+        one_task(once, columns, pairs, rules, every[number], {}, CudaGpu(options.device))
 
     began = time.perf_counter()
     with ThreadPoolExecutor(options.threads) as pool:
         list(pool.map(compiled, range(len(every))))
     emit(about, part="plans", compiled_s=round(time.perf_counter() - began, 1))
-    device, over = CudaCard(options.device), list[float]()
+    device, over = CudaGpu(options.device), list[float]()
     for number, asked in enumerate(every):
         columns, pairs, rules = made(asked, number)
         times: dict[str, Any] = {}

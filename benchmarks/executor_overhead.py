@@ -30,10 +30,10 @@ from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.cluster.launchers import open_cluster
 from proteoscope.engine.execution.devices import processor, resolve_device
 from proteoscope.engine.execution.executor import Executor, Session
-from proteoscope.engine.execution.kinds import KINDS, kind_of
+from proteoscope.engine.execution.kinds import KINDS, workload_type
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.execution.work import PredictableKind, Rows, Work
+from proteoscope.engine.execution.workload import PredictableWorkloadType, Rows, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches import spectrum_scoring
 from proteoscope.engine.searches import SEARCHES  # with which the kinds of work are known
@@ -44,7 +44,7 @@ from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.spectra.ion_series import SpectrumSeries
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import twin
+from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.score_kinds import HYPERSCORE
 from tests.shim.search_inputs import empty_hits, random_search
 
@@ -62,7 +62,7 @@ def sequences(data: Path, resources: Resources, stack: ExitStack, sessions: list
     codes = [queries.codes(i) for i in range(len(queries))][:_QUERIES]
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     device = resources.cards[0] if resources.cards else Processor(resources.threads)
-    search = twin(device, "alignment").AlignmentSearch(device, database.residues, database.offsets)
+    search = backend_module(device, "alignment").AlignmentSearch(device, database.residues, database.offsets)
     session = stack.enter_context(Executor(resources).session(scoring.work_of(database.residues, database.offsets, scheme)))
     sessions.append(session)
 
@@ -80,7 +80,7 @@ def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[S
     arrays, queries, *others = random_search(77, HYPERSCORE, n_queries=20_000, n_peptides=300_000, most=1)
     n, width = len(queries.mass), 0.5
     device = resources.cards[0] if resources.cards else Processor(resources.threads)
-    search = twin(device, "scoring").SpectrumSearch(device, *others)
+    search = backend_module(device, "scoring").SpectrumSearch(device, *others)
     work = spectrum_scoring.work_of(
         SpectrumIndex(arrays, queries, n, SpectrumSeries.of("by", np.zeros(len(arrays.offsets) - 1, np.uint8))),
         *others,
@@ -104,8 +104,8 @@ def of_kind(name: str, size: float = 1.0) -> Callable[..., tuple[Run, Run]]:
     """The sample of a kind of work: a session, twice."""
 
     def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
-        kind = kind_of(Work(name, {}, {}))
-        assert isinstance(kind, PredictableKind)
+        kind = workload_type(Workload(name, {}, {}))
+        assert isinstance(kind, PredictableWorkloadType)
         sample = kind.samples(size * _SIZES.get(name, _USUAL_SIZE), 5)
         session = stack.enter_context(Executor(resources).session(sample.work))
         sessions.append(session)
@@ -123,8 +123,8 @@ def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
     """The sample of a kind of work: its computation alone, and a session."""
 
     def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
-        kind = kind_of(Work(name, {}, {}))
-        assert isinstance(kind, PredictableKind)
+        kind = workload_type(Workload(name, {}, {}))
+        assert isinstance(kind, PredictableWorkloadType)
         sample = kind.samples(size, 5)
         device = resources.cards[0] if resources.cards else Processor(resources.threads)
         opened = stack.enter_context(kind.open(sample.work, device, is_shared=False))

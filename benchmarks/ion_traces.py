@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.figures import emit, usable_gpus
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
 from proteoscope.engine.quantification import ion_traces
 from proteoscope.engine.quantification.ion_traces import TraceQuery, measured_traces
 from proteoscope.engine.quantification.parameters import QuantificationParameters
@@ -59,7 +59,7 @@ def main() -> None:
         )
 
 
-def figure(about: dict[str, Any], surveys: Surveys, query: TraceQuery, resources: Resources, repeats: int, expected: Any) -> None:
+def figure(about: dict[str, Any], surveys: Ms1Spectra, query: TraceQuery, resources: Resources, repeats: int, expected: Any) -> None:
     """Whole measurements, and the kernel with its transfers in them."""
     seconds, cutting = list[float](), list[float]()
     extract, spent = ion_traces._extract, [0.0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
 from tests.engine.quantification.made_runs import SPACING, MadeRun, Planted, averaged_pattern, random_peptides
 
 __all__ = ["RealRun", "planted_mixtures", "planted_ratios", "planted_transfers"]
@@ -22,7 +22,7 @@ _LIMIT, _SCATTER, _PPM = 900.0, 0.1, 2.0
 class RealRun(MadeRun):
     """A real run with planted peptides in it."""
 
-    real: Surveys | None = None
+    real: Ms1Spectra | None = None
     tails: dict[str, float] = field(default_factory=dict)
 
     def surveys(self) -> tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
@@ -62,14 +62,14 @@ def merged(mz: NDArray[np.float64], intensity: NDArray[np.float64]) -> tuple[NDA
     return np.bincount(group, mz * intensity) / total, total
 
 
-def _within(rng: np.random.Generator, real: Surveys, sequence: str, amount: float) -> Planted:
+def _within(rng: np.random.Generator, real: Ms1Spectra, sequence: str, amount: float) -> Planted:
     """A peptide at the charge with which it is in the range of the run, anywhere in its middle."""
     charge = next((z for z in (2, 3, 4) if Planted(sequence, z, 1.0, 0.0).mz < 780), 4)
     first, last = real.retention_time[[0, -1]]
     return Planted(sequence, charge, amount, float(rng.uniform(first + 60, last - 60)), float(rng.uniform(4, 9)))
 
 
-def planted_ratios(real: list[Surveys], n: int, seed: int) -> tuple[dict[str, RealRun], dict[str, float]]:
+def planted_ratios(real: list[Ms1Spectra], n: int, seed: int) -> tuple[dict[str, RealRun], dict[str, float]]:
     """Two runs with n peptides in ratios from 1:1 to 1:50, either way; and the logarithm of each. Beside a third of them another peptide of
     theirs comes off with an m/z less than a thomson away."""
     rng = np.random.default_rng(seed)
@@ -96,7 +96,7 @@ def planted_ratios(real: list[Surveys], n: int, seed: int) -> tuple[dict[str, Re
     return runs, ratios
 
 
-def planted_transfers(real: list[Surveys], n: int, seed: int) -> tuple[dict[str, RealRun], set[tuple[str, str]]]:
+def planted_transfers(real: list[Ms1Spectra], n: int, seed: int) -> tuple[dict[str, RealRun], set[tuple[str, str]]]:
     """Runs with n peptides, each identified in one or more; where it is not, it is there in two of three cases. Also those that are not
     there: pairs of peptide and run."""
     rng = np.random.default_rng(seed)
@@ -119,7 +119,7 @@ def planted_transfers(real: list[Surveys], n: int, seed: int) -> tuple[dict[str,
     return runs, gone
 
 
-def planted_mixtures(real: list[Surveys], logs: NDArray[np.float64], seed: int) -> dict[str, RealRun]:
+def planted_mixtures(real: list[Ms1Spectra], logs: NDArray[np.float64], seed: int) -> dict[str, RealRun]:
     """Runs with peptides in given amounts, each identified in nine of ten runs that have it.
 
     Parameters

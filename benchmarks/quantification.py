@@ -28,19 +28,19 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import emit
 from benchmarks.planted_runs import planted_mixtures, planted_ratios, planted_transfers
-from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification import ion_traces
-from proteoscope.engine.quantification.amounts import Amounts, Grouping
+from proteoscope.engine.quantification.amounts import Grouping, RawQuantities
 from proteoscope.engine.quantification.changes import protein_changes
-from proteoscope.engine.quantification.design import Design, Part, Sample
+from proteoscope.engine.quantification.design import Design, DesignRow, Sample
 from proteoscope.engine.quantification.models import comparison_model
 from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.searches import run_search
 from tests.engine.quantification.made_runs import table_of, write_project
 
-DESIGN = Design(tuple(Sample(f"{c}{i}", c, i) for c in "ab" for i in (1, 2, 3)), tuple(Part(i, i) for i in range(6)))
+DESIGN = Design(tuple(Sample(f"{c}{i}", c, i) for c in "ab" for i in (1, 2, 3)), tuple(DesignRow(i, i) for i in range(6)))
 _LIMMA = """
 library(limma)
 x <- as.matrix(read.table("TABLE", sep="\\t", na.strings="nan"))
@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--ends", type=float, nargs="+", default=[ion_traces._LOWEST], help="parts of its height at which a trace ends")
     parser.add_argument("--rscript", default="")
     options = parser.parse_args()
-    real = [read_surveys(options.data / "spectra" / "bsa_ltq" / f"BSA{i}.mzML") for i in (1, 2, 3)]
+    real = [read_ms1_spectra(options.data / "spectra" / "bsa_ltq" / f"BSA{i}.mzML") for i in (1, 2, 3)]
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         about = {"date": date.today().isoformat(), "seed": seed}
         if "ratios" in options.what:
@@ -71,7 +71,7 @@ def main() -> None:
             mixtures(about | {"what": "mixtures"}, real, seed, options.rscript)
 
 
-def ratios(about: dict, real: list[Surveys], seed: int, ends: list[float]) -> None:
+def ratios(about: dict, real: list[Ms1Spectra], seed: int, ends: list[float]) -> None:
     """Planted ratios, through whole runs."""
     runs, planted = planted_ratios(real, 200, seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +99,7 @@ def ratios(about: dict, real: list[Surveys], seed: int, ends: list[float]) -> No
             )
 
 
-def transfers(about: dict, real: list[Surveys], seed: int) -> None:
+def transfers(about: dict, real: list[Ms1Spectra], seed: int) -> None:
     """Transfers to runs that do not have the peptide."""
     runs, gone = planted_transfers(real, 2400, seed)
     every = list(dict.fromkeys(one.sequence for run in runs.values() for one in run.identified))
@@ -131,7 +131,7 @@ def changes(about: dict, seed: int, rscript: str) -> None:
     judged(about, changed, *tested(logs, protein, n), rscript)
 
 
-def mixtures(about: dict, real: list[Surveys], seed: int, rscript: str) -> None:
+def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> None:
     """Proteins that change in spectra, through whole runs, by this program and by other tests on its table."""
     rng, n = np.random.default_rng(seed), 400
     changed, protein, logs = mixture(rng, n, n // 5, 20.5, 1.5)
@@ -182,7 +182,7 @@ def tested(
     logs: NDArray[np.float64], protein: NDArray[np.int64], n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """The table of proteins of amounts of peptides, log2 both, p-values of proteins, and which change."""
-    peptides = Amounts.of(np.exp2(logs))
+    peptides = RawQuantities.of(np.exp2(logs))
     parameters, model, one = QuantificationParameters(), comparison_model(DESIGN, ("a", "b")), np.arange(len(protein))
     found = normalised_levels(peptides, Grouping(one, one, protein, n), model, parameters).levels.proteins
     ours = protein_changes(found, model, parameters)[0]

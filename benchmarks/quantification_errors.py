@@ -32,9 +32,9 @@ from benchmarks.planted_voltages import quantified_ions
 from benchmarks.quantification import adjusted
 from benchmarks.unidentifiable_runs import wrong_transfers
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.quantification.amounts import Amounts, Grouping, level_amounts
+from proteoscope.engine.quantification.amounts import Grouping, RawQuantities, level_amounts
 from proteoscope.engine.quantification.changes import protein_changes
-from proteoscope.engine.quantification.design import Design, Part, Sample
+from proteoscope.engine.quantification.design import Design, DesignRow, Sample
 from proteoscope.engine.quantification.models import comparison_model
 from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
@@ -87,7 +87,7 @@ def pooled(rows: list[dict]) -> dict:
 
 def mixture(
     rng: np.random.Generator, noise: str, up: float, down: float, n: int = 2000, folds: tuple[float, float] = (1.5, 4)
-) -> tuple[NDArray[np.bool_], Grouping, Amounts]:
+) -> tuple[NDArray[np.bool_], Grouping, RawQuantities]:
     """Proteins of which some change, their ions, and amounts of these in three against three samples."""
     place = np.arange(n) / n
     changed = place < up + down
@@ -100,14 +100,14 @@ def mixture(
     ions = logs[protein[sequence]] + rng.normal(22, 2.5, len(protein))[sequence][:, None] - rng.exponential(1, len(sequence))[:, None]
     ions += rng.normal(0, of_ion, ions.shape) + rng.normal(0, 0.3, 6)
     grouping = Grouping(sequence, np.arange(len(protein)), protein, n)
-    return changed, grouping, Amounts.of(np.exp2(ions))
+    return changed, grouping, RawQuantities.of(np.exp2(ions))
 
 
-def with_gaps(rng: np.random.Generator, amounts: Amounts) -> Amounts:
+def with_gaps(rng: np.random.Generator, amounts: RawQuantities) -> RawQuantities:
     """Amounts of which the lower are missing the more often."""
     logs = np.log2(amounts.value)
     missing = rng.random(logs.shape) < 1 / (1 + np.exp((logs - 18.5) / 0.7))
-    return Amounts.of(np.where(missing, np.nan, amounts.value))
+    return RawQuantities.of(np.where(missing, np.nan, amounts.value))
 
 
 def design(conditions: str, **parts: str) -> Design:
@@ -115,10 +115,10 @@ def design(conditions: str, **parts: str) -> Design:
     samples = [
         Sample(f"s{i}", one, conditions[: i + 1].count(one), **{k: v[i] for k, v in parts.items()}) for i, one in enumerate(conditions)
     ]
-    return Design(tuple(samples), tuple(Part(i, i) for i in range(len(samples))))
+    return Design(tuple(samples), tuple(DesignRow(i, i) for i in range(len(samples))))
 
 
-def compared(ions: Amounts, grouping: Grouping, plan: Design, **settings: str) -> tuple[Floats, Floats, Floats, Floats]:
+def compared(ions: RawQuantities, grouping: Grouping, plan: Design, **settings: str) -> tuple[Floats, Floats, Floats, Floats]:
     """Log2 quantities of proteins as the program normalises them, and changes, p-values and q-values as it tests them."""
     parameters = QuantificationParameters(change_fdr=_FDR, **settings)
     model = comparison_model(plan, ("a", "b"))
@@ -184,7 +184,7 @@ def imputation(seed: int, rscript: str) -> Rows:
                 np.concatenate([grouping.protein, n + more]),
                 n + n_wrong,
             )
-            every = Amounts.of(np.concatenate([ions.value, wrong]))
+            every = RawQuantities.of(np.concatenate([ions.value, wrong]))
             q_value = compared(every, grouping, design("aaabbb"), imputation=setting)[3]
             yield {"change": name, "imputation": setting}, counted(q_value, np.append(changed, np.zeros(n_wrong, np.bool_)))
 
@@ -199,10 +199,10 @@ def charges(seed: int, rscript: str) -> Rows:
     logs = rng.normal(22, 2, len(protein))[sequence] - rng.exponential(1.5, len(sequence))
     ions = np.exp2(logs[:, None] + np.outer(truth[protein[sequence]], [-0.5, 0.5]) + rng.normal(0, 0.1, (len(sequence), 2)))
     grouping = Grouping(sequence, np.arange(len(protein)), protein, n)
-    complete = level_amounts(Amounts.of(ions), grouping, "maxlfq")
+    complete = level_amounts(RawQuantities.of(ions), grouping, "maxlfq")
     ions[rng.random(ions.shape) < 0.2] = np.nan
-    found = level_amounts(Amounts.of(ions), grouping, "maxlfq")
-    summed = Amounts.of(ions).summed(sequence, len(protein))
+    found = level_amounts(RawQuantities.of(ions), grouping, "maxlfq")
+    summed = RawQuantities.of(ions).summed(sequence, len(protein))
     by_sums = level_amounts(summed, Grouping(np.arange(len(protein)), np.arange(len(protein)), protein, n), "maxlfq")
     for by, levels in (("ions", found), ("sums of charges", by_sums), ("ions, none missing", complete)):
         for level, amounts, true in (("peptides", levels.sequences, truth[protein]), ("proteins", levels.proteins, truth)):
@@ -226,7 +226,7 @@ def unconnected(seed: int, rscript: str) -> Rows:
     ions = np.full((n, 2, 6), np.nan)
     ions[:, 0, :3], ions[:, 1, 3:] = logs[:, :1], logs[:, 1:]
     grouping = Grouping(np.arange(2 * n), np.arange(2 * n), np.repeat(np.arange(n), 2), n)
-    found = level_amounts(Amounts.of(np.exp2(ions + rng.normal(0, 0.2, ions.shape)).reshape(-1, 6)), grouping, "maxlfq").proteins
+    found = level_amounts(RawQuantities.of(np.exp2(ions + rng.normal(0, 0.2, ions.shape)).reshape(-1, 6)), grouping, "maxlfq").proteins
     both = ~np.isnan(found.value[:, [0, 3]]).any(axis=1)
     yield {}, {"proteins": n, "ratios": int(both.sum()), "named": int((found.state == 4).any(axis=1).sum())}
 
@@ -247,7 +247,7 @@ def blocks(seed: int, rscript: str) -> Rows:
         logs += rng.normal(size=logs.shape) * (error * np.sqrt(8 / rng.chisquare(8, (n, 1))))
         logs[rng.random(logs.shape) < 0.05] = np.nan
         one = np.arange(n)
-        table, _, _, q_value = compared(Amounts.of(np.exp2(logs)), Grouping(one, one, one, n), plan)
+        table, _, _, q_value = compared(RawQuantities.of(np.exp2(logs)), Grouping(one, one, one, n), plan)
         programs = {
             "proteoscope": q_value,
             "formulas": adjusted(moderated(table, treated, block)),

@@ -24,9 +24,9 @@ _PER_PROTEIN = 5
 def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
     """A project with a run of quantities of so many proteins in so many samples, half of them of another condition."""
     from proteoscope.engine.project import Project
-    from proteoscope.engine.quantification.amounts import Amounts, Grouping
+    from proteoscope.engine.quantification.amounts import Grouping, RawQuantities
     from proteoscope.engine.quantification.changes import protein_changes
-    from proteoscope.engine.quantification.design import Design, Part, Sample
+    from proteoscope.engine.quantification.design import Design, DesignRow, Sample
     from proteoscope.engine.quantification.identified import Forms, Identified, Matches, Proteins, SourceFile
     from proteoscope.engine.quantification.models import comparison_model
     from proteoscope.engine.quantification.normalised import Quantities, normalised_levels
@@ -41,12 +41,12 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
         Sample(f"{'control' if k < half else 'treated'}_{k % half + 1}", "control" if k < half else "treated", k % half + 1)
         for k in range(n_samples)
     )
-    design = Design(samples, tuple(Part(k, k) for k in range(n_samples)))
+    design = Design(samples, tuple(DesignRow(k, k) for k in range(n_samples)))
     protein = np.repeat(np.arange(n_proteins), _PER_PROTEIN)
     change = np.where(rng.random(n_proteins) < 0.1, rng.normal(0, 2, n_proteins), 0.0)[protein][:, None]
     log2 = rng.normal(22, 3, (n, 1)) + rng.normal(0, 0.4, (n, n_samples)) + change * (np.arange(n_samples) >= half)
     log2[rng.random(log2.shape) < 0.1] = np.nan
-    peptides = Amounts.of(2.0**log2)
+    peptides = RawQuantities.of(2.0**log2)
     sequences = [_sequence(k) for k in range(n)]
     nothing, none = np.zeros(0), np.zeros(0, np.int64)
     proteins = Proteins(
@@ -79,7 +79,7 @@ def _sequence(number: int) -> str:
 
 def measure(folder: Path, where_above: float) -> None:
     """Print the longest stall of each step; the view is made before, while nobody waits, as the window does it."""
-    from proteoscope.gui.preparation import Preparation
+    from proteoscope.gui.preloading import Preparation
 
     journey = Journey(folder, where_above)
     window = journey.window

@@ -35,7 +35,7 @@ from proteoscope.kernels.cpu.gapsmis import ReadSearch as OnProcessor
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.gapsmis import ReadSearch
 from proteoscope.kernels.cuda.gapsmis_plan import MANY_TEXTS, ONE_TEXT, GapsMisShape, Task, registers, seconds, shapes
-from proteoscope.kernels.cuda.modules import CudaCard, card
+from proteoscope.kernels.cuda.modules import CudaGpu, card
 from proteoscope.kernels.cuda.timing import TimedCard
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, Alignments, GapRules, Sequences
 from tests.shim.tuning import tuned
@@ -187,7 +187,7 @@ def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
             )
 
 
-def attributes(device: CudaCard, shape: GapsMisShape) -> dict[str, Any]:
+def attributes(device: CudaGpu, shape: GapsMisShape) -> dict[str, Any]:
     """Of the kernel that was compiled last for a shape."""
     for (_, _, kernel), (function, _) in reversed(device._functions.items()):
         if kernel == "align_reads":
@@ -270,7 +270,7 @@ def one_task(
     rules: GapRules,
     asked: dict[str, Any],
     times: dict[str, Any],
-    device: CudaCard | None = None,
+    device: CudaGpu | None = None,
 ) -> None:
     """Seconds of each plan into `times`, and the name of the chosen one."""
     device = device or card(0)

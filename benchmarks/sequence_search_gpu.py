@@ -59,7 +59,7 @@ from proteoscope.engine.sequences.database import SequenceDatabase, read_sequenc
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
-from proteoscope.kernels.cuda.modules import CudaCard, card
+from proteoscope.kernels.cuda.modules import CudaGpu, card
 from tests.shim.tuning import tuned
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -160,7 +160,7 @@ class Peer(NamedTuple):
 
 
 def measure_large(
-    device: CudaCard, database: SequenceDatabase, queries: list[NDArray[np.int8]], figures: Sequence[str], peer: Peer | None
+    device: CudaGpu, database: SequenceDatabase, queries: list[NDArray[np.int8]], figures: Sequence[str], peer: Peer | None
 ) -> None:
     """Print the figures on the database of 543 million residues."""
     residues, offsets = repeated(database, TIMES)
@@ -191,7 +191,7 @@ def measure_large(
                 del search
 
 
-def measure_equal(device: CudaCard, database: SequenceDatabase, queries: list[NDArray[np.int8]], peer: Peer | None) -> None:
+def measure_equal(device: CudaGpu, database: SequenceDatabase, queries: list[NDArray[np.int8]], peer: Peer | None) -> None:
     """Print the figure on sequences of one length."""
     n, length = 1_000_000, 512
     residues = np.random.default_rng(1).choice(database.residues, n * length)
@@ -202,7 +202,7 @@ def measure_equal(device: CudaCard, database: SequenceDatabase, queries: list[ND
         peer.measure(search, residues, offsets, queries, length_of_subjects=length)
 
 
-def measure_overflow(device: CudaCard) -> None:
+def measure_overflow(device: CudaGpu) -> None:
     """Print the figures on scores beyond 16 bits."""
     for n, length in ((1000, 5000), (1, 40_000)):
         query = np.full(length, TRYPTOPHAN, np.int8)
@@ -211,7 +211,7 @@ def measure_overflow(device: CudaCard) -> None:
         report("overflow", [query], n * length, times, length=length, score=int(out.min()), right=bool((out == 11 * length).all()))
 
 
-def measure_small(device: CudaCard, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
+def measure_small(device: CudaGpu, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
     """Print the figures on the 20,000 proteins, with those of the processor."""
     threads, seconds = os.cpu_count() or 1, []
     score_all(queries[:1], database.residues, database.offsets, SCHEME, threads, Progress())  # compiles

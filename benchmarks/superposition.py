@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
@@ -76,7 +76,7 @@ def main() -> None:
         for _ in range(_REPEATS):
             began, found = time.process_time(), []
             for i, targets, starts in drawn:
-                some, begun = own.taken(targets), offsets_of(np.array([len(one) for one in starts], np.int64))
+                some, begun = own.taken(targets), run_offsets(np.array([len(one) for one in starts], np.int64))
                 one = superpose_many(
                     own.position[own.rows(i)], some.position, some.offsets, np.concatenate(starts), begun, threads=1, effort=effort
                 )

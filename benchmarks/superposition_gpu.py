@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
 from proteoscope.engine.jobs.progress import Progress
@@ -51,7 +51,7 @@ def drawn_pairs(chains: DescribedChains, n_queries: int, n_candidates: int) -> C
             return align_pair(query, chains.arrays.chain(k), rewards)[1]
 
         starts = run_on_threads(start, targets.tolist(), threads, Progress())
-        some, begun = own.taken(targets), offsets_of(np.array([len(start) for start in starts], np.int64))
+        some, begun = own.taken(targets), run_offsets(np.array([len(start) for start in starts], np.int64))
         every.append(pairs_with_query(own.position[own.rows(i)], some.position, some.offsets, np.concatenate(starts), begun))
     return ChainPairs.joined(every)
 

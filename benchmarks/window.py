@@ -190,7 +190,7 @@ class Journey:
 
     def prepare(self) -> None:
         """Let all pages be made, as the program itself does in idle moments."""
-        from proteoscope.gui.preparation import Preparation
+        from proteoscope.gui.preloading import Preparation
 
         searches = self.window.searches.values()
         preparation = Preparation(searches, lambda: True, self.window)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
 
-__all__ = ["Texts", "offsets_of", "pieces", "ranges", "read_only", "take_runs"]
+__all__ = ["Texts", "batch_runs", "ranges", "read_only", "run_offsets", "take_runs"]
 
 _BATCH_VALUES = 1 << 22
 
 
-def offsets_of(lengths: NDArray) -> NDArray[np.int64]:
+def run_offsets(lengths: NDArray) -> NDArray[np.int64]:
     """Return the CSR offsets of consecutive runs.
 
     Parameters
@@ -30,7 +30,7 @@ def offsets_of(lengths: NDArray) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> offsets_of(np.array([2, 0, 3])).tolist()
+    >>> run_offsets(np.array([2, 0, 3])).tolist()
     [0, 2, 2, 5]
     """
     offsets = np.zeros(len(lengths) + 1, np.int64)
@@ -44,7 +44,7 @@ def ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDA
     >>> [array.tolist() for array in ranges(np.array([7, 1]), np.array([9, 2]))]
     [[0, 2, 3], [7, 8, 1]]
     """
-    offsets = offsets_of((np.asarray(stops) - np.asarray(starts)).astype(np.int64))
+    offsets = run_offsets((np.asarray(stops) - np.asarray(starts)).astype(np.int64))
     return offsets, np.arange(offsets[-1]) + np.repeat(np.asarray(starts).astype(np.int64) - offsets[:-1], np.diff(offsets))
 
 
@@ -54,17 +54,17 @@ def take_runs(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int
     >>> [array.tolist() for array in take_runs(np.array([1, 2, 3]), np.array([0, 2, 3]), np.array([1, 0]))]
     [[3, 1, 2], [0, 1, 3]]
     """
-    new = offsets_of(np.diff(offsets)[order])
+    new = run_offsets(np.diff(offsets)[order])
     taken = np.empty(new[-1], values.dtype)
     # In batches, since the indices of the values may take eight times the memory of the values.
-    for batch in pieces(new[:-1]):
+    for batch in batch_runs(new[:-1]):
         start, stop = new[batch.start], new[batch.stop]
         shift = np.repeat(offsets[order[batch]] - new[batch], np.diff(new[batch.start : batch.stop + 1]))
         taken[start:stop] = values[np.arange(start, stop) + shift]
     return taken, new
 
 
-def pieces(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
+def batch_runs(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
     """Divide runs into consecutive batches of about `size` values each (0: the default); a longer run is a batch of its own.
 
     Parameters
@@ -80,7 +80,7 @@ def pieces(starts: NDArray[np.int64], size: int = 0) -> list[slice]:
 
     Examples
     --------
-    >>> pieces(np.array([0, 0, 5]))  # the first run is empty
+    >>> batch_runs(np.array([0, 0, 5]))  # the first run is empty
     [slice(0, 3, None)]
     """
     if not len(starts):
@@ -97,29 +97,29 @@ class Texts:
 
     Attributes
     ----------
-    letters : ndarray of uint8
+    characters : ndarray of uint8
         Bytes of the texts, UTF-8.
     offsets : ndarray of int64, shape (n + 1,)
-        Text i is ``letters[offsets[i]:offsets[i + 1]]``.
+        Text i is ``characters[offsets[i]:offsets[i + 1]]``.
 
     Examples
     --------
-    >>> Texts.of(["a", "", "bc"])[1:].strings()
+    >>> Texts.from_strings(["a", "", "bc"])[1:].strings()
     ['', 'bc']
     """
 
-    letters: NDArray[np.uint8]
+    characters: NDArray[np.uint8]
     offsets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, strings: Iterable[str]) -> Texts:
+    def from_strings(cls, strings: Iterable[str]) -> Texts:
         """Return some strings as texts."""
         encoded = list(map(str.encode, strings))
         offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
 
     @classmethod
-    def of_arrow(cls, column: pa.StringArray) -> Texts:
+    def from_arrow(cls, column: pa.StringArray) -> Texts:
         """Return an Arrow column without nulls as texts; it is not copied."""
         _, offsets, content = column.buffers()
         characters = np.frombuffer(content, np.uint8) if content is not None else np.empty(0, np.uint8)
@@ -131,20 +131,20 @@ class Texts:
     def __getitem__(self, rows: slice) -> Texts:
         """Return consecutive texts, without copying."""
         first, last, _ = rows.indices(len(self))
-        return Texts(self.letters, self.offsets[first : max(first, last) + 1])
+        return Texts(self.characters, self.offsets[first : max(first, last) + 1])
 
     @property
-    def own(self) -> NDArray[np.uint8]:
+    def used(self) -> NDArray[np.uint8]:
         """Bytes of these texts only."""
-        return self.letters[self.offsets[0] : self.offsets[-1]]
+        return self.characters[self.offsets[0] : self.offsets[-1]]
 
     def take(self, order: NDArray[np.int64]) -> Texts:
         """Return the texts in another order, with omissions or repetitions."""
-        return Texts(*take_runs(self.letters, self.offsets, order))
+        return Texts(*take_runs(self.characters, self.offsets, order))
 
     def strings(self) -> list[str]:
         """Return the texts as strings, without a Python loop."""
-        whole, places = self.own.tobytes(), (self.offsets - self.offsets[0]).tolist()
+        whole, places = self.used.tobytes(), (self.offsets - self.offsets[0]).tolist()
         parts = map(slice, places[:-1], places[1:])
         if whole.isascii():
             return list(map(whole.decode("ascii").__getitem__, parts))
@@ -153,7 +153,7 @@ class Texts:
     def arrow(self) -> pa.StringArray:
         """Return the texts as an Arrow column."""
         offsets = (self.offsets - self.offsets[0]).astype(np.int32)
-        return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.own)))
+        return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.used)))
 
 
 def read_only(array: NDArray) -> NDArray:

@@ -34,7 +34,7 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
                 measured = calibrate_card(device.numbers[0], device.description, list(KINDS), progress)
             else:
                 # In separate processes, which end at once when the user stops the calibration.
-                compile_kernels([search.kind for search in searches.SEARCHES if search.work] + ["fragment-index"], progress)
+                compile_kernels([search.kind for search in searches.SEARCHES if search.workload_types] + ["fragment-index"], progress)
                 measured = calibrate_processor(threads, list(KINDS), progress)
             store_calibration(device, threads, measured)
             n += 1

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias,
 
 from proteoscope import engine
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.execution.kinds import WorkKind, register_kinds
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.execution.kinds import RegisteredWorkload, register_kinds
+from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.project.outputs import check_outputs
 
 if TYPE_CHECKING:
-    from proteoscope.engine.formats.letters import InputContent
+    from proteoscope.engine.formats.sequence_type import InputContent
     from proteoscope.engine.formats.spectra_content import SpectraContent
     from proteoscope.engine.jobs.progress import Progress
     from proteoscope.engine.parameters import PresetAdvice, SearchParameters
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATABASE_INPUT",
-    "EXPECTING",
     "IDENTIFICATION_INPUT",
     "IDENTIFICATION_TABLES",
     "SPECTRA_INPUT",
     "STRICT_OPTION",
+    "WORKLOAD_ESTIMATORS",
     "Command",
     "Demo",
     "Export",
     "ExportRequest",
-    "FileSort",
+    "FileContent",
     "Input",
     "KeptKind",
     "Option",
@@ -56,13 +56,13 @@ Model = TypeVar("Model", bound="SearchParameters")
 WriteExport: TypeAlias = "Callable[[Project, ExportRequest, Progress], list[Path]]"
 """Writes the results of a finished run, and returns the paths of the files."""
 
-Expecting: TypeAlias = "Callable[[], Callable[[SearchRequest], Any]]"
+WorkloadEstimator: TypeAlias = "Callable[[], Callable[[SearchRequest], Any]]"
 """A callable that imports and returns the function from a request to its `proteoscope.engine.estimates.Expectation`."""
 
-EXPECTING: dict[str, Expecting] = {}
+WORKLOAD_ESTIMATORS: dict[str, WorkloadEstimator] = {}
 """The function that tells what a request of each kind of search takes; entries add theirs."""
 
-FileSort = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
+FileContent = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
 """A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, spectral
 libraries, or a database of structures; or that it is the folder of a project."""
 
@@ -77,12 +77,12 @@ class Input:
         In requests, and the kind under which a run records them.
     title
         Of their card in the window.
-    sort
-        What sort of files they are, by which dropped files find their place.
+    content
+        Content of the files, which decides the slot of dropped files.
     also
-        Another sort that may stand in their place, one alone.
+        Content that is accepted instead, or None.
     metavar, help
-        On the command line; where help is empty, it lists the formats of its sort.
+        On the command line; where help is empty, it lists the formats of its content.
     option
         The flag that names them there, as ``--database``; positional where it is empty.
     in_a_row
@@ -99,7 +99,7 @@ class Input:
         In the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the title and
         ``file`` where they are empty.
     hint
-        What is dropped into the empty list, where its sort does not say it.
+        Text in the empty list, if the content does not explain it.
     instead
         An option of the search with which it may be left out; the search itself says where it may not.
     is_optional
@@ -108,7 +108,7 @@ class Input:
 
     name: str
     title: str
-    sort: FileSort
+    content: FileContent
     metavar: str
     help: str = ""
     option: str = ""
@@ -118,7 +118,7 @@ class Input:
     wanted: str = ""
     one: str = "file"
     hint: str = ""
-    also: FileSort | None = None
+    also: FileContent | None = None
     takes_nucleotides: bool = False
     instead: str = ""
     is_optional: bool = False
@@ -127,12 +127,12 @@ class Input:
     @property
     def described(self) -> str:
         """Its text in the command line's help."""
-        return self.help or f"{names_of(self.sort)} files, also gzipped"
+        return self.help or f"{format_names(self.content)} files, also gzipped"
 
     @property
-    def sorts(self) -> tuple[FileSort, ...]:
-        """Sorts of files that it takes."""
-        return (self.sort,) if self.also is None else (self.sort, self.also)
+    def contents(self) -> tuple[FileContent, ...]:
+        """Accepted contents of files."""
+        return (self.content,) if self.also is None else (self.content, self.also)
 
 
 SPECTRA_INPUT = Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file")
@@ -141,12 +141,12 @@ DATABASE_INPUT = Input(
     "Protein databases",
     "proteins",
     "PROTEINS",
-    f"protein sequences ({names_of('proteins')}); may be given several times",
+    f"protein sequences ({format_names('proteins')}); may be given several times",
     option="--database",
     is_kept=True,
     wanted="a protein database",
     one="database",
-    hint=f"one or more databases ({names_of('proteins')})",
+    hint=f"one or more databases ({format_names('proteins')})",
 )
 IDENTIFICATION_INPUT = Input(
     "project",
@@ -419,7 +419,7 @@ class Fitting(Protocol):
     def suited_preset(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str]) -> str:
         """Return the name of the preset that suits the inputs, or ''."""
 
-    def misfit(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
+    def input_conflict(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
         """Return why what is given does not go together, or ''."""
 
 
@@ -478,11 +478,11 @@ class Search:
     pages
         Returns the function that writes pages about the results of a finished run into a folder (project, the run's id, folder, progress;
         the paths); None where there are none but those of every search.
-    work
-        The kinds of work that it computes on devices, each by its name and a callable that returns its
-        `proteoscope.engine.execution.work.Kind`; they are known as soon as the entry is. Searches that share a kind share the pair.
-    expecting
-        Returns the function that tells the work of a request before it is done, for `proteoscope.engine.estimates`.
+    workload_types
+        Types of workloads that the search computes on devices, each by its name and a callable that returns its
+        `proteoscope.engine.execution.workload.WorkloadType`; they are registered with the entry. Searches that share a type share the pair.
+    workload_estimator
+        Returns the function that estimates the workload of a request before the search, for `proteoscope.engine.estimates`.
     advise_later
         Returns the function that checks a finished run with few identifications for causes (request, the run's id, progress; its warnings,
         which the run's record has then). A window, which shows results first, searches with the option ``advice`` as ``none`` and calls it
@@ -523,8 +523,8 @@ class Search:
     advising: Callable[[], Callable[[str, Sequence[SpectraContent], Any], PresetAdvice | None]] | None = None
     methods: Callable[[], Callable[[RunFacts], Methods]] | None = None
     pages: Callable[[], Callable[[Project, str, Path, Progress], list[Path]]] | None = None
-    work: tuple[WorkKind, ...] = ()
-    expecting: Expecting | None = None
+    workload_types: tuple[RegisteredWorkload, ...] = ()
+    workload_estimator: WorkloadEstimator | None = None
     advise_later: Callable[[], Callable[[SearchRequest, str, Progress], tuple[str, ...]]] | None = None
     keeps: tuple[KeptKind, ...] = ()
     identifies: bool = False
@@ -533,14 +533,14 @@ class Search:
     manual: str = ""
 
     def __post_init__(self) -> None:
-        register_kinds(self.work)
-        if self.expecting is not None:
-            EXPECTING[self.kind] = self.expecting
+        register_kinds(self.workload_types)
+        if self.workload_estimator is not None:
+            WORKLOAD_ESTIMATORS[self.kind] = self.workload_estimator
 
     @property
     def takes_workers(self) -> bool:
         """True if other processes can compute its workloads."""
-        return bool(self.work)
+        return bool(self.workload_types)
 
     def check_workers(self, workers: str) -> None:
         """Refuse workers that it cannot use.
@@ -578,9 +578,9 @@ class Search:
         suited = self.fitting().suited_preset(contents, options, given) if self.fitting is not None else ""
         return suited or self.preset
 
-    def misfit(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
+    def input_conflict(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
         """Return why the inputs are incompatible, for a form, or ''."""
-        return self.fitting().misfit(contents, options, parameters) if self.fitting is not None else ""
+        return self.fitting().input_conflict(contents, options, parameters) if self.fitting is not None else ""
 
     def advice(self, contents: Sequence[SpectraContent], parameters: SearchParameters) -> PresetAdvice | None:
         """Return the preset that suits files of spectra better than the parameters, or None."""
@@ -620,9 +620,9 @@ class Search:
         return (*self.result_tables, *self.stored())
 
     @property
-    def sorts(self) -> set[FileSort]:
+    def contents(self) -> set[FileContent]:
         """Sorts of files that it reads."""
-        return {sort for one in self.inputs for sort in one.sorts}
+        return {sort for one in self.inputs for sort in one.contents}
 
     def format_of(self, name: str) -> str:
         """Return the format of a file name's suffix, or the first one."""

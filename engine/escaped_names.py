@@ -78,11 +78,11 @@ def escape_column(names: pa.StringArray) -> tuple[pa.StringArray, int]:
 
 def escape_unprintable_texts(names: Texts) -> tuple[Texts, int]:
     """Return the same of names in one array."""
-    if not _IS_SUSPECT[names.own].any():
+    if not _IS_SUSPECT[names.used].any():
         return names, 0
     strings = names.strings()
     escaped, n = escape_names(strings)
-    return (Texts.of(escaped) if n else names), n
+    return (Texts.from_strings(escaped) if n else names), n
 
 
 def warn_escaped_names(progress: Progress, path: str | Path, n: int) -> None:
@@ -130,10 +130,10 @@ class NameCharacters:
     def escape_texts(self, names: Texts) -> tuple[Texts, NDArray[np.bool_]]:
         """Return names of allowed characters, and which changed.
 
-        >>> NameCharacters(b"ab").escape_texts(Texts.of(["ab", "", "a b"]))[0].strings()
+        >>> NameCharacters(b"ab").escape_texts(Texts.from_strings(["ab", "", "a b"]))[0].strings()
         ['ab', '', 'a%20b']
         """
-        symbols, offsets = names.own, names.offsets - names.offsets[0]
+        symbols, offsets = names.used, names.offsets - names.offsets[0]
         is_odd = ~self.is_allowed[symbols] | (symbols == _PERCENT)
         lengths = np.diff(offsets)
         begins = offsets[:-1][lengths > 0]
@@ -152,9 +152,9 @@ class NameCharacters:
 
 def _replaced(names: Texts, rows: NDArray[np.int64], texts: Sequence[str]) -> Texts:
     """Return names with others in some rows."""
-    other = Texts.of(texts)
+    other = Texts.from_strings(texts)
     both = Texts(
-        np.concatenate([names.own, other.letters]), np.append(names.offsets - names.offsets[0], len(names.own) + other.offsets[1:])
+        np.concatenate([names.used, other.characters]), np.append(names.offsets - names.offsets[0], len(names.used) + other.offsets[1:])
     )
     order = np.arange(len(names))
     order[rows] = len(names) + np.arange(len(rows))

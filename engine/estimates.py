@@ -2,7 +2,7 @@
 
 From counts to seconds, in the order of this module:
 
-1. `expected` checks a request and returns its `Expectation`: workloads, seconds of the host, memory and counts, by the module `expecting`
+1. `expected` checks a request and returns its `Expectation`: workloads, seconds of the host, memory and counts, by the module `workload`
    of the search.
 2. `predicted_run` adds the seconds of the workloads, by the calibration of each device or of one that ships (`_on_devices`), to those of
    the host (`_steps`). Recent runs on this machine correct the steps (`StepHistory`).
@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from proteoscope.engine.entry import EXPECTING, Expecting, Input, Search, SearchRequest
+from proteoscope.engine.entry import WORKLOAD_ESTIMATORS, Input, Search, SearchRequest, WorkloadEstimator
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.execution.cluster.option import parse_workers
 from proteoscope.engine.execution.cost.calibration_store import stored_calibration
@@ -27,7 +27,7 @@ from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.cost.run_history import StepHistory
 from proteoscope.engine.execution.devices import Device, gpus, processor, resolve_device
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.execution.workload import CardShape
 from proteoscope.engine.files import is_there
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import ByteSource
@@ -172,23 +172,23 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
         given = request.files(one.name)
         if not given and not (one.is_optional or (one.instead and request.options.get(one.instead))):
             raise ParameterError(f"no file of {one.name} was given, as {one.option or one.metavar}")
-        if one.sort != "structures":
+        if one.content != "structures":
             for path in given:
                 _check(path, one)
-    if search.expecting is None:
+    if search.workload_estimator is None:
         raise ParameterError(f"the time and memory of {search.kind} cannot be estimated")
-    return _expected(search.expecting, request)
+    return _expected(search.workload_estimator, request)
 
 
 def _check(path: Path, asked: Input) -> None:
     if not is_there(path):
         raise InputError(path, "does not exist", remedy="Check the path")
-    if asked.sort in _RECOGNISED and asked.also is None and path.is_file():
+    if asked.content in _RECOGNISED and asked.also is None and path.is_file():
         with ByteSource(path) as source:
-            recognise_as(source, asked.sort)
+            recognise_as(source, asked.content)
 
 
-def _expected(load: Expecting, request: SearchRequest) -> Expectation:
+def _expected(load: WorkloadEstimator, request: SearchRequest) -> Expectation:
     result: Expectation = load()(request)
     return result
 
@@ -196,7 +196,7 @@ def _expected(load: Expecting, request: SearchRequest) -> Expectation:
 def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
     """Return what a kind of search expects, or None where it cannot be estimated; the search itself reports what is wrong."""
     try:
-        return _expected(EXPECTING[kind], request) if kind in EXPECTING else None
+        return _expected(WORKLOAD_ESTIMATORS[kind], request) if kind in WORKLOAD_ESTIMATORS else None
     except (ProteoscopeError, OSError, ValueError, ArithmeticError):
         return None
 

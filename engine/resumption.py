@@ -189,7 +189,7 @@ class StoppedRun:
         record = self._record
         outputs = {option.name for option in search.options if option.is_output and self.is_moved}
         # A project may have been moved since.
-        own = {one.name: [str(self._project)] for one in search.inputs if one.sort == "project"}
+        own = {one.name: [str(self._project)] for one in search.inputs if one.content == "project"}
         inputs = {name: [self._path(path) for path in paths] for name, paths in record["inputs"].items()}
         return SearchRequest(
             {**inputs, **own},

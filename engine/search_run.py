@@ -16,11 +16,11 @@ from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.estimates import STEPS, faster_device_rule, remember_run, run_prediction
 from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.checkpoints import RunCheckpoint
 from proteoscope.engine.execution.clock import StageClock
 from proteoscope.engine.execution.cluster.option import parse_workers
 from proteoscope.engine.execution.device_lookup import DeviceLookup
 from proteoscope.engine.execution.devices import Device, gpus, processor
-from proteoscope.engine.execution.kept import KeptPartitions
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.remote_workers import RemoteWorkers
 from proteoscope.engine.execution.resources import Resources
@@ -174,7 +174,7 @@ class SearchRun(Generic[Read]):
     compiled: set[str] | None = None
     project: Project | None = None
     run: Run | None = None
-    kept: KeptPartitions | None = None
+    kept: RunCheckpoint | None = None
     workers: Callable[[], RemoteWorkers | None] = lambda: None
     seconds: float = 0.0
     device: str = ""
@@ -439,7 +439,7 @@ def project_run(
         yield searching, searching.run
 
 
-def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> KeptPartitions:
+def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> RunCheckpoint:
     """Return the checkpoint of a run, with what it holds already if the run is resumed."""
     key, resumed = project.checkpoint_key(run.id), None
     if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.place != "copied":
@@ -455,7 +455,7 @@ def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInpu
         header = CheckpointHeader(key.real_folder, run.id, record_of(spec.request, spec.kind, inputs))
         return CheckpointFile.create(key.prepare(), header)
 
-    return KeptPartitions(create, warn, resumed)
+    return RunCheckpoint(create, warn, resumed)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication
 
 from proteoscope.engine.version import VERSION
 from proteoscope.gui.icons import icon
-from proteoscope.gui.preparation import Preparation
+from proteoscope.gui.preloading import Preparation
 from proteoscope.gui.settings import SettingsFile, default_settings_path
 from proteoscope.gui.termination import Termination
 from proteoscope.gui.theme import Theme, scale_font

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QLocale
 
-from proteoscope.engine.results.counts import Certainty
+from proteoscope.engine.results.counts import FalseShareInterval
 
 __all__ = ["certainty_text", "nothing_text", "share_text"]
 
 
-def certainty_text(certainty: Certainty, locale: QLocale) -> str:
+def certainty_text(certainty: FalseShareInterval, locale: QLocale) -> str:
     """Return a text such as ``2 decoys; 0.1–2.6 % false``.
 
     A short list also has its count at a larger error rate (``0 decoys; 0–15 % false; 41 at 5 % FDR``), an empty list only the counts

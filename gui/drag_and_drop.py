@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
-from proteoscope.engine.entry import FileSort
+from proteoscope.engine.entry import FileContent
 from proteoscope.gui.forms.file_inspection import FileInspection, FileInspector
 from proteoscope.gui.message_bar import MessageBar
 from proteoscope.gui.searches import SearchPages
@@ -128,7 +128,7 @@ class DropHandler(QObject):
             self._bar.show_message(_NOTHING, "attention")
 
 
-def _takers(searches: list[SearchPages], sorts: set[FileSort]) -> list[SearchPages]:
+def _takers(searches: list[SearchPages], sorts: set[FileContent]) -> list[SearchPages]:
     """Return the first search that takes all of these file types, otherwise all searches that take some of them."""
-    some = [search for search in searches if sorts & search.search.sorts]
-    return [search for search in some if sorts <= search.search.sorts][:1] or some
+    some = [search for search in searches if sorts & search.search.contents]
+    return [search for search in some if sorts <= search.search.contents][:1] or some

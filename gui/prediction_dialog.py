@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from proteoscope.engine.entry import Input
 from proteoscope.engine.formats.libraries.writing import library_suffixes
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.forms.file_inspection import FileInspector
@@ -23,7 +23,9 @@ from proteoscope.gui.tasks import PredictionTask
 
 __all__ = ["PredictionDialog"]
 
-_PROTEINS = Input("proteins", "Proteins", "proteins", "PROTEINS", wanted="proteins to digest", hint=f"proteins ({names_of('proteins')})")
+_PROTEINS = Input(
+    "proteins", "Proteins", "proteins", "PROTEINS", wanted="proteins to digest", hint=f"proteins ({format_names('proteins')})"
+)
 
 
 class PredictionDialog(JobDialog):

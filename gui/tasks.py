@@ -25,7 +25,7 @@ from proteoscope.gui.words import counts_text
 
 if TYPE_CHECKING:
     from proteoscope.engine.execution.devices import Device
-    from proteoscope.engine.library_search.predicting import Prediction
+    from proteoscope.engine.library_search.library_builder import Prediction
     from proteoscope.engine.library_search.prediction_parameters import PredictionParameters
     from proteoscope.engine.matches.conversion import Conversion, ConversionRequest
     from proteoscope.engine.structures.database import StructureDatabase
@@ -77,7 +77,8 @@ class SearchTask:
         inputs = dict(self.request.inputs)
         if self.search.writes == "given project":
             inputs = {
-                input_spec.name: (folder,) if input_spec.sort == "project" else inputs[input_spec.name] for input_spec in self.search.inputs
+                input_spec.name: (folder,) if input_spec.content == "project" else inputs[input_spec.name]
+                for input_spec in self.search.inputs
             }
         return replace(self, request=replace(self.request, project=folder, inputs=inputs))
 
@@ -344,7 +345,7 @@ class PredictionTask(WritingTask):
     def run(self, progress: Progress) -> Prediction:
         """Predict the library."""
         progress.stage("Starting")
-        return library_search_package.predicting.predict_library(self.proteins, self.out, self.parameters, progress)
+        return library_search_package.library_builder.predict_library(self.proteins, self.out, self.parameters, progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:

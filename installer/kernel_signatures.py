@@ -28,7 +28,7 @@ from numba.core.dispatcher import Dispatcher
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.matches import fragment_intensities
-from proteoscope.engine.structure_search.kept_chains import FEWEST_FILES
+from proteoscope.engine.structure_search.prepared_chains import FEWEST_FILES
 from proteoscope.engine.structures import projection
 from proteoscope.engine.structures.meshes import spheres
 from proteoscope.engine.structures.projection import Projection

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 
-__all__ = ["Device", "DeviceError", "DeviceMemoryError", "StopFlag", "UnsupportedSearchError", "stop_flag", "twin"]
+__all__ = ["Device", "DeviceError", "DeviceMemoryError", "StopFlag", "UnsupportedSearchError", "backend_module", "stop_flag"]
 
 StopFlag: TypeAlias = NDArray[np.uint8]
 """(1,) uint8 that kernels read while they work: 0, and 1 when they are to leave off at once."""
@@ -51,7 +51,7 @@ class Device(Protocol):
     is_processor: bool
 
 
-def twin(device: Device, module: str) -> ModuleType:
+def backend_module(device: Device, module: str) -> ModuleType:
     """Import and return the module of this name among the kernels of a device."""
     result: ModuleType = getattr(kernels.cuda if device.kernels == "cuda" else kernels.cpu, module)
     return result

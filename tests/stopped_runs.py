@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from proteoscope.engine.execution import kept
+from proteoscope.engine.execution import checkpoints
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search
@@ -31,9 +31,9 @@ class ProgressUntil(Progress):
 
 def keep_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs keep what they compute from their first moment on."""
-    monkeypatch.setattr(kept, "BEGIN_SECONDS", 0.0)
-    monkeypatch.setattr(kept, "SHARE", 1e9)
-    monkeypatch.setattr(kept, "FLUSH_SECONDS", 0.01)
+    monkeypatch.setattr(checkpoints, "BEGIN_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "SHARE", 1e9)
+    monkeypatch.setattr(checkpoints, "FLUSH_SECONDS", 0.01)
 
 
 def inputs_of(folder: Path) -> dict[str, list[Path]]:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import clustering
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.work import CardShape, Columns, Piece, Rows, Sample, Work
-from proteoscope.kernels.device import Device, twin
+from proteoscope.engine.execution.workload import CardShape, Columns, PartialResult, Rows, Sample, Workload
+from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.k_means_layouts import (
     IN_PIECES,
     NEVER,
@@ -67,20 +67,22 @@ class Assignment(NamedTuple):
     changed: int
 
 
-def point_work(points: NDArray[np.int32]) -> Work:
+def point_work(points: NDArray[np.int32]) -> Workload:
     """Points (n, d), whole numbers."""
-    return Work(POINTS, {"points": {"points": points}}, {})
+    return Workload(POINTS, {"points": {"points": points}}, {})
 
 
-def vector_work(vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None) -> Work:
+def vector_work(
+    vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None
+) -> Workload:
     """Return the workload of vectors, optionally with ranges of allowed centroids (n,)."""
     ranges = {} if low is None or high is None else {"low": low, "high": high}
-    return Work(VECTORS, {"vectors": vectors._asdict(), "ranges": ranges}, {"n_bins": n_bins})
+    return Workload(VECTORS, {"vectors": vectors._asdict(), "ranges": ranges}, {"n_bins": n_bins})
 
 
 def assign(
     session: Session,
-    work: Work,
+    work: Workload,
     centroids: NDArray[np.float64] | VectorSums,
     *,
     before: NDArray[np.int32] | None = None,
@@ -118,7 +120,7 @@ def assign(
     return Assignment(rows["labels"], rows["distances"], sums, used, max(1, int(rows["rounds"][0])), int(rows["changed"][0]))
 
 
-def measure(session: Session, work: Work, centroids: NDArray[np.float64] | VectorSums, *, distances: bool) -> Assignment:
+def measure(session: Session, work: Workload, centroids: NDArray[np.float64] | VectorSums, *, distances: bool) -> Assignment:
     """Return the labels of all items, optionally with distances, without sums.
 
     Raises
@@ -131,7 +133,7 @@ def measure(session: Session, work: Work, centroids: NDArray[np.float64] | Vecto
     return Assignment(rows["labels"], rows["distances"], _sums(isinstance(centroids, VectorSums), rows), centroids, 1, 0)
 
 
-def _state(work: Work, centroids: NDArray[np.float64] | VectorSums, tells: str, rounds: int) -> dict[str, Any]:
+def _state(work: Workload, centroids: NDArray[np.float64] | VectorSums, tells: str, rounds: int) -> dict[str, Any]:
     """Return the state of a round as plain data; a round is a step of the progress."""
     state: dict[str, Any] = {"centroids": _columns(centroids), "tells": tells, "rounds": rounds}
     kind: _Kind = VectorsToCentroids() if work.kind == VECTORS else PointsToCentroids()
@@ -158,14 +160,14 @@ class _Kind:
     def __init__(self) -> None:
         self._costs: tuple[float, NDArray[np.float64]] | None = None
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Return maximum operations of all rounds, cached since a round may take a millisecond."""
         factor = state["rounds"] * self._factor(state)
         if self._costs is None or self._costs[0] != factor:
             self._costs = factor, self._operations(work) * factor
         return self._costs[1]
 
-    def round_cost(self, work: Work, state: Any) -> float:
+    def round_cost(self, work: Workload, state: Any) -> float:
         """Operations of a round."""
         return self._total(work) * self._factor(state)
 
@@ -173,28 +175,28 @@ class _Kind:
         k, d = self._shape(state)
         return float(k * max(1, d))
 
-    def _total(self, work: Work) -> float:
+    def _total(self, work: Workload) -> float:
         raise NotImplementedError
 
-    def _operations(self, work: Work) -> NDArray[np.float64]:
+    def _operations(self, work: Workload) -> NDArray[np.float64]:
         raise NotImplementedError
 
-    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: dimensions of distances, or what the elements of vectors meet."""
+    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+        """See `PredictableWorkloadType`: dimensions of distances, or what the elements of vectors meet."""
         return float(self.costs(work, state).sum())
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the items on the device."""
         yield _Computation(self._means(work, device), self.is_sparse, self._length(work), self.of_item)
 
-    def _length(self, work: Work) -> int:
+    def _length(self, work: Workload) -> int:
         raise NotImplementedError
 
-    def _means(self, work: Work, device: Device) -> Any:
+    def _means(self, work: Workload, device: Device) -> Any:
         raise NotImplementedError
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
         (k, d), n, tells = self._shape(state), self._length(work), state["tells"]
         none = np.empty(0, np.int64)
@@ -236,19 +238,19 @@ class PointsToCentroids(_Kind):
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about this size."""
-        return clustering.sample_work.sample_points(size, seed)
+        return clustering.synthetic_workload.sample_points(size, seed)
 
-    def _operations(self, work: Work) -> NDArray[np.float64]:
+    def _operations(self, work: Workload) -> NDArray[np.float64]:
         return np.full(-(-self._length(work) // POINTS_OF_RUN), float(POINTS_OF_RUN))
 
-    def _total(self, work: Work) -> float:
+    def _total(self, work: Workload) -> float:
         return float(-(-self._length(work) // POINTS_OF_RUN) * POINTS_OF_RUN)
 
-    def _length(self, work: Work) -> int:
+    def _length(self, work: Workload) -> int:
         return len(work.sources["points"]["points"])
 
-    def _means(self, work: Work, device: Device) -> Any:
-        return twin(device, "k_means").PointMeans(device, work.sources["points"]["points"])
+    def _means(self, work: Workload, device: Device) -> Any:
+        return backend_module(device, "k_means").PointMeans(device, work.sources["points"]["points"])
 
 
 class VectorsToCentroids(_Kind):
@@ -259,20 +261,20 @@ class VectorsToCentroids(_Kind):
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about this size."""
-        return clustering.sample_work.sample_vectors(size, seed)
+        return clustering.synthetic_workload.sample_vectors(size, seed)
 
-    def _length(self, work: Work) -> int:
+    def _length(self, work: Workload) -> int:
         return len(work.sources["vectors"]["offsets"]) - 1
 
-    def _operations(self, work: Work) -> NDArray[np.float64]:
+    def _operations(self, work: Workload) -> NDArray[np.float64]:
         return 1.0 + _COST_OF_ELEMENT * np.diff(work.sources["vectors"]["offsets"])
 
-    def _total(self, work: Work) -> float:
+    def _total(self, work: Workload) -> float:
         return self._length(work) + _COST_OF_ELEMENT * len(work.sources["vectors"]["bins"])
 
-    def _means(self, work: Work, device: Device) -> Any:
+    def _means(self, work: Workload, device: Device) -> Any:
         vectors = VectorArrays(**work.sources["vectors"])
-        return twin(device, "k_means").VectorMeans(device, vectors, work.settings["n_bins"], **work.sources["ranges"])
+        return backend_module(device, "k_means").VectorMeans(device, vectors, work.settings["n_bins"], **work.sources["ranges"])
 
 
 class _Computation:
@@ -301,7 +303,7 @@ class _Computation:
     def _given(self, columns: Any) -> Any:
         return None if columns is None else VectorSums(**columns) if self._is_sparse else columns["centroids"]
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Assign the items `first:last`, once or in rounds."""
         begun, until, tells = first * self._of_item, min(len(self._labels), last * self._of_item), self._state["tells"]
         if tells == ROUNDS and until - begun == len(self._labels):
@@ -315,17 +317,17 @@ class _Computation:
         with closing(parts):
             for end, sums in parts:
                 if end == begun or (sums is None and reporting != NEVER):
-                    yield Piece(begun // self._of_item)
+                    yield PartialResult(begun // self._of_item)
                     continue
                 rows = {"labels": self._labels[begun:end], **({} if sums is None else sums._asdict())}
                 if sums is not None:
                     rows["changed"] = np.array([np.count_nonzero(rows["labels"] != self._state["before"][begun:end])])
                 if len(self._distances):
                     rows["distances"] = self._distances[begun:end]
-                yield Piece(-(-end // self._of_item), rows)  # the last run may be shorter
+                yield PartialResult(-(-end // self._of_item), rows)  # the last run may be shorter
                 begun = end
 
-    def _tally(self, first: int, last: int, begun: int, until: int) -> Generator[Piece, None, None]:
+    def _tally(self, first: int, last: int, begun: int, until: int) -> Generator[PartialResult, None, None]:
         """Run a round whose labels stay on the device."""
         is_labelled = bool(self._is_labelled[first:last].all())
         self._is_labelled[first:last] = False  # they change from now on
@@ -337,12 +339,12 @@ class _Computation:
 
         with closing(tally()) as steps:
             for _ in steps:
-                yield Piece(first)
+                yield PartialResult(first)
         self._is_done[first:last] = True
         (came,) = result
-        yield Piece(last, {**came.sums._asdict(), "changed": np.array([came.changed])})
+        yield PartialResult(last, {**came.sums._asdict(), "changed": np.array([came.changed])})
 
-    def _rounds(self, last: int) -> Generator[Piece, None, None]:
+    def _rounds(self, last: int) -> Generator[PartialResult, None, None]:
         """Run rounds with all items; rows come at the end."""
         state = self._state
         self._labels[:] = state["before"]
@@ -353,10 +355,10 @@ class _Computation:
 
         with closing(rounds()) as done:
             for number in done:
-                yield Piece(0, beyond=number * state["round_cost"])
+                yield PartialResult(0, beyond=number * state["round_cost"])
         (came,) = result
         of = came.centroids._asdict() if self._is_sparse else {"centroids": came.centroids}
-        yield Piece(
+        yield PartialResult(
             last,
             {
                 "labels": self._labels,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.arrays import run_offsets, take_runs
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -80,7 +80,7 @@ def described_clusters(
     of_place = first_spectrum[labels]
     firsts, cluster_of_place = np.unique(of_place, return_inverse=True)
     members = np.argsort(cluster_of_place, kind="stable")  # places
-    member_offsets = offsets_of(np.bincount(cluster_of_place, minlength=len(firsts)))
+    member_offsets = run_offsets(np.bincount(cluster_of_place, minlength=len(firsts)))
     brightness = np.zeros(n)
     if parameters.consensus_spectrum == "best" and len(spectra.mz):
         total = np.concatenate(([0.0], np.cumsum(spectra.intensity, dtype=np.float64)))
@@ -129,7 +129,7 @@ def consensus_spectra(
         progress,
         steps=lambda part: part.last - part.first,
     )
-    offsets = offsets_of(count)
+    offsets = run_offsets(count)
     mz, intensity = np.empty(offsets[-1]), np.empty(offsets[-1])
     means = PeakArrays(offsets, mz, intensity)
     run_on_threads(

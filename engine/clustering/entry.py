@@ -55,16 +55,16 @@ CLUSTERING = Search(
     writes="project",
     run=lambda request, progress: clustering.search.cluster(request, progress),
     modules=(lambda: clustering.search,),
-    expecting=lambda: clustering.expecting.expected,
+    workload_estimator=lambda: clustering.workload.estimate_workload,
     tables=lambda: clustering.tables.CLUSTER_TABLES,
     stored=lambda: clustering.tables.CLUSTER_STORED,
     methods=lambda: clustering.methods_paragraph.clustering_methods,
     exports=(
-        Export("tsv", "Table, tab-separated", lambda: clustering.exporting.export_clusters, (".tsv",)),
-        Export("mgf", "Consensus spectra", lambda: clustering.exporting.export_consensus, (".mgf",)),
+        Export("tsv", "Table, tab-separated", lambda: clustering.export.export_clusters, (".tsv",)),
+        Export("mgf", "Consensus spectra", lambda: clustering.export.export_consensus, (".mgf",)),
     ),
     demo=Demo({"spectra": "BSA1.mzML.gz"}, "low-resolution"),
-    work=(
+    workload_types=(
         ("vector-groups", lambda: clustering.grouping.VectorGroups),
         ("points", lambda: clustering.assignment.PointsToCentroids),
         ("vectors", lambda: clustering.assignment.VectorsToCentroids),
@@ -89,12 +89,12 @@ EXPLANATION = Search(
     run=lambda request, progress: clustering.explanation_search.explain(request, progress),
     modules=(lambda: clustering.explanation_search,),
     demo=Demo({}, "low-resolution", after="identify"),
-    expecting=lambda: clustering.expecting.expected_of_explaining,
+    workload_estimator=lambda: clustering.workload.estimate_explanation_workload,
     tables=lambda: clustering.tables.EXPLANATION_TABLES,
     stored=lambda: clustering.tables.EXPLANATION_STORED,
     methods=lambda: clustering.methods_paragraph.explanation_methods,
     exports=(
-        Export("tsv", "Table, tab-separated", lambda: clustering.exporting.export_explained, (".tsv",)),
-        *library_exports(lambda: clustering.exporting.export_explained_library),
+        Export("tsv", "Table, tab-separated", lambda: clustering.export.export_explained, (".tsv",)),
+        *library_exports(lambda: clustering.export.export_explained_library),
     ),
 )

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.arrays import run_offsets, take_runs
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.clustering.parameters import ExplanationParameters
@@ -176,7 +176,7 @@ def identified_library(
     charge, mz = identified.charge[row], identified.mz[row]
     # Of equal ones the first wins: a shuffled one.
     order = np.lexsort((row, ~is_decoy, mz, charge))
-    joined = offsets_of(np.concatenate([np.diff(some.arrays.offsets) for some in vectors]))
+    joined = run_offsets(np.concatenate([np.diff(some.arrays.offsets) for some in vectors]))
     bins, offsets = take_runs(np.concatenate([some.arrays.bins for some in vectors]), joined, order)
     weights, _ = take_runs(np.concatenate([some.arrays.weights for some in vectors]), joined, order)
     starts = np.searchsorted(charge[order], np.arange(_MAXIMUM_CHARGE + 2))

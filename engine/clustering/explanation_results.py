@@ -12,7 +12,7 @@ from proteoscope.engine.clustering.tables import EXPLAINED, MAP
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.identified_spectra import Identified
-from proteoscope.engine.matches.tables import Counted
+from proteoscope.engine.matches.tables import AcceptanceCounts
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.arrow import or_null, taken
@@ -35,7 +35,7 @@ def report(
     out: Path | None,
     parameters: ExplanationParameters,
     progress: Progress,
-) -> tuple[Explained, Counted]:
+) -> tuple[Explained, AcceptanceCounts]:
     """Write the explained spectra, also to the file `out`; return those accepted at the false discovery rate, and their counts."""
     similar = matches.take(matches.similarity >= parameters.minimum_similarity)
     reported = similar.take(~similar.is_decoy)
@@ -47,7 +47,7 @@ def report(
     for path in (results.folder / EXPORTS / EXPLAINED_FILE, *([] if out is None else [out])):
         write_separated(path, table, EXPLAINED.saved_columns, progress, ROUNDED)
     progress.check()
-    return accepted, Counted.of(similar.q_value, similar.is_decoy, parameters.fdr)
+    return accepted, AcceptanceCounts.of(similar.q_value, similar.is_decoy, parameters.fdr)
 
 
 def _explained_table(reported: Explained, spectra: Spectra, identified: Identified) -> pa.Table:

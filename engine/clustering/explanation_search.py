@@ -28,7 +28,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.identified_spectra import Identified, read_identified
 from proteoscope.engine.matches.source_run import identified_run
-from proteoscope.engine.matches.tables import Counted
+from proteoscope.engine.matches.tables import AcceptanceCounts
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.spectra.columns import Spectra
@@ -116,7 +116,7 @@ def _summary(
     n_spectra: int,
     identified: Identified,
     accepted: Explained,
-    totals: Counted,
+    totals: AcceptanceCounts,
     parameters: ExplanationParameters,
 ) -> ExplanationSummary:
     """Record the run and return its summary."""

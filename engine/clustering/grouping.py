@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import clustering as clustering_package
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work
+from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload
 from proteoscope.kernels.clustering_layouts import Linkage, islands, window_pairs
-from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.vector_layouts import VectorArrays
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ STEP_PRODUCTS = 10_000_000
 """Products of elements in a step of the progress."""
 
 
-def work_of(vectors: VectorArrays, ends: NDArray[np.int64]) -> Work:
+def work_of(vectors: VectorArrays, ends: NDArray[np.int64]) -> Workload:
     """Vectors to be clustered. `ends`: (n,) int64, never falling; vector i may be compared with the vectors i + 1 : ends[i]."""
-    return Work(KIND, {"vectors": vectors._asdict(), "windows": {"ends": ends, "starts": islands(ends)}}, {})
+    return Workload(KIND, {"vectors": vectors._asdict(), "windows": {"ends": ends, "starts": islands(ends)}}, {})
 
 
 def grouped(session: Session, linkage: Linkage) -> NDArray[np.int64]:
@@ -51,9 +51,9 @@ class VectorGroups:
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about this size."""
-        return clustering_package.sample_work.sample_groups(size, seed)
+        return clustering_package.synthetic_workload.sample_groups(size, seed)
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Products of elements."""
         ends, starts = work.sources["windows"]["ends"], work.sources["windows"]["starts"]
         if not len(ends):
@@ -61,18 +61,18 @@ class VectorGroups:
         elements = max(1.0, len(work.sources["vectors"]["bins"]) / len(ends))
         return np.add.reduceat(1 + window_pairs(ends), starts[:-1]) * elements
 
-    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: products of elements."""
+    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+        """See `PredictableWorkloadType`: products of elements."""
         return float(self.costs(work, state).sum())
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the vectors on the device."""
         vectors, windows = VectorArrays(**work.sources["vectors"]), work.sources["windows"]
-        clustering = twin(device, "vector_clustering").VectorClustering(device, vectors, windows["ends"])
+        clustering = backend_module(device, "vector_clustering").VectorClustering(device, vectors, windows["ends"])
         yield _Computation(clustering, windows["starts"])
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return singletons, and the starts of islands, which `merge` uses."""
         windows = work.sources["windows"]
         return {"labels": np.arange(len(windows["ends"])), "starts": windows["starts"]}
@@ -96,11 +96,11 @@ class _Computation:
             raise ValueError("vectors are clustered with all islands of a run of them")
         self._linkage = Linkage(**state)
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Cluster the islands `first:last`."""
         assert self._linkage is not None
         begun, stop = int(self._starts[first]), int(self._starts[last])
         with closing(self._clustering.cluster(self._linkage, self._labels, begun, stop)) as ends:
             for end in ends:
-                yield Piece(int(np.searchsorted(self._starts, end)), {"labels": self._labels[begun:end].copy()})
+                yield PartialResult(int(np.searchsorted(self._starts, end)), {"labels": self._labels[begun:end].copy()})
                 begun = end

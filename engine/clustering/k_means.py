@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.clustering.assignment import Assignment, assign, measure, point_work, vector_work
 from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.execution.checkpoints import IterationCheckpoint
 from proteoscope.engine.execution.executor import Executor, Session
-from proteoscope.engine.execution.kept import Checkpoint
-from proteoscope.engine.execution.work import Work
+from proteoscope.engine.execution.workload import Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.k_means_layouts import PointSums, VectorSums, keep_empty, movement, sums_of, total_sums
 from proteoscope.kernels.vector_layouts import VectorArrays
 
-__all__ = ["Clusters", "Points", "Seeds", "Standing", "Vectors", "k_means", "seed_items"]
+__all__ = ["Clusters", "KMeansCheckpoint", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
 
 SECONDS_AT_ONCE = 5.0  # of rounds that a device does without a word, in a run that can be resumed
 _FIRST_AT_ONCE = 4
@@ -34,14 +34,14 @@ _POINTS_AT_A_TIME = 10_000  # converted to integers together, so that temporary 
 _MAXIMUM_EXPONENT = 1000  # of the scale, which must be a number itself
 
 
-class Standing:
+class KMeansCheckpoint:
     """Checkpoint of one iteration, made by `of`; always at the start in a run without storage."""
 
-    def __init__(self, checkpoint: Checkpoint | None) -> None:
+    def __init__(self, checkpoint: IterationCheckpoint | None) -> None:
         self._checkpoint, self._at_once, self._asked = checkpoint, _FIRST_AT_ONCE, time.monotonic()
 
     @classmethod
-    def of(cls, session: Session, asked: dict[str, Any]) -> Standing:
+    def of(cls, session: Session, asked: dict[str, Any]) -> KMeansCheckpoint:
         """Return the checkpoint of an iteration with these settings."""
         return cls(session.checkpoint(asked))
 
@@ -144,7 +144,7 @@ class _Data(Protocol):
     def __len__(self) -> int:
         """Return the number of items."""
 
-    def work(self) -> Work:
+    def work(self) -> Workload:
         """Return the workload of assigning them."""
 
     def centroids_at(self, items: NDArray[np.int64]) -> Any:
@@ -198,7 +198,7 @@ class Points:
     def __len__(self) -> int:
         return len(self.points)
 
-    def work(self) -> Work:
+    def work(self) -> Workload:
         """See `_Data`."""
         return point_work(self.points)
 
@@ -256,7 +256,7 @@ class Vectors:
     def __len__(self) -> int:
         return len(self.vectors.offsets) - 1
 
-    def work(self) -> Work:
+    def work(self) -> Workload:
         """See `_Data`."""
         return vector_work(self.vectors, self.n_bins, self.low, self.high)
 
@@ -346,7 +346,7 @@ def k_means(
         most = tolerance * source.variance if tolerance > 0.0 else 0.0
         labels: NDArray[np.int32] | None = np.full(len(source), -2, np.int32)
         is_settled = False
-        standing = Standing.of(session, {"start": centroids, "rounds": rounds, "tolerance": tolerance})
+        standing = KMeansCheckpoint.of(session, {"start": centroids, "rounds": rounds, "tolerance": tolerance})
         labels, previous, centroids, done = standing.resumed_rounds(labels, centroids)
         if progress is not None:
             progress.advance(done)
@@ -369,7 +369,7 @@ def k_means(
         return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
 
 
-def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any:
+def _filled(session: Session, work: Workload, data: _Data, found: Assignment) -> Any:
     """Return the sums of a round after giving each empty cluster the item farthest from its centroid."""
     empty = np.flatnonzero(found.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
@@ -387,7 +387,9 @@ def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any
     return data.moved(found.sums, items, labels[items], empty[: len(items)])
 
 
-def seed_items(session: Session, work: Work, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None) -> NDArray[np.int64]:
+def seed_items(
+    session: Session, work: Workload, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None
+) -> NDArray[np.int64]:
     """Return the (k,) items chosen as first centroids, in order of choice.
 
     `session` is of `work`, the workload of `data`, whose items may have any centroid.
@@ -413,12 +415,14 @@ def seed_items(session: Session, work: Work, data: Points | Vectors | _Data, see
     raise ParameterError(f"seeds = '{seeds.method:.40}': expected first, random or k-means++")
 
 
-def _spread(session: Session, work: Work, data: _Data, k: int, random: np.random.Generator, progress: Progress | None) -> NDArray[np.int64]:
+def _spread(
+    session: Session, work: Workload, data: _Data, k: int, random: np.random.Generator, progress: Progress | None
+) -> NDArray[np.int64]:
     """k-means++."""
     n = len(data)
     if progress is not None:
         progress.stage("Choosing the first centroids", k)
-    standing = Standing.of(session, {"k": k, "random": str(random.bit_generator.state)})
+    standing = KMeansCheckpoint.of(session, {"k": k, "random": str(random.bit_generator.state)})
     chosen, nearest = standing.resumed_seeds([int(random.integers(n))], np.full(n, np.inf))
     is_chosen = np.zeros(n, np.bool_)
     is_chosen[chosen] = True

@@ -20,7 +20,7 @@ from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.work import Work
+from proteoscope.engine.execution.workload import Workload
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
 from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, window_pairs
@@ -36,7 +36,7 @@ _SPECTRA_OF_CLUSTER = 10
 class LinkagePlan(NamedTuple):
     """Comparisons of all vectors within windows of precursor m/z: their workload, steps of the progress, and the linkage."""
 
-    work: Work
+    work: Workload
     n_steps: int
     linkage: Linkage
 

@@ -11,7 +11,7 @@ from proteoscope.engine.command_line.terminal import say
 from proteoscope.engine.results.counts import counted
 
 if TYPE_CHECKING:
-    from proteoscope.engine.project.index_store import KeptIndex
+    from proteoscope.engine.project.index_store import CachedIndex
 
 __all__ = ["add_cache"]
 
@@ -55,8 +55,8 @@ def add_cache(commands: Any) -> None:
 def _cache(options: argparse.Namespace) -> None:
     store = project.cache.index_store(next(iter(kept_kinds())))
     is_list = options.clear is None
-    indexes: list[KeptIndex] = []
-    checkpoints: list[KeptIndex] = []
+    indexes: list[CachedIndex] = []
+    checkpoints: list[CachedIndex] = []
     if options.clear != _CHECKPOINTS:
         indexes = store.kept() if is_list else store.clear(None if options.clear == "all" else options.clear)
     if options.clear in (None, "all", _CHECKPOINTS):
@@ -81,7 +81,7 @@ def _cache(options: argparse.Namespace) -> None:
     say(f"{', '.join(counts)}, {_size(total)}, {done}: {project.cache.cache_folder()}")
 
 
-def _checkpoints(*, is_cleared: bool) -> list[KeptIndex]:
+def _checkpoints(*, is_cleared: bool) -> list[CachedIndex]:
     """Return the checkpoints in the cache as lines of the list, or remove them and return the removed ones."""
     lines = []
     for checkpoint in project.checkpoint_store.list_checkpoints():
@@ -89,7 +89,7 @@ def _checkpoints(*, is_cleared: bool) -> list[KeptIndex]:
             continue
         used = project.index_store.used_time(checkpoint.used)
         lines.append(
-            project.index_store.KeptIndex(_CHECKPOINTS, checkpoint.path, checkpoint.bytes, used, "" if is_cleared else checkpoint.title)
+            project.index_store.CachedIndex(_CHECKPOINTS, checkpoint.path, checkpoint.bytes, used, "" if is_cleared else checkpoint.title)
         )
     return lines
 

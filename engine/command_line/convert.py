@@ -11,7 +11,7 @@ from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file,
 from proteoscope.engine.command_line.search import thread_count
 from proteoscope.engine.command_line.terminal import say, terminal_progress
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.registry import formats_of, names_of
+from proteoscope.engine.formats.registry import format_names, select_formats
 from proteoscope.engine.results.counts import counted
 
 __all__ = ["add_convert"]
@@ -29,14 +29,14 @@ Example: proteoscope convert run.mzML --out unknown.mgf --unidentified my_projec
 
 def add_convert(commands: Any) -> None:
     """Add ``convert`` to the sub-commands, which are argparse's sub-parsers."""
-    formats = [one.name for one in formats_of("spectra") if one.writer]
+    formats = [one.name for one in select_formats("spectra") if one.writer]
     parser = commands.add_parser(
         "convert",
         help=f"write spectra, or some of them, as {', '.join(formats[:-1])} or {formats[-1]}",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("spectra", nargs="+", metavar="SPECTRA", help=f"{names_of('spectra')} files, also gzipped")
+    parser.add_argument("spectra", nargs="+", metavar="SPECTRA", help=f"{format_names('spectra')} files, also gzipped")
     parser.add_argument("--out", required=True, type=output_name, metavar="FILE", help="file to write; - for standard output")
     parser.add_argument("--format", choices=[name.lower() for name in formats], help="what to write there (default: by the ending of FILE)")
     parser.add_argument("--charge", metavar="Z[,Z]", help="only spectra of precursors with one of these charges, as 2,3")

@@ -182,7 +182,7 @@ def _of_another(search: Search, options: argparse.Namespace, before: str | None)
     for option in search.options:
         setattr(given, option.name, options.out if option.is_project else None)
     for one in search.inputs:
-        setattr(given, one.name, options.out if one.sort == "project" else [])
+        setattr(given, one.name, options.out if one.content == "project" else [])
     if search.writes != "project":
         given.project, given.out, given.format = options.out, None, ""
     return given
@@ -257,7 +257,7 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 
 def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
     """Return the preset that suits the files; the default if they cannot be read, which the search reports."""
-    result = {one.name: formats_package.letters.content_of(_paths(getattr(options, one.name))) for one in search.inputs}
+    result = {one.name: formats_package.sequence_type.content_of(_paths(getattr(options, one.name))) for one in search.inputs}
     requests = {option.name: getattr(options, option.name) for option in search.options}
     given = {*changes, *(text.partition("=")[0].strip() for text in options.set)}
     return search.suited_preset({name: content for name, content in result.items() if content is not None}, requests, given)

@@ -83,20 +83,20 @@ EVIDENCE = Search(
     writes="given project",
     run=_run,
     modules=(lambda: evidence.search,),
-    expecting=lambda: evidence.expecting.expected,
+    workload_estimator=lambda: evidence.workload.estimate_workload,
     tables=lambda: evidence.tables.TABLES,
     stored=lambda: evidence.tables.STORED,
     exports=(
-        Export("tsv", "Tables, tab-separated", lambda: evidence.exporting.export_tables),
-        Export("gff3", "Peptides and modified residues along proteins (GFF3)", lambda: evidence.exporting.export_gff3, (".gff3", ".gff")),
+        Export("tsv", "Tables, tab-separated", lambda: evidence.export.export_tables),
+        Export("gff3", "Peptides and modified residues along proteins (GFF3)", lambda: evidence.export.export_gff3, (".gff3", ".gff")),
         Export(
             "structures",
             "Structures with their coverage, for PyMOL, ChimeraX and others",
-            lambda: evidence.exporting.export_structures,
-            structure_folders=lambda project, run: evidence.exporting.recorded_folders(project, run),
+            lambda: evidence.export.export_structures,
+            structure_folders=lambda project, run: evidence.export.recorded_folders(project, run),
         ),
     ),
     # An identification of so few spectra has no modified residue; the search of what it left has.
     demo=Demo({"structures": "1ao6_A.pdb.gz"}, "standard", after="modified"),
-    work=(*sequence_search.SEQUENCE_SEARCH.work, *structure_search.STRUCTURE_SEARCH.work),
+    workload_types=(*sequence_search.SEQUENCE_SEARCH.workload_types, *structure_search.STRUCTURE_SEARCH.workload_types),
 )

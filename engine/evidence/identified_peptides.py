@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.arrays import Texts, run_offsets
 from proteoscope.engine.chemistry.peptidoforms import Peptidoform, parse
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.evidence.parameters import EvidenceParameters
@@ -20,7 +20,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from proteoscope.engine.matches.fixed_modifications import NONE_FIXED, FixedModifications, fixed_of_parameters, on_all_residues
 from proteoscope.engine.matches.source_run import EXPLAIN_AGAIN, accepted_targets, explained_run, explained_spectra, identified_run
-from proteoscope.engine.peptides.own_decoys import find_own_decoys
+from proteoscope.engine.peptides.database_decoys import find_database_decoys
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.arrow import in_one
 from proteoscope.engine.results.reader import TableFile
@@ -100,7 +100,7 @@ class Modifications:
         known, codes = np.unique(np.array(names, np.str_), return_inverse=True)
         unknown = np.full(len(names), np.nan)
         return cls(
-            offsets_of(lengths),
+            run_offsets(lengths),
             np.asarray(position, np.int64),
             codes.astype(np.int64).reshape(-1),
             np.asarray(mass, np.float64),
@@ -341,8 +341,8 @@ def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
     ]
     if not proteins:
         return
-    sequences = Texts.of(sequence for _, sequence in proteins)
-    result = find_own_decoys(sequences.letters, sequences.offsets, Texts.of(accession for accession, _ in proteins))
+    sequences = Texts.from_strings(sequence for _, sequence in proteins)
+    result = find_database_decoys(sequences.characters, sequences.offsets, Texts.from_strings(accession for accession, _ in proteins))
     if result is not None:
         raise InputError(
             path,

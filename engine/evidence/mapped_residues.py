@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
-from proteoscope.engine.evidence.nearest_chains import NearChain
-from proteoscope.engine.evidence.places import ResidueEvidence
+from proteoscope.engine.evidence.nearest_chains import SimilarChain
+from proteoscope.engine.evidence.peptide_positions import ResidueEvidence
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.row_numbers import ChainRow, row_range
@@ -56,7 +56,7 @@ class MappedChain:
         Reason why its atoms could not be read.
     """
 
-    near: NearChain
+    near: SimilarChain
     chains: Chains
     path: Path
     exposure: NDArray[np.float64]
@@ -114,7 +114,7 @@ class MappedRows:
             pairs[:, 1],
             np.concatenate([np.zeros(0), *(one.exposure[one.near.pairs[:, 1]] for one in mapped)]),
             np.concatenate([np.zeros((0, 3)), *(one.chains.position[one.near.pairs[:, 1]] for one in mapped)]).astype(np.float64),
-            offsets_of(lengths),
+            run_offsets(lengths),
         )
 
     def __len__(self) -> int:
@@ -130,7 +130,7 @@ class MappedRows:
 
 
 def mapped_chains(
-    near: Sequence[NearChain], proteins: Sequence[ProteinEntry], source: ChainFiles, resources: Resources
+    near: Sequence[SimilarChain], proteins: Sequence[ProteinEntry], source: ChainFiles, resources: Resources
 ) -> list[MappedChain]:
     """Return similar chains with exposure and ligands, reading each file once, and warn of unreadable files.
 

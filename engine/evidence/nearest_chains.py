@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
@@ -23,14 +23,14 @@ from proteoscope.engine.sequences.matrices import encode, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.structures.chains import Chains
 
-__all__ = ["NearChain", "align_proteins", "nearest_chains"]
+__all__ = ["SimilarChain", "align_proteins", "nearest_chains"]
 
 _GAP = ord("-")
 _SAME, _HOMOLOGOUS = 0.95, 0.30
 
 
 @dataclass(frozen=True, eq=False)
-class NearChain:
+class SimilarChain:
     """A chain similar to a protein.
 
     Attributes
@@ -106,7 +106,7 @@ def align_proteins(
 
 def nearest_chains(
     proteins: Sequence[ProteinEntry], chains: Chains, n: int, maximum_e_value: float, resources: Resources
-) -> tuple[list[NearChain], tuple[str, ...]]:
+) -> tuple[list[SimilarChain], tuple[str, ...]]:
     """Return the n nearest chains of each protein by protein and rank, and the names of the devices that scored.
 
     Raises
@@ -125,7 +125,7 @@ def nearest_chains(
         0,
         0,
     )
-    result: list[NearChain] = []
+    result: list[SimilarChain] = []
     devices = align_proteins(proteins, subjects, n, maximum_e_value, resources, lambda batch: result.extend(_near(batch.hits)))
     return result, devices
 
@@ -137,7 +137,7 @@ def _as_database(proteins: Sequence[ProteinEntry]) -> SequenceDatabase:
     symbols = "".join(proteins[k].sequence for k in order.tolist()).encode()
     residues = encode(np.frombuffer(symbols, np.uint8))
     return SequenceDatabase(
-        residues, offsets_of(lengths[order]), order.astype(np.uint32), *_names(len(proteins)), *_names(len(proteins)), 0, 0
+        residues, run_offsets(lengths[order]), order.astype(np.uint32), *_names(len(proteins)), *_names(len(proteins)), 0, 0
     )
 
 
@@ -146,20 +146,20 @@ def _names(n: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return np.zeros(0, np.uint8), np.zeros(n + 1, np.int64)
 
 
-def _near(hits: Hits) -> Iterator[NearChain]:
+def _near(hits: Hits) -> Iterator[SimilarChain]:
     lines = hits.aligned_query, hits.aligned_subject
     starts = hits.query_start, hits.subject_start
     proteins: list[ProteinRow] = hits.query_index.tolist()
     chains: list[ChainRow] = hits.subject_index.tolist()
     for k in range(len(hits)):
-        query, subject = (line.letters[line.offsets[k] : line.offsets[k + 1]] for line in lines)
+        query, subject = (line.characters[line.offsets[k] : line.offsets[k + 1]] for line in lines)
         is_residue = query != _GAP, subject != _GAP
         is_pair = is_residue[0] & is_residue[1]
         places = [int(start[k]) - 1 + np.cumsum(own) - 1 for start, own in zip(starts, is_residue, strict=True)]
         pairs = np.stack([place[is_pair] for place in places], axis=1).astype(np.int64)
         # X is like nothing.
         is_same = (query == subject) & is_pair & (query != ord("X"))
-        yield NearChain(
+        yield SimilarChain(
             proteins[k],
             chains[k],
             int(hits.rank[k]),

@@ -13,7 +13,7 @@ from proteoscope.engine.chemistry.enzymes import ENZYMES, cleavage_sites
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry
 from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows
-from proteoscope.engine.evidence.places import Places, ResidueEvidence, Sites
+from proteoscope.engine.evidence.peptide_positions import Places, ResidueEvidence, Sites
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = [

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.evidence.identified_peptides import ProteinEntry
-from proteoscope.engine.evidence.nearest_chains import NearChain, nearest_chains
+from proteoscope.engine.evidence.nearest_chains import SimilarChain, nearest_chains
 from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
@@ -35,7 +35,7 @@ _FEWEST_PAIRS = 20  # residues; shorter alignments through another chain are not
 
 def near_chains(
     proteins: Sequence[ProteinEntry], chains: Chains, remote: DescribedChains | None, parameters: EvidenceParameters, resources: Resources
-) -> tuple[list[NearChain], str]:
+) -> tuple[list[SimilarChain], str]:
     """Return the similar chains of each protein by sequence, then by the fold of the nearest, and the devices.
 
     Parameters
@@ -55,13 +55,13 @@ def near_chains(
 
 
 def _with_remote_chains(
-    near: Sequence[NearChain],
+    near: Sequence[SimilarChain],
     proteins: Sequence[ProteinEntry],
     chains: DescribedChains,
     n: int,
     minimum_tm_score: float,
     resources: Resources,
-) -> list[NearChain]:
+) -> list[SimilarChain]:
     """Append up to `n` chains with the fold of the nearest to the similar chains of each protein.
 
     Parameters
@@ -80,7 +80,7 @@ def _with_remote_chains(
     through = np.unique([one.chain for one in nearest.values()]).astype(np.int64)
     if not len(through):
         return list(near)
-    own: dict[ProteinRow, list[NearChain]] = {}
+    own: dict[ProteinRow, list[SimilarChain]] = {}
     for one in near:
         own.setdefault(one.protein, []).append(one)
     # Near ones may be among the best, and the chain itself is.
@@ -110,14 +110,14 @@ def _with_remote_chains(
     return every
 
 
-def _remote(first: NearChain, protein: ProteinEntry, beside: AlignedChains) -> NearChain:
+def _remote(first: SimilarChain, protein: ProteinEntry, beside: AlignedChains) -> SimilarChain:
     """Return a chain with the fold of a similar one, mapped onto the protein through it."""
     pairs = _through(first.pairs, beside.pairs)
     symbols = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
     codes = beside.target.residue[beside.target.rows(beside.target_number)][pairs[:, 1]]
     is_same = (symbols == np.frombuffer(LETTERS.encode(), np.uint8)[codes]) & (symbols != ord("X"))
     gaps = int((np.diff(pairs, axis=0) - 1).sum()) if len(pairs) else 0
-    return NearChain(
+    return SimilarChain(
         first.protein,
         beside.target_number,
         0,

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.arrays import Texts, run_offsets
 from proteoscope.engine.evidence import tables as described
 from proteoscope.engine.evidence.homologues import Conservation
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, ProteinEntry, SourceTables, fixed_modifications
 from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows, mapped_chains
-from proteoscope.engine.evidence.nearest_chains import NearChain
+from proteoscope.engine.evidence.nearest_chains import SimilarChain
 from proteoscope.engine.evidence.parameters import EvidenceParameters
-from proteoscope.engine.evidence.places import Places, ResidueEvidence, Sites, places_of, residue_evidence, sites_of
+from proteoscope.engine.evidence.peptide_positions import Places, ResidueEvidence, Sites, places_of, residue_evidence, sites_of
 from proteoscope.engine.evidence.questions import (
     MissedStretches,
     Pairs,
@@ -70,7 +70,7 @@ def evidence_of_residues(
     proteins: Sequence[ProteinEntry],
     tables: SourceTables,
     conservation: Conservation,
-    near: Sequence[NearChain],
+    near: Sequence[SimilarChain],
     structures: ChainFiles,
     parameters: EvidenceParameters,
     resources: Resources,
@@ -308,7 +308,7 @@ def _missed(found: Evidence, columns: _Columns) -> pa.Table:
             "length": some.end - some.start,
             "n_mapped": some.n_mapped,
             "exposure": finite_or_null(some.exposure),
-            "enzymes": pa.ListArray.from_arrays(offsets_of(is_told.sum(axis=1)).astype(np.int32), reported),
+            "enzymes": pa.ListArray.from_arrays(run_offsets(is_told.sum(axis=1)).astype(np.int32), reported),
         }
     )
 
@@ -383,7 +383,7 @@ def _residues(found: Evidence) -> pa.Table:
             "n_peptides": residues.n_peptides.astype(np.int32),
             "n_psms": np.minimum(residues.n_psms, np.iinfo(np.int32).max).astype(np.int32),
             "q_value": finite_or_null(residues.q_value),
-            "modifications": pa.ListArray.from_arrays(offsets_of(n_carried).astype(np.int32), carried),
+            "modifications": pa.ListArray.from_arrays(run_offsets(n_carried).astype(np.int32), carried),
             "n_homologues": found.conservation.n_of_residue.astype(np.int32),
             "conservation": finite_or_null(found.conservation.of_residue),
         }

@@ -20,7 +20,7 @@ from proteoscope.engine.evidence.identified_peptides import (
     source_tables,
 )
 from proteoscope.engine.evidence.parameters import EvidenceParameters
-from proteoscope.engine.evidence.places import proven_proteins
+from proteoscope.engine.evidence.peptide_positions import proven_proteins
 from proteoscope.engine.evidence.remote_chains import near_chains
 from proteoscope.engine.evidence.results import Evidence, evidence_of_residues, evidence_tables, places_told, write_evidence
 from proteoscope.engine.evidence.summary import EvidenceSummary

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.kept import Checkpoint
-from proteoscope.engine.execution.kinds import kind_of
+from proteoscope.engine.execution.checkpoints import IterationCheckpoint
+from proteoscope.engine.execution.kinds import workload_type
 from proteoscope.engine.execution.remembered_gpus import forget_gpus
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import Account, Costs, Scheduler, Worker, one_line, unfinished
 from proteoscope.engine.execution.speeds import measured_speed, store_speeds
-from proteoscope.engine.execution.work import Computation, Kind, Piece, Rows, Work
+from proteoscope.engine.execution.workload import Computation, PartialResult, Rows, Workload, WorkloadType
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import Device, DeviceError
 from proteoscope.kernels.partitions import Partition
@@ -64,7 +64,7 @@ class Executor:
         self._resources = resources
 
     @contextmanager
-    def session(self, work: Work, *, with_cards: bool = True, with_processor: bool = True, one_card: bool = False) -> Iterator[Session]:
+    def session(self, work: Workload, *, with_cards: bool = True, with_processor: bool = True, one_card: bool = False) -> Iterator[Session]:
         """Open a workload on each participating device until the block ends.
 
         Without GPUs for workloads they cannot do; without the CPU unless there is no GPU; on one GPU if several are not faster, and on the
@@ -72,7 +72,7 @@ class Executor:
         """
         with ExitStack() as stack:
             session = Session(
-                work, kind_of(work), self._resources, stack, with_cards=with_cards, with_processor=with_processor, one_card=one_card
+                work, workload_type(work), self._resources, stack, with_cards=with_cards, with_processor=with_processor, one_card=one_card
             )
             yield session
             session.remember()
@@ -84,8 +84,8 @@ class Session:
 
     def __init__(
         self,
-        work: Work,
-        kind: Kind,
+        work: Workload,
+        kind: WorkloadType,
         resources: Resources,
         stack: ExitStack,
         *,
@@ -123,7 +123,7 @@ class Session:
         """Names of what computes, as long as nothing fails."""
         return tuple(device.name for device in self._devices)
 
-    def checkpoint(self, asked: Any) -> Checkpoint | None:
+    def checkpoint(self, asked: Any) -> IterationCheckpoint | None:
         """Return the checkpoint of an iteration, in a resumable run; `asked` identifies it as plain data, equal on every device."""
         return None if self._kept is None else self._kept.checkpoint(asked)
 
@@ -330,7 +330,7 @@ class Session:
     ) -> Worker:
         account = accounts.setdefault(device.name, Account())
 
-        def search(part: Partition) -> Generator[Piece, None, None]:
+        def search(part: Partition) -> Generator[PartialResult, None, None]:
             try:
                 opened = self._begun(device, state, items)
                 with closing(opened.search(part.first, part.last)) as chunks:

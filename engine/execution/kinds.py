@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from proteoscope.engine.execution.work import Kind, Work
+    from proteoscope.engine.execution.workload import Workload, WorkloadType
 
-__all__ = ["KINDS", "WorkKind", "kind_of", "register_kinds"]
+__all__ = ["KINDS", "RegisteredWorkload", "register_kinds", "workload_type"]
 
-WorkKind: TypeAlias = "tuple[str, Callable[[], type[Kind]]]"
-"""The name of a kind of work, and a callable that imports its `proteoscope.engine.execution.work.Kind` and returns it."""
+RegisteredWorkload: TypeAlias = "tuple[str, Callable[[], type[WorkloadType]]]"
+"""The name of a kind of work, and a callable that imports its `proteoscope.engine.execution.workload.WorkloadType` and returns it."""
 
-KINDS: dict[str, Callable[[], type[Kind]]] = {}
+KINDS: dict[str, Callable[[], type[WorkloadType]]] = {}
 """The callable of each kind, by its name."""
 
 
-def register_kinds(kinds: Iterable[WorkKind]) -> None:
+def register_kinds(kinds: Iterable[RegisteredWorkload]) -> None:
     """Register kinds of work; the same kind may be registered again.
 
     Searches that share a kind register the same callable: none is called here, since that would import what computes.
 
     Parameters
     ----------
-    kinds : iterable of WorkKind
+    kinds : iterable of RegisteredWorkload
         Name and callable of each kind.
 
     Raises
@@ -37,7 +37,7 @@ def register_kinds(kinds: Iterable[WorkKind]) -> None:
             raise ValueError(f"the kind of work '{name}' is registered already, by {KINDS[name].__module__}")
 
 
-def kind_of(work: Work) -> Kind:
+def workload_type(work: Workload) -> WorkloadType:
     """Return the type of a workload.
 
     Raises

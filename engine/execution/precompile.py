@@ -202,7 +202,7 @@ def compile_for_gpus(progress: Progress, threads: int | None = None) -> list[str
         progress.advance(n)
 
     for gpu in models.values():
-        forms = kernels_package.cuda.usual_forms
+        forms = kernels_package.cuda.precompile
         progress.stage(f"Compiling for {gpu.name}", len(forms.usual_forms()))
         try:
             card = kernels_package.cuda.modules.card(gpu.numbers[0])

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from proteoscope.engine.execution.work import Computation, Work
+from proteoscope.engine.execution.workload import Computation, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import Device, DeviceError
 
@@ -62,8 +62,8 @@ class RemoteWorkers(Protocol):
             No worker can come any more.
         """
 
-    def open(self, work: Work, device: Device, progress: Progress, *, with_card: bool) -> AbstractContextManager[Computation]:
-        """Open a workload on a worker until the block ends; see `proteoscope.engine.execution.work.Kind.open`.
+    def open(self, work: Workload, device: Device, progress: Progress, *, with_card: bool) -> AbstractContextManager[Computation]:
+        """Open a workload on a worker until the block ends; see `proteoscope.engine.execution.workload.WorkloadType.open`.
 
         Raises
         ------

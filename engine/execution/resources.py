@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from proteoscope.engine.execution.checkpoints import RunCheckpoint
 from proteoscope.engine.execution.clock import StageClock
-from proteoscope.engine.execution.kept import KeptPartitions
 from proteoscope.engine.execution.remote_workers import RemoteWorkers
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
@@ -41,7 +41,7 @@ class Resources:
     with_processor: bool = False
     progress: Progress = field(default_factory=Progress)
     clock: StageClock = field(default_factory=StageClock)
-    kept: KeptPartitions | None = None
+    kept: RunCheckpoint | None = None
     elsewhere: RemoteWorkers | None = None
 
     def telling(self, progress: Progress) -> Resources:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import WorkersError
 from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
-from proteoscope.engine.execution.work import Piece, Rows
+from proteoscope.engine.execution.workload import PartialResult, Rows
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import DeviceError
 from proteoscope.kernels.partitions import Partition, equal_partitions, falling_partitions
@@ -120,7 +120,7 @@ class Worker:
     """
 
     name: str
-    search: Callable[[Partition], Generator[Piece, None, None]]
+    search: Callable[[Partition], Generator[PartialResult, None, None]]
     account: Account
     is_processor: bool = False
     speed: float | None = None

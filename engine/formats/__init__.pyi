@@ -1,15 +1,15 @@
 from . import bruker_tdf as bruker_tdf
 from . import fastq as fastq
 from . import flat_files as flat_files
-from . import letters as letters
 from . import libraries as libraries
+from . import ms1_spectra as ms1_spectra
 from . import mzml as mzml
 from . import mzml_writer as mzml_writer
 from . import mzxml as mzxml
 from . import peak_list_writers as peak_list_writers
 from . import peak_lists as peak_lists
+from . import sequence_type as sequence_type
 from . import spectra_content as spectra_content
-from . import surveys as surveys
 from . import translation as translation
 from . import uniprot as uniprot
 from . import writing as writing

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, MAXIMUM_INTENSITY, MAXIMUM_SCAN
@@ -90,7 +90,7 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
         precursor_mz=precursors[:, 1].copy(),
         precursor_intensity=height.clip(min=0.0).astype(np.float32),
         charge_mask=np.where(charge > 0, 1 << charge, 0).astype(np.uint32),
-        offsets=offsets_of(np.bincount(owner, minlength=len(precursors))),
+        offsets=run_offsets(np.bincount(owner, minlength=len(precursors))),
         mz=mz,
         intensity=intensity.astype(np.float32),
         activation=np.full(len(precursors), Activation.CID, np.uint8),

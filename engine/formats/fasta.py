@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from proteoscope import kernels
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.letters import are_nucleotides, letter_counts
 from proteoscope.engine.formats.protein_records import MAXIMUM_NUCLEOTIDES, MAXIMUM_RESIDUES, TRANSLATE, ProteinRecords
+from proteoscope.engine.formats.sequence_type import are_nucleotides, character_counts
 from proteoscope.engine.formats.sources import Block, ByteSource, blocks
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.unfolding import RECORDS
@@ -88,7 +88,7 @@ def are_of_chromosome(sequence: NDArray[np.uint8]) -> bool:
     sequence : ndarray of uint8, shape (length,)
         ASCII capitals; other characters are not counted.
     """
-    counts = letter_counts(sequence)
+    counts = character_counts(sequence)
     return bool(counts[list(b"ACGTUN")].sum() >= _NUCLEOTIDE_SHARE * counts[ord("A") : ord("Z") + 1].sum() > 0)
 
 
@@ -121,7 +121,7 @@ def too_long(path: Path, sequence: NDArray[np.uint8], line: int, *, with_chromos
     if with_chromosomes and are_of_chromosome(sequence):
         reason = f"the sequence has more than {MAXIMUM_NUCLEOTIDES:,} nucleotides"
         return InputError(path, reason, place=f"line {line}", remedy="Split it")
-    counts = letter_counts(sequence)
+    counts = character_counts(sequence)
     counts[: ord("A")] = counts[ord("Z") + 1 :] = 0
     if counts.sum() > MAXIMUM_RESIDUES and are_nucleotides(counts):
         reason, remedy = "the sequence is a chromosome of nucleotides, not a protein", TRANSLATE

@@ -124,7 +124,7 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
             column.append(np.zeros(1, np.int64))
         for part in read_blocks(source, progress):
             n_escaped += part.n_escaped
-            for column, values in zip(columns, (part.letters, part.qualities, part.names.letters), strict=True):
+            for column, values in zip(columns, (part.letters, part.qualities, part.names.characters), strict=True):
                 column.append(values)
             for number, lengths in enumerate((part.lengths, np.diff(part.names.offsets))):
                 stops = ends[number] + np.cumsum(lengths)
@@ -200,8 +200,8 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[R
     long_names = np.flatnonzero(np.diff(name_offsets) > MAXIMUM_ACCESSION_BYTES)
     if len(long_names):
         raise too_long_name(path, n_lines + 1 + data.count(b"\n", 0, int(headers[long_names[0], 0])))
-    if (names.letters > 127).any():
-        names = Texts.of(map(_decoded, np.split(names.letters, name_offsets[1:-1])))
+    if (names.characters > 127).any():
+        names = Texts.from_strings(map(_decoded, np.split(names.characters, name_offsets[1:-1])))
     names, n_escaped = escape_unprintable_texts(names)
     lengths = np.diff(offsets)
     return ReadBlock(names, symbols[:total].copy(), qualities[:total].copy(), lengths, int(consumed), is_last, n_escaped), int(lines)

@@ -27,7 +27,7 @@ _FEATURE_KINDS, _KINDS = "feature_kinds.json", ", ".join(kind.name for kind in F
 
 def write_features(folder: Path, features: Features) -> None:
     """Write features of proteins into a folder, as columns."""
-    columns = (features.offsets, features.kind, features.first, features.last, features.texts.letters, features.texts.offsets)
+    columns = (features.offsets, features.kind, features.first, features.last, features.texts.characters, features.texts.offsets)
     for name, column in zip(_FEATURE_COLUMNS, columns, strict=True):
         np.save(folder / f"feature_{name}.npy", np.asarray(column))
     (folder / _FEATURE_KINDS).write_text(json.dumps({"kinds": _KINDS}), encoding="utf-8")
@@ -44,7 +44,7 @@ def open_features(folder: Path, offsets: NDArray[np.int64]) -> Features | None:
 
     Raises
     ------
-    UnsoundIndexError
+    InvalidIndexError
         The columns are damaged, or were written with another version's kinds.
     """
     if not (folder / _FEATURE_KINDS).exists():

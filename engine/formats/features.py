@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, offsets_of, take_runs
+from proteoscope.engine.arrays import Texts, run_offsets, take_runs
 
 __all__ = ["FEATURE_GROUPS", "FEATURE_KINDS", "FeatureKind", "FeatureRow", "Features", "kind_code"]
 
@@ -126,15 +126,17 @@ class Features:
     def none(cls, n: int) -> Features:
         """Return columns without features of n proteins."""
         empty = np.zeros(0, np.int32)
-        return cls(np.zeros(n + 1, np.int64), empty.astype(np.uint8), empty, empty, Texts.of(()))
+        return cls(np.zeros(n + 1, np.int64), empty.astype(np.uint8), empty, empty, Texts.from_strings(()))
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[FeatureRow]]) -> Features:
         """Return the features of some proteins as columns."""
         flat = [row for protein_rows in rows for row in protein_rows]
         kind, first, last, texts = zip(*flat, strict=True) if flat else ((), (), (), ())
-        offsets = offsets_of(np.fromiter(map(len, rows), np.int64, len(rows)))
-        return cls(offsets, np.array(kind, np.uint8), np.array(first, np.int32), np.array(last, np.int32), Texts.of(map(_cut, texts)))
+        offsets = run_offsets(np.fromiter(map(len, rows), np.int64, len(rows)))
+        return cls(
+            offsets, np.array(kind, np.uint8), np.array(first, np.int32), np.array(last, np.int32), Texts.from_strings(map(_cut, texts))
+        )
 
     @classmethod
     def joined(cls, parts: Sequence[Features]) -> Features:
@@ -143,7 +145,7 @@ class Features:
         text_lengths = np.concatenate([np.diff(part.texts.offsets) for part in parts])
         kind, first, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("kind", "first", "last"))
         return cls(
-            offsets_of(lengths), kind, first, last, Texts(np.concatenate([part.texts.own for part in parts]), offsets_of(text_lengths))
+            run_offsets(lengths), kind, first, last, Texts(np.concatenate([part.texts.used for part in parts]), run_offsets(text_lengths))
         )
 
     def __len__(self) -> int:

@@ -96,7 +96,7 @@ class MzmlParser:
     """Parser of mzML files."""
 
     level = 2
-    """MS level of the spectra that are read: 2, 1 for `proteoscope.engine.formats.surveys`, or 3 for reporter ions."""
+    """MS level of the spectra that are read: 2, 1 for `proteoscope.engine.formats.ms1_spectra`, or 3 for reporter ions."""
     has_decimal_commas = False
     reads_noise = False
     """True if blocks include the noise of their spectra."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.activation import Activation
 from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, NO_FORMAT, SCAN_FORMAT, native_format
-from proteoscope.engine.formats.registry import format_of_name
+from proteoscope.engine.formats.registry import find_format
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
 from proteoscope.engine.formats.xml_text import attribute, attributes
 from proteoscope.engine.row_numbers import SpectrumRow
@@ -156,7 +156,7 @@ def _head(files: tuple[str, ...], written_as: tuple[str, str], n_spectra: int) -
     for number, (file, shared) in enumerate(zip(files, distinct_names(files), strict=True), 1):
         path, folder = Path(file), quote(PurePosixPath(shared).parent.as_posix())
         yield f"<sourceFile{attributes(id=f'SF{number}', name=path.name, location=folder)}>\n{_term(*written_as)}"
-        source_format = format_of_name(path.name)
+        source_format = find_format(path.name)
         if source_format is not None and source_format.term is not None:
             yield _term(*source_format.term)
         if path.is_file():

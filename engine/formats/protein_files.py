@@ -12,11 +12,11 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.escaped_names import warn_escaped_names
 from proteoscope.engine.formats.entries import read_entries
 from proteoscope.engine.formats.fasta import read_fasta
-from proteoscope.engine.formats.letters import are_nucleotides, letter_counts
 from proteoscope.engine.formats.protein_records import TRANSLATE, ProteinRecords, join_records
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.registry import FileFormat
+from proteoscope.engine.formats.sequence_type import are_nucleotides, character_counts
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 
@@ -80,7 +80,7 @@ def read_proteins(
         if every_record or with_chromosomes:
             continue
         # Each file is checked, to find a genome among proteins, and all files together, to find small files of nucleotides.
-        file_counts = sum((letter_counts(part.residues) for part in file_records), np.zeros(256, dtype=np.int64))
+        file_counts = sum((character_counts(part.residues) for part in file_records), np.zeros(256, dtype=np.int64))
         total_counts += file_counts
         if are_nucleotides(file_counts) or are_nucleotides(total_counts):
             raise InputError(path, "the sequences are nucleotides, not proteins", remedy=TRANSLATE)

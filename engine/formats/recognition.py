@@ -6,7 +6,7 @@ import re
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import registry
-from proteoscope.engine.formats.registry import Beginning, FileFormat, names_of
+from proteoscope.engine.formats.registry import Beginning, FileFormat, format_names
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC
 
@@ -98,7 +98,7 @@ _MISPLACED: dict[tuple[str, str], tuple[str, str]] = {
 """Reason and remedy for a file with the second type of content where the first is expected."""
 
 
-def recognise_as(source: ByteSource, sort: str) -> FileFormat:
+def recognise_as(source: ByteSource, content: str) -> FileFormat:
     """Return the format of a file that must contain ``spectra``, ``proteins``, ``libraries`` or ``identifications``.
 
     Raises
@@ -107,9 +107,9 @@ def recognise_as(source: ByteSource, sort: str) -> FileFormat:
         The file is in no supported format, or has other content.
     """
     file_format = recognise(source)
-    if file_format.sort != sort and not (sort == "libraries" and file_format.library_reader):
-        usual = "is {}, where results of a search engine belong", f"Give {names_of('identifications')}"
-        reason, remedy = _MISPLACED.get((sort, file_format.sort), usual)
+    if file_format.content != content and not (content == "libraries" and file_format.library_reader):
+        usual = "is {}, where results of a search engine belong", f"Give {format_names('identifications')}"
+        reason, remedy = _MISPLACED.get((content, file_format.content), usual)
         raise InputError(source.path, reason.format(file_format.name), remedy=remedy)
     return file_format
 
@@ -120,12 +120,12 @@ def has_entries(source: ByteSource) -> bool:
         file_format = recognise(source)
     except InputError:
         return False
-    return file_format.sort == "proteins" and bool(file_format.reader)
+    return file_format.content == "proteins" and bool(file_format.reader)
 
 
 def every_format() -> str:
     """Return a remedy that names every format of spectra, proteins, results and libraries."""
-    names = {sort: names_of(sort) for sort in ("spectra", "proteins", "identifications", "libraries")}
+    names = {content: format_names(content) for content in ("spectra", "proteins", "identifications", "libraries")}
     return (
         f"Spectra may be {names['spectra']}, proteins {names['proteins']}, results of search engines {names['identifications']},"
         f" libraries {names['libraries']}"
@@ -142,7 +142,7 @@ def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:
     for file_format in registry.FORMATS:
         if root is not None and name.decode() in file_format.roots:
             if root.group(1):
-                remedy = _CONVERT if file_format.sort == "spectra" else "Write the file again without one"
+                remedy = _CONVERT if file_format.content == "spectra" else "Write the file again without one"
                 raise InputError(source.path, "the XML elements have a namespace prefix", remedy=remedy)
             return file_format
     description = _OTHER_ROOTS.get(name, f"XML of another kind (<{name[:_SHOWN].decode('utf-8', 'replace')}>)" if name else "broken XML")

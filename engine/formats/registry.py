@@ -18,15 +18,15 @@ __all__ = [
     "Beginning",
     "FileFormat",
     "bare_name",
-    "format_of_name",
-    "formats_of",
-    "has_suffix_of",
+    "find_format",
+    "has_suffix",
     "library_suffixes",
-    "names_of",
-    "suffixes_of",
+    "format_names",
+    "list_suffixes",
+    "select_formats",
 ]
 
-Sort = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries"]
+Content = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries"]
 """Content of a file, in any format."""
 
 
@@ -54,7 +54,7 @@ class FileFormat:
     ----------
     name : str
         As users write it.
-    sort : Sort
+    content : Content
         Content of the files.
     suffixes : tuple of str
         Suffixes in lower case, the usual one first; gzipped files add ``.gz``.
@@ -88,7 +88,7 @@ class FileFormat:
     """
 
     name: str
-    sort: Sort
+    content: Content
     suffixes: tuple[str, ...]
     reader: Callable[[], Callable[..., Any]] | None = None
     writer: Callable[[], Callable[..., Any]] | None = None
@@ -385,14 +385,14 @@ FORMATS: tuple[FileFormat, ...] = (
 """All supported formats, each also gzipped, in the order in which `is_like` is called."""
 
 
-def formats_of(sort: str) -> tuple[FileFormat, ...]:
+def select_formats(content: str) -> tuple[FileFormat, ...]:
     """Return the formats of one type of content, such as ``spectra``."""
-    return tuple(file_format for file_format in FORMATS if file_format.sort == sort)
+    return tuple(file_format for file_format in FORMATS if file_format.content == content)
 
 
-def suffixes_of(sort: str) -> tuple[str, ...]:
+def list_suffixes(content: str) -> tuple[str, ...]:
     """Return the file suffixes of one type of content, without ``.gz``."""
-    return tuple(suffix for file_format in formats_of(sort) for suffix in file_format.suffixes)
+    return tuple(suffix for file_format in select_formats(content) for suffix in file_format.suffixes)
 
 
 def library_suffixes() -> tuple[str, ...]:
@@ -401,16 +401,16 @@ def library_suffixes() -> tuple[str, ...]:
     >>> library_suffixes()
     ('.mgf',)
     """
-    return tuple(suffix for file_format in formats_of("spectra") if file_format.library_reader for suffix in file_format.suffixes)
+    return tuple(suffix for file_format in select_formats("spectra") if file_format.library_reader for suffix in file_format.suffixes)
 
 
-def names_of(sort: str) -> str:
+def format_names(content: str) -> str:
     """Return the names of the formats of one type of content, as a list in a sentence.
 
-    >>> names_of("structures")
+    >>> format_names("structures")
     'PDB, mmCIF or BinaryCIF'
     """
-    *others, last = [file_format.name for file_format in formats_of(sort)]
+    *others, last = [file_format.name for file_format in select_formats(content)]
     return f"{', '.join(others)} or {last}" if others else last
 
 
@@ -419,15 +419,15 @@ def bare_name(name: str) -> str:
     return name.lower().removesuffix(".gz")
 
 
-def has_suffix_of(name: str, sort: str) -> bool:
+def has_suffix(name: str, content: str) -> bool:
     """Return True if the name of a file, gzipped or not, has a suffix of one type of content."""
-    return bare_name(name).endswith(suffixes_of(sort))
+    return bare_name(name).endswith(list_suffixes(content))
 
 
-def format_of_name(name: str) -> FileFormat | None:
+def find_format(name: str) -> FileFormat | None:
     """Return the format with the suffix of a file name, or None.
 
-    >>> format_of_name("run 1.mzML.gz").name
+    >>> find_format("run 1.mzML.gz").name
     'mzML'
     """
     name = bare_name(name)

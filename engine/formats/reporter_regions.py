@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.ms1_spectra import level_blocks
 from proteoscope.engine.formats.noise import signal_to_noise
 from proteoscope.engine.formats.spectrum_blocks import Origin
-from proteoscope.engine.formats.surveys import level_blocks
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["ReporterRegions", "read_reporter_regions"]
@@ -104,5 +104,5 @@ def read_reporter_regions(path: str | Path, low: float, high: float, progress: P
         remedy = "Convert the run again with its fragment spectra" if level == 2 else "Take reporter ions of MS2"
         raise InputError(path, f"has no fragment spectra (MS{level})", remedy=remedy)
     index, time, precursor, width, count, mz, intensity, ratio = (np.concatenate(column) for column in zip(*parts, strict=True))
-    offsets = offsets_of(count)
+    offsets = run_offsets(count)
     return ReporterRegions(index, time, precursor, width, offsets, mz, intensity, ratio, identifier, origins, n_profiles, n_deeper)

@@ -73,7 +73,7 @@ class SpectraContent:
         Type of their mass measurement.
     n_spectra : int
         Number declared in the file, or 0.
-    n_looked_at, n_ms2 : int
+    n_inspected, n_ms2 : int
         Number of inspected spectra, and of those of level 2.
     singly_charged : float
         Share of singly charged precursors among those of known charge, or 0.
@@ -89,7 +89,7 @@ class SpectraContent:
     fragments: Exactness = ""
     precursors: Exactness = ""
     n_spectra: int = 0
-    n_looked_at: int = 0
+    n_inspected: int = 0
     n_ms2: int = 0
     singly_charged: float = 0.0
     label: LabelEvidence = ""
@@ -98,7 +98,7 @@ class SpectraContent:
     @property
     def text(self) -> str:
         """Summary such as ``orbitrap; HCD; exact fragments; MS1 and MS2, 1,684 spectra``."""
-        levels = "MS2 only" if self.n_ms2 == self.n_looked_at else "MS1 and MS2"
+        levels = "MS2 only" if self.n_ms2 == self.n_inspected else "MS1 and MS2"
         fragments = {"exact": "exact fragments", "ion trap": "ion-trap fragments"}.get(self.fragments, "")
         count = f"{self.n_spectra:,} spectra" if self.n_spectra else ""
         label = "" if self.label in ("", "none") else f"label {self.label}"

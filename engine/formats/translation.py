@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.arrays import Texts, run_offsets
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.formats import Proteins, read_proteins
-from proteoscope.engine.formats.letters import letter_counts
+from proteoscope.engine.formats.sequence_type import character_counts
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["Direction", "FramePlace", "Translation", "place_of_frame"]
@@ -133,14 +133,16 @@ class Translation:
         kernels.cpu.translation.frames(*rules, places, residues)
         names = Texts(nucleotides.accession_bytes, nucleotides.accession_offsets).strings()
         rows = [(names[row[0]], *row[1:]) for row in places.tolist()]
-        accessions = Texts.of(f"{name}:{first + 1}-{last + 1}({'+' if strand > 0 else '-'})" for name, first, last, strand, _ in rows)
-        descriptions = Texts.of(f"Reading frame {strand * (frame + 1):+d}" for *_, strand, frame in rows)
-        offsets = offsets_of((places[:, 2] - places[:, 1] + 1) // 3)
-        return Proteins(residues, offsets, accessions.letters, accessions.offsets, descriptions.letters, descriptions.offsets)
+        accessions = Texts.from_strings(
+            f"{name}:{first + 1}-{last + 1}({'+' if strand > 0 else '-'})" for name, first, last, strand, _ in rows
+        )
+        descriptions = Texts.from_strings(f"Reading frame {strand * (frame + 1):+d}" for *_, strand, frame in rows)
+        offsets = run_offsets((places[:, 2] - places[:, 1] + 1) // 3)
+        return Proteins(residues, offsets, accessions.characters, accessions.offsets, descriptions.characters, descriptions.offsets)
 
 
 def _may_be_nucleotides(sequences: Proteins) -> bool:
-    counts = letter_counts(sequences.residues)
+    counts = character_counts(sequences.residues)
     return bool(counts[_IUPAC].sum() == counts.sum() and counts[_BASES].sum() >= _BASE_SHARE * counts.sum())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.registry import FileFormat, formats_of
+from proteoscope.engine.formats.registry import FileFormat, select_formats
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.separated import write_lines
 from proteoscope.engine.spectra.columns import Spectra
@@ -39,7 +39,7 @@ class SpectrumWriter(Protocol):
 
 def written_formats() -> tuple[FileFormat, ...]:
     """Return the formats in which spectra can be written."""
-    return tuple(file_format for file_format in formats_of("spectra") if file_format.writer)
+    return tuple(file_format for file_format in select_formats("spectra") if file_format.writer)
 
 
 def spectrum_format(name: str) -> FileFormat:

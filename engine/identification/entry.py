@@ -44,9 +44,9 @@ IDENTIFICATION = Search(
     methods=lambda: matches.methods_paragraph.spectrum_search_methods,
     exports=(MATCH_TABLES, *MATCH_FILES, PERCOLATOR_INPUT, *PLACES_ON_GENOMES, *SPECTRAL_LIBRARIES),
     demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),
-    expecting=lambda: identification.expecting.expected,
+    workload_estimator=lambda: identification.workload.estimate_workload,
     advise_later=lambda: identification.advice.advise,
-    work=(SPECTRA, FRAGMENT_INDEX),
+    workload_types=(SPECTRA, FRAGMENT_INDEX),
     keeps=(KeptKind("peptides", "peptide indexes"),),
     identifies=True,
 )

@@ -18,10 +18,10 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.matches.fragment_intensities import why_not_predicted
+from proteoscope.engine.matches.pass_records import PassRecord, SearchedProteins, series_counts
 from proteoscope.engine.matches.psms import Psms, collect_psms, search_score
 from proteoscope.engine.matches.scoring import ScoringBySeries, plan_by_series
 from proteoscope.engine.matches.scoring_settings import modification_arrays
-from proteoscope.engine.matches.search_passes import SearchedProteins, SearchPass, series_counts
 from proteoscope.engine.matches.tables import Scored, identified_proteins
 from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.indexes import Indexes
@@ -88,11 +88,11 @@ class PassPlan:
         is_wanted = parameters.predicted_intensities and parameters.decoys != "none"
         return is_wanted and not why_not_predicted(parameters, self.spectra.ion_series.letters, every)
 
-    def record(self, **more: Any) -> SearchPass:
-        """Return the settings of the pass, for ``run.json``; `more` by the names of the attributes of `SearchPass`."""
+    def record(self, **more: Any) -> PassRecord:
+        """Return the settings of the pass, for ``run.json``; `more` by the names of the attributes of `PassRecord`."""
         is_first, known = self.proteins == "all", self.indexes.proteins.known
         name, specificity = ("first", self.parameters.specificity) if is_first else ("second", self.parameters.second_pass_specificity)
-        return SearchPass.of(
+        return PassRecord.of(
             name,
             self.parameters,
             specificity,

@@ -11,7 +11,7 @@ from proteoscope.engine.identification.parameters import IdentificationParameter
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.psms import Psms
 from proteoscope.engine.matches.run_tables import RunTables
-from proteoscope.engine.matches.tables import Counted, Scored, score_statistics, with_second_pass, write_tables
+from proteoscope.engine.matches.tables import AcceptanceCounts, Scored, score_statistics, with_second_pass, write_tables
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.search_run import SearchRun
@@ -54,10 +54,10 @@ def rate_second_pass(first: Scored, psms: Psms, parameters: IdentificationParame
     return scored
 
 
-def _second_pass_counts(scored: Scored, parameters: IdentificationParameters) -> Counted:
+def _second_pass_counts(scored: Scored, parameters: IdentificationParameters) -> AcceptanceCounts:
     assert scored.is_second is not None
     rates = np.where(scored.is_second, scored.q_value, np.nan)
-    return Counted.of(rates, scored.psms.is_decoy, parameters.fdr, scored.psms.decoy_ratio)
+    return AcceptanceCounts.of(rates, scored.psms.is_decoy, parameters.fdr, scored.psms.decoy_ratio)
 
 
 def write_report(
@@ -73,7 +73,7 @@ def write_report(
 
 
 def certainty_of_counts(tables: RunTables, scored: Scored, parameters: IdentificationParameters) -> dict[str, dict[str, float]]:
-    """Return `proteoscope.engine.matches.tables.Counted.certainty` of ``psms``, ``peptides``, ``proteins``, and of a ``second_pass``."""
+    """Return the `AcceptanceCounts.certainty` of ``psms``, ``peptides``, ``proteins``, and of a ``second_pass``."""
     if scored.is_second is None:
         return tables.certainty
     return {**tables.certainty, "second_pass": _second_pass_counts(scored, parameters).certainty()}

@@ -16,9 +16,9 @@ from proteoscope.engine.identification.precursor_errors import PrecursorErrors, 
 from proteoscope.engine.identification.report import certainty_of_counts, rate_first_pass, rate_second_pass, write_report
 from proteoscope.engine.identification.summary import IdentificationSummary
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.pass_records import PassRecord
 from proteoscope.engine.matches.preset_advice import read_searched
 from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
-from proteoscope.engine.matches.search_passes import SearchPass
 from proteoscope.engine.matches.tables import Scored
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
@@ -110,7 +110,7 @@ def _indexes(run: SearchRun[Spectra], folder: Path, parameters: IdentificationPa
     return resources.telling(run.progress), indexes
 
 
-def _records(run: SearchRun[Spectra], plans: list[PassPlan], errors: PrecursorErrors) -> tuple[SearchPass, ...]:
+def _records(run: SearchRun[Spectra], plans: list[PassPlan], errors: PrecursorErrors) -> tuple[PassRecord, ...]:
     """Return the settings of the passes."""
     databases, spectra = run.files("database", "contaminants"), run.files("spectra")
     return tuple(plan.record(databases=databases, spectra=spectra, precursor_medians=errors.range) for plan in plans)
@@ -122,7 +122,7 @@ def _summary(
     indexes: Indexes,
     scored: Scored,
     tables: RunTables,
-    passes: tuple[SearchPass, ...],
+    passes: tuple[PassRecord, ...],
     errors: PrecursorErrors,
     low_yield: LowYieldRun | None,
 ) -> IdentificationSummary:

@@ -1,4 +1,3 @@
-from . import expecting as expecting
 from . import idxml as idxml
 from . import methods_paragraph as methods_paragraph
 from . import mzidentml as mzidentml
@@ -8,5 +7,6 @@ from . import results as results
 from . import search as search
 from . import table_formats as table_formats
 from . import tables as tables
+from . import workload as workload
 from . import xtandem as xtandem
 from .entry import IMPORT as IMPORT

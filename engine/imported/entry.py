@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from proteoscope.engine import imported, matches
 from proteoscope.engine.entry import STRICT_OPTION, Demo, Input, Search, SearchRequest
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, SPECTRAL_LIBRARIES
 
@@ -17,7 +17,7 @@ __all__ = ["IMPORT"]
 
 _EPILOG = f"""
 Results of other search engines become a run, with its spectra annotated, tables, filters and exports. Read are
-{names_of("identifications")}.
+{format_names("identifications")}.
 
 Spectra are found by native id, scan number or title, in that order; where a file has none of them, by place, or retention time and m/z.
 What finds no spectrum is counted, and listed in exports/left_out.tsv. q-values of the file are kept; where it has none, they are computed
@@ -71,7 +71,7 @@ IMPORT = Search(
     options=(STRICT_OPTION,),
     writes="project",
     run=_run,
-    modules=(lambda: imported.search, lambda: imported.results, lambda: matches.listed.tables, lambda: matches.run_exporting),
+    modules=(lambda: imported.search, lambda: imported.results, lambda: matches.match_lists.tables, lambda: matches.run_exporting),
     demo=Demo(
         {
             "results": "BSA1_comet.pep.xml.gz",
@@ -80,7 +80,7 @@ IMPORT = Search(
         },
         "low-resolution",
     ),
-    expecting=lambda: imported.expecting.expected,
+    workload_estimator=lambda: imported.workload.estimate_workload,
     tables=lambda: imported.tables.TABLES,
     stored=lambda: imported.tables.STORED,
     advising=lambda: matches.preset_advice.advise,

@@ -29,7 +29,7 @@ from proteoscope.engine.imported.xml_events import (
 )
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.engine_scores import score_called, score_column_of
-from proteoscope.engine.matches.listed.identifications import Identifications, MatchCollector
+from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
 
 __all__ = ["read_pepxml"]
 

@@ -16,7 +16,7 @@ from proteoscope.engine.escaped_names import ESCAPES, escape_column, escape_name
 from proteoscope.engine.formats.recognition import recognise_as
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.listed.identifications import Identifications, joined
+from proteoscope.engine.matches.match_lists.identifications import Identifications, joined
 
 __all__ = ["READERS", "describe_unread", "read_identifications"]
 

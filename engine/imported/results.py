@@ -13,10 +13,10 @@ from proteoscope.engine.imported.parameters import ImportParameters
 from proteoscope.engine.imported.tables import LEFT_OUT, LEFT_OUT_FILE
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.listed.identifications import Identifications, spectrum_names, unread_matches
-from proteoscope.engine.matches.listed.judging import JudgingSettings, are_decoys, deciding_score, error_rates_of, ranks_of
-from proteoscope.engine.matches.listed.matches import ListedMatches
-from proteoscope.engine.matches.listed.tables import JudgedMatches, counted_ions, listed_tables
+from proteoscope.engine.matches.match_lists.error_rates import JudgingSettings, are_decoys, deciding_score, error_rates_of, ranks_of
+from proteoscope.engine.matches.match_lists.identifications import Identifications, spectrum_names, unread_matches
+from proteoscope.engine.matches.match_lists.matches import ListedMatches
+from proteoscope.engine.matches.match_lists.tables import RankedMatches, counted_ions, listed_tables
 from proteoscope.engine.matches.run_tables import EXPORTED, RunTables
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
@@ -30,7 +30,7 @@ __all__ = ["WrittenImport", "left_out_table", "rated_matches", "write_import"]
 class WrittenImport(NamedTuple):
     """Written results: names of text files, omitted matches by reason, table counts and their uncertainty.
 
-    See `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.listed.tables.ListedTables`.
+    See `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.match_lists.tables.ListedTables`.
     """
 
     exports: tuple[str, ...]
@@ -46,7 +46,7 @@ def write_import(
     run: Run,
     found: Identifications,
     matches: ListedMatches,
-    rated: JudgedMatches,
+    rated: RankedMatches,
     spectra: Spectra,
     database: Proteins | None,
     begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]],
@@ -78,7 +78,7 @@ def write_import(
 
 def rated_matches(
     found: Identifications, matches: ListedMatches, spectra: Spectra, parameters: ImportParameters, progress: Progress
-) -> JudgedMatches:
+) -> RankedMatches:
     """Return ranks, decoys, error rates and fragment ions of the matches."""
     row, settings = matches.row, JudgingSettings.of(parameters, parameters.decoy_prefixes)
     deciding = deciding_score(found, parameters.score)
@@ -90,7 +90,7 @@ def rated_matches(
     if rates.q_value_of == "none":
         settings = replace(settings, decoys="none")
     matched, total = counted_ions(matches, spectra, parameters, progress)
-    return JudgedMatches(score, deciding.title, rank, is_decoy, rates, matched, total, settings)
+    return RankedMatches(score, deciding.title, rank, is_decoy, rates, matched, total, settings)
 
 
 def left_out_table(found: Identifications, matches: ListedMatches) -> pa.Table:

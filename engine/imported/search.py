@@ -20,10 +20,10 @@ from proteoscope.engine.imported.reading import describe_unread, read_identifica
 from proteoscope.engine.imported.summary import ImportSummary, rate_sources
 from proteoscope.engine.imported.tables import LEFT_OUT_FILE
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.listed.identifications import Identifications
-from proteoscope.engine.matches.listed.matches import ListedMatches, collect_matches
-from proteoscope.engine.matches.listed.places import cut_off_proteins
-from proteoscope.engine.matches.listed.references import FoundSpectra, find_spectra
+from proteoscope.engine.matches.match_lists.identifications import Identifications
+from proteoscope.engine.matches.match_lists.matches import ListedMatches, collect_matches
+from proteoscope.engine.matches.match_lists.protein_positions import cut_off_proteins
+from proteoscope.engine.matches.match_lists.references import FoundSpectra, find_spectra
 from proteoscope.engine.matches.preset_advice import warn_of_misfits
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.results.counts import counted
@@ -32,7 +32,7 @@ from proteoscope.engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
     from proteoscope.engine.imported.results import WrittenImport
-    from proteoscope.engine.matches.listed.tables import JudgedMatches
+    from proteoscope.engine.matches.match_lists.tables import RankedMatches
 
 __all__ = ["ImportSummary", "import_results", "warn_of_import"]
 
@@ -122,7 +122,7 @@ def _recorded(
     found: Identifications,
     spectra: Spectra,
     matches: ListedMatches,
-    rated: JudgedMatches,
+    rated: RankedMatches,
     written: WrittenImport,
     parameters: ImportParameters,
 ) -> ImportSummary:

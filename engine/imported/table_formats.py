@@ -23,13 +23,13 @@ from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.chemistry.masses import mz, neutral_mass
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide, is_sequence, noted_modification, parse_peptide
 from proteoscope.engine.errors import InputError, shortened
-from proteoscope.engine.formats.registry import has_suffix_of
+from proteoscope.engine.formats.registry import has_suffix
 from proteoscope.engine.formats.separated_cells import Cells, read_cells
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.engine_scores import score_called, score_column_of
-from proteoscope.engine.matches.listed.identifications import Identifications, spectrum_names, unread_matches
+from proteoscope.engine.matches.match_lists.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.unfolding import CHARACTERS
@@ -105,7 +105,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     scan = cells.whole("ScanNr", "scan", missing=-1)
     charge = _charge_of_flags(cells)
     # Proteoscope's own names of PSMs give the place among all spectra, not the scan.
-    is_own = np.array([has_suffix_of(name, "spectra") for name in pa.compute.unique(parts["run"]).to_pylist()], np.bool_)
+    is_own = np.array([has_suffix(name, "spectra") for name in pa.compute.unique(parts["run"]).to_pylist()], np.bool_)
     own = (
         is_own[pa.compute.index_in(parts["run"], pa.compute.unique(parts["run"])).to_numpy(zero_copy_only=False)]
         if len(cells)

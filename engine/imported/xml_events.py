@@ -10,7 +10,7 @@ from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.numbers import COMMA, COMMA_WARNING, POINT, is_missing, number_or_nan, read_number
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.matches.match_lists.identifications import Identifications
 from proteoscope.engine.unfolding import TAGS
 
 __all__ = ["CHECKED_EVERY", "NumberReader", "SourceBytes", "UnreadableValueError", "broken_xml", "elements", "read_with_decimal_sign"]

@@ -11,7 +11,7 @@ from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.xml_events import NumberReader, UnreadableValueError, elements, read_with_decimal_sign
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.engine_scores import score_column_of
-from proteoscope.engine.matches.listed.identifications import Identifications, MatchCollector
+from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
 
 __all__ = ["read_xtandem"]
 

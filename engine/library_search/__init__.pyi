@@ -1,9 +1,8 @@
 from . import error_rates as error_rates
-from . import expecting as expecting
-from . import exporting as exporting
+from . import export as export
+from . import library_builder as library_builder
 from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
-from . import predicting as predicting
 from . import prediction as prediction
 from . import prediction_parameters as prediction_parameters
 from . import queries as queries
@@ -12,4 +11,5 @@ from . import results as results
 from . import scoring as scoring
 from . import search as search
 from . import tables as tables
+from . import workload as workload
 from .entry import LIBRARY_SEARCH as LIBRARY_SEARCH

@@ -7,7 +7,7 @@ import argparse
 from proteoscope.engine import library_search
 from proteoscope.engine.entry import Command
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["COMMANDS"]
@@ -21,7 +21,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         "or by other programs. Intensities are those of b and y ions in beam-type collisions (HCD) of tryptic peptides; a modified "
         "residue is predicted as the residue without it, with its mass; neutral losses and retention times are not predicted."
     )
-    parser.add_argument("proteins", nargs="+", metavar="PROTEINS", help=f"protein sequences ({names_of('proteins')}), also gzipped")
+    parser.add_argument("proteins", nargs="+", metavar="PROTEINS", help=f"protein sequences ({format_names('proteins')}), also gzipped")
     parser.add_argument("--out", required=True, metavar="LIBRARY", help="the library: .msp, .mzspeclib.txt or .blib")
     parser.add_argument("--format", choices=_FORMATS, default="", help="what to write there (default: by the ending of LIBRARY)")
     parser.add_argument(
@@ -40,7 +40,7 @@ def _predict(options: argparse.Namespace, progress: Progress) -> None:
     if options.threads is not None and not 1 <= options.threads <= 1024:
         raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
     parameters = library_search.prediction_parameters.PredictionParameters().changed(options.settings)
-    made = library_search.predicting.predict_library(
+    made = library_search.library_builder.predict_library(
         options.proteins, options.out, parameters, progress, format=options.format, threads=options.threads
     )
     progress.message(f"{made.n_entries:,} entries of {made.n_peptides:,} peptides written: {made.out}")

@@ -22,7 +22,7 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.identified_spectra import Identified, shuffled_spectra
-from proteoscope.engine.matches.listed.matches import ListedPeptides, listed_peptides
+from proteoscope.engine.matches.match_lists.matches import ListedPeptides, listed_peptides
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 

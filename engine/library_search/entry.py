@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from proteoscope.engine import library_search, matches
 from proteoscope.engine.entry import SPECTRA_INPUT, STRICT_OPTION, Demo, Export, Input, KeptKind, Search
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.library_search.commands import COMMANDS
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, SPECTRAL_LIBRARIES
 
@@ -43,12 +43,12 @@ LIBRARY_SEARCH = Search(
             "Spectral libraries",
             "libraries",
             "LIBRARY",
-            f"spectral library ({names_of('libraries')}, or MGF with SEQ= or NAME= lines); may be given several times",
+            f"spectral library ({format_names('libraries')}, or MGF with SEQ= or NAME= lines); may be given several times",
             option="--library",
             is_kept=True,
             wanted="a spectral library",
             one="library",
-            hint=f"one or more libraries ({names_of('libraries')}, or MGF with SEQ= or NAME= lines)",
+            hint=f"one or more libraries ({format_names('libraries')}, or MGF with SEQ= or NAME= lines)",
         ),
         Input(
             "database",
@@ -69,7 +69,7 @@ LIBRARY_SEARCH = Search(
     writes="project",
     run=lambda request, progress: library_search.search.search_library(request, progress),
     modules=(lambda: library_search.search, lambda: library_search.results, lambda: matches.run_exporting),
-    expecting=lambda: library_search.expecting.expected,
+    workload_estimator=lambda: library_search.workload.estimate_workload,
     tables=lambda: library_search.tables.TABLES,
     stored=lambda: library_search.tables.STORED,
     methods=lambda: library_search.methods_paragraph.methods,
@@ -77,14 +77,14 @@ LIBRARY_SEARCH = Search(
         Export(
             "tsv",
             "Tables, tab-separated",
-            lambda: library_search.exporting.export_library_tables,
+            lambda: library_search.export.export_library_tables,
             files=(*MATCH_TABLE_FILES, "matches.tsv"),
         ),
         *MATCH_FILES,
         *SPECTRAL_LIBRARIES,
     ),
     commands=COMMANDS,
-    work=(("library-spectra", lambda: library_search.scoring.SpectraAgainstReferences),),
+    workload_types=(("library-spectra", lambda: library_search.scoring.SpectraAgainstReferences),),
     keeps=(KeptKind("library", "spectral libraries"),),
     identifies=True,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.arrays import run_offsets, take_runs
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -55,7 +55,7 @@ def peak_lists(
     run_on_threads(
         fill, equal_partitions(np.diff(peaks.offsets) + 1, threads), threads, progress, steps=lambda part: part.last - part.first
     )
-    offsets = offsets_of(count)
+    offsets = run_offsets(count)
     own_mz, own_weight = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.uint16)
 
     def copy(part: Partition) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, ranges, take_runs
+from proteoscope.engine.arrays import ranges, run_offsets, take_runs
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.modifications import SearchModification, parse_modification, replacing_fixed
 from proteoscope.engine.execution.resources import Resources
@@ -80,7 +80,7 @@ class PredictedLibrary:
         )
         self.n_peptides, self.n_forms = len(self._peptides.mass), int(self._counts.sum())
 
-    def pieces(self) -> Iterator[LibraryEntries]:
+    def batches(self) -> Iterator[LibraryEntries]:
         """Yield the entries by mass, in chunks."""
         charges = np.arange(self._parameters.minimum_charge, self._parameters.maximum_charge + 1)
         for low, high in self._ranges(max(1, _ENTRIES_AT_ONCE // len(charges))):
@@ -132,7 +132,7 @@ class PredictedLibrary:
         entries = EntryMasses(offsets, masses, n_terminal, charge)
         logarithms, starts = predicted_bonds(residues, offsets, charge, self._resources)
         bonds = np.diff(offsets) - 1
-        space, count = offsets_of(IONS * bonds), np.zeros(len(form), np.int64)
+        space, count = run_offsets(IONS * bonds), np.zeros(len(form), np.int64)
         whole = EntryPeaks(np.empty(space[-1]), np.empty(space[-1], np.float32), *(np.zeros(space[-1], np.uint8) for _ in range(3)))
         rules = PredictionRules(
             parameters.minimum_fragment_mz,
@@ -209,7 +209,7 @@ class PredictedLibrary:
         order = np.lexsort((kind, position, row))
         every = (*self._variable, *fixed)
         return EntryModifications(
-            offsets_of(np.bincount(row, minlength=len(length))),
+            run_offsets(np.bincount(row, minlength=len(length))),
             position[order],
             kind[order],
             tuple(one.name for one in every),

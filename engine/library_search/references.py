@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, offsets_of, take_runs
+from proteoscope.engine.arrays import Texts, run_offsets, take_runs
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.errors import InputError, StorageError
 from proteoscope.engine.execution.resources import Resources
@@ -265,13 +265,13 @@ def _prepared(
     lists = peak_lists(peaks, precursor_mz, parameters, resources)
     counts = np.diff(lists.offsets)
     has_peaks = counts > 0
-    return _Lists(entry[has_peaks], is_decoy[has_peaks], PeakLists(offsets_of(counts[has_peaks]), lists.mz, lists.weight))
+    return _Lists(entry[has_peaks], is_decoy[has_peaks], PeakLists(run_offsets(counts[has_peaks]), lists.mz, lists.weight))
 
 
 def _joined(batches: list[_Lists]) -> _Lists:
     """Return the lists of all batches."""
     entry, is_decoy, peaks = zip(*batches, strict=True)
-    offsets = offsets_of(np.concatenate([np.diff(lists.offsets) for lists in peaks]))
+    offsets = run_offsets(np.concatenate([np.diff(lists.offsets) for lists in peaks]))
     mz, weight = (np.concatenate([getattr(lists, name) for lists in peaks]) for name in ("mz", "weight"))
     return _Lists(np.concatenate(entry), np.concatenate(is_decoy), PeakLists(offsets, mz, weight))
 
@@ -301,10 +301,10 @@ def _distinct(lists: _Lists) -> NDArray[np.int64]:
 
 def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
     """Return texts as characters, offsets, and which are not null."""
-    texts_of_all = Texts.of_arrow(texts.fill_null(""))
+    texts_of_all = Texts.from_arrow(texts.fill_null(""))
     is_there = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False), np.uint8)
     offsets = texts_of_all.offsets - texts_of_all.offsets[0]
-    return {f"{name}_letters": texts_of_all.own, f"{name}_offsets": offsets, f"{name}_is_there": is_there}
+    return {f"{name}_letters": texts_of_all.used, f"{name}_offsets": offsets, f"{name}_is_there": is_there}
 
 
 def load_references(folder: Path) -> References:
@@ -312,7 +312,7 @@ def load_references(folder: Path) -> References:
 
     Raises
     ------
-    UnsoundIndexError
+    InvalidIndexError
         It is not an index as the program writes it.
     """
     numbers = read_numbers(folder / "numbers.json", ("left_out",), ("decoys",))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.arrays import run_offsets, take_runs
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
 from proteoscope.engine.formats.proteins import Proteins
@@ -22,14 +22,14 @@ from proteoscope.engine.library_search.references import References
 from proteoscope.engine.library_search.shifts import NamedShifts, carrying, name_differences
 from proteoscope.engine.library_search.tables import MATCHES, REFERENCES
 from proteoscope.engine.matches.columns import LIBRARY_PSMS, PEPTIDES, PROTEINS
-from proteoscope.engine.matches.listed.identifications import Identifications
-from proteoscope.engine.matches.listed.judging import ErrorRates, JudgingSettings
-from proteoscope.engine.matches.listed.matches import collect_matches
-from proteoscope.engine.matches.listed.places import place_peptides
-from proteoscope.engine.matches.listed.references import FoundSpectra
-from proteoscope.engine.matches.listed.tables import JudgedMatches, counted_ions, listed_tables
+from proteoscope.engine.matches.match_lists.error_rates import ErrorRates, JudgingSettings
+from proteoscope.engine.matches.match_lists.identifications import Identifications
+from proteoscope.engine.matches.match_lists.matches import collect_matches
+from proteoscope.engine.matches.match_lists.protein_positions import place_peptides
+from proteoscope.engine.matches.match_lists.references import FoundSpectra
+from proteoscope.engine.matches.match_lists.tables import RankedMatches, counted_ions, listed_tables
 from proteoscope.engine.matches.run_tables import RunTables
-from proteoscope.engine.matches.tables import Counted, Tables
+from proteoscope.engine.matches.tables import AcceptanceCounts, Tables
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.arrow import or_null
@@ -105,7 +105,7 @@ def report(
     accepted = matches.take(~matches.is_decoy & ((matches.q_value <= parameters.fdr) | (not has_rates)))
     n_shifted = int(np.count_nonzero(accepted.is_shifted))
     n_compounds = len(_texts(references, "name", references.entry[accepted.reference]).unique())
-    counted = Counted.of(matches.q_value, matches.is_decoy, parameters.fdr, references.decoy_ratio)
+    counted = AcceptanceCounts.of(matches.q_value, matches.is_decoy, parameters.fdr, references.decoy_ratio)
     certainty = {"matches": counted.certainty(), **tables.certainty} if has_rates else {}
     counts, n_unrated = {"matches": len(accepted), **tables.counts}, table["q_value"].null_count if has_rates else 0
     return LibraryReport(counts, certainty, n_shifted, n_compounds, n_unrated)
@@ -207,13 +207,13 @@ def _identified(
     of = FoundSpectra(matches.spectrum[rows], np.zeros(len(rows), np.int8), False)
     psms = collect_matches(listed, of, spectra, database, enzyme(parameters.enzyme), (), progress)
     if not len(psms):
-        nothing = {name: Counted(0, 0) for name in ("psms", "peptides", "proteins")}
+        nothing = {name: AcceptanceCounts(0, 0) for name in ("psms", "peptides", "proteins")}
         return Tables(_empty(LIBRARY_PSMS), _empty(PEPTIDES), _empty(PROTEINS), nothing, 0)
     some = matches.take(rows[psms.row])
     source: Literal["none", "decoys"] = "none" if settings.decoys == "none" else "decoys"
     rates, ions = ErrorRates(some.q_value, some.posterior_error, source, source), counted_ions(psms, spectra, parameters, progress)
-    rated = JudgedMatches(some.similarity, "similarity", np.ones(len(some), np.int64), some.is_decoy, rates, *ions, settings)
-    tables = listed_tables(listed, psms, rated, spectra, database).tables
+    ranked = RankedMatches(some.similarity, "similarity", np.ones(len(some), np.int64), some.is_decoy, rates, *ions, settings)
+    tables = listed_tables(listed, psms, ranked, spectra, database).tables
     of_rows = matches.take(np.searchsorted(matches.spectrum, tables.psms["spectrum"].to_numpy()))
     table = tables.psms.append_column("library_spectrum", _texts(references, "name", references.entry[of_rows.reference]).fill_null(""))
     for name in ("similarity", "mass_difference"):
@@ -298,5 +298,5 @@ def _proteins(
         named = [] if placed else [name for name in (text or "").split(PROTEIN_SEPARATOR) if name] or [_NAMELESS]
         prefix = DECOY_PREFIX if is_decoy else ""
         lists.append([numbers.setdefault(prefix + name, len(numbers)) for name in dict.fromkeys(named)])
-    offsets = offsets_of(np.array([len(proteins) for proteins in lists], np.int64))
+    offsets = run_offsets(np.array([len(proteins) for proteins in lists], np.int64))
     return offsets, np.array([number for proteins in lists for number in proteins], np.int64), tuple(numbers)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
+from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
 from proteoscope.engine.library_search.queries import SearchPlan
 from proteoscope.engine.library_search.references import References
 from proteoscope.kernels.cpu.library_search import search_costs
-from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.library_layouts import COSINE_LENGTH, UNITS, Matching, PeakLists, Pools
 
 __all__ = ["KIND", "Matches", "SpectraAgainstReferences", "score"]
@@ -82,7 +82,7 @@ def score(plan: SearchPlan, references: References, resources: Resources) -> Mat
         "pools": plan.pools._asdict(),
     }
     resources.progress.stage(f"Comparing with the library's spectra{' of other masses' if is_shifted else ''}", len(queries))
-    with Executor(resources).session(Work(KIND, sources, plan.matching._asdict())) as session:
+    with Executor(resources).session(Workload(KIND, sources, plan.matching._asdict())) as session:
         rows = session.run()
     some = np.flatnonzero(rows["found"] >= 0)
     order = some[np.lexsort((rows["found"][some], -rows["similarity"][some], queries.spectrum[some]))]
@@ -119,24 +119,24 @@ class SpectraAgainstReferences:
             "references": {**references._asdict(), "mass": mass[1]},
             "pools": Pools(low, low + _OF_QUERY)._asdict(),
         }
-        return Sample(Work(KIND, sources, Matching(0, 20_000, 3, False, False, -1)._asdict()), [None])
+        return Sample(Workload(KIND, sources, Matching(0, 20_000, 3, False, False, -1)._asdict()), [None])
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Return the number of references compared with each query."""
         return search_costs(Pools(**work.sources["pools"]))
 
-    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: peaks of the references of all pairs."""
+    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+        """See `PredictableWorkloadType`: peaks of the references of all pairs."""
         references = work.sources["references"]
         each = len(references["mz"]) / max(1, len(references["mass"]))
         return float(self.costs(work, state).sum()) * each * (2.0 if work.settings["is_shifted"] else 1.0)
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the references on the device."""
         yield _Computation(work, device)
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
         return {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}
 
@@ -148,12 +148,12 @@ class SpectraAgainstReferences:
 class _Computation:
     """References on a device."""
 
-    def __init__(self, work: Work, device: Device) -> None:
+    def __init__(self, work: Workload, device: Device) -> None:
         queries, references = dict(work.sources["queries"]), dict(work.sources["references"])
         self._mass, mass = queries.pop("mass"), references.pop("mass")
         self._queries = PeakLists(**queries)
         self._pools, self._matching = Pools(**work.sources["pools"]), Matching(**work.settings)
-        self._search = twin(device, "library_search").LibrarySearch(device, PeakLists(**references), mass)
+        self._search = backend_module(device, "library_search").LibrarySearch(device, PeakLists(**references), mass)
         n = len(self._mass)
         self._rows: dict[str, NDArray] = {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}
 
@@ -162,12 +162,12 @@ class _Computation:
         if items is not None:
             raise ValueError("all spectra are searched in a library")
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Search the queries `first:last`."""
         rows, done = self._rows, first
         with closing(self._search.search(self._queries, self._mass, self._pools, self._matching, *rows.values(), first, last)) as ends:
             for end in ends:
-                yield Piece(end, {name: column[done:end].copy() for name, column in rows.items()})
+                yield PartialResult(end, {name: column[done:end].copy() for name, column in rows.items()})
                 done = end
 
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.enzymes import enzyme
 from proteoscope.engine.chemistry.modifications import write_mass
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.listed.ions import count_ions
-from proteoscope.engine.matches.listed.judging import ListParameters
-from proteoscope.engine.matches.listed.matches import ListedPeptides
+from proteoscope.engine.matches.match_lists.error_rates import ListParameters
+from proteoscope.engine.matches.match_lists.ions import count_ions
+from proteoscope.engine.matches.match_lists.matches import ListedPeptides
 from proteoscope.engine.matches.shift_names import ShiftPlaces, name_shifts
 from proteoscope.engine.spectra.columns import Spectra
 
@@ -108,8 +108,8 @@ def _ions_by_place(
     """Return (n, 64) ion counts with the shift at each residue, weighted so that implausible sites get no name; -inf after the last."""
     lengths = np.diff(peptides.residue_offsets)[of]
     row = np.repeat(np.arange(len(of)), lengths)  # of each candidate: a peptide with the shift at one of its residues
-    place = np.arange(len(row)) - np.repeat(offsets_of(lengths)[:-1], lengths)
-    offsets = offsets_of(lengths[row])
+    place = np.arange(len(row)) - np.repeat(run_offsets(lengths)[:-1], lengths)
+    offsets = run_offsets(lengths[row])
     at = np.arange(offsets[-1]) + np.repeat(peptides.residue_offsets[of[row]] - offsets[:-1], lengths[row])
     masses = peptides.residue_masses[at]
     masses[offsets[:-1] + place] += shift[row]

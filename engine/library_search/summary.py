@@ -24,7 +24,7 @@ class LibrarySummary(Summary):
     n_unrated
         Matches of entries without decoys in a library with some.
     certainty
-        Of matches, see `proteoscope.engine.matches.tables.Counted.certainty`.
+        Of matches, see `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`.
     """
 
     n_spectra: int

@@ -4,15 +4,15 @@ from . import fragment_index as fragment_index
 from . import fragment_intensities as fragment_intensities
 from . import fragment_scoring as fragment_scoring
 from . import identified_spectra as identified_spectra
-from . import listed as listed
+from . import match_lists as match_lists
 from . import methods_paragraph as methods_paragraph
 from . import preset_advice as preset_advice
 from . import psms as psms
 from . import run_exporting as run_exporting
 from . import run_tables as run_tables
-from . import sample_work as sample_work
 from . import scoring as scoring
 from . import scoring_settings as scoring_settings
 from . import spectrum_scoring as spectrum_scoring
+from . import synthetic_workload as synthetic_workload
 from . import tables as tables
 from . import writers as writers

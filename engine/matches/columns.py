@@ -192,7 +192,7 @@ SHIFT_COLUMNS = (
     ),
     Column(
         "shift_kind",
-        "Kind",
+        "WorkloadType",
         "Judged as this group: none, named (a usual shift), end (another end of the peptide) or unnamed (any other)",
         width=8,
         is_shown=False,

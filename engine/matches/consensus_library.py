@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.arrays import run_offsets, take_runs
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.entry import ExportRequest
@@ -119,7 +119,7 @@ def _modifications(forms: pa.Table) -> EntryModifications:
     position = pa.compute.list_flatten(forms["modification_positions"]).to_numpy().astype(np.int64)
     mass = pa.compute.list_flatten(forms["modification_masses"]).to_numpy().astype(np.float64)
     names = np.array(pa.compute.list_flatten(forms["modification_names"]).to_pylist(), dtype=object)
-    offsets = offsets_of(count)
+    offsets = run_offsets(count)
     order = np.lexsort((position, np.repeat(np.arange(len(count)), count)))
     known: dict[tuple[str, float], int] = {}
     kind = np.array([known.setdefault(one, len(known)) for one in zip(names[order].tolist(), mass[order].tolist(), strict=True)], np.int64)
@@ -151,12 +151,12 @@ def consensus_entries(
     mass, charge = own.mass[order[begins]], own.charge[order[begins]]
     groups = np.lexsort((number[order[begins]], own.peptide[order[begins]], charge, mass))
 
-    def pieces() -> Iterator[LibraryEntries]:
+    def batch_runs() -> Iterator[LibraryEntries]:
         for first in range(0, len(groups), _ENTRIES_AT_ONCE):
             rows, member_offsets = take_runs(order, offsets, groups[first : first + _ENTRIES_AT_ONCE])
             yield _entries(members, spectra, series, rows, member_offsets, tolerance, origin, resources)
 
-    return len(groups), pieces()
+    return len(groups), batch_runs()
 
 
 def _entries(
@@ -211,7 +211,7 @@ def _merged(
         run_on_threads(work, parts, resources.threads, resources.progress, steps=lambda _: 0)  # type: ignore[arg-type]
 
     on_threads(lambda part: count_mean_peaks(*settings, part.first, part.last, count))
-    peak_offsets = offsets_of(count)
+    peak_offsets = run_offsets(count)
     means = PeakArrays(peak_offsets, np.empty(peak_offsets[-1]), np.empty(peak_offsets[-1]))
     on_threads(lambda part: mean_peaks(*settings, part.first, part.last, means))
     return means
@@ -229,7 +229,7 @@ def _highest(peaks: PeakArrays) -> PeakArrays:
     rank = np.empty(len(owner), np.int64)
     rank[order] = np.arange(len(owner)) - np.repeat(peaks.offsets[:-1], count)
     retained = (rank < _MOST_PEAKS) & (intensity > 0)
-    return PeakArrays(offsets_of(np.bincount(owner[retained], minlength=len(count))), mz[retained], intensity[retained])
+    return PeakArrays(run_offsets(np.bincount(owner[retained], minlength=len(count))), mz[retained], intensity[retained])
 
 
 def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.modifications import Position, parse_modification, unimod, write_mass
 from proteoscope.engine.errors import ParameterError
 
@@ -66,7 +66,7 @@ def on_all_residues(
     owner = np.repeat(np.arange(len(sequences)), lengths)
     is_inside = (position >= 1) & (position <= residues[owner])
     symbols = np.frombuffer("".join(sequences).encode(), np.uint8)
-    at = np.where(is_inside, offsets_of(residues)[owner] + position - 1, 0)
+    at = np.where(is_inside, run_offsets(residues)[owner] + position - 1, 0)
     place = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the ends are 0 and 1, which are not residues
     known, code = np.unique(np.array(names, np.str_), return_inverse=True)
     # A residue that carries the same twice carries it.

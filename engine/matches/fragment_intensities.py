@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import resources
-from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.arrays import run_offsets, take_runs
 from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError, StorageError, shortened
@@ -242,7 +242,7 @@ def _learnt_from(judged: MatchColumns) -> Integers:
 def _corrected(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:
     """(folds, 41, IONS): last layers with the scale and the shift of each kind of ion learnt from the `chosen` matches of other folds."""
     lengths = np.diff(bonds.offsets)[chosen] - 1
-    starts = offsets_of(lengths)
+    starts = run_offsets(lengths)
     predicted = np.empty((starts[-1], IONS), np.float32)
     predict_bonds(network, bonds.residues, bonds.offsets, charge, chosen, starts, 0, len(chosen), predicted)
     rows = np.arange(len(predicted)) + np.repeat(bonds.offsets[chosen] - starts[:-1], lengths)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import matches
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
+from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.counts import fragment_index_building
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.segments import make_segments, precursor_windows, score_tables
-from proteoscope.kernels.device import Device, StopFlag, twin
+from proteoscope.kernels.device import Device, StopFlag, backend_module
 from proteoscope.kernels.layouts import (
     PEPTIDOFORMS_OF_CHUNK,
     BestArrays,
@@ -50,7 +50,7 @@ def work_of(
     index_bytes: int,
     bytes_of_form: float,
     threads: int,
-) -> Work:
+) -> Workload:
     """Return the workload of searching queries in the index of forms, given by mass (dalton, ascending) and number.
 
     The state of a round are the best candidates so far (`BestArrays`), histograms, numbers of candidates, and the ``cost`` of each query.
@@ -62,7 +62,7 @@ def work_of(
     threads
         Of the processor, that prepare.
     """
-    return Work(
+    return Workload(
         KIND,
         {
             "spectra": index.arrays._asdict(),
@@ -87,24 +87,24 @@ class SpectraAgainstFragments:
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about this size."""
-        return matches.sample_work.sample_fragments(size, seed)
+        return matches.synthetic_workload.sample_fragments(size, seed)
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Return the costs in the state."""
         return np.asarray(state["cost"], np.float64)
 
-    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: nanoseconds of a thread, for building the index and for searching in it."""
+    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+        """See `PredictableWorkloadType`: nanoseconds of a thread, for building the index and for searching in it."""
         lengths, forms = work.sources["peptides"]["length"], len(work.sources["forms"]["mass"])
         ions = 2.0 * (float(lengths.mean()) - 1.0) if len(lengths) else 0.0
         return float(self.costs(work, state).sum()) + fragment_index_building(0.0, forms, forms * ions)
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the input of the index, which a GPU builds for the forms within reach of its queries."""
         yield _Computation(work, device)
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Earlier hits."""
         return {name: column.copy() for name, column in state.items() if name != "cost"}
 
@@ -116,7 +116,7 @@ class SpectraAgainstFragments:
 class _Computation:
     """Forms, and the index built so far."""
 
-    def __init__(self, work: Work, device: Device) -> None:
+    def __init__(self, work: Workload, device: Device) -> None:
         sources = work.sources
         self._device, self._threads, self._width = device, Processor(work.settings["threads"]), work.settings["histogram_width"]
         self._spectra, self._queries = SpectrumArrays(**sources["spectra"]), QueryArrays(**sources["queries"])
@@ -138,23 +138,23 @@ class _Computation:
             raise ValueError("all queries are searched in a fragment index")
         self._state = state
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Search the queries `first:last` in all forms."""
         rows = {name: column[first:last].copy() for name, column in self._state.items() if name != "cost"}
         windows = precursor_windows(self._mass, self._queries, self._settings, first, last)
         filled = windows[windows[..., 0] < windows[..., 1]]
         if not len(filled):
-            yield Piece(last, rows)
+            yield PartialResult(last, rows)
             return
         low, high, done = int(filled[:, 0].min()), int(filled[:, 1].max()), first
         for begin in range(low, high, self._forms_at_once):
             end = min(high, begin + self._forms_at_once)
-            index = twin(self._device, "fragment_index").FragmentSearch(
+            index = backend_module(self._device, "fragment_index").FragmentSearch(
                 self._device, *self._of_index, self._mass[begin:end], self._number[begin:end]
             )
             with closing(index.build()) as built:
                 for _ in built:
-                    yield Piece(done)
+                    yield PartialResult(done)
             for begun, stop in self._cuts(first, last):
                 segments = self._segments(begun, stop)
                 own = {name: column[begun - first : stop - first] for name, column in rows.items()}
@@ -163,9 +163,11 @@ class _Computation:
                 with closing(index.search_chunks(segments, of_cut, self._tables, 0, stop - begun, *result)) as ends:
                     for one in ends:
                         if end < high:
-                            yield Piece(done)
+                            yield PartialResult(done)
                         else:
-                            yield Piece(begun + one, {name: column[done - first : begun + one - first] for name, column in rows.items()})
+                            yield PartialResult(
+                                begun + one, {name: column[done - first : begun + one - first] for name, column in rows.items()}
+                            )
                             done = begun + one
 
     def _cuts(self, first: int, last: int) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.arrays import run_offsets, take_runs
 from proteoscope.engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError
@@ -131,7 +131,7 @@ def _residues(
     """Masses of residues with what they carry, CSR, and (peptides, 2) what the termini carry."""
     table = np.full(256, np.nan)
     table[ord("A") : ord("A") + len(RESIDUE_MASS)] = RESIDUE_MASS
-    offsets = offsets_of(np.array([len(symbols) for symbols, _, _ in peptides], np.int64))
+    offsets = run_offsets(np.array([len(symbols) for symbols, _, _ in peptides], np.int64))
     residues = table[np.frombuffer("".join(symbols for symbols, _, _ in peptides).encode("latin-1", "replace"), np.uint8)]
     ends = np.zeros((len(peptides), 2))
     for row, (symbols, sites, changes) in enumerate(peptides):

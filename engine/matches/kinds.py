@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from proteoscope.engine import matches
-from proteoscope.engine.execution.kinds import WorkKind
+from proteoscope.engine.execution.kinds import RegisteredWorkload
 
 __all__ = ["FRAGMENT_INDEX", "SPECTRA"]
 
-SPECTRA: WorkKind = ("spectra", lambda: matches.spectrum_scoring.SpectraAgainstPeptides)
-FRAGMENT_INDEX: WorkKind = ("fragment-index", lambda: matches.fragment_scoring.SpectraAgainstFragments)
+SPECTRA: RegisteredWorkload = ("spectra", lambda: matches.spectrum_scoring.SpectraAgainstPeptides)
+FRAGMENT_INDEX: RegisteredWorkload = ("fragment-index", lambda: matches.fragment_scoring.SpectraAgainstFragments)

@@ -7,7 +7,7 @@ from typing import Any
 
 from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.matches.search_passes import SearchPass, passes_of_record
+from proteoscope.engine.matches.pass_records import PassRecord, passes_of_record
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.results.methods import Methods, RunFacts, listed
 from proteoscope.kernels.score_kinds import SCORE_KINDS
@@ -67,7 +67,7 @@ def pass_sentences(facts: RunFacts) -> list[str]:
     return [*sentences, *(f"{done.sentence()}." for done in _passes(facts))]
 
 
-def _passes(facts: RunFacts) -> tuple[SearchPass, ...]:
+def _passes(facts: RunFacts) -> tuple[PassRecord, ...]:
     """Return the recorded passes; empty for an invalid record."""
     try:
         return passes_of_record(facts.record)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["ProteinGroups", "coverage", "infer_protein_groups"]
@@ -158,7 +158,7 @@ def infer_protein_groups(
     rates = q_values(competing, is_decoy[~is_beaten], plus_one=plus_one, decoy_ratio=decoy_ratio, expected=expected)
     q_value[~is_beaten] = rates
     return ProteinGroups(
-        member_offsets=offsets_of(np.bincount(group_of_protein[members], minlength=n_groups)),
+        member_offsets=run_offsets(np.bincount(group_of_protein[members], minlength=n_groups)),
         members=members,
         score=score[order],
         q_value=q_value,

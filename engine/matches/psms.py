@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, ranges
+from proteoscope.engine.arrays import ranges, run_offsets
 from proteoscope.engine.chemistry.enzymes import Enzyme
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.chemistry.modifications import SearchModification
@@ -133,7 +133,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     row = np.repeat(np.arange(n), np.diff(occurrence_offsets))
     retained = is_decoy[row] | (occurrences < proteins.first_decoy_residue)
     occurrences, row = occurrences[retained], row[retained]
-    occurrence_offsets = offsets_of(np.bincount(row, minlength=n))
+    occurrence_offsets = run_offsets(np.bincount(row, minlength=n))
 
     known = () if proteins.known is None else proteins.known.modifications
     fixed, n_variable = peptides.digestion.fixed, len(variable)
@@ -171,7 +171,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
         missed_cleavages=(peptides.flags[peptide] >> MISSED_CLEAVAGE_SHIFT).astype(np.int64),
         occurrence_offsets=occurrence_offsets,
         occurrences=occurrences,
-        modification_offsets=offsets_of(np.bincount(all_rows, minlength=n)),
+        modification_offsets=run_offsets(np.bincount(all_rows, minlength=n)),
         modification_site=all_sites[order],
         modification=all_which[order],
         n_variable=has.sum(axis=1),

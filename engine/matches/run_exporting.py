@@ -8,7 +8,7 @@ from pathlib import Path
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.columns import READING_FRAMES
-from proteoscope.engine.matches.search_passes import engine_of_run, passes_of_run
+from proteoscope.engine.matches.pass_records import engine_of_run, passes_of_run
 from proteoscope.engine.matches.writers.description import SearchDescription
 from proteoscope.engine.matches.writers.tables import IdentificationTables, MatchesSource, MatchesWriter
 from proteoscope.engine.project import Project

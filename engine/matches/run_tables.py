@@ -52,7 +52,7 @@ class RunTables:
 
     @property
     def certainty(self) -> dict[str, dict[str, float]]:
-        """See `proteoscope.engine.matches.tables.Counted.certainty`, of ``psms``, ``peptides`` and ``proteins``."""
+        """See `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`, of ``psms``, ``peptides`` and ``proteins``."""
         return {name: count.certainty() for name, count in self._tables.counted.items()}
 
     @property

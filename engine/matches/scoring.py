@@ -9,11 +9,11 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, take_runs
+from proteoscope.engine.arrays import run_offsets, take_runs
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
-from proteoscope.engine.execution.work import Work
+from proteoscope.engine.execution.workload import Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
 from proteoscope.engine.matches.fragment_intensities import has_predicted_series
@@ -115,7 +115,7 @@ class ScoringPass:
         Candidates, and how they are scored.
     resources : Resources
         What scores them.
-    work : Work
+    work : Workload
         The queries and the candidates, as the executor takes them.
     n_candidates : ndarray of int64, shape (q,)
         Candidates of each query, in the order of the queries.
@@ -133,7 +133,7 @@ class ScoringPass:
     parameters: MatchSettings
     settings: ScoringSettings
     resources: Resources
-    work: Work
+    work: Workload
     n_candidates: NDArray[np.int64]
     session: Session | None
     opened: ExitStack
@@ -194,7 +194,7 @@ class ScoringPass:
         features = dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True))
         if not with_bonds:
             return Matches(**rows, features=features)
-        offsets = offsets_of(self.peptides.length[rows["peptide"]].astype(np.int64))
+        offsets = run_offsets(self.peptides.length[rows["peptide"]].astype(np.int64))
         bonds = np.zeros((offsets[-1], IONS), np.float32)
         symbols = list(dict.fromkeys(index.series))
         b, y = ([symbol for symbol in symbols if symbol in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz")))
@@ -282,7 +282,7 @@ class ScoringBySeries:
         if not with_bonds:
             return every.take(order)
         weights, has_bonds = (np.concatenate([getattr(one, name) for one in result]) for name in ("bond_weights", "has_bonds"))
-        rows, _ = take_runs(np.arange(len(weights)), offsets_of(self._lengths(every)), order)
+        rows, _ = take_runs(np.arange(len(weights)), run_offsets(self._lengths(every)), order)
         return replace(every.take(order), bond_weights=weights[rows], has_bonds=has_bonds[order])
 
     def _with_all_bonds(self, matches: Matches) -> Matches:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import matches
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
+from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
-from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ def work_of(
     kept: int,
     slots: int,
     histogram_width: float,
-) -> Work:
+) -> Workload:
     """Return the workload of scoring queries against peptides, with `kept` candidates of each and `slots` for modifications.
 
     A first round with the state ``{"phase": "count"}`` counts candidates; one with ``"search"`` and the ``cost`` of each query scores them.
     """
-    return Work(
+    return Workload(
         KIND,
         {
             "spectra": index.arrays._asdict(),
@@ -65,23 +65,23 @@ class SpectraAgainstPeptides:
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about this size."""
-        return matches.sample_work.sample_spectra(size, seed)
+        return matches.synthetic_workload.sample_spectra(size, seed)
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Return equal costs for counting, and those of the state for scoring."""
         n = len(work.sources["queries"]["mass"])
         return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
 
-    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: candidates, of scoring, each with its forms."""
+    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+        """See `PredictableWorkloadType`: candidates, of scoring, each with its forms."""
         return float(self.costs(work, state).sum())
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the dictionary on the device."""
         yield _Computation(work, device)
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return empty counts or hits."""
         return {"candidates": np.zeros(n, np.int64)} if state["phase"] == "count" else _no_hits(work, n)
 
@@ -90,7 +90,7 @@ class SpectraAgainstPeptides:
         by_item(into, first, end, rows)
 
 
-def _no_hits(work: Work, n: int) -> dict[str, NDArray]:
+def _no_hits(work: Workload, n: int) -> dict[str, NDArray]:
     retained, slots = work.settings["kept"], work.settings["slots"]
     return {
         "score": np.full((n, retained), -np.inf, np.float32),
@@ -110,12 +110,14 @@ def _some(queries: QueryArrays, rows: NDArray[np.int64] | slice) -> QueryArrays:
 class _Computation:
     """A dictionary on a device."""
 
-    def __init__(self, work: Work, device: Device) -> None:
+    def __init__(self, work: Workload, device: Device) -> None:
         sources = work.sources
         self._work, self._spectra = work, SpectrumArrays(**sources["spectra"])
         self._all_queries = self._queries = QueryArrays(**sources["queries"])
         parts = (PeptideArrays, "peptides"), (ModificationArrays, "modifications"), (ScoringSettings, "settings")
-        self._search: SpectrumSearch = twin(device, "scoring").SpectrumSearch(device, *(kind(**sources[name]) for kind, name in parts))
+        self._search: SpectrumSearch = backend_module(device, "scoring").SpectrumSearch(
+            device, *(kind(**sources[name]) for kind, name in parts)
+        )
         self._is_counting = True
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
@@ -123,19 +125,19 @@ class _Computation:
         self._is_counting = state["phase"] == "count"
         self._queries = self._all_queries if items is None else _some(self._all_queries, items)
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Count or search the queries `first:last`."""
         if self._is_counting:
             out = np.zeros(len(self._queries.mass), np.int64)
             for begin in range(first, last, _COUNTED_TOGETHER):
                 end = min(last, begin + _COUNTED_TOGETHER)
                 self._search.count_candidates(self._queries, begin, end, out)
-                yield Piece(end, {"candidates": out[begin:end]})
+                yield PartialResult(end, {"candidates": out[begin:end]})
             return
         of_part = _some(self._queries, slice(first, last))
         rows, done = _no_hits(self._work, last - first), 0
         hits = hits_of(rows, self._work.settings["histogram_width"])
         with closing(self._search.search_queries(self._spectra, of_part, hits, 0, last - first)) as ends:
             for end in ends:
-                yield Piece(first + end, {name: column[done:end] for name, column in rows.items()})
+                yield PartialResult(first + end, {name: column[done:end] for name, column in rows.items()})
                 done = end

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from proteoscope.engine.matches.search_passes import SearchPass
+from proteoscope.engine.matches.pass_records import PassRecord
 from proteoscope.engine.results.counts import WITHOUT_DECOYS, Count, counted
 from proteoscope.engine.summary import Summary
 
@@ -43,7 +43,7 @@ class MatchSummary(Summary):
     certainty: dict[str, dict[str, float]]
     fdr: float = 0.01
     has_decoys: bool = True
-    passes: tuple[SearchPass, ...] = ()
+    passes: tuple[PassRecord, ...] = ()
 
     def counts(self) -> list[Count]:
         """Return PSMs, peptides and protein groups at the false discovery rate with their uncertainty; all without decoys."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, ranges, take_runs
+from proteoscope.engine.arrays import ranges, run_offsets, take_runs
 from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.peptidoforms import write_many
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -39,13 +39,13 @@ from proteoscope.kernels.score_kinds import SCORE_KINDS
 
 __all__ = [
     "FEWEST_FOR_EXPECTATION",
-    "Counted",
-    "Learnt",
+    "AcceptanceCounts",
     "PeptideRows",
     "Places",
     "ReportSettings",
     "Scored",
     "Tables",
+    "TrainedScorer",
     "error_rates",
     "identified_proteins",
     "modification_columns",
@@ -108,7 +108,7 @@ class Scored:
     leads: NDArray[np.float64] | None = None
     is_second: NDArray[np.bool_] | None = None
     scale: ScoreScale | None = None
-    learnt: Learnt | None = None
+    learnt: TrainedScorer | None = None
 
     def sorted(self) -> Scored:
         """Return the rows sorted: the best of each spectrum first, by score."""
@@ -137,7 +137,7 @@ class Scored:
         )
 
 
-class Counted(NamedTuple):
+class AcceptanceCounts(NamedTuple):
     """Targets and decoys accepted at the false discovery rate, decoys per target candidate, and targets at 5 %, for short lists."""
 
     targets: int
@@ -146,7 +146,7 @@ class Counted(NamedTuple):
     targets_at_5_percent: int = 0
 
     @classmethod
-    def of(cls, q_value: NDArray[np.float64], is_decoy: NDArray[np.bool_], fdr: float, decoy_ratio: float = 1.0) -> Counted:
+    def of(cls, q_value: NDArray[np.float64], is_decoy: NDArray[np.bool_], fdr: float, decoy_ratio: float = 1.0) -> AcceptanceCounts:
         """Count rows with q-values (NaN: they do not compete) at a false discovery rate."""
         decoys = int(np.count_nonzero((q_value <= fdr) & is_decoy))
         at_5_percent = int(np.count_nonzero((q_value <= 0.05) & ~is_decoy))
@@ -170,13 +170,13 @@ class Tables:
     psms: pa.Table
     peptides: pa.Table
     proteins: pa.Table
-    counted: dict[str, Counted]
+    counted: dict[str, AcceptanceCounts]
     n_sequences: int
 
     LEVELS: ClassVar = ("psms", "peptides", "proteins")
 
 
-class Learnt(NamedTuple):
+class TrainedScorer(NamedTuple):
     """Models trained by a search on its matches; they score further matches of the same spectra.
 
     Attributes
@@ -194,7 +194,7 @@ class Learnt(NamedTuple):
     rescoring: LearntScore | None
     usual: Mapping[str, float] = {}
 
-    def features(self, psms: Psms, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], Learnt]:
+    def features(self, psms: Psms, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], TrainedScorer]:
         """Return features of matches by name, each (n,) float64, and self with the usual values of the first matches."""
         features, learnt = rescoring_features(psms, self.systematic), self
         if self.intensities is not None and psms.bonds is not None:
@@ -223,7 +223,7 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     rates = q_values(initial[first], psms.is_decoy[first], plus_one=settings.plus_one, decoy_ratio=psms.decoy_ratio)
     confident[first] = (rates <= 0.01) & ~psms.is_decoy[first]
     model, intensities = _intensities(psms, MatchColumns(psms.charge, psms.peptide_family, initial, confident), settings, series, resources)
-    learnt = Learnt(SystematicErrors.of(psms, confident), model, None)
+    learnt = TrainedScorer(SystematicErrors.of(psms, confident), model, None)
     features, learnt = learnt.features(psms, resources)
     score, message = initial, "rescoring is off"
     if settings.rescoring == "automatic":
@@ -366,7 +366,7 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
         psm_table,
         peptides.table(psm_table.take(pa.array(peptides.best_row))),
         protein_table,
-        {name: Counted.of(*one, settings.fdr, psms.decoy_ratio) for name, one in zip(Tables.LEVELS, counts, strict=True)},
+        {name: AcceptanceCounts.of(*one, settings.fdr, psms.decoy_ratio) for name, one in zip(Tables.LEVELS, counts, strict=True)},
         peptides.count_sequences(settings.fdr),
     )
 
@@ -716,7 +716,7 @@ def _known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications)
         f"{accessions[one]}:{symbol}{residue} {known.modifications[which].name}"
         for one, symbol, residue, which in zip(protein.tolist(), symbols, numbers, kind.tolist(), strict=True)
     ]
-    return pa.ListArray.from_arrays(pa.array(offsets_of(np.bincount(row, minlength=len(psms))), pa.int32()), pa.array(texts, pa.string()))
+    return pa.ListArray.from_arrays(pa.array(run_offsets(np.bincount(row, minlength=len(psms))), pa.int32()), pa.array(texts, pa.string()))
 
 
 def _is_same(one: SearchModification, other: SearchModification) -> bool:

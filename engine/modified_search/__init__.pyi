@@ -1,12 +1,12 @@
 from . import candidate_search as candidate_search
 from . import error_rates as error_rates
-from . import expecting as expecting
-from . import exporting as exporting
+from . import export as export
 from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
 from . import passes as passes
 from . import ranking as ranking
-from . import sample_work as sample_work
 from . import search as search
+from . import synthetic_workload as synthetic_workload
 from . import tables as tables
+from . import workload as workload
 from .entry import MODIFIED_SEARCH as MODIFIED_SEARCH

@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import modified_search
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.masses import WATER_MASS
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
+from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
-from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.layouts import PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
 from proteoscope.kernels.match_score_layouts import CANDIDATES_OF_CHUNK, MassLists
 from proteoscope.kernels.partitions import Partition, equal_partitions
@@ -72,7 +72,7 @@ class Candidates(NamedTuple):
 
 def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: int, resources: Resources) -> MassLists:
     """Return the mass lists of the peptides `first:last`."""
-    offsets = offsets_of(peptides.length[first:last].astype(np.int64) - 1)
+    offsets = run_offsets(peptides.length[first:last].astype(np.int64) - 1)
     masses = np.empty(offsets[-1], np.int32)
 
     def fill(part: Partition) -> None:
@@ -91,7 +91,7 @@ def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: Scoring
         settings = settings._replace(fragment_absolute=0.0, fragment_relative=0.0)
     given = (spectra, queries, settings, WATER_MASS, lists.per_dalton, lists.slack_absolute, lists.slack_relative, 0, n)
     count_spectrum_masses(*given, counts)
-    offsets = offsets_of(counts)
+    offsets = run_offsets(counts)
     masses = np.empty(offsets[-1], np.int32)
     list_spectrum_masses(*given, offsets, masses)
     return MassLists(offsets, masses, np.rint(queries.mass * lists.per_dalton).astype(np.int32))
@@ -115,7 +115,7 @@ def find_candidates(
     for number, (first, last) in enumerate(pairwise(cuts), 1):
         of_part = f" (part {number} of {len(cuts) - 1})" if len(cuts) > 2 else ""
         resources.progress.stage(f"Listing masses{of_part}")
-        work = Work(
+        work = Workload(
             KIND,
             {
                 "spectra": index.arrays._asdict(),
@@ -157,17 +157,17 @@ class SpectraAgainstMassLists:
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about this size."""
-        return modified_search.sample_work.sample_lists(size, seed)
+        return modified_search.synthetic_workload.sample_lists(size, seed)
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Candidates in the window of each query."""
         masses, per_dalton = work.sources["queries"]["mass"], work.settings["per_dalton"]
         precursors = work.sources["candidates"]["precursors"]
         ends = [np.searchsorted(precursors, (masses - work.settings[name]) * per_dalton) for name in ("high", "low")]
         return 1.0 + (ends[1] - ends[0])
 
-    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: masses of queries and candidates in their windows that meet, at random, and those that are listed."""
+    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+        """Estimate the pairs of query and candidate masses within the windows, at random, and those that are listed."""
         candidates, spectra = work.sources["candidates"], work.sources["spectra"]
         n, n_queries = max(1, len(candidates["precursors"])), max(1, len(work.sources["queries"]["mass"]))
         units = max(1.0, float(np.max(candidates["precursors"], initial=1)))
@@ -175,11 +175,11 @@ class SpectraAgainstMassLists:
         return met + len(candidates["masses"])
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the candidates' lists on the device."""
         yield _Computation(work, device)
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
         return _no_rows(work, n)
 
@@ -188,7 +188,7 @@ class SpectraAgainstMassLists:
         by_item(into, first, end, rows)
 
 
-def _no_rows(work: Work, n: int) -> dict[str, NDArray]:
+def _no_rows(work: Workload, n: int) -> dict[str, NDArray]:
     retained = work.settings["kept"]
     return {"candidate": np.full((n, retained), -1, np.int64), "score": np.zeros((n, retained), np.int32)}
 
@@ -196,19 +196,19 @@ def _no_rows(work: Work, n: int) -> dict[str, NDArray]:
 class _Computation:
     """Mass lists on a device."""
 
-    def __init__(self, work: Work, device: Device) -> None:
+    def __init__(self, work: Workload, device: Device) -> None:
         sources = work.sources
         self._work, self._spectra = work, SpectrumArrays(**sources["spectra"])
         self._queries, self._settings = QueryArrays(**sources["queries"]), ScoringSettings(**sources["settings"])
         self._lists = ListSettings(**{name: work.settings[name] for name in ListSettings._fields})
-        self._scores = twin(device, "match_scores").MatchScores(device, MassLists(**sources["candidates"]))
+        self._scores = backend_module(device, "match_scores").MatchScores(device, MassLists(**sources["candidates"]))
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """Prepare the search of all queries."""
         if items is not None:
             raise ValueError("all queries are searched by their mass lists")
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Search the queries `first:last`."""
         retained = self._work.settings["kept"]
         for begun in range(first, last, _QUERIES_AT_ONCE):
@@ -218,5 +218,5 @@ class _Computation:
             rows, done = _no_rows(self._work, stop - begun), 0
             with closing(self._scores.search(lists, self._lists.window, retained, rows["candidate"], rows["score"])) as ends:
                 for end in ends:
-                    yield Piece(begun + end, {name: column[done:end] for name, column in rows.items()})
+                    yield PartialResult(begun + end, {name: column[done:end] for name, column in rows.items()})
                     done = end

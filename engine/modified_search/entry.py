@@ -61,7 +61,7 @@ MODIFIED_SEARCH = Search(
         Export(
             "tsv",
             "Tables, tab-separated",
-            lambda: modified_search.exporting.export_modified_tables,
+            lambda: modified_search.export.export_modified_tables,
             files=(*MATCH_TABLE_FILES, "modifications.tsv"),
             has_acceptance=True,
         ),
@@ -71,8 +71,8 @@ MODIFIED_SEARCH = Search(
         *SPECTRAL_LIBRARIES,
     ),
     demo=Demo({}, "low-resolution", after="identify"),
-    expecting=lambda: modified_search.expecting.expected,
-    work=(
+    workload_estimator=lambda: modified_search.workload.estimate_workload,
+    workload_types=(
         SPECTRA,
         FRAGMENT_INDEX,
         ("mass-lists", lambda: modified_search.candidate_search.SpectraAgainstMassLists),

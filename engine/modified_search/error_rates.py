@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.modifications import SearchModification, write_mass
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.matches.group_rates import group_leads, group_rates
@@ -31,7 +31,7 @@ from proteoscope.engine.modified_search.ranking import ShiftedMatches, worth_of_
 from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.statistics.target_decoy import q_values
 
-__all__ = ["KINDS", "NAMED", "PLAIN", "UNNAMED", "MassShifts", "RatedMatches", "estimate_error_rates"]
+__all__ = ["KINDS", "NAMED", "PLAIN", "UNNAMED", "MassShifts", "RankedMatches", "estimate_error_rates"]
 
 PLAIN, NAMED, END, UNNAMED = range(4)
 """Groups of matches by their shift."""
@@ -78,7 +78,7 @@ class MassShifts:
 
 
 @dataclass(frozen=True)
-class RatedMatches:
+class RankedMatches:
     """Matches with error rates and shifts; masses were recalibrated by `mass_error_ppm`."""
 
     scored: Scored
@@ -88,7 +88,7 @@ class RatedMatches:
 
 def estimate_error_rates(
     found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchParameters, resources: Resources
-) -> RatedMatches:
+) -> RankedMatches:
     """Rank the best candidates of each spectrum, name the shifts, and estimate error rates by group.
 
     Matches are rescored if there are enough to train on. `found` may have more candidates of a spectrum than are reported.
@@ -139,7 +139,7 @@ def estimate_error_rates(
             decoy_ratio=psms.decoy_ratio,
             scale=scale,
         )
-    return RatedMatches(Scored(psms, score, q_value, posterior_error, features, message, group, leads, scale=scale), shifts, mass_error)
+    return RankedMatches(Scored(psms, score, q_value, posterior_error, features, message, group, leads, scale=scale), shifts, mass_error)
 
 
 def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -297,7 +297,7 @@ def _carrying(
     order = np.lexsort((all_which, all_sites, all_rows))
     return replace(
         psms,
-        modification_offsets=offsets_of(np.bincount(all_rows, minlength=n)),
+        modification_offsets=run_offsets(np.bincount(all_rows, minlength=n)),
         modification_site=all_sites[order],
         modification=all_which[order],
         calculated_mass=psms.calculated_mass + carried,

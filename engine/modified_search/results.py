@@ -14,7 +14,7 @@ from proteoscope.engine.matches.columns import SHIFT_COLUMNS
 from proteoscope.engine.matches.protein_knowledge import write_protein_knowledge
 from proteoscope.engine.matches.run_tables import RunTables
 from proteoscope.engine.matches.tables import Tables, write_tables
-from proteoscope.engine.modified_search.error_rates import KINDS, PLAIN, UNNAMED, RatedMatches
+from proteoscope.engine.modified_search.error_rates import KINDS, PLAIN, UNNAMED, RankedMatches
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters
 from proteoscope.engine.modified_search.tables import MODIFICATIONS
 from proteoscope.engine.peptides.protein_index import ProteinIndex
@@ -42,7 +42,7 @@ class Report(NamedTuple):
 def write_report(
     run: SearchRun[Any],
     results: Run,
-    rated: RatedMatches,
+    rated: RankedMatches,
     spectra: Spectra,
     proteins: ProteinIndex,
     parameters: ModifiedSearchParameters,
@@ -55,7 +55,7 @@ def write_report(
     ----------
     run, results
         SearchRun, Run The search, and its run of the project.
-    rated : RatedMatches
+    rated : RankedMatches
         Matches with their shifts and error rates.
     spectra : Spectra
         All spectra of the run.
@@ -91,7 +91,7 @@ def _accepted(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Array:
     return pa.compute.and_(first, pa.compute.fill_null(pa.compute.less_equal(psms["q_value"], fdr), False)) if has_decoys else first
 
 
-def _shifted_tables(rated: RatedMatches, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters) -> Tables:
+def _shifted_tables(rated: RankedMatches, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters) -> Tables:
     """Return the tables of PSMs, peptides and protein groups; PSMs have further columns for their shifts."""
     tables = write_tables(rated.scored, spectra, proteins, parameters)
     order = rated.scored.order
@@ -113,7 +113,7 @@ def _shifted_tables(rated: RatedMatches, spectra: Spectra, proteins: ProteinInde
     return replace(tables, psms=table)
 
 
-def rated_groups(rated: RatedMatches) -> tuple[tuple[str, ...], ...]:
+def rated_groups(rated: RankedMatches) -> tuple[tuple[str, ...], ...]:
     """Return the kinds of shifts (column ``shift_kind``) with error rates of their own; none if all matches share one rate."""
     group, kind = rated.scored.group, rated.shifts.group
     if group is None or not (group.any() or not kind.any()):

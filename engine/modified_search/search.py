@@ -14,11 +14,11 @@ from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.formats.translation_parameters import translation_of
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.matches.pass_records import PassRecord, SeriesCount, series_counts
 from proteoscope.engine.matches.preset_advice import read_searched
 from proteoscope.engine.matches.run_tables import EXPORTED
-from proteoscope.engine.matches.search_passes import SearchPass, SeriesCount, series_counts
 from proteoscope.engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
-from proteoscope.engine.modified_search.error_rates import RatedMatches, estimate_error_rates
+from proteoscope.engine.modified_search.error_rates import RankedMatches, estimate_error_rates
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 from proteoscope.engine.modified_search.passes import plan_search, score_search
 from proteoscope.engine.modified_search.results import MODIFICATIONS_FILE, Report, rated_groups, write_report
@@ -173,13 +173,13 @@ def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameter
 
 
 def _record(
-    run: SearchRun[_Read], source: SourceRun | None, counts: dict[str, int], rated: RatedMatches, series: tuple[SeriesCount, ...]
-) -> SearchPass:
+    run: SearchRun[_Read], source: SourceRun | None, counts: dict[str, int], rated: RankedMatches, series: tuple[SeriesCount, ...]
+) -> PassRecord:
     """Return the settings of the search, of what an identification left too."""
     parameters = run.spec.request.parameters_as(ModifiedSearchParameters)
     named, more = run.files("database"), run.files("contaminants")
     of_source = source is not None and not named
-    return SearchPass.of(
+    return PassRecord.of(
         "first",
         parameters,
         parameters.specificity,
@@ -199,7 +199,7 @@ def _summary(
     run: SearchRun[_Read],
     source: SourceRun | None,
     counts: dict[str, int],
-    rated: RatedMatches,
+    rated: RankedMatches,
     report: Report,
     series: tuple[SeriesCount, ...],
 ) -> ModifiedSearchSummary:

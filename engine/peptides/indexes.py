@@ -17,11 +17,11 @@ from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.formats.translation import Translation
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.peptides.database_decoys import DatabaseDecoys, are_tagged, find_database_decoys
 from proteoscope.engine.peptides.decoys import DECOY_SEED
 from proteoscope.engine.peptides.digestion import Digestion, DigestionSettings
 from proteoscope.engine.peptides.known_forms import SearchedForms
 from proteoscope.engine.peptides.known_modifications import find_known_modifications
-from proteoscope.engine.peptides.own_decoys import OwnDecoys, are_tagged, find_own_decoys
 from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
 from proteoscope.engine.peptides.variants import with_variants
@@ -243,7 +243,7 @@ def _without_own_decoys(
     numbers = np.flatnonzero(~is_used)
     searched = proteins.take(numbers) if is_used.any() else proteins
     every = searched if contaminants is None else searched.followed_by(contaminants)
-    own_decoys = find_own_decoys(
+    own_decoys = find_database_decoys(
         every.residues,
         np.asarray(every.offsets),
         Texts(np.asarray(every.accession_bytes), np.asarray(every.accession_offsets)),
@@ -281,7 +281,7 @@ def _report_proteins(proteins: ProteinIndex, progress: Progress) -> None:
         progress.message(f"{count} stops (*) inside: peptides end at them, and each part is digested as a separate protein")
 
 
-def _description(own_decoys: OwnDecoys, example: str) -> str:
+def _description(own_decoys: DatabaseDecoys, example: str) -> str:
     parts = []
     if own_decoys.n_by_name:
         parts.append(f"{counted(own_decoys.n_by_name, 'protein has the name', 'proteins have names')} of decoys")
@@ -293,7 +293,7 @@ def _description(own_decoys: OwnDecoys, example: str) -> str:
     return f"{' and '.join(parts)} (the first is {example}), so that error rates would be wrong: decoys must not be searched as targets"
 
 
-def _remedy(own_decoys: OwnDecoys, parameters: IndexSettings, *, can_be_used: bool) -> str:
+def _remedy(own_decoys: DatabaseDecoys, parameters: IndexSettings, *, can_be_used: bool) -> str:
     leave_out = "eave them out with decoys_in_database=leave-out"
     # The parameters of predicted libraries have no `decoys`.
     if not can_be_used or own_decoys.tag is None or "decoys" not in getattr(type(parameters), "model_fields", {}):

@@ -228,7 +228,7 @@ def open_form_columns(folder: Path, lengths: NDArray[np.uint8], n_modifications:
 
     Raises
     ------
-    UnsoundIndexError
+    InvalidIndexError
         The columns are damaged.
     """
     if not (folder / _FILE).exists():

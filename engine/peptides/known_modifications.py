@@ -94,7 +94,7 @@ def open_known_modifications(folder: Path, residues: NDArray[np.uint8]) -> Known
 
     Raises
     ------
-    UnsoundIndexError
+    InvalidIndexError
         The columns are damaged.
     """
     if not (folder / _FILE).exists():

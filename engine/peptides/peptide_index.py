@@ -29,7 +29,7 @@ from proteoscope.engine.project.columns import open_column, require
 from proteoscope.kernels.cpu.peptide_validation import peptides_are_valid
 from proteoscope.kernels.cpu.peptides import SIGNATURE_TAIL, digest_proteins, merge_peptides
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, twin
+from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, backend_module
 from proteoscope.kernels.digestion_layouts import DICTIONARY_TYPES, DigestionRules, PeptideDictionary, PeptideEntries
 from proteoscope.kernels.layouts import PeptideArrays
 
@@ -193,7 +193,7 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
 
     Raises
     ------
-    UnsoundIndexError
+    InvalidIndexError
         The index is damaged.
     """
     dictionary = _open_dictionary(folder)
@@ -307,7 +307,9 @@ class _Digest:
         self._counts = np.zeros((len(self._shares), self.n_buckets), np.int64)
 
         def count(device: Device) -> None:
-            counting = twin(device, "digestion").count_peptides(device, self._residues, self._offsets, bounds, self._rules, self._counts)
+            counting = backend_module(device, "digestion").count_peptides(
+                device, self._residues, self._offsets, bounds, self._rules, self._counts
+            )
             with closing(counting):
                 for _ in counting:
                     self._progress.check()

@@ -22,9 +22,9 @@ from proteoscope.engine.formats.feature_files import open_features, write_featur
 from proteoscope.engine.formats.features import Features
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.peptides.database_decoys import are_tagged, without_tag
 from proteoscope.engine.peptides.decoys import make_decoys
 from proteoscope.engine.peptides.known_modifications import KnownModifications, open_known_modifications
-from proteoscope.engine.peptides.own_decoys import are_tagged, without_tag
 from proteoscope.engine.peptides.variants import VariantEntries
 from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.row_numbers import ProteinRow
@@ -322,7 +322,7 @@ def open_protein_index(folder: Path) -> ProteinIndex:
 
     Raises
     ------
-    UnsoundIndexError
+    InvalidIndexError
         The index is damaged.
     """
     description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants", "n_left_out"), ("decoy_prefix", "decoy_suffix"))

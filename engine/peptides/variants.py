@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.arrays import Texts, run_offsets
 from proteoscope.engine.formats.features import FeatureRow, Features, kind_code
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.peptides.known_modifications import MODIFICATION_KINDS
@@ -109,8 +109,8 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
         entries_by_name.setdefault(name, _Entry(description, sequence, forward, backward, replaced, variant))
     sequences = [entry.sequence for entry in entries_by_name.values()]
     lengths = np.concatenate((np.diff(proteins.offsets), np.fromiter(map(len, sequences), np.int64, len(sequences))))
-    names = Texts.of([*Texts(proteins.accession_bytes, proteins.accession_offsets).strings(), *entries_by_name])
-    texts = Texts.of(
+    names = Texts.from_strings([*Texts(proteins.accession_bytes, proteins.accession_offsets).strings(), *entries_by_name])
+    texts = Texts.from_strings(
         [
             *Texts(proteins.description_bytes, proteins.description_offsets).strings(),
             *(f"{entry.description} (variant)".strip() for entry in entries_by_name.values()),
@@ -130,7 +130,7 @@ def with_variants(proteins: Proteins, *, maximum_length: int, cleaves: NDArray[n
     )
     residues = np.concatenate((proteins.residues, np.frombuffer(b"".join(sequences), np.uint8)))
     all_features = Features.joined([features, Features.from_rows([entry.features for entry in entries_by_name.values()])])
-    entries = Proteins(residues, offsets_of(lengths), names.letters, names.offsets, texts.letters, texts.offsets, all_features)
+    entries = Proteins(residues, run_offsets(lengths), names.characters, names.offsets, texts.characters, texts.offsets, all_features)
     return VariantEntries(entries, len(entries_by_name), n_others, peptide_bounds, reversed_bounds, replaced_residues)
 
 

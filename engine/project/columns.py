@@ -18,7 +18,7 @@ from proteoscope.engine.arrays import read_only
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import open_regular
 
-__all__ = ["UnsoundIndexError", "checked_offsets", "checked_texts", "open_column", "read_numbers", "require"]
+__all__ = ["InvalidIndexError", "checked_offsets", "checked_texts", "open_column", "read_numbers", "require"]
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(rb"\{'descr': '([<|][a-z][0-9])', 'fortran_order': False, 'shape': \(([0-9]{1,15}),\)(?:, )?\}\s*")
@@ -26,14 +26,14 @@ _MAXIMUM_JSON = 1 << 20
 _ALIGNMENT = 16
 
 
-class UnsoundIndexError(StorageError):
+class InvalidIndexError(StorageError):
     """Raised for an index that the program did not write; the message names the error. The index is rebuilt."""
 
 
 def require(condition: object, what: str) -> None:
-    """Raise `UnsoundIndexError` where `condition`, which should hold, does not."""
+    """Raise `InvalidIndexError` where `condition`, which should hold, does not."""
     if not condition:
-        raise UnsoundIndexError(what)
+        raise InvalidIndexError(what)
 
 
 def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
@@ -41,7 +41,7 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
 
     Raises
     ------
-    UnsoundIndexError
+    InvalidIndexError
         The file is missing or holds something else.
     """
     kind = np.dtype(dtype)
@@ -59,11 +59,11 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
         # Nothing cannot be mapped; it is as read-only as what is, so that no kernel is compiled for it alone.
         return np.memmap(path, kind, mode="r", offset=offset, shape=(length,)) if length else read_only(np.empty(0, kind))
     except (OSError, ValueError, MemoryError) as error:
-        raise UnsoundIndexError(f"{path.name} cannot be read ({error})") from error
+        raise InvalidIndexError(f"{path.name} cannot be read ({error})") from error
 
 
 def checked_offsets(offsets: NDArray[np.int64], end: int, what: str) -> None:
-    """Require that offsets lead from 0, ascending, to `end`. Raises UnsoundIndexError."""
+    """Require that offsets lead from 0, ascending, to `end`. Raises InvalidIndexError."""
     require(len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end, f"the offsets of {what} do not lead from its start to its end")
     # Not by differences, which could overflow.
     require((offsets[1:] >= offsets[:-1]).all(), f"the offsets of {what} do not ascend")
@@ -74,14 +74,14 @@ def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], wha
 
     Raises
     ------
-    UnsoundIndexError
+    InvalidIndexError
         They do not.
     """
     checked_offsets(offsets, len(characters), what)
     try:
         str(characters.data, "utf-8")
     except UnicodeDecodeError as error:
-        raise UnsoundIndexError(f"the {what} are not UTF-8") from error
+        raise InvalidIndexError(f"the {what} are not UTF-8") from error
     starts = offsets[:-1][offsets[:-1] < len(characters)]
     require(not (characters[starts] & 0xC0 == 0x80).any(), f"the offsets of {what} cut letters")
 
@@ -91,14 +91,14 @@ def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()
 
     Raises
     ------
-    UnsoundIndexError
+    InvalidIndexError
         The file is missing, or does not hold exactly them.
     """
     try:
         with open_regular(path) as file:
             result = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError) as error:
-        raise UnsoundIndexError(f"{path.name} cannot be read ({error})") from error
+        raise InvalidIndexError(f"{path.name} cannot be read ({error})") from error
     require(isinstance(result, dict) and set(result) == {*names, *texts}, f"{path.name} holds other things than it should")
     for name in names:
         require(type(result[name]) is int and 0 <= result[name] < 1 << 62, f"{path.name} has no number {name}")

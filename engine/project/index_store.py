@@ -29,10 +29,10 @@ from typing import Any, TypeVar
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import remove_leftovers, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.columns import UnsoundIndexError
+from proteoscope.engine.project.columns import InvalidIndexError
 from proteoscope.engine.project.digests import parts_digest
 
-__all__ = ["DEFAULT_BYTE_LIMIT", "IndexStore", "KeptIndex", "used_time"]
+__all__ = ["DEFAULT_BYTE_LIMIT", "CachedIndex", "IndexStore", "used_time"]
 
 DEFAULT_BYTE_LIMIT = 20 << 30
 
@@ -47,7 +47,7 @@ Index = TypeVar("Index")
 
 
 @dataclass(frozen=True)
-class KeptIndex:
+class CachedIndex:
     """A stored index: kind, folder, bytes, last use, and description ('' if unknown)."""
 
     kind: str
@@ -114,7 +114,7 @@ class IndexStore:
         build
             Writes it into an empty folder.
         load
-            Opens it, or raises `UnsoundIndexError`.
+            Opens it, or raises `InvalidIndexError`.
 
         Raises
         ------
@@ -126,14 +126,14 @@ class IndexStore:
         if folder is not None:
             try:
                 return load(folder)
-            except UnsoundIndexError as error:
+            except InvalidIndexError as error:
                 progress.message(f"An index in the cache cannot be trusted and is made again: {error}", "warning")
                 _discard(folder)
         with self.build(key, parts, title=title) as building:
             build(building)
         return load(self.path(key))
 
-    def kept(self) -> list[KeptIndex]:
+    def kept(self) -> list[CachedIndex]:
         """Return all indexes in the folder, of any kind, most recently used first."""
         result = []
         for folder in self._folders():
@@ -142,10 +142,10 @@ class IndexStore:
                 manifest = folder / _MANIFEST
                 used = manifest.lstat().st_mtime if _is_file(manifest) else 0.0
                 kind = folder.name.partition("-")[0]
-                result.append(KeptIndex(kind, folder, size, used_time(used), _title(manifest)))
+                result.append(CachedIndex(kind, folder, size, used_time(used), _title(manifest)))
         return sorted(result, key=lambda one: one.used, reverse=True)
 
-    def clear(self, kind: str | None = None) -> list[KeptIndex]:
+    def clear(self, kind: str | None = None) -> list[CachedIndex]:
         """Remove the indexes of a kind, or all, and what was left unfinished; those that went.
 
         Raises

@@ -1,5 +1,4 @@
-from . import expecting as expecting
-from . import exporting as exporting
+from . import export as export
 from . import ion_traces as ion_traces
 from . import methods_paragraph as methods_paragraph
 from . import msstats as msstats
@@ -7,3 +6,4 @@ from . import mztab as mztab
 from . import parameters as parameters
 from . import search as search
 from . import tables as tables
+from . import workload as workload

@@ -17,15 +17,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.lazy_pyarrow import pa
 
 __all__ = [
-    "Amounts",
     "Grouping",
     "Levels",
     "Measured",
     "ProteinQuantity",
+    "RawQuantities",
     "State",
     "group_medians",
     "level_amounts",
@@ -59,7 +59,7 @@ class State(IntEnum):
 
 
 @dataclass(frozen=True)
-class Amounts:
+class RawQuantities:
     """Amounts of n things in s samples.
 
     Attributes
@@ -77,11 +77,11 @@ class Amounts:
         return len(self.value)
 
     @classmethod
-    def of(cls, value: NDArray[np.float64]) -> Amounts:
+    def of(cls, value: NDArray[np.float64]) -> RawQuantities:
         """Return amounts that are measured, or where they are NaN, not seen."""
         return cls(value, np.where(np.isnan(value), State.NOT_SEEN, State.MEASURED).astype(np.int8))
 
-    def summed(self, group: NDArray[np.int64], n_groups: int) -> Amounts:
+    def summed(self, group: NDArray[np.int64], n_groups: int) -> RawQuantities:
         """Return amounts of groups: the sum of what is there. `group` (n,), -1 for none; (n_groups, s)."""
         rows = np.flatnonzero(group >= 0)
         order = rows[np.argsort(group[rows], kind="stable")]
@@ -94,16 +94,16 @@ class Amounts:
             has_any = np.add.reduceat(~np.isnan(values), first, axis=0) > 0
             result[some] = np.where(has_any, total, np.nan)
             state[some] = np.minimum.reduceat(self.state[order], first, axis=0)
-        return Amounts(result, state)
+        return RawQuantities(result, state)
 
-    def of_samples(self, sample: NDArray[np.int64], n_samples: int) -> Amounts:
+    def of_samples(self, sample: NDArray[np.int64], n_samples: int) -> RawQuantities:
         """Return the same by sample, where columns are files: `sample` (s,), -1 for none; fractions of a sample are added up."""
-        turned = Amounts(self.value.T, self.state.T).summed(sample, n_samples)
-        return Amounts(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
+        turned = RawQuantities(self.value.T, self.state.T).summed(sample, n_samples)
+        return RawQuantities(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
 
-    def of_columns(self, columns: NDArray[np.bool_]) -> Amounts:
+    def of_columns(self, columns: NDArray[np.bool_]) -> RawQuantities:
         """Return those of some samples, (s,) bool."""
-        return Amounts(self.value[:, columns], self.state[:, columns])
+        return RawQuantities(self.value[:, columns], self.state[:, columns])
 
     @property
     def log2(self) -> NDArray[np.float64]:
@@ -112,7 +112,7 @@ class Amounts:
         np.log2(self.value, out=result, where=self.value > 0)
         return result
 
-    def scaled(self, factor: NDArray[np.float64]) -> Amounts:
+    def scaled(self, factor: NDArray[np.float64]) -> RawQuantities:
         """Return amounts times the factor of each sample, (s,)."""
         return replace(self, value=self.value * factor)
 
@@ -135,7 +135,7 @@ class Measured:
         What computed.
     """
 
-    ions: Amounts
+    ions: RawQuantities
     form: NDArray[np.int64]
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -201,12 +201,12 @@ class Grouping(NamedTuple):
 class Levels(NamedTuple):
     """Amounts of peptidoforms, of peptides (sequences) and of proteins."""
 
-    forms: Amounts
-    sequences: Amounts
-    proteins: Amounts
+    forms: RawQuantities
+    sequences: RawQuantities
+    proteins: RawQuantities
 
 
-def level_amounts(ions: Amounts, grouping: Grouping, by: ProteinQuantity, plexes: NDArray[np.int64] | None = None) -> Levels:
+def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, plexes: NDArray[np.int64] | None = None) -> Levels:
     """Return the amounts of all levels from those of ions; ratios between samples are those of shared ions.
 
     Parameters
@@ -232,13 +232,13 @@ def _joined(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
     place = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
     return Levels(
         *(
-            Amounts(*(np.concatenate([getattr(one, name) for one in level], axis=1)[:, place] for name in ("value", "state")))
+            RawQuantities(*(np.concatenate([getattr(one, name) for one in level], axis=1)[:, place] for name in ("value", "state")))
             for level in zip(*parts, strict=True)
         )
     )
 
 
-def ratio_amounts(ions: Amounts, group: NDArray[np.int64], n_groups: int) -> Amounts:
+def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) -> RawQuantities:
     """Return the amounts of groups of ions by their pairwise ratios.
 
     Parameters
@@ -258,12 +258,12 @@ def ratio_amounts(ions: Amounts, group: NDArray[np.int64], n_groups: int) -> Amo
     rows = rows[np.argsort(group[rows], kind="stable")]
     several = np.flatnonzero(count > 1)
     value, state = summed.value.copy(), summed.state.copy()
-    value[several] = pairwise_amounts(ions.value[rows], offsets_of(count[several]))
+    value[several] = pairwise_amounts(ions.value[rows], run_offsets(count[several]))
     state[np.isnan(value) & ~np.isnan(summed.value)] = State.NO_SHARED_ION
-    return Amounts(value, state)
+    return RawQuantities(value, state)
 
 
-def protein_amounts(ions: Amounts, sequences: Amounts, grouping: Grouping, by: ProteinQuantity) -> Amounts:
+def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Grouping, by: ProteinQuantity) -> RawQuantities:
     """Return the amounts of proteins by the ratios of their ions, or from the amounts of their peptides.
 
     Parameters
@@ -288,7 +288,7 @@ def protein_amounts(ions: Amounts, sequences: Amounts, grouping: Grouping, by: P
         return replace(summed, value=medians(sequences.value[order], protein[order], n_proteins))
     abundance = np.nansum(sequences.value, axis=1)
     order = order[np.lexsort((-abundance[order], protein[order]))]
-    offsets = offsets_of(np.bincount(protein[order], minlength=n_proteins))
+    offsets = run_offsets(np.bincount(protein[order], minlength=n_proteins))
     top = order[np.arange(len(order)) - offsets[protein[order]] < _TOP]
     chosen = np.full(len(protein), -1, np.int64)
     chosen[top] = protein[top]
@@ -320,7 +320,7 @@ def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups
     rows = np.flatnonzero(~np.isnan(value))
     rows = rows[np.lexsort((value[rows], group[rows]))]
     count = np.bincount(group[rows], minlength=n_groups)
-    first = offsets_of(count)[:-1]
+    first = run_offsets(count)[:-1]
     result = np.full(n_groups, np.nan)
     some = np.flatnonzero(count)
     low, high = first[some] + (count[some] - 1) // 2, first[some] + count[some] // 2

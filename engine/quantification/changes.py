@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.quantification.amounts import Amounts, State
+from proteoscope.engine.quantification.amounts import RawQuantities, State
 from proteoscope.engine.quantification.identified import Proteins
 from proteoscope.engine.quantification.models import ComparisonModel, Fit, fit
 from proteoscope.engine.quantification.parameters import QuantificationParameters
@@ -154,7 +154,7 @@ def model_fit(logs: NDArray[np.float64], model: ComparisonModel) -> Fit:
     return result._replace(variance=variance, degrees=np.minimum(result.degrees + prior.degrees, result.degrees.sum()))
 
 
-def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters: QuantificationParameters) -> list[Changes]:
+def protein_changes(proteins: RawQuantities, model: ComparisonModel | None, parameters: QuantificationParameters) -> list[Changes]:
     """Compare each condition of a model but the first with the first; none without a model.
 
     Parameters
@@ -185,7 +185,7 @@ def protein_changes(proteins: Amounts, model: ComparisonModel | None, parameters
 
 
 def _sample(
-    proteins: Amounts,
+    proteins: RawQuantities,
     logs: NDArray[np.float64],
     model: ComparisonModel,
     fitted: Fit,
@@ -205,7 +205,7 @@ def _sample(
     return _Sample(estimate, factor, number[:, i], number[:, 0], rows, spread, is_apart), imputed
 
 
-def _without_ratio(proteins: Amounts, model: ComparisonModel, number: NDArray[np.int64], i: int) -> NDArray[np.bool_]:
+def _without_ratio(proteins: RawQuantities, model: ComparisonModel, number: NDArray[np.int64], i: int) -> NDArray[np.bool_]:
     """Return the proteins that one of two compared conditions has only in samples that share no ion with the others."""
     result = np.zeros(len(proteins), np.bool_)
     for k in (0, i):

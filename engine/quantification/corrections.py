@@ -12,7 +12,7 @@ from proteoscope.engine.entry import recorded_parameters
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.amounts import Amounts, Grouping, State
+from proteoscope.engine.quantification.amounts import Grouping, RawQuantities, State
 from proteoscope.engine.quantification.changes import changes_table, protein_changes
 from proteoscope.engine.quantification.design import BLOCKS, Design, Sample
 from proteoscope.engine.quantification.identified import Proteins
@@ -141,7 +141,7 @@ def _first(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
     return result
 
 
-def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[NDArray[np.int64], Amounts]:
+def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[NDArray[np.int64], RawQuantities]:
     """Return the peptidoform of each ion, and amounts of ions by sample, not normalised: files of a sample added up."""
     samples, long = tables[SAMPLES.name], tables[PEPTIDOFORMS.name]
     n_samples = len(samples)
@@ -167,7 +167,7 @@ def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[
     ]
     state = np.full(value.shape, State.NOT_SEEN, np.int8)
     np.minimum.at(state, (ion, sample), np.array(of_trace, np.int8))
-    return form, Amounts(np.where(seen, value, np.nan), state)
+    return form, RawQuantities(np.where(seen, value, np.nan), state)
 
 
 def _model(samples: pa.Table, parameters: QuantificationParameters) -> ComparisonModel | None:
@@ -184,7 +184,7 @@ def _model(samples: pa.Table, parameters: QuantificationParameters) -> Compariso
 
 
 def _changes(
-    tables: Mapping[str, pa.Table], amounts: Amounts, model: ComparisonModel | None, parameters: QuantificationParameters
+    tables: Mapping[str, pa.Table], amounts: RawQuantities, model: ComparisonModel | None, parameters: QuantificationParameters
 ) -> pa.Table:
     samples, long = tables[SAMPLES.name], tables[PROTEINS.name]
     first = np.arange(0, len(long), len(samples))

@@ -18,7 +18,7 @@ from proteoscope.engine.quantification.labels import Label, label
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.separated_rows import separated_rows
 
-__all__ = ["BLOCKS", "Design", "Part", "Sample", "design_of_files", "planned_design", "read_design"]
+__all__ = ["BLOCKS", "Design", "DesignRow", "Sample", "design_of_files", "planned_design", "read_design"]
 
 BLOCKS = ("plex", "batch", "subject")
 """Columns of a design whose levels are blocks of the comparison."""
@@ -40,7 +40,7 @@ class Sample(NamedTuple):
     subject: str = ""
 
 
-class Part(NamedTuple):
+class DesignRow(NamedTuple):
     """A file, or one channel of it, assigned to a sample, by numbers; channel -1 without a label."""
 
     file: int
@@ -61,7 +61,7 @@ class Design:
     """
 
     samples: tuple[Sample, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[DesignRow, ...]
     left_out: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
 
@@ -124,10 +124,10 @@ def design_of_files(files: Sequence[str], label: Label | None = None) -> Design:
     """Return each file, or of a label each channel of each file, a sample of its own, without conditions."""
     names = _different([_stem(file) for file in files])
     if label is None:
-        return Design(tuple(Sample(name, "", 0) for name in names), tuple(Part(number, number) for number in range(len(names))))
+        return Design(tuple(Sample(name, "", 0) for name in names), tuple(DesignRow(number, number) for number in range(len(names))))
     samples = tuple(Sample(f"{name}_{channel}", "", 0) for name in names for channel in label.channels)
     k = len(label)
-    return Design(samples, tuple(Part(number // k, number, number % k) for number in range(len(samples))))
+    return Design(samples, tuple(DesignRow(number // k, number, number % k) for number in range(len(samples))))
 
 
 def read_design(path: Path, files: Sequence[str], label: Label | None = None, copies: Mapping[str, str] | None = None) -> Design:
@@ -176,7 +176,7 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
                 path, f"tells otherwise of sample {shortened(one.name)} than line {first}", place=place, remedy="Tell one of both"
             )
         order.setdefault(one.name, len(order))
-        result.append(Part(number, order[one.name], channel))
+        result.append(DesignRow(number, order[one.name], channel))
     if not result:
         raise InputError(path, "names no file", remedy=_REMEDY)
     chosen = tuple(one for one, _ in samples.values())
@@ -333,7 +333,7 @@ def _channel(path: Path, name: str, label: Label, place: str) -> int:
     return number
 
 
-def _check_plexes(path: Path, parts: Sequence[Part], samples: Sequence[Sample], files: Sequence[str]) -> None:
+def _check_plexes(path: Path, parts: Sequence[DesignRow], samples: Sequence[Sample], files: Sequence[str]) -> None:
     """Files that share a sample are fractions of one plex: the same samples in the same channels."""
     own: dict[int, dict[int, int]] = {}
     first: dict[int, int] = {}

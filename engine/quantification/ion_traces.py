@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import one_line
 from proteoscope.engine.execution.threads import run_on_threads
-from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.spectra.spooling import release_pages
 from proteoscope.kernels.cpu.elution import APEX, N_VALUES, ElutionRules, Traces, measure_elution
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, twin
+from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, backend_module
 from proteoscope.kernels.partitions import Partition, equal_partitions
 from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
@@ -92,7 +92,9 @@ class TraceQuery:
         )
 
 
-def measured_traces(surveys: Surveys, query: TraceQuery, parameters: QuantificationParameters, resources: Resources) -> NDArray[np.float64]:
+def measured_traces(
+    surveys: Ms1Spectra, query: TraceQuery, parameters: QuantificationParameters, resources: Resources
+) -> NDArray[np.float64]:
     """Measure each ion: the columns of `proteoscope.kernels.cpu.elution`, (n, N_VALUES) float64, 0 without a signal.
 
     Every ion has at least one anchor. Memory is bounded by the cells of some ions and a block of peaks.
@@ -122,7 +124,7 @@ def measured_traces(surveys: Surveys, query: TraceQuery, parameters: Quantificat
     return result
 
 
-def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], surveys: Surveys) -> NDArray[np.bool_]:
+def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], surveys: Ms1Spectra) -> NDArray[np.bool_]:
     """Return True for ions so low that less than the upper half of their peak is visible, which does not measure the area.
 
     The lowest visible intensity of a run is the first percentile of its peaks.
@@ -164,7 +166,7 @@ def _parts(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int,
 
 
 def _cut(
-    surveys: Surveys,
+    surveys: Ms1Spectra,
     times: NDArray[np.float64],
     places: NDArray[np.int64],
     query: TraceQuery,
@@ -175,7 +177,7 @@ def _cut(
     n_isotopes = query.pattern.shape[1]
     low, high = _spans(times, query)
     count = high - low
-    offset = offsets_of(count * n_isotopes)
+    offset = run_offsets(count * n_isotopes)
     isotope = np.arange(n_isotopes)
     mz = query.mz[:, None] + isotope * (ISOTOPE_SPACING / query.charge[:, None])
     width = parameters.precursor_tolerance.width(mz)
@@ -199,7 +201,7 @@ def _cut(
     return Traces(cells, offset, low.astype(np.int64), count.astype(np.int64), times, query.pattern)
 
 
-def _blocks(surveys: Surveys) -> Iterator[tuple[int, int]]:
+def _blocks(surveys: Ms1Spectra) -> Iterator[tuple[int, int]]:
     """Yield survey spectra in blocks of some million peaks."""
     first = 0
     while first < len(surveys):
@@ -209,7 +211,7 @@ def _blocks(surveys: Surveys) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _sorted_peaks(surveys: Surveys, places: NDArray[np.int64], first: int, last: int) -> SurveyPeaks:
+def _sorted_peaks(surveys: Ms1Spectra, places: NDArray[np.int64], first: int, last: int) -> SurveyPeaks:
     """Return the peaks of those of some survey spectra that have a place, in order of m/z."""
     rows = slice(surveys.offsets[first], surveys.offsets[last])
     mz, intensity = np.asarray(surveys.mz[rows]), np.asarray(surveys.intensity[rows])
@@ -224,7 +226,7 @@ def _extract(peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float3
     """Raise the cells on a card, or where there is none or it fails, on the processor."""
 
     def extract(device: Device) -> None:
-        with closing(twin(device, "traces").extract_traces(device, peaks, windows, cells)) as extracting:
+        with closing(backend_module(device, "traces").extract_traces(device, peaks, windows, cells)) as extracting:
             for _ in extracting:
                 resources.progress.check()
 

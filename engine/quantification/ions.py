@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.isotopes import isotope_patterns
 from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from proteoscope.engine.quantification.identified import Identified, Matches
@@ -138,7 +138,7 @@ def traces_of_others(
     width = parameters.precursor_tolerance.width(flat)
     behind = np.minimum(np.searchsorted(flat, flat + width, side="right") - np.arange(len(flat)) - 1, _MOST)
     first = np.repeat(np.arange(len(flat)), behind)
-    second = first + 1 + np.arange(len(first)) - np.repeat(offsets_of(behind)[:-1], behind)
+    second = first + 1 + np.arange(len(first)) - np.repeat(run_offsets(behind)[:-1], behind)
     one, other = np.concatenate([owner[first], owner[second]]), np.concatenate([owner[second], owner[first]])
     of_one, of_other = np.concatenate([place[first], place[second]]), np.concatenate([place[second], place[first]])
     near = np.abs(values[one, TIME] - values[other, TIME]) <= _APART * np.maximum(values[one, WIDTH], values[other, WIDTH])

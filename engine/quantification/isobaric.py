@@ -17,10 +17,10 @@ from proteoscope.engine.chemistry.masses import ISOTOPE_SPACING
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.formats.reporter_regions import ReporterRegions, read_reporter_regions
-from proteoscope.engine.formats.surveys import Surveys, read_surveys
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.quantification.amounts import Amounts, Measured, State, medians
+from proteoscope.engine.quantification.amounts import Measured, RawQuantities, State, medians
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.impurities import corrected
@@ -168,7 +168,7 @@ def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.i
 
 
 def interference(
-    surveys: Surveys,
+    surveys: Ms1Spectra,
     time: NDArray[np.float64],
     mz: NDArray[np.float64],
     charge: NDArray[np.int64],
@@ -183,7 +183,7 @@ def interference(
 
     Parameters
     ----------
-    surveys : Surveys
+    surveys : Ms1Spectra
         MS1 spectra.
     time : ndarray of float64, shape (n,)
         Seconds.
@@ -215,7 +215,7 @@ def interference(
     return np.where(total > 0, mean, np.nan)
 
 
-def _next_of_voltage(surveys: Surveys) -> NDArray[np.int64]:
+def _next_of_voltage(surveys: Ms1Spectra) -> NDArray[np.int64]:
     """Return the next MS1 spectrum of the same FAIMS voltage after each; the number of spectra if there is none."""
     result = np.full(len(surveys), len(surveys), np.int64)
     for voltage in surveys.voltages:
@@ -225,7 +225,7 @@ def _next_of_voltage(surveys: Surveys) -> NDArray[np.int64]:
 
 
 def _foreign(
-    surveys: Surveys,
+    surveys: Ms1Spectra,
     survey: NDArray[np.int64],
     mz: NDArray[np.float64],
     charge: NDArray[np.int64],
@@ -346,7 +346,7 @@ def _reporters(
         for column, values in zip(peaks, of_file, strict=True):
             column[rows[has]] = values
         try:
-            surveys = read_surveys(path, progress=resources.progress, spool=spool)
+            surveys = read_ms1_spectra(path, progress=resources.progress, spool=spool)
         except InputError:
             without += 1
             continue
@@ -409,7 +409,7 @@ def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
 
 def _by_ion(
     identified: Identified, design: Design, found: _Reporters, parameters: QuantificationParameters
-) -> tuple[NDArray[np.int64], Amounts]:
+) -> tuple[NDArray[np.int64], RawQuantities]:
     """Return the peptidoform of each ion, and amounts of ions by sample.
 
     An amount is the sum or median of the ion's spectra in the files of the sample, in its channel.
@@ -428,12 +428,12 @@ def _by_ion(
         own = found.corrected[rows, channel[sample]]
         of_spectrum = np.where(np.isnan(own), State.TOO_LOW, State.MEASURED)
         of_spectrum[found.refused[rows] > _NOTHING] = State.REFUSED
-        amounts = Amounts(np.where(found.refused[rows] == 0, own, np.nan)[:, None], of_spectrum.astype(np.int8)[:, None])
+        amounts = RawQuantities(np.where(found.refused[rows] == 0, own, np.nan)[:, None], of_spectrum.astype(np.int8)[:, None])
         summed = amounts.summed(of_match[rows], len(keys))
         by_median = parameters.peptide_quantity == "median"
         value[:, sample] = (medians(amounts.value, of_match[rows], len(keys)) if by_median else summed.value)[:, 0]
         state[:, sample] = summed.state[:, 0]
-    return keys[:, 0], Amounts(value, state)
+    return keys[:, 0], RawQuantities(value, state)
 
 
 def _table(identified: Identified, design: Design, label: Label, found: _Reporters) -> pa.Table:

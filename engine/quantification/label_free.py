@@ -23,11 +23,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.quantification.amounts import Amounts, Measured, State
+from proteoscope.engine.quantification.amounts import Measured, RawQuantities, State
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 from proteoscope.engine.quantification.ion_traces import TraceQuery, is_low, measured_traces
@@ -79,8 +79,8 @@ def measured_label_free(
     files = sorted({part.file for part in design.parts})
     traces, n_profiles = list[_Traces](), 0
 
-    def surveys_of(file: int) -> Surveys:
-        return read_surveys(identified.files[file].path, progress=resources.progress, spool=spool)
+    def surveys_of(file: int) -> Ms1Spectra:
+        return read_ms1_spectra(identified.files[file].path, progress=resources.progress, spool=spool)
 
     for place, file in enumerate(files):
         surveys = surveys_of(file)
@@ -142,7 +142,7 @@ def _traces_at(
     identified: Identified,
     all_ions: Ions,
     at: tuple[int, int],
-    surveys: Surveys,
+    surveys: Ms1Spectra,
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> _Traces:
@@ -192,7 +192,7 @@ def _joined(traces: Sequence[_Traces], ions: Ions, n_files: int) -> tuple[Ions, 
 
 
 def _query(
-    identified: Identified, ions: Ions, file: int, surveys: Surveys, parameters: QuantificationParameters
+    identified: Identified, ions: Ions, file: int, surveys: Ms1Spectra, parameters: QuantificationParameters
 ) -> tuple[NDArray[np.int64], TraceQuery, NDArray[np.int64], NDArray[np.int64]]:
     """Return the ions that a file identified, their query, those without a time, and those identified at the ions' voltage."""
     matches = identified.matches
@@ -204,7 +204,7 @@ def _query(
         ions.mz[rows],
         ions.charge[rows],
         ions.pattern[rows],
-        offsets_of(count),
+        run_offsets(count),
         matches.retention_time[order],
         np.zeros(len(rows)),
         parameters.retention_window,
@@ -248,7 +248,7 @@ def _measured(
     n_transferred = 0 if transfers is None else len(transfers.ion)
     counts = {"ions": len(ions), "transferred": n_transferred, "refused": int((reason > 0).sum()), **counts}
     return Measured(
-        Amounts(area.T, state.T).of_samples(samples, len(design.samples)), ions.form, {ION_TRACES.name: table}, counts, resources.used
+        RawQuantities(area.T, state.T).of_samples(samples, len(design.samples)), ions.form, {ION_TRACES.name: table}, counts, resources.used
     )
 
 
@@ -325,7 +325,7 @@ def transferred(
     values: NDArray[np.float64],
     reason: NDArray[np.int8],
     files: list[int],
-    surveys_of: Callable[[int], Surveys],
+    surveys_of: Callable[[int], Ms1Spectra],
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> Transfers:
@@ -367,7 +367,7 @@ def _tried(
     reason: NDArray[np.int8],
     alignments: tuple[Alignment, Mapping[int, Alignment]],
     place: int,
-    surveys: Surveys,
+    surveys: Ms1Spectra,
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> _Tried:
@@ -399,7 +399,7 @@ def _decoy_shift(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _traced(
-    surveys: Surveys,
+    surveys: Ms1Spectra,
     ions: Ions,
     rows: NDArray[np.int64],
     shift: NDArray[np.float64],

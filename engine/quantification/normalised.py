@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.errors import shortened
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.quantification.amounts import Amounts, Grouping, Levels, Measured, State, level_amounts, normalisation_factors
+from proteoscope.engine.quantification.amounts import Grouping, Levels, Measured, RawQuantities, State, level_amounts, normalisation_factors
 from proteoscope.engine.quantification.changes import model_fit
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
@@ -164,7 +164,7 @@ class Quantities:
     psms: tuple[NDArray[np.int64], ...]
 
     @property
-    def proteins(self) -> Amounts:
+    def proteins(self) -> RawQuantities:
         """Amounts of proteins."""
         return self.normalised.levels.proteins
 
@@ -188,11 +188,11 @@ def quantities_of(
     nsaf = abundance_factors(psms[2], identified.proteins.length)
     if parameters.method == "counts":
         sequences = measured.ions.summed(sequence, len(identified.sequences))
-        levels = Levels(measured.ions, sequences, Amounts.of(np.where(nsaf > 0, nsaf, np.nan)))
+        levels = Levels(measured.ions, sequences, RawQuantities.of(np.where(nsaf > 0, nsaf, np.nan)))
         return Quantities(design, identified, Normalised(levels, np.ones(len(design.samples))), nsaf, psms)
     grouping, is_labelled = Grouping(measured.form, sequence, protein, n_proteins), parameters.method == "tmt"
 
-    def scaled(amounts: Amounts) -> Amounts:
+    def scaled(amounts: RawQuantities) -> RawQuantities:
         return _scaled_to_reference(amounts, design, parameters.reference) if is_labelled and parameters.reference else amounts
 
     plexes = design.plexes if is_labelled else None
@@ -200,12 +200,12 @@ def quantities_of(
 
 
 def normalised_levels(
-    ions: Amounts,
+    ions: RawQuantities,
     grouping: Grouping,
     model: ComparisonModel | None,
     parameters: QuantificationParameters,
     plexes: NDArray[np.int64] | None = None,
-    scaled: Callable[[Amounts], Amounts] = lambda amounts: amounts,
+    scaled: Callable[[RawQuantities], RawQuantities] = lambda amounts: amounts,
 ) -> Normalised:
     """Return the normalised amounts of all levels.
 
@@ -240,7 +240,7 @@ def normalised_levels(
     return Normalised(Levels(*(one.scaled(moved / factor) for one in levels)), moved, centres)
 
 
-def _scaled_to_reference(amounts: Amounts, design: Design, reference: str) -> Amounts:
+def _scaled_to_reference(amounts: RawQuantities, design: Design, reference: str) -> RawQuantities:
     """Return amounts with each plex scaled, thing by thing, so that its reference is the same as in all others.
 
     That is the geometric mean over plexes of the means of their reference channels (internal reference scaling; Plubell et al. 2017, Mol.
@@ -254,7 +254,7 @@ def _scaled_to_reference(amounts: Amounts, design: Design, reference: str) -> Am
     np.log(pools, out=logs, where=pools > 0)
     value = amounts.value * np.exp(_means(logs)[:, None] - logs)[:, plexes]
     state = np.where(np.isnan(value) & ~np.isnan(amounts.value), State.REFUSED, amounts.state)
-    return Amounts(value, state.astype(np.int8))
+    return RawQuantities(value, state.astype(np.int8))
 
 
 def _means(values: NDArray[np.float64]) -> NDArray[np.float64]:

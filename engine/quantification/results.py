@@ -13,7 +13,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project.paths import EXPORTS
 from proteoscope.engine.project.run import Run
-from proteoscope.engine.quantification.amounts import Amounts, Levels, State
+from proteoscope.engine.quantification.amounts import Levels, RawQuantities, State
 from proteoscope.engine.quantification.changes import Changes, changes_table
 from proteoscope.engine.quantification.design import BLOCKS, Design
 from proteoscope.engine.quantification.normalised import Quantities
@@ -100,13 +100,13 @@ def _samples(found: Quantities) -> pa.Table:
     return SAMPLES.arrow({**_of_samples(design), **blocks, "parts": parts, "n_psms": found.psms[0].sum(axis=0), **counts})
 
 
-def amount_columns(amounts: Amounts) -> dict[str, pa.Array]:
+def amount_columns(amounts: RawQuantities) -> dict[str, pa.Array]:
     """Return the columns of amounts that all tables by sample have."""
     states = taken([state.text for state in State], amounts.state.ravel().astype(np.int64))
     return {"quantity": or_null(amounts.value), "log2_quantity": or_null(amounts.log2), "state": states}
 
 
-def peptide_counts(sequences: Amounts, protein: NDArray[np.int64], n_proteins: int) -> NDArray[np.int64]:
+def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_proteins: int) -> NDArray[np.int64]:
     """Return the number of peptides with a quantity of each protein and sample, one column; `protein` of each peptide, -1 for none."""
     result = np.zeros((n_proteins + 1, sequences.value.shape[1]), np.int64)
     np.add.at(result, protein, ~np.isnan(sequences.value))  # the last row takes those of no protein

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.quantification.amounts import Amounts, Measured
+from proteoscope.engine.quantification.amounts import Measured, RawQuantities
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 
@@ -22,7 +22,7 @@ def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.
 def measured_counts(identified: Identified, design: Design) -> Measured:
     """Return numbers of spectra as amounts; a peptidoform without any has none."""
     counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms)).astype(np.float64)
-    return Measured(Amounts.of(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
+    return Measured(RawQuantities.of(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
 
 
 def abundance_factors(counts: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:

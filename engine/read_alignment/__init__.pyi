@@ -1,14 +1,14 @@
-from . import expecting as expecting
-from . import exporting as exporting
+from . import export as export
 from . import fitting as fitting
+from . import mapping as mapping
 from . import mate_names as mate_names
 from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
-from . import placing as placing
 from . import records as records
 from . import results as results
 from . import scoring as scoring
 from . import search as search
 from . import sequences as sequences
 from . import tables as tables
+from . import workload as workload
 from .entry import READ_ALIGNMENT as READ_ALIGNMENT

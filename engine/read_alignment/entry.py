@@ -38,7 +38,7 @@ Positions count from 1; those of the read are on the read as it was given, also 
 
 
 def _alignments(name: str, title: str, *endings: str) -> Export:
-    return Export(name, title, lambda: read_alignment.exporting.export_alignments, endings)
+    return Export(name, title, lambda: read_alignment.export.export_alignments, endings)
 
 
 READ_ALIGNMENT = Search(
@@ -115,6 +115,6 @@ READ_ALIGNMENT = Search(
         _alignments("paf", "Alignments as PAF", ".paf"),
     ),
     demo=Demo({"texts": "lambda_phage.fasta.gz", "patterns": "lambda_reads.fastq.gz"}, "map-to-genome"),
-    expecting=lambda: read_alignment.expecting.expected,
-    work=(("reads", lambda: read_alignment.scoring.TextsAgainstPatterns),),
+    workload_estimator=lambda: read_alignment.workload.estimate_workload,
+    workload_types=(("reads", lambda: read_alignment.scoring.TextsAgainstPatterns),),
 )

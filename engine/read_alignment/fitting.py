@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from proteoscope.engine.formats.letters import kind_of_sequences
+from proteoscope.engine.formats.sequence_type import classify_sequences
 
 if TYPE_CHECKING:
-    from proteoscope.engine.formats.letters import InputContent
+    from proteoscope.engine.formats.sequence_type import InputContent
     from proteoscope.engine.parameters import SearchParameters
 
-__all__ = ["are_exchanged", "are_far_longer", "misfit", "suited_preset"]
+__all__ = ["are_exchanged", "are_far_longer", "input_conflict", "suited_preset"]
 
 MAP_TO_GENOME = "map-to-genome"
 _MINIMUM_LETTERS, _MINIMUM_TIMES = 20_000, 100
@@ -57,7 +57,7 @@ def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, An
     return MAP_TO_GENOME if texts is not None and are_far_longer(texts.count.n_residues, mean) else ""
 
 
-def misfit(contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
+def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
     """Why these files, options and parameters do not go together, in the words of a form; empty where they do."""
     texts, patterns, values = contents.get("texts"), contents.get("patterns"), parameters.model_dump()
     are_pairs = bool(options.get("pairs"))
@@ -87,8 +87,8 @@ def misfit(contents: Mapping[str, InputContent], options: Mapping[str, Any], par
 
 
 def _are_nucleotides(content: InputContent) -> bool:
-    return kind_of_sequences([content.count]) == "nucleotides"
+    return classify_sequences([content.count]) == "nucleotides"
 
 
 def _are_proteins(content: InputContent) -> bool:
-    return kind_of_sequences([content.count]) == "proteins"
+    return classify_sequences([content.count]) == "proteins"

@@ -45,7 +45,7 @@ class _Tagged(NamedTuple):
 def _tagged(names: Texts) -> _Tagged:
     """Return the tags of names."""
     length, number = np.empty(len(names), np.int64), np.empty(len(names), np.int64)
-    kernels.cpu.mate_names.find_tags(names.letters, names.offsets, _TAG_CODES, _IS_SEPARATOR, length, number)
+    kernels.cpu.mate_names.find_tags(names.characters, names.offsets, _TAG_CODES, _IS_SEPARATOR, length, number)
     return _Tagged(length, number)
 
 
@@ -57,19 +57,21 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
     lengths : ndarray of int64, shape (n,)
         Number of characters, at most those of the name.
 
-    >>> trimmed(Texts.of(["abc", "de"]), np.array([1, 2])).strings()
+    >>> trimmed(Texts.from_strings(["abc", "de"]), np.array([1, 2])).strings()
     ['a', 'de']
     """
     if np.array_equal(lengths, np.diff(names.offsets)):
         return names
     bounds = np.stack([names.offsets[:-1], names.offsets[:-1] + lengths], axis=1).ravel()
-    return Texts(*take_runs(names.letters, np.append(bounds, names.offsets[-1:]), 2 * np.arange(len(names))))
+    return Texts(*take_runs(names.characters, np.append(bounds, names.offsets[-1:]), 2 * np.arange(len(names))))
 
 
 def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which of two lists of texts have the same first characters, as many as these lengths."""
     same = np.empty(len(ones), np.bool_)
-    kernels.cpu.mate_names.are_same(ones.letters, ones.offsets[:-1], lengths, others.letters, others.offsets[:-1], other_lengths, same)
+    kernels.cpu.mate_names.are_same(
+        ones.characters, ones.offsets[:-1], lengths, others.characters, others.offsets[:-1], other_lengths, same
+    )
     return same
 
 
@@ -110,15 +112,15 @@ def _pieces(names: Texts) -> Iterator[Texts]:
     """Yield names in chunks, releasing their pages."""
     for first in range(0, len(names), _NAMES_OF_PIECE):
         yield names[first : first + _NAMES_OF_PIECE]
-        release_pages(names.letters)
+        release_pages(names.characters)
 
 
 def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
     """Return the rows in which two files of mates have names of different fragments.
 
-    >>> other_names(Texts.of(["a/1", "b/1"]), Texts.of(["a/2", "c/2"])).tolist()
+    >>> other_names(Texts.from_strings(["a/1", "b/1"]), Texts.from_strings(["a/2", "c/2"])).tolist()
     [1]
-    >>> other_names(Texts.of(["r_1", "r_2", "r_3"]), Texts.of(["r_2", "r_3", "r_1"])).tolist()  # numbered reads
+    >>> other_names(Texts.from_strings(["r_1", "r_2", "r_3"]), Texts.from_strings(["r_2", "r_3", "r_1"])).tolist()  # numbered reads
     [0, 1, 2]
     """
     kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
@@ -136,7 +138,7 @@ def template_names(names: Texts) -> Texts:
     names : Texts
         Names of mates, each followed by the other's.
 
-    >>> template_names(Texts.of(["a.1", "a.2", "b", "c"])).strings()
+    >>> template_names(Texts.from_strings(["a.1", "a.2", "b", "c"])).strings()
     ['a', 'a', 'b', 'b']
     """
     first = np.arange(0, len(names), 2)
@@ -162,7 +164,7 @@ def _keys(names: Texts, kind: int) -> pa.ChunkedArray:
 def find_mates(ones: Texts, others: Texts) -> NDArray[np.int64]:
     """Return the row of the mate of each read by its name, -1 without one.
 
-    >>> find_mates(Texts.of(["a/1", "b/1", "c/1"]), Texts.of(["b/2", "a/2"])).tolist()
+    >>> find_mates(Texts.from_strings(["a/1", "b/1", "c/1"]), Texts.from_strings(["b/2", "a/2"])).tolist()
     [1, 0, -1]
     """
     kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
@@ -186,9 +188,9 @@ class Interleaving(NamedTuple):
 def inspect_interleaving(names: Texts) -> Interleaving:
     """Inspect whether reads of one file are mates that follow each other.
 
-    >>> inspect_interleaving(Texts.of(["a", "a", "b", "b"])).are_pairs
+    >>> inspect_interleaving(Texts.from_strings(["a", "a", "b", "b"])).are_pairs
     True
-    >>> inspect_interleaving(Texts.of(["a", "a", "a", "a"])).are_pairs
+    >>> inspect_interleaving(Texts.from_strings(["a", "a", "a", "a"])).are_pairs
     False
     """
     n = len(names)
@@ -197,7 +199,7 @@ def inspect_interleaving(names: Texts) -> Interleaving:
     for first in range(0, n - 1, _NAMES_OF_PIECE):
         last = min(n - 1, first + _NAMES_OF_PIECE)
         is_next[first:last] = _are_mates(names[first:last], names[first + 1 : last + 1], kind)
-        release_pages(names.letters)
+        release_pages(names.characters)
         if first == 0 and last > 2 and 4 * int(is_next[:last].sum()) < last:
             break  # of other reads the beginning is enough
     are_pairs = n >= 4 and n % 2 == 0 and bool(is_next[::2].all() and not is_next[1::2].any())

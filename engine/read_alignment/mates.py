@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.read_alignment.places import BestPlaces, CandidatePlaces, are_elsewhere
+from proteoscope.engine.read_alignment.candidate_positions import BestPlaces, CandidatePlaces, are_elsewhere
 from proteoscope.engine.read_alignment.results import AlignmentRows
 from proteoscope.kernels.gapsmis_layouts import Alignments
 
-__all__ = ["Inserts", "joint_choice", "learnt_inserts", "proper_pairs", "rescue_windows"]
+__all__ = ["InsertSizes", "joint_choice", "learnt_inserts", "proper_pairs", "rescue_windows"]
 
 _MINIMUM_PAIRS, _MINIMUM_QUALITY = 20, 30
 _DEFAULT_MOST = 1000
@@ -21,7 +21,7 @@ _DIFFERENCES_OF_PAIR = 4
 """Weight of a proper pair, in mismatches."""
 
 
-class Inserts(NamedTuple):
+class InsertSizes(NamedTuple):
     """Range of fragment lengths between the outer ends of both reads: `least` to `most` bases, from `pairs` pairs."""
 
     least: int
@@ -39,7 +39,7 @@ class Inserts(NamedTuple):
         return (lengths >= self.least - tolerance) & (lengths <= self.most + tolerance)
 
 
-def learnt_inserts(rows: AlignmentRows) -> Inserts:
+def learnt_inserts(rows: AlignmentRows) -> InsertSizes:
     """Return the fragment lengths of well-mapped pairs: quartiles extended by three times their distance."""
     result, quality = rows.found, rows.mapping_quality
     assert quality is not None
@@ -48,10 +48,10 @@ def learnt_inserts(rows: AlignmentRows) -> Inserts:
     lengths = _fragments(result, rows.is_reverse)
     lengths = lengths[sure & (rows.is_reverse[one] != rows.is_reverse[other]) & (lengths > 0) & (lengths < _MAXIMUM_LEARNT)]
     if len(lengths) < _MINIMUM_PAIRS:
-        return Inserts(0, _DEFAULT_MOST)
+        return InsertSizes(0, _DEFAULT_MOST)
     low, high = np.percentile(lengths, (25, 75), method="closest_observation").astype(np.int64).tolist()
     spread = _SPREADS * max(1, high - low)
-    return Inserts(max(0, low - spread), high + spread, len(lengths))
+    return InsertSizes(max(0, low - spread), high + spread, len(lengths))
 
 
 def _fragments(found: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -62,7 +62,7 @@ def _fragments(found: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.i
 
 
 def proper_pairs(
-    text_of: NDArray[np.int64], found: Alignments, is_reverse: NDArray[np.bool_], inserts: Inserts | None
+    text_of: NDArray[np.int64], found: Alignments, is_reverse: NDArray[np.bool_], inserts: InsertSizes | None
 ) -> NDArray[np.bool_]:
     """Return True for reads that are properly paired."""
     one, other = slice(0, None, 2), slice(1, None, 2)
@@ -81,7 +81,7 @@ def _first_of(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
 
 
 def rescue_windows(
-    places: CandidatePlaces, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: Inserts, tolerance: int
+    places: CandidatePlaces, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: InsertSizes, tolerance: int
 ) -> CandidatePlaces:
     """Return windows in which reads would be properly paired with their mate's first position, unless they have one there.
 
@@ -124,13 +124,13 @@ def joint_choice(
     scores: NDArray[np.int32],
     ends: NDArray[np.int64],
     lengths: NDArray[np.int64],
-    inserts: Inserts,
+    inserts: InsertSizes,
     difference: int,
     tolerance: int,
 ) -> BestPlaces:
     """Choose the best pair of positions for mates by the sum of scores, with a bonus for proper pairs.
 
-    See `proteoscope.engine.read_alignment.places.best_places`. A read whose mate has no position is chosen separately. Leads are
+    See `candidate_positions.best_places`. A read whose mate has no position is chosen separately. Leads are
     those of the sums.
     """
     n = len(lengths)

@@ -99,7 +99,7 @@ def write_sam(
     """
     numbers = np.arange(len(aligned.text_names))
     names = SamNames()
-    texts = Texts.of(names.names(numbers, aligned.text_names))
+    texts = Texts.from_strings(names.names(numbers, aligned.text_names))
     names.warn(progress, "reference")
     header = sam_header(texts.strings(), aligned.text_lengths.tolist(), is_sorted=is_sorted)
     written = _SamLines(aligned, texts)
@@ -179,7 +179,7 @@ def _numbers(piece: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
 
 def _texts(piece: pa.Table, name: str) -> Texts:
     column = pa.compute.fill_null(piece[name], "")
-    return Texts.of_arrow(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+    return Texts.from_arrow(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
 
 
 def _is_reverse(piece: pa.Table) -> NDArray[np.bool_]:
@@ -218,10 +218,10 @@ def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> _R
     if not is_cut.any():
         return _ReadNames(names, is_escaped, is_cut)
     numbers = pa.array(rows // (2 if are_mates else 1) + 1).cast(pa.string())
-    endings = Texts.of_arrow(pa.compute.if_else(pa.array(is_cut), pa.compute.binary_join_element_wise("_", numbers, ""), ""))
+    endings = Texts.from_arrow(pa.compute.if_else(pa.array(is_cut), pa.compute.binary_join_element_wise("_", numbers, ""), ""))
     beginnings = trimmed(names, np.where(is_cut, LONGEST_READ_NAME - np.diff(endings.offsets), lengths))
     joined = pa.compute.binary_join_element_wise(beginnings.arrow(), endings.arrow(), "")
-    return _ReadNames(Texts.of_arrow(joined), is_escaped, is_cut)
+    return _ReadNames(Texts.from_arrow(joined), is_escaped, is_cut)
 
 
 class _SamLines:
@@ -282,7 +282,7 @@ def _tags(piece: pa.Table, is_none: NDArray[np.bool_]) -> Texts:
     edits = pa.compute.cast(pa.array(letters_of_cigars(columns["cigar"], "XID")), pa.string())
     scores = pa.compute.cast(pa.compute.fill_null(piece["score"], 0), pa.string()).combine_chunks()
     tags = pa.compute.binary_join_element_wise("\tNM:i:", edits, "\tAS:i:", scores, "\tMD:Z:", columns["md"], "")
-    return Texts.of_arrow(pa.compute.if_else(pa.array(is_none), "", tags))
+    return Texts.from_arrow(pa.compute.if_else(pa.array(is_none), "", tags))
 
 
 def lines_of_patterns(rows: pa.Table, aligned: Aligned) -> bytes:
@@ -349,7 +349,7 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     ]
     names, cigars = _paf_names(_texts(chunk, "pattern")), _texts(chunk, "cigar")
     longest = int(np.diff(text_names.offsets).max(initial=0))
-    workspace = len(names.own) + len(cigars.own) + len(chunk) * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + longest)
+    workspace = len(names.used) + len(cigars.used) + len(chunk) * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + longest)
     lines, ends = np.empty(workspace, np.uint8), np.zeros(len(chunk), np.int64)
     kernels.cpu.alignment_lines.write_paf_lines(
         text_arrays(names),

@@ -126,7 +126,7 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
     start, end = result.pattern_start.astype(np.int64), result.pattern_end.astype(np.int64)
     # The places of a reverse complement, counted on the pattern as it was given.
     given_start, given_end = np.where(is_reverse, pattern_length - end, start), np.where(is_reverse, pattern_length - start, end)
-    signs = Texts.of(["+", "-"]).take(is_reverse.astype(np.int64))
+    signs = Texts.from_strings(["+", "-"]).take(is_reverse.astype(np.int64))
     numbers = {
         "score": result.score,
         "gaps": result.gaps,

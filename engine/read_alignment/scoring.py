@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
+from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
 from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
-from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, SINGLE_PASS, Alignments, GapRules, Sequences
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ _MATCH, _MISMATCH, _GAPS = 2, -3, 2
 _WINDOW = 2.0  # bases of a text around the end of an alignment, for each of the pattern
 
 
-def work_of(texts: Sequences, patterns: Sequences, rules: GapRules) -> Work:
+def work_of(texts: Sequences, patterns: Sequences, rules: GapRules) -> Workload:
     """Texts and patterns, to align any pairs of them."""
     settings = rules._asdict()
     matrix = settings.pop("matrix")
-    return Work(KIND, {"texts": texts._asdict(), "patterns": patterns._asdict(), "matrix": {"scores": matrix}}, settings)
+    return Workload(KIND, {"texts": texts._asdict(), "patterns": patterns._asdict(), "matrix": {"scores": matrix}}, settings)
 
 
 def align_pairs(session: Session, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> Alignments:
@@ -93,14 +93,14 @@ class TextsAgainstPatterns:
         work = work_of(texts_of, patterns_of, GapRules(matrix, 5, 2, _GAPS))
         return Sample(work, [{"text": pairs, "pattern": pairs, "traces": True}])
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Cells of all layers."""
         texts, patterns = (np.diff(work.sources[name]["offsets"]) + 1.0 for name in ("texts", "patterns"))
         cells: NDArray[np.float64] = texts[state["text"]] * patterns[state["pattern"]] * (work.settings["maximum_gaps"] + 1)
         return cells
 
-    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """Return the operations of `PredictableKind`: `cells` on the CPU, nanoseconds of the plan on a GPU."""
+    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+        """Return the operations of `PredictableWorkloadType`: `cells` on the CPU, nanoseconds of the plan on a GPU."""
         texts, patterns = (np.diff(work.sources[name]["offsets"])[state[one]] for name, one in (("texts", "text"), ("patterns", "pattern")))
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         texts = reached(texts, patterns, rules)
@@ -111,7 +111,7 @@ class TextsAgainstPatterns:
         return 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=bool(state["traces"]))
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Texts and patterns on the device.
 
         Raises
@@ -121,9 +121,9 @@ class TextsAgainstPatterns:
         """
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         texts, patterns = Sequences(**work.sources["texts"]), Sequences(**work.sources["patterns"])
-        yield _Computation(twin(device, "gapsmis").ReadSearch(device, texts, patterns, rules), rules.maximum_gaps)
+        yield _Computation(backend_module(device, "gapsmis").ReadSearch(device, texts, patterns, rules), rules.maximum_gaps)
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
         return Alignments.none(n, work.settings["maximum_gaps"])._asdict()
 
@@ -145,11 +145,11 @@ class _Computation:
         self._state = {**state, "text": state["text"][chosen], "pattern": state["pattern"][chosen]}
         self._out = Alignments.none(len(self._state["text"]), self._maximum_gaps)
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Align the pairs `first:last`."""
         requested = self._state["text"], self._state["pattern"], self._out, first, last
         with closing(self._search.align(*requested, traces=bool(self._state["traces"]))) as ends:
             begun = first
             for end in ends:
-                yield Piece(end, {name: column[begun:end].copy() for name, column in self._out._asdict().items()})
+                yield PartialResult(end, {name: column[begun:end].copy() for name, column in self._out._asdict().items()})
                 begun = end

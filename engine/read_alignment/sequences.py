@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, offsets_of, take_runs
+from proteoscope.engine.arrays import Texts, run_offsets, take_runs
 from proteoscope.engine.errors import InputError, ParameterError, shortened
 from proteoscope.engine.formats.fastq import is_fastq, read_fastq
-from proteoscope.engine.formats.letters import are_bases, letter_counts
 from proteoscope.engine.formats.protein_files import read_proteins
+from proteoscope.engine.formats.sequence_type import are_bases, character_counts
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.mate_names import find_mates, inspect_interleaving, other_names
@@ -105,7 +105,7 @@ class NamedSequences:
 
     def release(self) -> None:
         """Give back the memory of what is mapped, until somebody looks at it again."""
-        for column in (self.sequences.codes, self.names.letters, self.qualities):
+        for column in (self.sequences.codes, self.names.characters, self.qualities):
             if column is not None:
                 release_pages(column)
 
@@ -156,7 +156,7 @@ def read_patterns(
     qualities = None
     if ones.qualities is not None and others.qualities is not None:
         qualities, _ = _alternating((ones.qualities, others.qualities), (both[0].offsets, both[1].offsets), spool)
-    names = Texts(*_alternating((ones.names.letters, others.names.letters), (ones.names.offsets, others.names.offsets), spool))
+    names = Texts(*_alternating((ones.names.characters, others.names.characters), (ones.names.offsets, others.names.offsets), spool))
     are_nucleotides = ones.are_nucleotides or others.are_nucleotides
     return NamedSequences(path, names, Sequences(codes, offsets), are_nucleotides, qualities, are_mates=True)
 
@@ -241,7 +241,7 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
             raise InputError(reads.path, f"{reason}: {_name_of(reads, k)}", remedy=remedy)
     codes, offsets = _reordered(others.sequences.codes, others.sequences.offsets, order, spool)
     qualities = None if others.qualities is None else _reordered(others.qualities, others.sequences.offsets, order, spool)[0]
-    names = Texts(*_reordered(others.names.letters, others.names.offsets, order, spool))
+    names = Texts(*_reordered(others.names.characters, others.names.offsets, order, spool))
     return replace(others, names=names, sequences=Sequences(codes, offsets), qualities=qualities)
 
 
@@ -253,7 +253,7 @@ def _reordered(
     for first in range(0, len(order), _PAIRS_OF_PIECE):
         taken.append(take_runs(letters, offsets, order[first : first + _PAIRS_OF_PIECE])[0])
         release_pages(letters)
-    return taken.finish(), offsets_of(np.diff(offsets)[order])
+    return taken.finish(), run_offsets(np.diff(offsets)[order])
 
 
 def _alternating(
@@ -265,10 +265,10 @@ def _alternating(
         places = [one[first : first + _PAIRS_OF_PIECE + 1] for one in offsets]
         order = np.arange(2 * (len(places[0]) - 1)).reshape(2, -1).T.ravel()
         runs = np.concatenate([one[where[0] : where[-1]] for one, where in zip(letters, places, strict=True)])
-        taken.append(take_runs(runs, offsets_of(np.concatenate([np.diff(where) for where in places])), order)[0])
+        taken.append(take_runs(runs, run_offsets(np.concatenate([np.diff(where) for where in places])), order)[0])
         for one in letters:
             release_pages(one)
-    return taken.finish(), offsets_of(np.stack([np.diff(one) for one in offsets], axis=1).ravel())
+    return taken.finish(), run_offsets(np.stack([np.diff(one) for one in offsets], axis=1).ravel())
 
 
 def _warn_other_names(ones: NamedSequences, others: NamedSequences, progress: Progress) -> None:
@@ -325,7 +325,7 @@ def named_sequences(
     InputError
         Nearly all symbols are nucleotides, and one is not.
     """
-    counts = sum((letter_counts(chunk) for chunk in iterate_chunks(letters)), np.zeros(256, np.int64))
+    counts = sum((character_counts(chunk) for chunk in iterate_chunks(letters)), np.zeros(256, np.int64))
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
     are_nucleotides = are_bases(counts)

@@ -20,8 +20,8 @@ def letters_of_cigars(cigars: pa.StringArray, kinds: str) -> NDArray[np.int64]:
     >>> letters_of_cigars(pa.array(["3=1X12I", "", "2D"]), "=XD").tolist()
     [4, 0, 2]
     """
-    texts = Texts.of_arrow(cigars)
-    symbols, offsets = texts.own.astype(np.int64), texts.offsets - texts.offsets[0]
+    texts = Texts.from_arrow(cigars)
+    symbols, offsets = texts.used.astype(np.int64), texts.offsets - texts.offsets[0]
     ends = np.flatnonzero((symbols < _ZERO) | (symbols >= _ZERO + _DIGITS))
     if not len(ends):
         return np.zeros(len(texts), np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["FEW", "WITHOUT_DECOYS", "Certainty", "Count", "counted", "warning_of_nothing"]
+__all__ = ["FEW", "WITHOUT_DECOYS", "Count", "FalseShareInterval", "counted", "warning_of_nothing"]
 
 FEW = 100
 """Number of matches below which 1 % is less than one; such a list must not look like a longer one."""
@@ -24,7 +24,7 @@ def counted(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
-class Certainty(NamedTuple):
+class FalseShareInterval(NamedTuple):
     """Uncertainty of a count: accepted decoys, and the 95 % interval of the fraction of false matches.
 
     Attributes
@@ -66,19 +66,19 @@ class Count(NamedTuple):
     number: int
     one: str
     several: str
-    certainty: Certainty | None = None
+    certainty: FalseShareInterval | None = None
     total: int | None = None
 
     @classmethod
     def judged(
         cls, number: int, one: str, several: str, known: Mapping[str, float], fdr: float | None = None, total: int | None = None
     ) -> Count:
-        """Create a count with `proteoscope.engine.matches.tables.Counted.certainty`, at the rate `fdr` if known."""
+        """Create a count with `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`, at the rate `fdr` if known."""
         looser = known.get("targets_at_5_percent")
         at_5_percent = int(looser) if looser and number < FEW else None
         nothing_at = fdr if not number and at_5_percent else None
         low, high = known["false_share_low"], known["false_share_high"]
-        return cls(number, one, several, Certainty(int(known["decoys"]), low, high, at_5_percent, nothing_at), total)
+        return cls(number, one, several, FalseShareInterval(int(known["decoys"]), low, high, at_5_percent, nothing_at), total)
 
     def line(self, more: str = "") -> str:
         """Return a line for a terminal, with `more` after the noun."""

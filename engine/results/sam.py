@@ -150,7 +150,7 @@ def sam_header(names: Iterable[str], lengths: Iterable[int], *, is_sorted: bool 
 
 def text_arrays(texts: Texts) -> TextArrays:
     """Texts as the kernels take them: not to be written to, whatever they were made from."""
-    return TextArrays(read_only(texts.letters), texts.offsets)
+    return TextArrays(read_only(texts.characters), texts.offsets)
 
 
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
@@ -159,7 +159,7 @@ def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
     own = np.diff(sequences.offsets)[rows]
     workspace = (
-        sum(len(one.own) for one in (names, cigars, tags))
+        sum(len(one.used) for one in (names, cigars, tags))
         + 2 * int(own.sum())
         + n * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + 2 * longest)
     )

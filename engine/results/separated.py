@@ -39,7 +39,7 @@ __all__ = [
     "write_separated",
 ]
 
-Piece = TypeVar("Piece", bound=Sized)
+PartialResult = TypeVar("PartialResult", bound=Sized)
 """Rows of a table, or their indices."""
 _ROWS = 1 << 16  # of a chunk in memory
 _FORMULA = r"^[\pZ\pC]*[=+@＝＋－＠-]"
@@ -173,8 +173,8 @@ def header_line(columns: Sequence[Column]) -> bytes:
 def write_lines(
     out: Path,
     header: bytes,
-    pieces: Iterable[Piece],
-    lines: Callable[[Piece], Any],
+    pieces: Iterable[PartialResult],
+    lines: Callable[[PartialResult], Any],
     progress: Progress,
     *,
     threads: int = 1,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from proteoscope.engine import sequence_search
 from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search, SearchRequest
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _run(request: SearchRequest, progress: Progress) -> SequenceSearchSummary:
 
 
 def _of_queries(name: str, title: str, *endings: str) -> Export:
-    return Export(name, title, lambda: sequence_search.exporting.export_hits, endings, has_queries=True)
+    return Export(name, title, lambda: sequence_search.export.export_hits, endings, has_queries=True)
 
 
 SEQUENCE_SEARCH: Search = Search(
@@ -63,7 +63,7 @@ SEQUENCE_SEARCH: Search = Search(
             "Queries",
             "proteins",
             "QUERY",
-            f"file with one or more proteins ({names_of('proteins')}), also gzipped",
+            f"file with one or more proteins ({format_names('proteins')}), also gzipped",
             can_be_pasted=True,
             one="query",
             hint="files with the proteins to look for",
@@ -73,7 +73,7 @@ SEQUENCE_SEARCH: Search = Search(
             "Protein databases",
             "proteins",
             "DATABASE",
-            f"files with proteins ({names_of('proteins')}), also gzipped",
+            f"files with proteins ({format_names('proteins')}), also gzipped",
             is_kept=True,
             wanted="a protein database",
             one="database",
@@ -111,7 +111,7 @@ SEQUENCE_SEARCH: Search = Search(
         _of_queries("psl", "Alignments as PSL", ".psl"),
     ),
     demo=Demo({"queries": "protein_queries.fasta", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "standard"),
-    expecting=lambda: sequence_search.expecting.expected,
-    work=(("sequences", lambda: sequence_search.scoring.SequencesAgainstSequences),),
+    workload_estimator=lambda: sequence_search.workload.estimate_workload,
+    workload_types=(("sequences", lambda: sequence_search.scoring.SequencesAgainstSequences),),
     keeps=(KeptKind("sequences", "packed sequences"),),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from proteoscope.engine.formats.letters import worth_a_warning
+from proteoscope.engine.formats.sequence_type import are_nucleotides_suspicious
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.composition import masked_sequences
 from proteoscope.engine.sequences.database import SequenceDatabase
@@ -33,7 +33,7 @@ def warn_of_unusual_input(
 
 def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progress, *, is_each_meant: bool) -> None:
     """Warn of nucleotides, empty sequences and repeated names; `is_each_meant`: True if the user chose each sequence."""
-    if worth_a_warning(sequences.n_nucleotides, len(sequences), is_each_meant=is_each_meant):
+    if are_nucleotides_suspicious(sequences.n_nucleotides, len(sequences), is_each_meant=is_each_meant):
         n = sequences.n_nucleotides
         which = name if n == len(sequences) else f"{n:,} of {len(sequences):,} {name.removeprefix('The ')}"
         looks, are, them = ("looks", "is", "it") if n == 1 < len(sequences) else ("look", "are", "them")

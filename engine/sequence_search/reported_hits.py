@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.arrays import Texts, run_offsets
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.score_statistics import SearchStatistics
@@ -140,7 +140,7 @@ def _aligned(
     progress: Progress,
 ) -> QueryHits:
     """Return the queries of these numbers with their hits and alignments."""
-    offsets = offsets_of(np.array([len(hits.subjects) for hits in significant]))
+    offsets = run_offsets(np.array([len(hits.subjects) for hits in significant]))
     query = np.repeat(np.arange(len(numbers)), np.diff(offsets))
     columns = ((hits.subjects, hits.e_values, hits.bit_scores) for hits in significant)
     subjects, e_values, bit_scores = (np.concatenate(column) for column in zip(*columns, strict=True))

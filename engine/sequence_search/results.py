@@ -68,7 +68,7 @@ def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter
         with hit_writer(path, format, progress) as writer:
 
             def write(reported: ReportedHits) -> None:
-                for part in reported.found.pieces():
+                for part in reported.found.batches():
                     writer.write(part)
                     progress.advance(len(part.hits))
 

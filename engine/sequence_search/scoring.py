@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, NewType
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work
+from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
-from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.device import Device, backend_module
 
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.alignment import AlignmentSearch
@@ -59,10 +59,10 @@ _MEAN_LOG, _SPREAD = 5.75, 0.6  # of lengths, like those of proteins
 _RESIDUES = 20
 
 
-def work_of(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Work:
+def work_of(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Workload:
     """Return a database as a workload: sequences shortest first, their codes and starts (n + 1,)."""
     settings = {"gap_open": scheme.gap_open, "gap_extend": scheme.gap_extend}
-    return Work(KIND, {"database": {"residues": residues, "offsets": offsets}, "matrix": {"scores": scheme.matrix.scores}}, settings)
+    return Workload(KIND, {"database": {"residues": residues, "offsets": offsets}, "matrix": {"scores": scheme.matrix.scores}}, settings)
 
 
 def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDArray[np.int32]:
@@ -75,7 +75,7 @@ def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDAr
     """
     state = {
         "residues": np.concatenate([np.zeros(0, np.int8), *queries]),
-        "offsets": offsets_of(np.array([len(query) for query in queries], np.int64)),
+        "offsets": run_offsets(np.array([len(query) for query in queries], np.int64)),
     }
     scores: NDArray[np.int32] = session.run(state, step_cost=STEP_CELLS)["scores"]
     return scores
@@ -112,12 +112,12 @@ class SequencesAgainstSequences:
         """Return a made-up work of about this size."""
         return sample_sequences(size, seed)
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Cells."""
         return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
 
-    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """Return the operations of `PredictableKind`: cells on the CPU, cycles of the plan on a GPU."""
+    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+        """Return the operations of `PredictableWorkloadType`: cells on the CPU, cycles of the plan on a GPU."""
         if card is None:
             return float(self.costs(work, state).sum())
 
@@ -130,14 +130,14 @@ class SequencesAgainstSequences:
         )
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the database on the device."""
         database = work.sources["database"]
-        search = twin(device, "alignment").AlignmentSearch(device, database["residues"], database["offsets"])
+        search = backend_module(device, "alignment").AlignmentSearch(device, database["residues"], database["offsets"])
         alone = SECONDS_ON_THREADS if device.is_processor else _SECONDS_OF_PIECE
         yield _Computation(work, search, device, _SECONDS_OF_SHARED if is_shared else alone)
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return zero scores."""
         return {"scores": np.zeros((len(state["offsets"]) - 1, n), np.int32)}
 
@@ -149,7 +149,7 @@ class SequencesAgainstSequences:
 class _Computation:
     """A database on a device."""
 
-    def __init__(self, work: Work, search: AlignmentSearch, device: Device, seconds: float) -> None:
+    def __init__(self, work: Workload, search: AlignmentSearch, device: Device, seconds: float) -> None:
         self._search, self._seconds = search, seconds
         self._offsets: NDArray[np.int64] = work.sources["database"]["offsets"]
         self._scheme = work.sources["matrix"]["scores"], work.settings["gap_open"], work.settings["gap_extend"]
@@ -166,7 +166,7 @@ class _Computation:
         self._queries = np.split(state["residues"], state["offsets"][1:-1]) if len(state["offsets"]) > 1 else []
         self._scores = np.zeros((len(self._queries), len(self._offsets) - 1), np.int32)  # takes memory where it is written to
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Score the subjects `first:last`, in chunks of about equal time."""
         residues = float(max(1, sum(map(len, self._queries))))
         while first < last:
@@ -175,10 +175,10 @@ class _Computation:
             began = perf_counter()
             with closing(self._search.score(self._queries, *self._scheme, self._scores, first, end)) as steps:
                 for _ in steps:
-                    yield Piece(first, beyond=float(self._search.cells_done))
+                    yield PartialResult(first, beyond=float(self._search.cells_done))
             cells = residues * float(self._offsets[end] - self._offsets[first])
             self._cells_of_piece = max(1e6, cells * self._seconds / max(1e-3, perf_counter() - began))
-            yield Piece(end, {"scores": self._scores[:, first:end]})
+            yield PartialResult(end, {"scores": self._scores[:, first:end]})
             first = end
 
 
@@ -215,5 +215,5 @@ def sample_sequences(size: float, seed: int) -> Sample:
     lengths = np.sort(np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n), 20, 5000).astype(np.int64))
     residues = rng.integers(0, _RESIDUES, int(lengths.sum()), np.int8)
     own = np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n_queries), 20, 5000).astype(np.int64)
-    state = {"residues": rng.integers(0, _RESIDUES, int(own.sum()), np.int8), "offsets": offsets_of(own)}
-    return Sample(work_of(residues, offsets_of(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])
+    state = {"residues": rng.integers(0, _RESIDUES, int(own.sum()), np.int8), "offsets": run_offsets(own)}
+    return Sample(work_of(residues, run_offsets(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])

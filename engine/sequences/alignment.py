@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import Texts, offsets_of, read_only
+from proteoscope.engine.arrays import Texts, read_only, run_offsets
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.matrices import LETTERS
@@ -311,7 +311,7 @@ def align_pairs(
 
 
 def _columns(found: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArray[np.uint8], lines: NDArray[np.uint8]) -> AlignedPairs:
-    offsets = offsets_of(found[:, 0])
+    offsets = run_offsets(found[:, 0])
     # The number of residues of a line is that of its columns without gaps.
     query_residues, subject_residues = (np.diff(np.concatenate(([0], np.cumsum(line != _GAP)))[offsets]) for line in lines[[0, 2]])
     identities, mismatches, positives, openings, cigar_bytes = counts.T
@@ -324,7 +324,7 @@ def _columns(found: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArra
         mismatches,
         positives,
         openings,
-        Texts(cigars, offsets_of(cigar_bytes)),
+        Texts(cigars, run_offsets(cigar_bytes)),
         *(Texts(line, offsets) for line in lines),
     )
 
@@ -379,7 +379,7 @@ def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray
 def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Return residues and offsets of parts of sequences, forwards or, with `step` -1, backwards."""
     lengths = places[:, 1] - places[:, 0]
-    offsets = offsets_of(lengths)
+    offsets = run_offsets(lengths)
     first = places[:, 0] if step > 0 else places[:, 1] - 1
     return sequences[np.repeat(first - step * offsets[:-1], lengths) + step * np.arange(offsets[-1])], offsets
 
@@ -429,7 +429,7 @@ def _ends(
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray, ...]:
     """Return `found`, `counts`, `cigars` and `lines` of `proteoscope.kernels.cpu.traceback.draw_pairs` for some pairs."""
     query_lengths, subject_lengths = pairs.lengths
-    offsets = offsets_of(query_lengths + subject_lengths)
+    offsets = run_offsets(query_lengths + subject_lengths)
     steps, result = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
     traces = kernels.cpu.traceback.Traces(steps, offsets, result)
     is_single = query_lengths * subject_lengths > stored_cells

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, offsets_of, take_runs
+from proteoscope.engine.arrays import Texts, run_offsets, take_runs
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.feature_files import open_features, write_features
 from proteoscope.engine.formats.features import Features
-from proteoscope.engine.formats.letters import looks_like_nucleotides, nucleotide_counts
+from proteoscope.engine.formats.sequence_type import looks_like_nucleotides, nucleotide_counts
 from proteoscope.engine.formats.translation import Translation
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.cache import index_store
@@ -64,7 +64,7 @@ class SequenceDatabase:
     n_repeated_names : int
         Number of sequences whose accession occurs earlier in the files.
     n_nucleotides : int
-        Number of sequences that look like DNA or RNA, see `proteoscope.engine.formats.letters`.
+        Number of sequences that look like DNA or RNA, see `proteoscope.engine.formats.sequence_type`.
     features : Features, optional
         Annotations; None if the files have none.
     """
@@ -224,12 +224,12 @@ def _open(folder: Path) -> SequenceDatabase:
     require(n and all(len(column) == n for column in columns), f"{folder}: columns of the database have different lengths, or none")
     database = SequenceDatabase(
         residues,
-        offsets_of(lengths),
+        run_offsets(lengths),
         file_index,
         accessions,
-        offsets_of(accession_lengths),
+        run_offsets(accession_lengths),
         descriptions,
-        offsets_of(description_lengths),
+        run_offsets(description_lengths),
         description["n_repeated_names"],
         description["n_nucleotides"],
     )

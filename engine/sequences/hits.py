@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine import sequences
-from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.arrays import Texts, run_offsets
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.escaped_names import ESCAPES, escape_unprintable_texts
 from proteoscope.engine.files import atomic_file
@@ -185,7 +185,7 @@ class Hits:
             column = table.column(field.name).combine_chunks()
             if field.name in _TEXTS:
                 # Names written by this program are escaped; those of a manipulated project may not be.
-                texts = Texts.of_arrow(column)
+                texts = Texts.from_arrow(column)
                 columns[field.name] = escape_unprintable_texts(texts)[0] if field.name in ("query", "subject") else texts
             else:
                 values = column.to_numpy(zero_copy_only=False)
@@ -283,7 +283,7 @@ class QueryHits:
         name, description, sequence = (texts.strings()[0] for texts in (query.accessions, query.descriptions, query.sequences))
         return Stack.of(name, description, sequence, query.hits.aligned)
 
-    def pieces(self) -> Iterator[QueryHits]:
+    def batches(self) -> Iterator[QueryHits]:
         """Yield batches of whole queries with some hundreds of hits each, or a single query with more."""
         first = 0
         while first < len(self):
@@ -392,16 +392,16 @@ class _Fasta(_Writer):
 def _on_one_line(texts: Texts) -> list[str]:
     """Replace control characters of texts by spaces."""
     strings = texts.strings()
-    return [_CONTROLS.sub(" ", text) for text in strings] if _IS_CONTROL[texts.own].any() else strings
+    return [_CONTROLS.sub(" ", text) for text in strings] if _IS_CONTROL[texts.used].any() else strings
 
 
 def _wrapped(texts: Texts) -> Texts:
     """Break ASCII texts into lines of `_WIDTH` characters, each with a line end."""
     lengths = np.diff(texts.offsets)
-    offsets = offsets_of(lengths + -(-lengths // _WIDTH))
+    offsets = run_offsets(lengths + -(-lengths // _WIDTH))
     column = np.arange(int(lengths.sum())) - np.repeat(texts.offsets[:-1] - texts.offsets[0], lengths)
     characters = np.full(offsets[-1], ord("\n"), np.uint8)
-    characters[np.repeat(offsets[:-1], lengths) + column + column // _WIDTH] = texts.own
+    characters[np.repeat(offsets[:-1], lengths) + column + column // _WIDTH] = texts.used
     return Texts(characters, offsets)
 
 
@@ -426,14 +426,14 @@ class _Blocks:
     def of(cls, hits: Hits) -> _Blocks:
         """Return the blocks of all hits."""
         lengths = np.diff(hits.aligned_query.offsets)
-        offsets = offsets_of(-(-lengths // _WIDTH))
+        offsets = run_offsets(-(-lengths // _WIDTH))
         hit = np.repeat(np.arange(len(hits)), np.diff(offsets))
         first = (np.arange(len(hit)) - offsets[hit]) * _WIDTH
         return cls(hit, first, np.minimum(lengths[hit] - first, _WIDTH), offsets)
 
     def cut(self, texts: Texts) -> Texts:
         """Cut the consecutive texts of the hits into blocks."""
-        return Texts(texts.letters, np.concatenate((texts.offsets[self.hit] + self.first, texts.offsets[-1:])))
+        return Texts(texts.characters, np.concatenate((texts.offsets[self.hit] + self.first, texts.offsets[-1:])))
 
     def joined(self, blocks: Iterable[str], between: str = "") -> Iterable[str]:
         """Join the blocks of each hit."""
@@ -460,7 +460,7 @@ class _Clustal(_Writer):
         widths = np.maximum(*(np.fromiter(map(len, column), np.int64, len(hits)) for column in names)) + 6
         blocks = _Blocks.of(hits)
         middle = hits.aligned_middle
-        marks = Texts(self._MARKS[middle.own], middle.offsets - middle.offsets[0])
+        marks = Texts(self._MARKS[middle.used], middle.offsets - middle.offsets[0])
         padded = [_repeated(list(map(str.ljust, column, widths.tolist())), blocks.hit) for column in (*names, [""] * len(hits))]
         lines = (blocks.cut(texts).strings() for texts in (hits.aligned_query, hits.aligned_subject, marks))
         shown = map("{}{}\n{}{}\n{}{}\n\n".format, *chain.from_iterable(zip(padded, lines, strict=True)))
@@ -485,8 +485,8 @@ class _Sam(_Writer):
         self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - `close` closes it
 
     def write(self, queries: QueryHits) -> None:
-        names = Texts.of(self._queries.names(queries.query_index, queries.accessions))
-        residues = queries.sequences.own
+        names = Texts.from_strings(self._queries.names(queries.query_index, queries.accessions))
+        residues = queries.sequences.used
         # An empty sequence at the end is for records without a sequence.
         offsets = np.append(queries.sequences.offsets, queries.sequences.offsets[-1:]) - queries.sequences.offsets[0]
         without_stops = np.where(residues == ord("*"), np.uint8(ord("X")), residues)
@@ -522,9 +522,11 @@ class _Sam(_Writer):
             (batch.alignment_length - batch.identities).tolist(),
             *_lists(batch, "bit_score", "e_value"),
         )
-        cigars, written = (_spread(texts, is_hit) for texts in (batch.cigar, Texts.of(tags)))
+        cigars, written = (_spread(texts, is_hit) for texts in (batch.cigar, Texts.from_strings(tags)))
         flags = np.where(is_hit, np.where(is_other, SECONDARY, 0), UNPLACED)
-        return SamRecords(names.take(query), flags, where, cigars, clips, written, np.where(is_other, empty, query)), Texts.of(subjects)
+        return SamRecords(names.take(query), flags, where, cigars, clips, written, np.where(is_other, empty, query)), Texts.from_strings(
+            subjects
+        )
 
     def finish(self) -> None:
         self._file.write(sam_header(self._lengths, self._lengths.values()))
@@ -543,7 +545,7 @@ def _spread(texts: Texts, has_text: NDArray[np.bool_]) -> Texts:
     """Return texts where the mask is True, and '' elsewhere."""
     lengths = np.zeros(len(has_text), np.int64)
     lengths[has_text] = np.diff(texts.offsets)
-    return Texts(texts.own, offsets_of(lengths))
+    return Texts(texts.used, run_offsets(lengths))
 
 
 class _Html(_Writer):
@@ -593,7 +595,7 @@ _IS_ODD_ON_A_PAGE[[code for code in range(ord(" "), 127) if chr(code) not in "&<
 
 def _shown_each(texts: Texts) -> list[str]:
     """Return texts for a page; most need no change."""
-    return list(map(_shown, texts.strings())) if _IS_ODD_ON_A_PAGE[texts.own].any() else texts.strings()
+    return list(map(_shown, texts.strings())) if _IS_ODD_ON_A_PAGE[texts.used].any() else texts.strings()
 
 
 def _table_rows(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
@@ -644,7 +646,7 @@ _LIKE, _SAME = 1, 2
 def _coloured(hits: Hits) -> Iterable[str]:
     """Return the three lines of each hit with marks around matching columns, see `three_lines`."""
     blocks = _Blocks.of(hits)
-    marks = hits.aligned_middle.own
+    marks = hits.aligned_middle.used
     kinds = np.where(marks == ord(" "), 0, np.where(marks == ord("+"), _LIKE, _SAME))
     ends = np.cumsum(blocks.width)
     begins_block, ends_block = np.zeros(len(kinds), bool), np.zeros(len(kinds), bool)
@@ -665,10 +667,10 @@ def _coloured(hits: Hits) -> Iterable[str]:
     frame[closed[closes, None] - len(_SPAN_END) + np.arange(len(_SPAN_END))] = _SPAN_END
     texts, places = [], []
     for line, start in ((hits.aligned_query, hits.query_start), (hits.aligned_middle, None), (hits.aligned_subject, hits.subject_start)):
-        frame[character_places] = line.own
+        frame[character_places] = line.used
         texts.append(Texts(frame, block_offsets).strings())
         if start is not None:
-            residues = np.add.reduceat(line.own != ord("-"), ends - blocks.width, dtype=np.int64) if len(ends) else np.empty(0, np.int64)
+            residues = np.add.reduceat(line.used != ord("-"), ends - blocks.width, dtype=np.int64) if len(ends) else np.empty(0, np.int64)
             before = np.concatenate(([0], np.cumsum(residues)))
             last = start[blocks.hit] - 1 + before[1:] - before[blocks.offsets[blocks.hit]]
             places.append((np.minimum(last - residues + 1, last).tolist(), last.tolist()))

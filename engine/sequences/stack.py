@@ -58,7 +58,7 @@ class AlignedSubjects:
     @cached_property
     def subject_end(self) -> NDArray[np.int64]:
         """End of the aligned residues of each subject, exclusive, shape (n,)."""
-        residues = np.concatenate(([0], np.cumsum(self.subject.own != _GAP)))
+        residues = np.concatenate(([0], np.cumsum(self.subject.used != _GAP)))
         places = self.subject.offsets - self.subject.offsets[0]
         return self.subject_start + np.diff(residues[places])
 
@@ -93,7 +93,7 @@ class Stack:
             The stack would have more than `MAXIMUM_CELLS` cells, or an alignment does not fit the sequences, unlike those written by this
             program.
         """
-        query, subject = subjects.query.own, subjects.subject.own
+        query, subject = subjects.query.used, subjects.subject.used
         offsets = subjects.query.offsets - subjects.query.offsets[0]
         hit = np.repeat(np.arange(len(subjects.names)), np.diff(offsets))
         is_residue = query != _GAP

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of, pieces, ranges, read_only
+from proteoscope.engine.arrays import batch_runs, ranges, read_only, run_offsets
 from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.tolerance import Tolerance
@@ -163,7 +163,7 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     )
     counts, columns = [], (GrowingColumn(np.float64), GrowingColumn(np.float32), GrowingColumn(np.float32))
     # In batches, since the buffers of a batch have the size of all its peaks.
-    for batch in pieces(spectra.offsets[:-1]):
+    for batch in batch_runs(spectra.offsets[:-1]):
         count, peaks = _preprocessed(spectra, reduced_charge, batch, rules, settings.minimum_peaks, resources)
         counts.append(count)
         for column, values in zip(columns, peaks, strict=True):
@@ -171,7 +171,7 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
         for values in (spectra.mz, spectra.intensity):
             release_pages(values)
     count = np.concatenate([np.zeros(0, np.int64), *counts])
-    arrays = SpectrumArrays(offsets_of(count), *(column.finish() for column in columns))
+    arrays = SpectrumArrays(run_offsets(count), *(column.finish() for column in columns))
     spectrum, charge = np.nonzero(charges & (count > 0)[:, None] & np.isfinite(spectra.precursor_mz)[:, None])
     mass = (spectra.precursor_mz[spectrum] - PROTON_MASS) * charge
     others = spectra.others

@@ -1,14 +1,14 @@
 from . import candidates as candidates
-from . import expecting as expecting
-from . import exporting as exporting
+from . import export as export
 from . import hit_chains as hit_chains
 from . import hits as hits
 from . import methods_paragraph as methods_paragraph
 from . import parameters as parameters
-from . import sample_work as sample_work
 from . import scoring as scoring
 from . import search as search
 from . import structures as structures
 from . import superposing as superposing
+from . import synthetic_workload as synthetic_workload
 from . import tables as tables
+from . import workload as workload
 from .entry import STRUCTURE_SEARCH as STRUCTURE_SEARCH

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
@@ -210,7 +210,7 @@ def _realigned(
     every = []
     for (query, some, _), (first, last) in zip(targets, pairwise(bounds), strict=True):
         taken, flat = chains.taken(some), np.concatenate([np.empty((0, 2), np.int32), *starts[first:last]])
-        lengths = offsets_of(np.array([len(start) for start in starts[first:last]], np.int64))
+        lengths = run_offsets(np.array([len(start) for start in starts[first:last]], np.int64))
         every.append(pairs_with_query(own.position[own.rows(query)], taken.position, taken.offsets, flat, lengths))
     progress.stage("Superposing candidates", bounds[-1])
     pairs = ChainPairs.joined(every)
@@ -236,4 +236,4 @@ def _fitted(comparison: Comparison, query: ChainRow, targets: NDArray[np.int64],
     figures = np.array(run_on_threads(fit, range(len(targets)), resources.threads, resources.progress)).reshape(-1, 3)
     lengths = np.array([len(start) for start in starts], np.int64)
     flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
-    return Superpositions(rotation, translation, figures[:, 1], figures[:, 2], figures[:, 0], lengths, flat, offsets_of(lengths))
+    return Superpositions(rotation, translation, figures[:, 1], figures[:, 2], figures[:, 0], lengths, flat, run_offsets(lengths))

@@ -80,7 +80,7 @@ def open_descriptors(folder: Path, chains: Chains) -> StructureArrays:
 
     Raises
     ------
-    UnsoundIndexError
+    InvalidIndexError
         They are not valid descriptors of these chains.
     """
     state, length, angle = (open_column(folder / f"{name}.npy", kind) for name, kind in _COLUMNS.items())

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from proteoscope.engine import structure_search
 from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.structures.commands import COMMANDS
 
 __all__ = ["STRUCTURE_SEARCH"]
 
 _EPILOG = f"""
-Queries and database: files ({names_of("structures")}, also gzipped), folders with all that lies in them, or a list of files (.txt, a path
-a line). A chain is called by its file's stem, and stem:chain where the file has several; QUERY.cif:B means chain B alone, without it all
-are meant.
+Queries and database: files ({format_names("structures")}, also gzipped), folders with all files in them, or a
+list of files (.txt, one path per line). A chain is named by its file's stem, or stem:chain if the file has several; QUERY.cif:B
+means only chain B, QUERY.cif all chains.
 With --complexes FILE, the chains of a query's file are also searched together: each is matched to another chain of the same target file,
-and files are ranked by the sum over the matched chains, each superposed by itself.
+and files are ranked by the sum over the matched chains, each superposed separately.
 
 Phase 1 aligns elements of secondary structure; chains that score less than QUALIFICATION_THRESHOLD of what the query scores with itself
 are left. Phase 2 aligns residues by their descriptors; a gap of k residues costs GAP_FIRST + (k - 1) * GAP_NEXT.
@@ -94,11 +94,11 @@ STRUCTURE_SEARCH: Search = Search(
     modules=(lambda: structure_search.search,),
     tables=lambda: structure_search.tables.TABLES,
     methods=lambda: structure_search.methods_paragraph.methods,
-    exports=(Export("tsv", "Table, tab-separated", lambda: structure_search.exporting.export_hits, (".tsv",)),),
+    exports=(Export("tsv", "Table, tab-separated", lambda: structure_search.export.export_hits, (".tsv",)),),
     commands=COMMANDS,
     demo=Demo({"queries": "albumin_domain_3.pdb.gz", "database": "folds.pdb.gz"}, "standard"),
-    expecting=lambda: structure_search.expecting.expected,
-    work=(
+    workload_estimator=lambda: structure_search.workload.estimate_workload,
+    workload_types=(
         ("structures", lambda: structure_search.scoring.StructureAgainstStructures),
         ("superpositions", lambda: structure_search.superposing.ChainsOnChains),
     ),

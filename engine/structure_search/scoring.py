@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import structure_search
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work, by_item
-from proteoscope.kernels.device import Device, twin
+from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload, by_item
+from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ class Scores(NamedTuple):
     elements: NDArray[np.int32]
 
 
-def work_of(chains: StructureArrays) -> Work:
+def work_of(chains: StructureArrays) -> Workload:
     """Return a database as a workload, shortest chains first."""
-    return Work(KIND, {"chains": chains._asdict()}, {})
+    return Workload(KIND, {"chains": chains._asdict()}, {})
 
 
 def score_query(session: Session, query: StructureArrays, rewards: Rewards, least: int) -> Scores:
@@ -65,23 +65,23 @@ class StructureAgainstStructures:
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about this size."""
-        return structure_search.sample_work.sample_structures(size, seed)
+        return structure_search.synthetic_workload.sample_structures(size, seed)
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Cells."""
         return np.diff(work.sources["chains"]["offsets"]) * float(max(1, len(state["query"]["state"])))
 
-    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: cells."""
+    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+        """See `PredictableWorkloadType`: cells."""
         return float(self.costs(work, state).sum())
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the database on the device."""
         chains = StructureArrays(**work.sources["chains"])
-        yield _Computation(twin(device, "structure_alignment").StructureSearch(device, chains), len(chains.offsets) - 1)
+        yield _Computation(backend_module(device, "structure_alignment").StructureSearch(device, chains), len(chains.offsets) - 1)
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
         return {"scores": np.full(n, -1, np.int32), "element_scores": np.full(n, -1, np.int32)}
 
@@ -109,11 +109,11 @@ class _Computation:
             "element_scores": self._element_scores,
         }
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Score the chains `first:last`."""
         with closing(self._search.score(**self._state, first=first, last=last)) as ends:
             begun = first
             for end in ends:
                 rows = {"scores": self._scores[begun:end].copy(), "element_scores": self._element_scores[begun:end].copy()}
-                yield Piece(end, rows)
+                yield PartialResult(end, rows)
                 begun = end

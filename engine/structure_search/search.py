@@ -14,8 +14,8 @@ from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
 from proteoscope.engine.structure_search.candidates import Comparison, best_candidates, query_batches, superpose_candidates
 from proteoscope.engine.structure_search.complexes import by_file, complex_hits, complex_writer
 from proteoscope.engine.structure_search.hits import StructureQueryHits, reported_hits
-from proteoscope.engine.structure_search.kept_chains import kept_chains
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.prepared_chains import prepared_chains
 from proteoscope.engine.structure_search.results import HitTotals, hit_writers
 from proteoscope.engine.structure_search.scoring import work_of
 from proteoscope.engine.structure_search.structures import (
@@ -108,7 +108,7 @@ def _database(run: SearchRun[DescribedChains], database: ChainInput, parameters:
     """Return the chains to be searched, from a structure database or from files."""
     if database.folder is not None:
         return open_chains(database.folder, run.progress, run.threads)
-    return kept_chains(database.files, run.digests("database"), run.progress, run.threads, parameters.models)
+    return prepared_chains(database.files, run.digests("database"), run.progress, run.threads, parameters.models)
 
 
 def _warn_of_input(queries: DescribedChains, chains: DescribedChains, parameters: StructureSearchParameters, progress: Progress) -> None:

@@ -16,7 +16,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.structure_search.descriptor_index import descriptors_of
 from proteoscope.engine.structures.chains import Chains, concatenated
-from proteoscope.engine.structures.database import MadeWhenAsked, StructureDatabase, open_database
+from proteoscope.engine.structures.database import LazySequence, StructureDatabase, open_database
 from proteoscope.engine.structures.descriptors import Alphabets, describe
 from proteoscope.engine.structures.reading import Models, StructureFile, read_structure, stem
 from proteoscope.engine.structures.sources import DATABASE_FILE, LISTS, files_in, listed
@@ -185,7 +185,7 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     """
     database = open_database(folder)
     result = _of_database(database)
-    names = MadeWhenAsked(len(result.paths), lambda: tuple(map(stem, result.paths)))
+    names = LazySequence(len(result.paths), lambda: tuple(map(stem, result.paths)))
     return DescribedChains(result.chains, descriptors_of(database, progress, threads), np.arange(len(result.chains)), result.file, names)
 
 
@@ -204,7 +204,7 @@ def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFile
 
 def _of_database(database: StructureDatabase) -> ChainFiles:
     content = database.content
-    paths = MadeWhenAsked(len(content.sources), lambda: tuple(Path(source.path) for source in content.sources))
+    paths = LazySequence(len(content.sources), lambda: tuple(Path(source.path) for source in content.sources))
     return ChainFiles(content.chains, np.asarray(content.source, np.int64), paths)
 
 

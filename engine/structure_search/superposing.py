@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from proteoscope.engine import structure_search
 from proteoscope.engine.execution.executor import Session
-from proteoscope.engine.execution.work import CardShape, Piece, Rows, Sample, Work
+from proteoscope.engine.execution.workload import CardShape, PartialResult, Rows, Sample, Workload
 from proteoscope.engine.structures.superposition import Effort
-from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ __all__ = ["KIND", "ChainsOnChains", "superpose_pairs", "work_of_superposing"]
 KIND = "superpositions"
 
 
-def work_of_superposing(effort: Effort) -> Work:
+def work_of_superposing(effort: Effort) -> Workload:
     """Pairs of chains to be superposed, which come with each round."""
-    return Work(KIND, {}, {"effort": effort})
+    return Workload(KIND, {}, {"effort": effort})
 
 
 def superpose_pairs(session: Session, pairs: ChainPairs) -> FoundSuperpositions:
@@ -47,23 +47,23 @@ class ChainsOnChains:
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about this size."""
-        return structure_search.sample_work.sample_pairs(size, seed)
+        return structure_search.synthetic_workload.sample_pairs(size, seed)
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         """Cells of an alignment."""
         shorter, longer = ChainPairs(**state).lengths
         return (shorter * longer).astype(np.float64)
 
-    def operations(self, work: Work, state: Any, card: CardShape | None) -> float:
-        """See `PredictableKind`: cells of an alignment."""
+    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+        """See `PredictableWorkloadType`: cells of an alignment."""
         return float(self.costs(work, state).sum())
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the superposition on the device."""
-        yield _Computation(twin(device, "superposition").ChainSuperposition(device, EFFORTS[work.settings["effort"]]))
+        yield _Computation(backend_module(device, "superposition").ChainSuperposition(device, EFFORTS[work.settings["effort"]]))
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
         return FoundSuperpositions.room(ChainPairs(**state))._asdict()
 
@@ -87,7 +87,7 @@ class _Computation:
         pairs = ChainPairs(**state)
         self._pairs = [(pairs, FoundSuperpositions.room(pairs))]
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Superpose the pairs `first:last`."""
         ((pairs, result),) = self._pairs
         with closing(self._superposition.superpose(pairs, result, first, last)) as ends:
@@ -95,5 +95,5 @@ class _Computation:
             for end in ends:
                 places = slice(int(result.places[begun]), int(result.places[end]))
                 rows = {name: getattr(result, name)[begun:end].copy() for name in ("moves", "scores", "rmsd", "counts")}
-                yield Piece(end, {**rows, "pairs": result.pairs[places].copy()})
+                yield PartialResult(end, {**rows, "pairs": result.pairs[places].copy()})
                 begun = end

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.files import is_temporary, is_there, storage_errors
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.columns import UnsoundIndexError
+from proteoscope.engine.project.columns import InvalidIndexError
 from proteoscope.engine.project.locks import FileLock
 from proteoscope.engine.structures.chains import concatenated
 from proteoscope.engine.structures.database import (
@@ -82,7 +82,7 @@ def _files_of_list(path: Path, progress: Progress) -> list[Path]:
             path,
             "is neither a structure nor a list of files",
             place="line 1",
-            remedy=f"Give a folder, structures as {names_of('structures')}, or a text with a path in each line",
+            remedy=f"Give a folder, structures as {format_names('structures')}, or a text with a path in each line",
         )
     return [one for entry in files for one in (_files_of_folder(entry, progress) if is_there(entry) and entry.is_dir() else [entry])]
 
@@ -238,7 +238,7 @@ def _parts(folder: Path, settings: _Settings) -> list[Collection]:
             if path.name.startswith(_part_prefix(settings)):
                 try:
                     result.append(open_collection(path))
-                except UnsoundIndexError:
+                except InvalidIndexError:
                     continue
     return result
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, offsets_of, take_runs
+from proteoscope.engine.arrays import Texts, run_offsets, take_runs
 from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.sequences.matrices import LETTERS
 
@@ -118,7 +118,7 @@ class Chains:
     def taken(self, order: NDArray[np.int64] | Sequence[int]) -> Chains:
         """Return chains by number, in the given order."""
         order = np.asarray(order, np.int64)
-        offsets = offsets_of(self.lengths[order])
+        offsets = run_offsets(self.lengths[order])
         columns = {name: take_runs(getattr(self, name), self.offsets, order)[0] for name in RESIDUE_COLUMNS if name != "position"}
         position = np.empty((int(offsets[-1]), 3), np.float32)
         for axis in range(3):
@@ -153,6 +153,6 @@ def concatenated(parts: Sequence[Chains]) -> Chains:
     return Chains(
         tuple(name for part in parts for name in part.names),
         tuple(text for part in parts for text in part.descriptions),
-        offsets_of(np.concatenate([part.lengths for part in parts])),
+        run_offsets(np.concatenate([part.lengths for part in parts])),
         **columns,
     )

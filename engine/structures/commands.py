@@ -9,7 +9,7 @@ from pathlib import Path
 from proteoscope.engine import execution, structures
 from proteoscope.engine.entry import Command
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.row_numbers import ChainRow
 
@@ -24,7 +24,7 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
         "Superpose one chain onto another so that their TM-score is the greatest, and write table, coordinates, alignment and scripts for "
         "PyMOL and ChimeraX. Chains are named as FILE or FILE:CHAIN."
     )
-    parser.add_argument("query", metavar="A[:CHAIN]", help=f"the structure that stays ({names_of('structures')}, also gzipped)")
+    parser.add_argument("query", metavar="A[:CHAIN]", help=f"the structure that stays ({format_names('structures')}, also gzipped)")
     parser.add_argument("target", metavar="B[:CHAIN]", help="the structure that is moved onto it")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for what is written; made where it does not exist")
     _add_models(parser)
@@ -43,7 +43,9 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
     import numpy as np  # parameters are described without loading NumPy
 
     execution.precompile.compile_kernels(["superposition"], progress)
-    query, target = (structures.places.read_chain(request, options.models or "first") for request in (options.query, options.target))
+    query, target = (
+        structures.chain_references.read_chain(request, options.models or "first") for request in (options.query, options.target)
+    )
     for file in (query, target):
         for text in file.messages:
             progress.message(f"{file.path}: {text}", "warning")

@@ -28,12 +28,12 @@ from typing import Any, TypeVar, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import Texts, offsets_of, ranges
+from proteoscope.engine.arrays import Texts, ranges, run_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.threads import available_threads, run_on_threads
 from proteoscope.engine.files import atomic_file, open_regular, put_in_place, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
+from proteoscope.engine.project.columns import InvalidIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS, STRAND, Chains
 from proteoscope.engine.structures.reading import Models
@@ -41,7 +41,7 @@ from proteoscope.engine.structures.sources import DATABASE_FILE
 
 __all__ = [
     "Collection",
-    "MadeWhenAsked",
+    "LazySequence",
     "SourceFile",
     "StructureDatabase",
     "open_collection",
@@ -98,7 +98,7 @@ class SourceFile:
         return self.path, self.size, self.modified
 
 
-class MadeWhenAsked(Sequence[Item]):
+class LazySequence(Sequence[Item]):
     """Sequence whose items are created from columns on access, since most searches use none of a hundred thousand files."""
 
     def __init__(self, n: int, make: Callable[[], tuple[Item, ...]]) -> None:
@@ -191,7 +191,7 @@ def open_database(folder: str | Path) -> StructureDatabase:
         manifest = _manifest(folder)
         content = open_collection(folder / manifest["columns"])
         return StructureDatabase(folder, manifest["columns"], manifest["least_confidence"], manifest["models"], content)
-    except UnsoundIndexError as error:
+    except InvalidIndexError as error:
         raise InputError(folder, f"is no sound structure database ({error})", remedy=_REMEDY) from None
 
 
@@ -202,7 +202,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
         with open_regular(path) as file:
             result = json.loads(file.read(_MAXIMUM_JSON))
     except (OSError, ValueError, RecursionError) as error:
-        raise UnsoundIndexError(f"{DATABASE_FILE} cannot be read ({error})") from error
+        raise InvalidIndexError(f"{DATABASE_FILE} cannot be read ({error})") from error
     require(
         isinstance(result, dict) and set(result) == {"format", "columns", "least_confidence", "models"},
         f"{DATABASE_FILE} holds other things than it should",
@@ -216,7 +216,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def open_collection(folder: Path) -> Collection:
-    """Chains that `write_merged` wrote, by memory map. Raises UnsoundIndexError where they are anything else."""
+    """Chains that `write_merged` wrote, by memory map. Raises InvalidIndexError where they are anything else."""
     require(folder.is_dir() and not folder.is_symlink(), f"{folder.name} is missing")
     numbers = read_numbers(_own(folder, _NUMBERS), ("n_chains", "n_residues", "n_sources"))
     n, r, n_sources = numbers["n_chains"], numbers["n_residues"], numbers["n_sources"]
@@ -231,14 +231,14 @@ def open_collection(folder: Path) -> Collection:
     texts = {name: _open_texts(folder, name, n if name in ("names", "descriptions") else n_sources) for name in _TEXTS}
     names, descriptions = _strings(texts["names"]), _strings(texts["descriptions"])
     is_written = _is_plain(texts["names"]) or all(map(str.isprintable, names))
-    require(is_written and not (texts["names"].letters == ord(" ")).any(), "a chain has no name that can be written")
+    require(is_written and not (texts["names"].characters == ord(" ")).any(), "a chain has no name that can be written")
     is_written = _is_plain(texts["descriptions"]) or all(map(str.isprintable, descriptions))
     require(is_written, "a description cannot be written")
     source = _column(folder, "source", "<i4", n)
     require(not n or (source.min() >= 0 and source.max() < n_sources), "a chain is of no file")
     sizes, modified = _column(folder, "source_size", "<i8", n_sources), _column(folder, "source_modified", "<i8", n_sources)
 
-    require(not (texts["source_paths"].letters == 0).any(), "a file has no name that can be opened")
+    require(not (texts["source_paths"].characters == 0).any(), "a file has no name that can be opened")
 
     def make_sources() -> tuple[SourceFile, ...]:
         paths, skipped = _strings(texts["source_paths"]), _strings(texts["source_skipped"])
@@ -246,7 +246,7 @@ def open_collection(folder: Path) -> Collection:
         return tuple(SourceFile(path, size, changed, _skipped_of(text)) for path, size, changed, text in numbers)
 
     chains = Chains(names, descriptions, offsets, **columns)
-    return Collection(chains, source, MadeWhenAsked(n_sources, make_sources))
+    return Collection(chains, source, LazySequence(n_sources, make_sources))
 
 
 def _check_values(columns: dict[str, NDArray[Any]]) -> None:
@@ -277,7 +277,7 @@ def _check_values(columns: dict[str, NDArray[Any]]) -> None:
 
 def _is_plain(texts: Texts) -> bool:
     """Return True if all characters are printable ASCII."""
-    symbols = texts.letters
+    symbols = texts.characters
     return not len(symbols) or bool(symbols.min() >= ord(" ") and symbols.max() < _DELETE)
 
 
@@ -303,10 +303,10 @@ def _open_texts(folder: Path, name: str, n: int) -> Texts:
 def _strings(texts: Texts) -> tuple[str, ...]:
     """Return Python strings, sliced from one if all characters are single bytes."""
     bounds = texts.offsets.tolist()
-    if len(texts.letters) == 0 or int(texts.letters.max()) < _ASCII:
-        whole = texts.letters.tobytes().decode("ascii")
+    if len(texts.characters) == 0 or int(texts.characters.max()) < _ASCII:
+        whole = texts.characters.tobytes().decode("ascii")
         return tuple(whole[start:stop] for start, stop in pairwise(bounds))
-    data = texts.letters.tobytes()
+    data = texts.characters.tobytes()
     return tuple(data[start:stop].decode() for start, stop in pairwise(bounds))
 
 
@@ -346,7 +346,7 @@ def write_merged(
     chosen = np.flatnonzero(np.concatenate([np.zeros(0, np.bool_), *kept]))
     keys = [(lengths[i], names[i], result.path, i) for i in chosen.tolist() if (result := origin[i]) is not None]
     order = np.array([i for *_, i in sorted(keys)], np.int64)
-    starts = offsets_of(lengths)
+    starts = run_offsets(lengths)
     offsets, rows = ranges(starts[:-1][order], starts[1:][order])
 
     with storage_errors(folder), temporary_path(folder) as temporary:
@@ -375,7 +375,7 @@ def write_merged(
 def _write_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
     encoded = [text.encode("utf-8", "replace") for text in texts]
     np.save(folder / f"{name}.npy", np.frombuffer(b"".join(encoded), np.uint8))
-    np.save(folder / f"{name}_offsets.npy", offsets_of(np.array([len(text) for text in encoded], np.int64)))
+    np.save(folder / f"{name}_offsets.npy", run_offsets(np.array([len(text) for text in encoded], np.int64)))
 
 
 def write_database(

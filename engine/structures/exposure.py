@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.sequences.matrices import LETTERS
 from proteoscope.engine.structures.chains import Chains
@@ -179,7 +179,7 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
         return []
     position = np.concatenate([one.position for one in atoms])
     radius = np.concatenate([one.radius for one in atoms])
-    offsets = offsets_of(np.array([len(one.radius) for one in atoms], np.int64))
+    offsets = run_offsets(np.array([len(one.radius) for one in atoms], np.int64))
     areas = np.zeros(len(radius))
     kernels.cpu.solvent_area.solvent_areas(position, radius, offsets, _sphere(_POINTS), PROBE_RADIUS, 0, len(atoms), areas)
     result = []

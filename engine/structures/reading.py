@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.errors import InputError, shortened
-from proteoscope.engine.formats.registry import names_of, suffixes_of
+from proteoscope.engine.formats.registry import format_names, list_suffixes
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.sequences.matrices import LETTERS
@@ -74,7 +74,7 @@ _ASCII = bytes(range(128)) + b"?" * 128
 _CIF_BLOCK = re.compile(rb"(?im)^[ \t]*data_")
 _PREDICTED = re.compile(rb"(?i)ALPHAFOLD|ESMFOLD|COLABFOLD|OMEGAFOLD|ROSETTAFOLD|\nPARENT +N/A")
 _PDB_HEADER = re.compile(rb"(?m)^(?:HEADER|EXPDTA|CRYST1|REMARK|SEQRES|DBREF)")
-_CONVERT = f"Give {names_of('structures')}; gemmi and most viewers can write them"
+_CONVERT = f"Give {format_names('structures')}; gemmi and most viewers can write them"
 _UNKNOWN_B_FACTORS = (
     "the file does not show whether its B-factors are pLDDT, and none of its residues is left out by it. If they are, take the model as "
     "mmCIF with its qualities, or put the line 'TITLE     ALPHAFOLD' first"
@@ -125,7 +125,7 @@ def stem(path: Path) -> str:
     name = path.name
     for _ in range(2):
         ending = Path(name).suffix
-        if ending.lower() in (".gz", *suffixes_of("structures")):
+        if ending.lower() in (".gz", *list_suffixes("structures")):
             name = name[: -len(ending)]
     return printable_name(name) or "structure"
 
@@ -484,7 +484,7 @@ class _StructureReader:
                 n_atoms.append(len(one))
                 label_number.append(one.label_seq)
         atoms = columns_of_atoms(self._structure)
-        offsets = offsets_of(np.array(n_atoms, np.int64))
+        offsets = run_offsets(np.array(n_atoms, np.int64))
         if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MAXIMUM_ATOMS:
             raise InputError(self._path, "holds no coordinates of atoms, or too many", remedy=_TAKEN)
         backbone, chosen, is_calcium = kernels.cpu.backbone.gather_backbone(
@@ -645,7 +645,7 @@ class _StructureReader:
         chains = Chains(
             names=tuple(name for name, _, _ in parts),
             descriptions=tuple(text for _, text, _ in parts),
-            offsets=offsets_of(np.array([len(here) for _, _, here in parts])),
+            offsets=run_offsets(np.array([len(here) for _, _, here in parts])),
             position=taken.backbone[rows, 1].astype(np.float32),
             residue=taken.residue[rows],
             secondary=secondary[rows],
@@ -678,7 +678,7 @@ class _Residues:
         rows = np.flatnonzero(is_residue & (place[self.chain] >= 0))
         rows = rows[np.argsort(place[self.chain[rows]], kind="stable")]
         lengths = np.bincount(place[self.chain[rows]], minlength=len(wanted))
-        offsets = offsets_of(lengths)
+        offsets = run_offsets(lengths)
         label = self.label_number[rows].copy()
         for k in range(len(wanted)):
             here = label[offsets[k] : offsets[k + 1]]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.registry import has_suffix_of, names_of
+from proteoscope.engine.formats.registry import has_suffix, format_names
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.structures.reading import is_structure
@@ -36,7 +36,7 @@ def structures_in(folder: Path) -> FolderFiles:
     """Find the structures of a folder: files that are called so, and others that begin like one. Links to folders are not followed."""
     result, others = list[Path](), list[Path]()
     for path in _all_in(folder):
-        (result if has_suffix_of(path.name, "structures") or _begins_like_one(path) else others).append(path)
+        (result if has_suffix(path.name, "structures") or _begins_like_one(path) else others).append(path)
     note = f"{folder}: left out {_listed_names(folder, others)}" if others else ""
     return FolderFiles(result, note)
 
@@ -51,7 +51,7 @@ def files_in(folder: Path) -> FolderFiles:
     """
     result = structures_in(folder)
     if not result.files:
-        reason = f"holds no files of structures ({names_of('structures')}, also gzipped)"
+        reason = f"holds no files of structures ({format_names('structures')}, also gzipped)"
         others = _all_in(folder)
         raise InputError(folder, reason + (f", but {_listed_names(folder, others)}" if others else ""), remedy="Name another folder")
     return result
@@ -83,7 +83,7 @@ def listed(path: Path) -> list[Path]:
     try:
         lines = [_REMARK.sub("", line).strip() for line in data.decode("utf-8").splitlines()]
     except UnicodeDecodeError:
-        remedy = f"Give a folder, structures as {names_of('structures')}, or a text with a path in each line"
+        remedy = f"Give a folder, structures as {format_names('structures')}, or a text with a path in each line"
         raise InputError(path, "is neither a structure nor a list of files", place="line 1", remedy=remedy) from None
     names = [line for line in lines if line]
     if not names or len(names) > _MAXIMUM_LISTED:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cpu.processor import Processor
@@ -187,7 +187,7 @@ def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | No
     """Return the results of pairs `first:last`, all by default."""
     own = slice(first, last)
     counts, scores = found.counts[own], found.scores[own]
-    retained = np.repeat(found.places[:-1][own] - offsets_of(counts)[:-1], counts) + np.arange(counts.sum())
+    retained = np.repeat(found.places[:-1][own] - run_offsets(counts)[:-1], counts) + np.arange(counts.sum())
     return Superpositions(
         found.moves[own, :9].reshape(-1, 3, 3),
         found.moves[own, 9:],
@@ -196,7 +196,7 @@ def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | No
         found.rmsd[own],
         counts,
         found.pairs[retained],
-        offsets_of(counts),
+        run_offsets(counts),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
 from proteoscope.engine.views.drawings import Axis
 from proteoscope.engine.views.figures import Figure, Line, Panel, Picked, Rule
 
@@ -110,17 +110,17 @@ def _tip(chromatogram: Chromatogram, place: int) -> str:
     return f"{scan}{chromatogram.minutes[place]:,.2f} min\nintensity {chromatogram.intensity[place]:.4g}"
 
 
-def total_ions(surveys: Surveys) -> Chromatogram:
+def total_ions(surveys: Ms1Spectra) -> Chromatogram:
     """Return the total ion current of the MS1 spectra."""
     return _of_surveys("Total ion current (MS1)", surveys, _sums(surveys.intensity, surveys.offsets))
 
 
-def base_peaks(surveys: Surveys) -> Chromatogram:
+def base_peaks(surveys: Ms1Spectra) -> Chromatogram:
     """Return the highest peak of each MS1 spectrum."""
     return _of_surveys("Base peak (MS1)", surveys, _over_runs(np.maximum, surveys.intensity, surveys.offsets))
 
 
-def extracted(surveys: Surveys, mz: float, tolerance: Tolerance) -> Chromatogram:
+def extracted(surveys: Ms1Spectra, mz: float, tolerance: Tolerance) -> Chromatogram:
     """Return the summed peaks of each MS1 spectrum within the tolerance of an m/z.
 
     Examples
@@ -146,7 +146,7 @@ def of_spectra(
     return Chromatogram(title, seconds[retained] / 60, intensity[retained].astype(np.float64), spectrum[retained], scan[retained])
 
 
-def _of_surveys(title: str, surveys: Surveys, intensity: NDArray[np.float64]) -> Chromatogram:
+def _of_surveys(title: str, surveys: Ms1Spectra, intensity: NDArray[np.float64]) -> Chromatogram:
     return Chromatogram(title, surveys.retention_time / 60, intensity, np.full(len(surveys), -1, np.int64), surveys.scan)
 
 

@@ -97,6 +97,6 @@ def _figures(measured: DeviceParameters) -> tuple[tuple[str, str], ...]:
 
 def _speeds(device: Device, threads: int) -> tuple[RememberedSpeed, ...]:
     return tuple(
-        RememberedSpeed(kind, tuple(search.name for search in searches.SEARCHES if kind in dict(search.work)), speed)
+        RememberedSpeed(kind, tuple(search.name for search in searches.SEARCHES if kind in dict(search.workload_types)), speed)
         for kind, speed in sorted(speeds_by_kind(device.name, threads).items())
     )

@@ -29,15 +29,15 @@ from proteoscope.engine.views.aligned_pair import IDENTICAL, MISMATCH, AlignedPa
 from proteoscope.engine.views.conditions import Condition, Selected, among, compares, contains_in
 from proteoscope.engine.views.coverage import CarriedModification, Coverage, PlacedPeptide, covered_by
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
+from proteoscope.engine.views.peptide_quantities import LinkedQuantities, PeptideQuantities
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace, trace_beside, trace_of_query
 
 __all__ = [
     "ChainPair",
-    "Fold",
     "NearFold",
     "ProteinEvidence",
+    "ShownStructure",
     "fold_of",
     "folds_beside",
     "of_protein",
@@ -290,7 +290,7 @@ class ChainPair(AlignedPair):
 
 
 @dataclass(frozen=True, eq=False)
-class Fold:
+class ShownStructure:
     """A shown chain with its alignment.
 
     Attributes
@@ -312,21 +312,21 @@ class Fold:
         return rows
 
 
-def quantities_of_evidence(run: FinishedRun) -> QuantitiesBeside:
+def quantities_of_evidence(run: FinishedRun) -> LinkedQuantities:
     """Quantities of the peptides that an evidence run shows."""
-    return QuantitiesBeside(run.project, str(run.project.record(run.run.id).get("source_run")))
+    return LinkedQuantities(run.project, str(run.project.record(run.run.id).get("source_run")))
 
 
-def fold_of(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> Fold:
+def fold_of(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> ShownStructure:
     """Return a similar chain aligned with its protein; without its file the alignment comes from the tables."""
     try:
         result = _found(run, near)
     except InputError as error:
-        return Fold(near, _pair(protein, near, None), None, str(error))
-    return Fold(near, _pair(protein, near, result), trace_of_query(result, _evidence(protein, near, len(result.chains.residue))))
+        return ShownStructure(near, _pair(protein, near, None), None, str(error))
+    return ShownStructure(near, _pair(protein, near, result), trace_of_query(result, _evidence(protein, near, len(result.chains.residue))))
 
 
-def folds_beside(run: FinishedRun, protein: ProteinEvidence, shown: Fold) -> tuple[list[Trace], list[str]]:
+def folds_beside(run: FinishedRun, protein: ProteinEvidence, shown: ShownStructure) -> tuple[list[Trace], list[str]]:
     """Superpose the protein's other similar chains on the shown one by shared residues; return them with reasons for omissions."""
     traces, reported = [], []
     if shown.trace is None:

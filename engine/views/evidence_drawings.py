@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Label, Shape, Stroke, shortened, text_width
-from proteoscope.engine.views.evidence import Fold, ProteinEvidence
+from proteoscope.engine.views.evidence import ProteinEvidence, ShownStructure
 from proteoscope.engine.views.palette import Ink
 from proteoscope.engine.views.ticks import nice_ticks
 
@@ -69,7 +69,7 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
     return Drawing(_WIDTH, bottom + 34, f"Coverage of {protein.accession}", tuple(shapes))
 
 
-def draw_fold(protein: ProteinEvidence, fold: Fold) -> Drawing | None:
+def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     """Draw the Cα trace of a similar chain from its widest side; None if its file is unreadable or too short.
 
     Residues are coloured by peptide coverage, missing coordinates and alignment; modified residues are dots.

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
-from proteoscope.engine.matches.search_passes import SearchPass, passes_of_run
+from proteoscope.engine.matches.pass_records import PassRecord, passes_of_run
 from proteoscope.engine.project import Project, RowMark, RunRecord
 from proteoscope.engine.project.recorded_files import RecordedFiles
 from proteoscope.engine.searches import search_of_kind
@@ -61,7 +61,7 @@ class FinishedRun:
     parameters: dict[str, Any]
     inputs: tuple[tuple[str, Path], ...]
     messages: tuple[str, ...]
-    passes: tuple[SearchPass, ...]
+    passes: tuple[PassRecord, ...]
     marks: dict[str, dict[int, RowMark]] = field(default_factory=dict)
     _peaks: dict[tuple[str, str], PeaksOfRun] = field(default_factory=dict, repr=False, compare=False)
 

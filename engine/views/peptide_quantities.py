@@ -16,10 +16,10 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.tables import ION_TRACES
 from proteoscope.engine.structures.colouring import QuantityScale
 from proteoscope.engine.views.coverage import Coverage, PlacedPeptide
-from proteoscope.engine.views.following_runs import following_runs
+from proteoscope.engine.views.dependent_runs import following_runs
 from proteoscope.engine.views.quantities import Samples, peptides_and_comparisons
 
-__all__ = ["PeptideQuantities", "QuantitiesBeside"]
+__all__ = ["LinkedQuantities", "PeptideQuantities"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class PeptideQuantities:
         return QuantityScale(self.title, low, max(high, low + 1.0), self.is_change)
 
 
-class QuantitiesBeside:
+class LinkedQuantities:
     """Quantities of the newest quantification based on a run, reloaded after a newer one or a manual correction.
 
     Values are changes of the first comparison, or means over samples without comparisons.

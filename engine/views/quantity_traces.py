@@ -19,7 +19,7 @@ from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError, ProteoscopeError
-from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.views.chromatograms import power_below
 from proteoscope.engine.views.conditions import compares
@@ -230,9 +230,9 @@ class RunSurveys:
         self.paths = tuple(path for kind, path in run.inputs if kind == "spectra")
         self._check = run.check_input
         self._progress = Progress()
-        self._read: dict[Path, Surveys] = {}
+        self._read: dict[Path, Ms1Spectra] = {}
 
-    def of(self, path: Path) -> Surveys:
+    def of(self, path: Path) -> Ms1Spectra:
         """Return the MS1 spectra of a file.
 
         Raises
@@ -244,7 +244,7 @@ class RunSurveys:
         """
         if path not in self._read:
             self._check(path)
-            self._read[path] = read_surveys(path, progress=self._progress, spool=Path(tempfile.gettempdir()))
+            self._read[path] = read_ms1_spectra(path, progress=self._progress, spool=Path(tempfile.gettempdir()))
         return self._read[path]
 
     def close(self) -> None:
@@ -313,7 +313,7 @@ def _sound(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def trace_through(
-    surveys: Surveys,
+    surveys: Ms1Spectra,
     mz: float,
     charge: int,
     n_isotopes: int,

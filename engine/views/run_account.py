@@ -15,7 +15,7 @@ from typing import Any
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ParameterError, ProteoscopeError
-from proteoscope.engine.matches.search_passes import passes_of_run
+from proteoscope.engine.matches.pass_records import passes_of_run
 from proteoscope.engine.parameters import SearchParameters, list_text, preset_names
 from proteoscope.engine.project import InputRecord, LogEntry, Project, RunNote, RunRecord
 from proteoscope.engine.project.paths import RESULTS

@@ -78,7 +78,7 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
     if (table["query_index"].to_numpy() != index).any():
         raise ParameterError("hits of one query alone can be stacked")
     numbers = {name: table[name].to_numpy().astype(np.int64) for name in ("subject_length", "query_start", "subject_start", "score")}
-    above, below = (Texts.of(table[name].to_pylist()) for name in ("aligned_query", "aligned_subject"))
+    above, below = (Texts.from_strings(table[name].to_pylist()) for name in ("aligned_query", "aligned_subject"))
     subjects = AlignedSubjects(
         table["subject"].to_pylist(),
         table["description"].to_pylist(),

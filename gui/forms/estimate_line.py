@@ -103,7 +103,7 @@ class EstimateLine(QWidget):
             self._take(None)
         elif task.request.workers:
             self._fail(_OF_WORKERS)
-        elif not task.search.expecting:
+        elif not task.search.workload_estimator:
             self._fail("this type of search has no estimate")
         else:
             make = partial(_estimate, task.search, task.request, dict(task.pasted))

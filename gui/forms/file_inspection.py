@@ -16,13 +16,13 @@ from PySide6.QtCore import QObject, Signal
 from proteoscope import kernels
 from proteoscope.engine import formats, structure_search
 from proteoscope.engine import structures as structures_package
-from proteoscope.engine.entry import FileSort
+from proteoscope.engine.entry import FileContent
 from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.formats.fastq import is_fastq
-from proteoscope.engine.formats.letters import SequenceCount, count_sequences
 from proteoscope.engine.formats.libraries.mgf import names_its_spectra
 from proteoscope.engine.formats.recognition import HEAD_BYTES, every_format, recognise
-from proteoscope.engine.formats.registry import bare_name, has_suffix_of, library_suffixes, names_of, suffixes_of
+from proteoscope.engine.formats.registry import bare_name, has_suffix, library_suffixes, format_names, list_suffixes
+from proteoscope.engine.formats.sequence_type import SequenceCount, count_sequences
 from proteoscope.engine.formats.sources import DATA_FOLDERS, ByteSource
 from proteoscope.engine.formats.vendor import converter_of, unreadable, vendor_format
 from proteoscope.engine.project import Project, is_project
@@ -45,7 +45,7 @@ class FileCategory(NamedTuple):
     """Names of some file types in dialogs: title, content, hint of what may be dropped, and icon."""
 
     title: str
-    sorts: tuple[FileSort, ...]
+    sorts: tuple[FileContent, ...]
     held: str = ""
     hint: str = ""
     icon: str = ""
@@ -54,7 +54,7 @@ class FileCategory(NamedTuple):
     def suffixes(self) -> tuple[str, ...]:
         """File name extensions without ``.gz``; empty for folders."""
         annotated = library_suffixes() if "libraries" in self.sorts else ()
-        return tuple(dict.fromkeys([*(suffix for sort in self.sorts for suffix in suffixes_of(sort)), *annotated]))
+        return tuple(dict.fromkeys([*(suffix for sort in self.sorts for suffix in list_suffixes(sort)), *annotated]))
 
     @property
     def name_filter(self) -> str:
@@ -63,19 +63,19 @@ class FileCategory(NamedTuple):
         return f"{self.title} ({' '.join(f'*{suffix} *{suffix}.gz' for suffix in self.suffixes)})"
 
 
-def _category(sort: FileSort, title: str, held: str, hint: str, icon: str) -> FileCategory:
+def _category(sort: FileContent, title: str, held: str, hint: str, icon: str) -> FileCategory:
     return FileCategory(title, (sort,), held, hint, icon)
 
 
-SORTS: dict[FileSort, FileCategory] = {
-    "spectra": _category("spectra", "Spectra", "spectra", f"{names_of('spectra')} files or a folder", "spectrum"),
-    "proteins": _category("proteins", f"{names_of('proteins')} files", "sequences", f"{names_of('proteins')} files", "database"),
-    "reads": _category("reads", f"{names_of('reads')} files", "reads with base qualities", f"{names_of('reads')} files", "reads"),
+SORTS: dict[FileContent, FileCategory] = {
+    "spectra": _category("spectra", "Spectra", "spectra", f"{format_names('spectra')} files or a folder", "spectrum"),
+    "proteins": _category("proteins", f"{format_names('proteins')} files", "sequences", f"{format_names('proteins')} files", "database"),
+    "reads": _category("reads", f"{format_names('reads')} files", "reads with base qualities", f"{format_names('reads')} files", "reads"),
     "identifications": _category(
         "identifications", "Results of search engines", "results of another search engine", "results of another search engine", "results"
     ),
-    "libraries": _category("libraries", "Spectral libraries", "spectral libraries", f"{names_of('libraries')} files", "spectrum"),
-    "structures": _category("structures", "Structures", "structures", f"{names_of('structures')} files or a folder", "structure"),
+    "libraries": _category("libraries", "Spectral libraries", "spectral libraries", f"{format_names('libraries')} files", "spectrum"),
+    "structures": _category("structures", "Structures", "structures", f"{format_names('structures')} files or a folder", "structure"),
     "structure database": _category("structure database", "Structure databases", "structures", "a structure database", "database"),
     "project": _category("project", "Projects", "a project", "a project folder", "folder"),
 }
@@ -90,7 +90,7 @@ class FileKind:
     ----------
     path : Path
         The file or folder.
-    sort : FileSort or None
+    sort : FileContent or None
         Its type, or None if it has a `problem`.
     format : str
         Name of its format.
@@ -103,7 +103,7 @@ class FileKind:
     """
 
     path: Path
-    sort: FileSort | None
+    sort: FileContent | None
     format: str = ""
     size: int = 0
     problem: str = ""
@@ -111,7 +111,7 @@ class FileKind:
     unknown: str = ""
 
     @property
-    def sorts(self) -> frozenset[FileSort]:
+    def sorts(self) -> frozenset[FileContent]:
         """All types as which the file can be used."""
         return frozenset(([] if self.sort is None else [self.sort]) + (["libraries"] if self.is_annotated else []))
 
@@ -127,11 +127,11 @@ class FileInspection:
     """Files of folders that no search reads."""
 
     @property
-    def sorts(self) -> set[FileSort]:
+    def sorts(self) -> set[FileContent]:
         """Types of the files."""
         return {file.sort for file in self.files if file.sort is not None}
 
-    def of_type(self, sort: FileSort) -> list[FileKind]:
+    def of_type(self, sort: FileContent) -> list[FileKind]:
         """Return the files of a type."""
         return [file for file in self.files if file.sort == sort]
 
@@ -157,13 +157,13 @@ def file_kind(path: Path) -> FileKind:
         if path.is_dir():
             return _folder_kind(path)
         with ByteSource(path) as source:
-            if has_suffix_of(path.name, "structures"):
+            if has_suffix(path.name, "structures"):
                 return _structure_kind(path, source.size)
             # MGF comments may start with a slash, as paths do.
             if path.suffix.lower() in LISTS and (result := _list_kind(path, source.size)):
                 return result
             if is_fastq(source):
-                return FileKind(path, "reads", names_of("reads"), source.size)
+                return FileKind(path, "reads", format_names("reads"), source.size)
             try:
                 written_as = recognise(source)
             except InputError:
@@ -171,7 +171,7 @@ def file_kind(path: Path) -> FileKind:
                     raise
                 return FileKind(path, "structures", "structure", source.size)
             is_annotated = bool(written_as.library_reader) and names_its_spectra(source.peek(HEAD_BYTES))
-            return FileKind(path, written_as.sort, written_as.name, source.size, is_annotated=is_annotated)
+            return FileKind(path, written_as.content, written_as.name, source.size, is_annotated=is_annotated)
     except ProteoscopeError as error:
         unknown = error.reason if isinstance(error, InputError) and error.remedy.startswith(every_format()) else ""
         return FileKind(path, None, problem=str(error), unknown=unknown)
@@ -192,7 +192,7 @@ def _folder_kind(folder: Path) -> FileKind:
 
 def _structure_kind(path: Path, size: int) -> FileKind:
     if not structures_package.reading.is_structure(path):
-        return FileKind(path, None, problem=f"{path}: is not a structure file despite its name. Choose {names_of('structures')} files.")
+        return FileKind(path, None, problem=f"{path}: is not a structure file despite its name. Choose {format_names('structures')} files.")
     return FileKind(path, "structures", "structure", size)
 
 
@@ -335,7 +335,7 @@ def _left_over(path: Path, what: str) -> FileKind:
 
 def _add(inspection: FileInspection, path: Path) -> None:
     """Add a file, or the content of a folder, to an inspection."""
-    endings = tuple(suffix for sort in SORTS for suffix in suffixes_of(sort))
+    endings = tuple(suffix for sort in SORTS for suffix in list_suffixes(sort))
     if (path / "project.sqlite").is_file():
         inspection.projects.append(path)
     elif path.name == "project.sqlite" and path.is_file():
@@ -366,7 +366,7 @@ def _files_below(folder: Path) -> list[Path]:
     Instrument runs and folders with structures are returned as a whole, since there may be a hundred thousand structures.
     """
     result: list[Path] = []
-    structures = suffixes_of("structures")
+    structures = list_suffixes("structures")
     covered: Path | None = None
     for parent, folders, names in os.walk(folder):
         here = Path(parent)

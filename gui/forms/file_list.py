@@ -21,9 +21,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from proteoscope.engine.entry import FileSort, Input
-from proteoscope.engine.formats.letters import InputContent, SequenceCount, kind_of_sequences, worth_a_warning
+from proteoscope.engine.entry import FileContent, Input
 from proteoscope.engine.formats.registry import library_suffixes
+from proteoscope.engine.formats.sequence_type import InputContent, SequenceCount, are_nucleotides_suspicious, classify_sequences
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.forms.file_inspection import SORTS, FileCategory, FileInspection, FileInspector, FileKind
 from proteoscope.gui.icons import icon, set_icon
@@ -60,7 +60,7 @@ class FileList(QWidget):
         Inspects the files.
     takes_broken : bool
         True if unreadable structures are skipped and hence no error.
-    elsewhere : mapping of str to collection of FileSort, optional
+    elsewhere : mapping of str to collection of FileContent, optional
         Titles and file types of the other inputs of the form.
 
     Signals
@@ -83,12 +83,12 @@ class FileList(QWidget):
         inspector: FileInspector,
         *,
         takes_broken: bool = False,
-        elsewhere: Mapping[str, Collection[FileSort]] | None = None,
+        elsewhere: Mapping[str, Collection[FileContent]] | None = None,
     ) -> None:
         super().__init__()
         self._takes_broken, self._elsewhere = takes_broken, elsewhere or {}
-        self._spec, self._sort, self._inspector = spec, SORTS[spec.sort], inspector
-        self._sorts = frozenset(spec.sorts)
+        self._spec, self._sort, self._inspector = spec, SORTS[spec.content], inspector
+        self._sorts = frozenset(spec.contents)
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
         """Sequence counts of FASTA and FASTQ files."""
@@ -108,7 +108,7 @@ class FileList(QWidget):
         self._counting.timeout.connect(self._show_learned)
         self.start_folder = ""
         """Start folder of the file dialog."""
-        self._takes_project = spec.sort == "project"
+        self._takes_project = spec.content == "project"
         self._open_project: Path | None = None
         how = "choose it" if self._takes_project else "add them"
         self.lines = _Lines(f"Drop {spec.hint or self._sort.hint} here, or {how} below", self.remove_selected)
@@ -274,8 +274,8 @@ class FileList(QWidget):
 
     def _name_filters(self) -> list[str]:
         """Return the filter for all files of this input, and for each type if there are several."""
-        sorts = [SORTS[sort] for sort in self._spec.sorts if SORTS[sort].suffixes]
-        every = FileCategory(" and ".join(sort.title for sort in sorts), self._spec.sorts)
+        sorts = [SORTS[sort] for sort in self._spec.contents if SORTS[sort].suffixes]
+        every = FileCategory(" and ".join(sort.title for sort in sorts), self._spec.contents)
         return [category.name_filter for category in ([every, *sorts] if len(sorts) > 1 else sorts)]
 
     def _take_chosen(self, names: list[str]) -> None:
@@ -314,10 +314,10 @@ class FileList(QWidget):
         if self._known.get(found.path) == found:
             return
         self._known[found.path] = found
-        if found.sort in _COUNTED and found.sort in self._spec.sorts and found.path not in self.counts:
+        if found.sort in _COUNTED and found.sort in self._spec.contents and found.path not in self.counts:
             self._being_counted.add(found.path)
             self._inspector.count(found.path, lambda count: self._learn_count(found.path, count))
-        if found.sort in self._spec.sorts and self._spec.sort == "structures" and found.path not in self.structure_counts:
+        if found.sort in self._spec.contents and self._spec.content == "structures" and found.path not in self.structure_counts:
             self._inspector.count_structures(found, lambda count: self._learn_structures(found.path, count))
         elif found.sort == "spectra" and found.sort in self._sorts and found.path.is_file() and found.path not in self._pending_spectra:
             self._pending_spectra.add(found.path)
@@ -364,9 +364,9 @@ class FileList(QWidget):
             return known.problem
         if known.sort is None or known.sort in ("structure database", "project"):
             return f"{known.path.name} is a {known.format}; choose files here"
-        if (known.sort, self._spec.sort) == ("proteins", "spectra"):
+        if (known.sort, self._spec.content) == ("proteins", "spectra"):
             return f"{known.path.name} is a {known.format} file of sequences; add it to the protein databases"
-        if known.sort == "spectra" and self._spec.sort == "libraries" and known.path.name.lower().endswith(library_suffixes()):
+        if known.sort == "spectra" and self._spec.content == "libraries" and known.path.name.lower().endswith(library_suffixes()):
             return f"{known.path.name} is not a spectral library: its spectra ({known.format}) have no identities (SEQ=, NAME=)"
         place = next((title for title, sorts in self._elsewhere.items() if known.sort in sorts), "")
         belongs = f". Add it to {place}" if place else ""
@@ -411,7 +411,7 @@ class FileList(QWidget):
             item.setIcon(icon("failed", QColor(colours().wrong)))
             item.setToolTip(tip_text(self._problem_of(known)))
         else:
-            item.setIcon(icon(SORTS[known.sort or self._spec.sort].icon, QColor(colours().good)))
+            item.setIcon(icon(SORTS[known.sort or self._spec.content].icon, QColor(colours().good)))
             size = f", {_size(known.size, self.locale().decimalPoint())}" if known.size else ""
             counted = self.structure_counts.get(path)
             held = [] if counted is None else [counted.problem or structure_text([counted]), *counted.left_out]
@@ -470,7 +470,7 @@ def count_text(counts: Sequence[SequenceCount], spec: Input) -> str:
     """Return the numbers of sequences and residues, and whether they are nucleotides if the input takes both."""
     n_sequences, n_residues = sum(count.n_sequences for count in counts), sum(count.n_residues for count in counts)
     parts = [_counted(n_sequences, "sequence"), _counted(n_residues, "symbol" if spec.takes_nucleotides else "residue")]
-    if spec.takes_nucleotides and (kind := kind_of_sequences(counts)):
+    if spec.takes_nucleotides and (kind := classify_sequences(counts)):
         parts.append(kind)
     return ("" if all(count.is_whole for count in counts) else "more than ") + ", ".join(parts)
 
@@ -490,10 +490,10 @@ def structure_text(counts: Sequence[StructureCount]) -> str:
 
 
 def nucleotide_text(name: str, count: SequenceCount, spec: Input) -> str:
-    """Return a warning that sequences look like DNA or RNA although proteins are expected, or ''; see `worth_a_warning`."""
+    """Return a warning that sequences look like DNA or RNA although proteins are expected, or ''; see `are_nucleotides_suspicious`."""
     n, n_all = count.n_nucleotides, count.n_sequences
     # Every pasted sequence is intended as input.
-    if spec.takes_nucleotides or not worth_a_warning(n, n_all, is_each_meant=spec.can_be_pasted):
+    if spec.takes_nucleotides or not are_nucleotides_suspicious(n, n_all, is_each_meant=spec.can_be_pasted):
         return ""
     if n == n_all:
         return f"{name} looks like DNA or RNA, but proteins are expected; translate it first"

@@ -8,8 +8,8 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from proteoscope.engine.entry import FileSort, Input
-from proteoscope.engine.formats.letters import InputContent
+from proteoscope.engine.entry import FileContent, Input
+from proteoscope.engine.formats.sequence_type import InputContent
 from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.forms.file_list import FileList, count_text, nucleotide_text
 from proteoscope.gui.forms.sequence_box import SequenceBox
@@ -32,7 +32,7 @@ class InputFiles(QWidget):
 
     changed = Signal()
 
-    def __init__(self, spec: Input, inspector: FileInspector, elsewhere: Mapping[str, Collection[FileSort]] | None = None) -> None:
+    def __init__(self, spec: Input, inspector: FileInspector, elsewhere: Mapping[str, Collection[FileContent]] | None = None) -> None:
         super().__init__()
         self.spec = spec
         self.files = FileList(spec, inspector, elsewhere=elsewhere)

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLabel, QPushButto
 from proteoscope import resources
 from proteoscope.engine.entry import Input, Option, Search, SearchRequest, identifying_kinds
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.formats.letters import InputContent
+from proteoscope.engine.formats.sequence_type import InputContent
 from proteoscope.gui.buttons import PrimaryButton
 from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.forms.advice_line import AdviceLine
@@ -82,7 +82,7 @@ class SearchForm(QWidget):
         self.search, self._model, self._inspector = search, search.model, inspector
         self.inputs = {
             input_spec.name: InputFiles(
-                input_spec, inspector, {other.title: other.sorts for other in search.inputs if other is not input_spec}
+                input_spec, inspector, {other.title: other.contents for other in search.inputs if other is not input_spec}
             )
             for input_spec in search.inputs
         }
@@ -185,11 +185,11 @@ class SearchForm(QWidget):
         target : QWidget or None
             Widget on which they were dropped.
         """
-        for sort in found.sorts & self.search.sorts:
+        for sort in found.sorts & self.search.contents:
             files = found.of_type(sort)
-            parts = [field for field in self.inputs.values() if sort in field.spec.sorts]
+            parts = [field for field in self.inputs.values() if sort in field.spec.contents]
             # Files that fit two inputs go to the one on which they were dropped.
-            fitting = [field for field in self.inputs.values() if all(file.sorts.intersection(field.spec.sorts) for file in files)]
+            fitting = [field for field in self.inputs.values() if all(file.sorts.intersection(field.spec.contents) for file in files)]
             under = [part for part in fitting if target is not None and part.isAncestorOf(target)]
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(files)
 
@@ -199,7 +199,7 @@ class SearchForm(QWidget):
         if sample is None:
             return
         for name, field in self.inputs.items():
-            if field.spec.sort != "project" and (name in sample.samples or sample.after):
+            if field.spec.content != "project" and (name in sample.samples or sample.after):
                 field.files.clear()
         for name, file in sample.samples.items():
             self.file_lists[name].add([resources.path("samples", file)])
@@ -334,7 +334,7 @@ class SearchForm(QWidget):
         if self.search.fitting and not all(field.files.is_counted for field in self.inputs.values()):
             return "Inspecting sequences"
         parameters = self.parameters.parameters
-        return "" if parameters is None else self.search.misfit(self._contents(), self._option_values(), parameters)
+        return "" if parameters is None else self.search.input_conflict(self._contents(), self._option_values(), parameters)
 
     def check(self) -> None:
         """Enable the Run button, or show why the search cannot run."""
@@ -440,7 +440,7 @@ class SearchForm(QWidget):
         undo.activated.connect(self.presets.undo)
 
     def _is_given(self, one: InputFiles) -> bool:
-        return self.search.writes == "given project" and one.spec.sort == "project"
+        return self.search.writes == "given project" and one.spec.content == "project"
 
     @property
     def _run_editors(self) -> dict[str, RunEditor]:

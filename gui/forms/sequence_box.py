@@ -8,7 +8,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
-from proteoscope.engine.formats.letters import SequenceCount, count_letters
+from proteoscope.engine.formats.sequence_type import SequenceCount, count_fasta
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.labels import toned_label
 
@@ -56,7 +56,7 @@ def read_pasted(text: str) -> Pasted:
         return Pasted(problem="There are no residues")
     fasta = "\n".join(line.replace("\xa0", " ") for line in (lines if has_names else [">query", *lines]))
     fasta = fasta.strip() + "\n"
-    return Pasted(fasta, count_letters(fasta.encode()))
+    return Pasted(fasta, count_fasta(fasta.encode()))
 
 
 class SequenceBox(QWidget):

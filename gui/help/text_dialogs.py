@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog,
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file
+from proteoscope.engine.views.bug_report import fault_report
 from proteoscope.engine.views.citations import bibtex, citation_text
-from proteoscope.engine.views.fault_report import fault_report
 from proteoscope.gui.icons import set_icon, without_icons
 from proteoscope.gui.labels import toned_label
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidg
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.views.chromatograms import Chromatogram, base_peaks, extracted, total_ions
 from proteoscope.engine.views.spectrum_list import spectrum_chromatogram
@@ -44,7 +44,7 @@ class ChromatogramPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._source: TableSource | None = None
-        self._ms1_spectra: dict[Path, Surveys] = {}
+        self._ms1_spectra: dict[Path, Ms1Spectra] = {}
         self._check: Callable[[Path], None] = lambda path: None
         self._progress = Progress()
         self._worker = TableWorker(None, self)
@@ -171,10 +171,10 @@ class ChromatogramPage(QWidget):
             raise ParameterError("The run does not record the file of its spectra.")
         progress = self._progress
 
-        def surveys() -> Surveys:
+        def surveys() -> Ms1Spectra:
             if path not in self._ms1_spectra:
                 self._check(path)
-                self._ms1_spectra[path] = read_surveys(path, progress=progress, spool=Path(tempfile.gettempdir()))
+                self._ms1_spectra[path] = read_ms1_spectra(path, progress=progress, spool=Path(tempfile.gettempdir()))
             return self._ms1_spectra[path]
 
         if kind != "extracted":

@@ -20,9 +20,9 @@ from proteoscope.engine.entry import Search
 from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.structures.colouring import EVIDENCE_SCHEMES
 from proteoscope.engine.views.evidence import (
-    Fold,
     NearFold,
     ProteinEvidence,
+    ShownStructure,
     fold_of,
     folds_beside,
     of_protein,
@@ -34,7 +34,7 @@ from proteoscope.engine.views.evidence import (
     quantities_of_evidence,
 )
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.peptide_quantities import QuantitiesBeside
+from proteoscope.engine.views.peptide_quantities import LinkedQuantities
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.engine.views.traces import Trace
 from proteoscope.gui import structure
@@ -84,9 +84,9 @@ class EvidenceView(RunView):
         self.proteins = self.panels["proteins"]
         self.peptides, self.sites, self.missed, self.contacts, _, self.chains, _ = (self.panels[name] for name in _OF_PROTEIN)
         self._source: TableSource | None = None
-        self._quantities: QuantitiesBeside | None = None
+        self._quantities: LinkedQuantities | None = None
         self._protein: ProteinEvidence | None = None
-        self._fold: Fold | None = None
+        self._fold: ShownStructure | None = None
         self._no_fold_text = ""
         self._wanted_form = ""
         self._wanted_peptide: int | None = None
@@ -224,7 +224,7 @@ class EvidenceView(RunView):
         if run is None:
             return
 
-        def read() -> tuple[ProteinEvidence, Fold | None]:
+        def read() -> tuple[ProteinEvidence, ShownStructure | None]:
             if self._source is None or self._quantities is None:
                 self._source = run.tables.source("proteins")
                 self._quantities = quantities_of_evidence(run)
@@ -235,7 +235,7 @@ class EvidenceView(RunView):
         self._reader.cancel("chain")
         self._reader.submit("protein", read, self._take_protein, self._fail_protein)
 
-    def _take_protein(self, found: tuple[ProteinEvidence, Fold | None]) -> None:
+    def _take_protein(self, found: tuple[ProteinEvidence, ShownStructure | None]) -> None:
         self._protein, fold = found
         for name in _OF_PROTEIN:
             self.panels[name].clear_choice()
@@ -258,12 +258,12 @@ class EvidenceView(RunView):
         if run is None or protein is None or near is None or (self._fold is not None and self._fold.near.row == row):
             return
 
-        def read(near: NearFold = near, protein: ProteinEvidence = protein) -> Fold:
+        def read(near: NearFold = near, protein: ProteinEvidence = protein) -> ShownStructure:
             return fold_of(run, protein, near)
 
         self._reader.submit("chain", read, self._show_fold, self._fail_softly)
 
-    def _show_fold(self, fold: Fold | None, text: str = "") -> None:
+    def _show_fold(self, fold: ShownStructure | None, text: str = "") -> None:
         self._fold, self._no_fold_text = fold, text
         self.alignment.show_pair(None if fold is None else fold.pair, text)
         panel = self.structures

@@ -35,7 +35,7 @@ from proteoscope.engine.views.identification import (
     summary,
 )
 from proteoscope.engine.views.mirror import MirroredSpectra
-from proteoscope.engine.views.peptide_quantities import PeptideQuantities, QuantitiesBeside
+from proteoscope.engine.views.peptide_quantities import LinkedQuantities, PeptideQuantities
 from proteoscope.engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.plots.coverage_map import CoverageMap
@@ -81,7 +81,7 @@ class IdentificationView(SpectraRunView):
         self.proteins, self.peptides, self.psms = (self.panels[name] for name in ("proteins", "peptides", "psms"))
         self._matches: TableSource | None = None
         self._fixed: list[FixedModifications] = []
-        self._quantities: QuantitiesBeside | None = None
+        self._quantities: LinkedQuantities | None = None
         """Fixed modifications of the run, once they have been read; read with the quantities of its peptides."""
         self.marker = RowMarker("psms", self)
         self._wanted: dict[str, int] = {}
@@ -170,7 +170,7 @@ class IdentificationView(SpectraRunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         super()._begin(run, source)
-        self._fixed, self._quantities = [], QuantitiesBeside(run.project, run.run.id)
+        self._fixed, self._quantities = [], LinkedQuantities(run.project, run.run.id)
         self.marker.open(run)
         self.header.show_facts((*files_facts(run), *passes_facts(run), *time_facts(run)))
         self.filters.open(run.fdr, Facets((), ()))

@@ -19,8 +19,8 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.project import Project, RunRecord
 from proteoscope.engine.results.columns import MARK_COLUMNS, Column, Table
 from proteoscope.engine.views.annotation import AnnotationChoice
+from proteoscope.engine.views.dependent_runs import following_runs
 from proteoscope.engine.views.finished_run import FinishedRun, open_finished_run
-from proteoscope.engine.views.following_runs import following_runs
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.dialogs import StructuresDialog
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QWidget
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.structures.colouring import Legend
 from proteoscope.engine.structures.meshes import Mesh
 from proteoscope.gui.deferred_tasks import DeferredTasks
@@ -292,7 +292,7 @@ class StructureCanvas(QWidget):
         """Return the frontmost drawn residue (by its Cα) or atom at a position of the widget, or None."""
         result: list[tuple[float, float, Pick]] = []
         traces = self.scene.traces
-        offsets = offsets_of(np.array([len(trace) for trace in traces], np.int64))
+        offsets = run_offsets(np.array([len(trace) for trace in traces], np.int64))
         for number, distance, depth in self._near(
             np.concatenate([np.empty((0, 3), np.float32), *(trace.position for trace in traces)]), at
         ):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from proteoscope.kernels.cpu.ion_lookup import LETTERS_AT_ONCE, count_bits, lowest_bit, matching_letters
 from proteoscope.kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
-from proteoscope.kernels.cpu.probing import LETTERS_AT_ONCE, count_bits, lowest_bit, matching_letters
 
 __all__ = ["add_modifications", "find_arrangement", "first_arrangement", "is_possible", "known_row", "next_arrangement"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from proteoscope.kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, is_possible, next_arrangement
-from proteoscope.kernels.cpu.probing import fetch_early
+from proteoscope.kernels.cpu.ion_lookup import fetch_early
 from proteoscope.kernels.cpu.scores import (
     FORMS_AT_ONCE,
     NEEDS_CORRELATION,

@@ -9,8 +9,8 @@ import numpy as np
 from numba import njit
 
 from proteoscope.kernels.cpu.candidates import lower_bound
+from proteoscope.kernels.cpu.ion_lookup import lowest_bit
 from proteoscope.kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
-from proteoscope.kernels.cpu.probing import lowest_bit
 
 __all__ = ["list_known_forms"]
 

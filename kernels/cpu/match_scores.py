@@ -20,8 +20,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from proteoscope.kernels.cpu.ion_lookup import count_bits, fetch_early
 from proteoscope.kernels.cpu.match_score_variants import score_by_vector
-from proteoscope.kernels.cpu.probing import count_bits, fetch_early
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import StopFlag
 from proteoscope.kernels.match_score_layouts import (

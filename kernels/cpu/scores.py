@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
-from proteoscope.kernels.cpu.probing import IONS_AT_ONCE, OUT_OF_REACH, fill_block, lowest_bit, matching_ions, sum_of_bins
+from proteoscope.kernels.cpu.ion_lookup import IONS_AT_ONCE, OUT_OF_REACH, fill_block, lowest_bit, matching_ions, sum_of_bins
 from proteoscope.kernels.layouts import CORRELATION_UNITS
 from proteoscope.kernels.score_kinds import SCORE_KINDS
 

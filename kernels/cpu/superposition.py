@@ -18,9 +18,9 @@ from numba import njit
 from proteoscope.kernels.cpu.chain_pairs import farthest_pair, report_pair, shorter_and_longer, start_of_pair, tm_scale
 from proteoscope.kernels.cpu.distance_alignment import align, alignment_room, place_states, place_x, place_y, trace
 from proteoscope.kernels.cpu.least_squares import BATCH, MOVE, distances_squared, moments, near_moments, near_totals, rotations
-from proteoscope.kernels.cpu.met_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
 from proteoscope.kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_room
 from proteoscope.kernels.cpu.processor import Processor
+from proteoscope.kernels.cpu.visited_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
 from proteoscope.kernels.device import StopFlag
 from proteoscope.kernels.partitions import equal_partitions
 from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps

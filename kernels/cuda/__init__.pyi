@@ -9,9 +9,9 @@ from . import library_search as library_search
 from . import management as management
 from . import match_scores as match_scores
 from . import modules as modules
+from . import precompile as precompile
 from . import scoring as scoring
 from . import structure_alignment as structure_alignment
 from . import superposition as superposition
 from . import traces as traces
-from . import usual_forms as usual_forms
 from . import vector_clustering as vector_clustering

@@ -150,7 +150,7 @@ def _columns(k: int, d: int, maximum_shared: int) -> int:
     return max(0, min(d, (min(maximum_shared, _SUM_BYTES) // k - 4) // 8))
 
 
-class _Told:
+class _RoundStatus:
     """Report of a round: the size of each cluster, and the number of changed labels."""
 
     def __init__(self, card: Card, stream: Any, k: int) -> None:
@@ -189,7 +189,7 @@ class _Centers:
         self._card, self._stream, self.k, self._d, self.stride = card, stream, k, d, _stride(d)
         self._exact, self._next = card.buffer(8 * k * d), card.buffer(8 * k * d)
         self._quick, self._moved = card.buffer(4 * k * self.stride), card.buffer(8 * k)
-        self.sums, self.told = card.buffer(8 * k * d), _Told(card, stream, k)
+        self.sums, self.told = card.buffer(8 * k * d), _RoundStatus(card, stream, k)
 
     @property
     def struct(self) -> NDArray[np.void]:
@@ -554,7 +554,7 @@ class _VectorCenters:
         self.tiles = -(-k // _CLUSTERS_OF_TILE)
         self._terms = {name: card.buffer(8 * k) for name in ("factor", "square")}
         self._is_moved, self._moves, self._squares = card.buffer(k), card.buffer(k), card.buffer(24 * k)
-        self.told = _Told(card, stream, k)
+        self.told = _RoundStatus(card, stream, k)
         for buffer in (self._is_moved, self._moves):
             card.clear(buffer, k, stream)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from proteoscope.kernels.cuda.rates import USUAL_RATES, CardRates
 from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError
 
-__all__ = ["COMPILER_OPTIONS", "Card", "CudaCard", "card", "header_options", "sent", "source", "struct"]
+__all__ = ["COMPILER_OPTIONS", "Card", "CudaGpu", "card", "header_options", "sent", "source", "struct"]
 
 COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
 """Fused multiply-adds are off: they round differently from the processor's kernels."""
@@ -157,7 +157,7 @@ class _Faults:
             raise (DeviceMemoryError if is_memory else DeviceError)(f"{self._name} failed: {error}") from error
 
 
-class CudaCard:
+class CudaGpu:
     """A `Card` on CUDA device `number`, through CuPy."""
 
     kernels = "cuda"
@@ -301,7 +301,7 @@ class CudaCard:
 
 
 @lru_cache
-def card(number: int) -> CudaCard:
+def card(number: int) -> CudaGpu:
     """Return the GPU of a CUDA device; its kernels are compiled once.
 
     Raises
@@ -309,4 +309,4 @@ def card(number: int) -> CudaCard:
     DeviceError
         The device cannot be opened.
     """
-    return CudaCard(number)
+    return CudaGpu(number)

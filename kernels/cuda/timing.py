@@ -6,12 +6,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from proteoscope.kernels.cuda.modules import CudaCard
+from proteoscope.kernels.cuda.modules import CudaGpu
 
 __all__ = ["TimedCard"]
 
 
-class TimedCard(CudaCard):
+class TimedCard(CudaGpu):
     """A GPU that times its kernels and transfers while `is_noting`; the events' overhead matters for many launches.
 
     Attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from proteoscope import resources
-from proteoscope.engine.entry import EXPECTING, SearchRequest
+from proteoscope.engine.entry import WORKLOAD_ESTIMATORS, SearchRequest
 from proteoscope.engine.estimates import Expectation, estimate, faster_device_rule
 from proteoscope.engine.execution.cost.calibration_store import store_calibration
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts
@@ -80,7 +80,7 @@ def test_faster_device_looks_for_no_gpu_where_none_could_be_ready(monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "name"), [(0.5, "cpu"), (2.0, "cuda:0")])
 def test_faster_device_of_uncounted_workloads_depends_on_the_step(monkeypatch, seconds, name):
-    monkeypatch.setitem(EXPECTING, "identify", lambda: lambda request: Expectation((), {"score": seconds}, {}, 0.0))
+    monkeypatch.setitem(WORKLOAD_ESTIMATORS, "identify", lambda: lambda request: Expectation((), {"score": seconds}, {}, 0.0))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 1))
     assert look.device(Progress()).name == name
 

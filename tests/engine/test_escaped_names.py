@@ -24,7 +24,7 @@ def test_escape_keeps_different_names_different(names: list[str]) -> None:
     escaped = list(map(READ_NAMES.escape, names))
     assert len(set(escaped)) == len(names)
     assert all(re.fullmatch("(?![*])[!-?A-~]*", one) for one in escaped)
-    texts, is_changed = READ_NAMES.escape_texts(Texts.of(names))
+    texts, is_changed = READ_NAMES.escape_texts(Texts.from_strings(names))
     assert texts.strings() == escaped
     assert is_changed.tolist() == list(map(str.__ne__, names, escaped))
 
@@ -47,11 +47,11 @@ def test_escape_unprintable_covers_each_control(code: int) -> None:
     assert n == 1
     assert re.fullmatch("a(?:%[0-9A-F]{2})+b", escaped)
     if not 0xD800 <= code < 0xE000:
-        assert escape_unprintable_texts(Texts.of([f"a{chr(code)}b"]))[0].strings() == [escaped]
+        assert escape_unprintable_texts(Texts.from_strings([f"a{chr(code)}b"]))[0].strings() == [escaped]
 
 
 def test_escape_returns_same_texts_when_nothing_changes() -> None:
-    names = Texts.of(["a", "", "sp|P1|é\u00a0"])
+    names = Texts.from_strings(["a", "", "sp|P1|é\u00a0"])
     assert escape_unprintable_texts(names) == (names, 0)
     texts, is_changed = NameCharacters(bytes(range(256))).escape_texts(names)
     np.testing.assert_array_equal(texts.own, names.own)

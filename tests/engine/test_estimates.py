@@ -222,7 +222,7 @@ def test_structures_that_are_not_there_are_not_estimated(kind, inputs, own_cache
     assert "does not exist" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("search", [one for one in SEARCHES if not one.work], ids=lambda search: search.kind)
+@pytest.mark.parametrize("search", [one for one in SEARCHES if not one.workload_types], ids=lambda search: search.kind)
 def test_workers_are_refused_where_there_is_no_work_for_them(search, inputs, own_cache, tmp_path, capsys):
     given = {one.name: [str(path) for path in inputs[search.kind].get(one.name, ())] for one in search.inputs}
     placed = [path for one in search.inputs if not one.option for path in given[one.name]]

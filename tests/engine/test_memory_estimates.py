@@ -11,9 +11,9 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation, predicted_run
 from proteoscope.engine.execution.devices import Device, processor
 from proteoscope.engine.formats.sizes import InputSize
-from proteoscope.engine.identification.expecting import expectation
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.matches.expecting import peptides_of
+from proteoscope.engine.identification.workload import expectation
+from proteoscope.engine.matches.workload import peptides_of
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.searches import search_of_kind
 
@@ -29,9 +29,9 @@ def own_cache(tmp_path, monkeypatch):
 def expected(row: dict, monkeypatch: pytest.MonkeyPatch) -> Expectation:
     spectra = InputSize(1, 0, 1e6 * row["input_megabytes"], row["items"], 60.0 * row["items"])
     if row["figure"] == "growth of cluster":
-        monkeypatch.setattr("proteoscope.engine.clustering.expecting.input_size", lambda files: spectra)
+        monkeypatch.setattr("proteoscope.engine.clustering.workload.input_size", lambda files: spectra)
         search = search_of_kind("cluster")
-        from proteoscope.engine.clustering.expecting import expected as of_clustering
+        from proteoscope.engine.clustering.workload import estimate_workload as of_clustering
 
         return of_clustering(SearchRequest({"spectra": []}, search.parameters_of(search.preset)))
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))

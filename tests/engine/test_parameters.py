@@ -24,20 +24,27 @@ from proteoscope.engine.parameters import (
 class Parameters(SearchParameters):
     """Parameters of a toy search."""
 
-    turns: int = parameter(3, ge=1, le=9, title="Turns", help="How often.", group="Work")
-    width: float = parameter(0.5, gt=0, lt=2, title="Width", unit="Da", help="How wide.", group="Work", advanced=True)
+    turns: int = parameter(3, ge=1, le=9, title="Turns", help="How often.", group="Workload")
+    width: float = parameter(0.5, gt=0, lt=2, title="Width", unit="Da", help="How wide.", group="Workload", advanced=True)
     way: Literal["left", "right"] = parameter("left", title="Way", help="Where to.", group="Place")
     names: tuple[str, ...] = parameter(("a",), title="Names", help="Who.", group="Place")
     sizes: tuple[int, ...] = parameter((1, 2), title="Sizes", help="How large.", group="Place")
-    quick: bool = parameter(False, title="Quick", help="Whether to hurry.", group="Work")
-    note: str = parameter("", title="Note", help="What else.", group="Work")
+    quick: bool = parameter(False, title="Quick", help="Whether to hurry.", group="Workload")
+    note: str = parameter("", title="Note", help="What else.", group="Workload")
 
 
 def test_description_has_everything_declared():
     described = {one.name: one for one in Parameters.describe()}
     assert list(described) == ["turns", "width", "way", "names", "sizes", "quick", "note"]
     turns, width, way = described["turns"], described["width"], described["way"]
-    assert (turns.kind, turns.minimum, turns.maximum, turns.default, turns.group, turns.help) == ("integer", 1, 9, 3, "Work", "How often.")
+    assert (turns.kind, turns.minimum, turns.maximum, turns.default, turns.group, turns.help) == (
+        "integer",
+        1,
+        9,
+        3,
+        "Workload",
+        "How often.",
+    )
     assert (width.kind, width.unit, width.minimum, width.maximum, width.advanced) == ("number", "Da", 0, 2, True)
     assert (way.kind, way.choices, way.minimum) == ("choice", ("left", "right"), None)
     assert [described[name].kind for name in ("names", "sizes", "quick", "note")] == ["list", "list", "truth", "text"]

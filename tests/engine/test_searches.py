@@ -11,8 +11,8 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.command_line.cache import kept_kinds
 from proteoscope.engine.command_line.main import main
-from proteoscope.engine.execution.kinds import KINDS, kind_of
-from proteoscope.engine.execution.work import Work
+from proteoscope.engine.execution.kinds import KINDS, workload_type
+from proteoscope.engine.execution.workload import Workload
 from proteoscope.engine.parameters import preset_names, read_preset
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.searches import SEARCHES, search_of_kind
@@ -77,21 +77,23 @@ def test_the_ending_of_a_file_says_its_format_and_the_first_is_the_usual_one(sea
 def test_the_kinds_of_work_of_an_entry_are_there_and_known_with_it(search):
     for name, load in search.work:
         assert KINDS[name] is load
-        kind = kind_of(Work(name, {}, {}))
+        kind = workload_type(Workload(name, {}, {}))
         assert type(kind) is load()
         assert all(callable(getattr(kind, method)) for method in ("costs", "open", "empty", "merge")) and kind.parts_of_worker >= 0
 
 
 def test_every_kind_of_work_and_of_kept_index_is_of_an_entry():
     texts = [path.read_text(encoding="utf-8") for path in resources.path().parent.joinpath("engine").rglob("*.py")]
-    placed = {load().__qualname__ for search in SEARCHES for _, load in search.work}
+    placed = {load().__qualname__ for search in SEARCHES for _, load in search.workload_types}
     kinds = re.compile(r"^class ([A-Z]\w+):(?:\n(?!class ).*)*?\n    parts_of_worker = ", re.MULTILINE)
     assert {name for text in texts for name in kinds.findall(text)} <= placed
     kept = {name for text in texts for name in re.findall(r'index_store\("(\w+)"\)', text)} | {_NAME_OF_SEQUENCES, _NAME_OF_STRUCTURES}
     assert kept == {kind.name for search in SEARCHES for kind in search.keeps} == set(kept_kinds())
 
 
-@pytest.mark.parametrize("folder", sorted({load.__module__.split(".")[2] for search in SEARCHES for _, load in search.work} - {"matches"}))
+@pytest.mark.parametrize(
+    "folder", sorted({load.__module__.split(".")[2] for search in SEARCHES for _, load in search.workload_types} - {"matches"})
+)
 def test_a_folder_of_a_search_alone_knows_its_kinds_of_work(folder):
     code = (
         f"import proteoscope.engine.{folder}.search, sys; from proteoscope.engine.execution.kinds import KINDS; "
@@ -99,7 +101,9 @@ def test_a_folder_of_a_search_alone_knows_its_kinds_of_work(folder):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
     loaded, *known = done.stdout.split()
-    own = {name for search in SEARCHES if search.run.__module__ == f"proteoscope.engine.{folder}.entry" for name, _ in search.work}
+    own = {
+        name for search in SEARCHES if search.run.__module__ == f"proteoscope.engine.{folder}.entry" for name, _ in search.workload_types
+    }
     assert loaded == "False" and own and own <= set(known)
 
 

@@ -175,7 +175,7 @@ def _is_refused(kind: str, index: Path) -> bool:
     from proteoscope.engine.peptides.digestion import Digestion
     from proteoscope.engine.peptides.peptide_index import open_peptide_index
     from proteoscope.engine.peptides.protein_index import open_protein_index
-    from proteoscope.engine.project.columns import UnsoundIndexError
+    from proteoscope.engine.project.columns import InvalidIndexError
     from proteoscope.engine.sequences.database import _open
 
     try:
@@ -184,7 +184,7 @@ def _is_refused(kind: str, index: Path) -> bool:
         else:
             parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
             open_peptide_index(index, open_protein_index(index), Digestion.of(parameters, parameters.specificity))
-    except UnsoundIndexError:
+    except InvalidIndexError:
         return True
     return False
 

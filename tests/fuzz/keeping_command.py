@@ -9,7 +9,7 @@ import sys
 
 from proteoscope.engine.clustering import k_means
 from proteoscope.engine.command_line.main import main
-from proteoscope.engine.execution import kept
+from proteoscope.engine.execution import checkpoints
 from proteoscope.engine.sequence_search import scoring
 
 __all__ = ["keep_at_once", "main"]
@@ -17,8 +17,8 @@ __all__ = ["keep_at_once", "main"]
 
 def keep_at_once() -> None:
     """Keep from the first moment on, whatever it costs, and small pieces."""
-    kept.BEGIN_SECONDS, kept.SHARE = 0.0, 1e9
-    kept.FLUSH_SECONDS = kept.STATE_SECONDS = 0.02
+    checkpoints.BEGIN_SECONDS, checkpoints.SHARE = 0.0, 1e9
+    checkpoints.FLUSH_SECONDS = checkpoints.STATE_SECONDS = 0.02
     scoring.SECONDS_ON_THREADS, scoring.FIRST_SECONDS_ON_THREADS = 0.1, 0.02
     k_means.SECONDS_AT_ONCE = 0.02
 

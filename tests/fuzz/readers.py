@@ -299,9 +299,9 @@ def _read_results(path: Path, chance: random.Random) -> int:
     from proteoscope.engine.imported.reading import read_identifications
     from proteoscope.engine.imported.results import left_out_table, rated_matches
     from proteoscope.engine.jobs.progress import Progress
-    from proteoscope.engine.matches.listed.matches import collect_matches
-    from proteoscope.engine.matches.listed.references import find_spectra
-    from proteoscope.engine.matches.listed.tables import listed_tables
+    from proteoscope.engine.matches.match_lists.matches import collect_matches
+    from proteoscope.engine.matches.match_lists.references import find_spectra
+    from proteoscope.engine.matches.match_lists.tables import listed_tables
 
     found = read_identifications([path])
     spectra = read_spectra([small_results.write_spectra(path.with_name("run.mgf"))], threads=1)

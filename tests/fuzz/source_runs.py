@@ -31,8 +31,8 @@ from proteoscope.engine.matches.source_run import explained_run, identified_plac
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.identified import sources
 from proteoscope.engine.searches import SEARCHES, search_of_kind
+from proteoscope.engine.views.dependent_runs import following_runs
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.following_runs import following_runs
 from proteoscope.engine.views.quantity_design import files_of_runs
 from proteoscope.engine.views.run_account import run_account, run_title
 from tests.fuzz.places import IN_MEMORY

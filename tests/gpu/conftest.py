@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from proteoscope.engine.execution.devices import gpus
-from proteoscope.kernels.cuda.modules import CudaCard, card
+from proteoscope.kernels.cuda.modules import CudaGpu, card
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +36,6 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def device(number: int) -> CudaCard:
+def device(number: int) -> CudaGpu:
     """Its card."""
     return card(number)

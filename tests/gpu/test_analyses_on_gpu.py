@@ -10,7 +10,7 @@ from proteoscope.engine.execution.cost.calibration import calibrate_card
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.analyses_layouts import OPERATIONS, PROBLEMS
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import twin
+from proteoscope.kernels.device import backend_module
 from tests.kernels.test_analyses import expected, given
 
 pytestmark = pytest.mark.gpu
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.gpu
 def test_the_answers_are_those_of_numpy(problem, size, device):
     arrays = given(problem, min(size, 300) if problem == "matrix multiplication" else size)
     for one in (device, Processor(2)):
-        found, spent = getattr(twin(one, "analyses").Analyses(one), PROBLEMS[problem][0])(*arrays)
+        found, spent = getattr(backend_module(one, "analyses").Analyses(one), PROBLEMS[problem][0])(*arrays)
         np.testing.assert_array_equal(found, expected(problem, arrays))
         assert spent.seconds == pytest.approx(sum(spent))
 

@@ -21,7 +21,7 @@ from proteoscope.kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS
 from proteoscope.kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, GapsMisShape
 from proteoscope.kernels.cuda.match_scores import MatchScores
 from proteoscope.kernels.cuda.scoring import SpectrumSearch
-from proteoscope.kernels.device import twin
+from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.digestion_layouts import DigestionRules
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
@@ -148,7 +148,7 @@ def test_pairs_of_chains(device):
     pairs, steps, every = random_pairs(np.random.default_rng(900), 6, 8, 60), SearchSteps(16, 6, 2, 3, 1, 2, 40), []
     for one in (Processor(2), device):
         found = FoundSuperpositions.room(pairs)
-        kind = twin(one, "superposition").ChainSuperposition
+        kind = backend_module(one, "superposition").ChainSuperposition
         list(kind(one, steps).superpose(pairs, found))
         every.append(found)
     for expected, found in zip(*every, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import twin
+from proteoscope.kernels.device import backend_module
 from tests.shim.structure_inputs import random_rewards, random_structures
 
 pytestmark = pytest.mark.gpu
@@ -23,6 +23,6 @@ def test_the_scores_are_those_of_the_processor(device, length, compares, least):
     found = []
     for one in (Processor(8), device):
         scores, element_scores = np.full(3001, -7, np.int32), np.full(3001, -7, np.int32)
-        list(twin(one, "structure_alignment").StructureSearch(one, chains).score(query, rewards, least, scores, element_scores))
+        list(backend_module(one, "structure_alignment").StructureSearch(one, chains).score(query, rewards, least, scores, element_scores))
         found.append((scores, element_scores))
     np.testing.assert_array_equal(found[0], found[1])

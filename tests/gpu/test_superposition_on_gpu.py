@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import twin
+from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.structure_layouts import EFFORTS, FoundSuperpositions
 from tests.shim.chain_inputs import random_pairs
 
@@ -20,7 +20,7 @@ def test_the_superpositions_are_those_of_the_processor(device, lengths, effort):
     every = []
     for one in (Processor(8), device):
         found = FoundSuperpositions.room(pairs)
-        ends = list(twin(one, "superposition").ChainSuperposition(one, EFFORTS[effort]).superpose(pairs, found))
+        ends = list(backend_module(one, "superposition").ChainSuperposition(one, EFFORTS[effort]).superpose(pairs, found))
         assert ends[-1] == len(pairs.fixed)
         every.append(found)
     for name, expected, found in zip(FoundSuperpositions._fields, *every, strict=True):

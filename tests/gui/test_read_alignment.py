@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.entry import Option
 from proteoscope.engine.formats.fastq import read_fastq
-from proteoscope.engine.formats.letters import SequenceCount, count_sequences
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.registry import format_names
+from proteoscope.engine.formats.sequence_type import SequenceCount, count_sequences
 from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
 from proteoscope.gui.forms.file_inspection import file_kind
 from proteoscope.gui.forms.search_form import SearchForm
@@ -52,7 +52,7 @@ def test_reads_are_counted_as_the_engine_reads_them(tmp_path: Path, monkeypatch:
     path = write_fastq(tmp_path / "reads.fastq", reads)
     # Neither blank lines around the reads nor an end without one change anything.
     path.write_bytes(("\n" + path.read_text().rstrip("\n")).replace("\n", ending).encode())
-    monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", block)
+    monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", block)
     found, read = count_sequences(path), read_fastq(path)
     assert found is not None and (found.n_sequences, found.n_residues) == (len(read), len(read.letters)) == (60, sum(lengths))
     assert found.n_nucleotides == 60 - lengths.count(0)
@@ -128,7 +128,7 @@ def test_reads_are_not_accepted_as_proteins(window: MainWindow, files: tuple[Pat
 
 
 def test_pattern_dialog_offers_fasta_and_fastq(form: SearchForm) -> None:
-    sequences = f"{names_of('proteins')} files"
+    sequences = f"{format_names('proteins')} files"
     of_patterns = [f"{sequences} and FASTQ files", sequences, "FASTQ files", "All files"]
     for name, expected in (("patterns", of_patterns), ("texts", [sequences, "All files"])):
         lists = form.file_lists[name]

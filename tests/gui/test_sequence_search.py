@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.entry import ExportRequest
-from proteoscope.engine.formats import letters, read_proteins
-from proteoscope.engine.formats.letters import SequenceCount, count_sequences
+from proteoscope.engine.formats import read_proteins, sequence_type
+from proteoscope.engine.formats.sequence_type import SequenceCount, count_sequences
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.parameters import preset_names, read_preset
 from proteoscope.engine.project import Project
@@ -262,7 +262,7 @@ def test_dna_sequences_are_counted_like_the_search(tmp_path: Path, monkeypatch: 
     lines = [part for name, letters in records for part in (f">{name}", *(letters[at : at + 60] for at in range(0, len(letters), 60)))]
     path = tmp_path / "mixed.fasta"
     path.write_text("\n".join([*lines[:1], "; a remark", *lines[1:]]), encoding="utf-8")
-    monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", block)
+    monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", block)
     found = count_sequences(path)
     path.write_text("\n".join(lines), encoding="utf-8")
     expected = read_sequences([path], Progress()).n_nucleotides
@@ -273,11 +273,11 @@ def test_dna_sequences_are_counted_like_the_search(tmp_path: Path, monkeypatch: 
 def test_chromosome_is_inspected_in_constant_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "chromosome.fasta"
     path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
-    monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", 5000)
-    monkeypatch.setattr("proteoscope.engine.formats.letters._MAXIMUM_INSPECTED", 2000)
+    monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", 5000)
+    monkeypatch.setattr("proteoscope.engine.formats.sequence_type._MAXIMUM_INSPECTED", 2000)
     judged: list[int] = []
-    real = letters.nucleotide_counts
-    monkeypatch.setattr(letters, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
+    real = sequence_type.nucleotide_counts
+    monkeypatch.setattr(sequence_type, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
     assert count_sequences(path) == SequenceCount(1, 180_000, 1, letters=tuple((ord(letter), 45_000) for letter in "ACGT"))
     assert max(judged) < 2000
 
@@ -292,7 +292,7 @@ def test_chromosome_is_inspected_in_constant_memory(tmp_path: Path, monkeypatch:
     ],
 )
 def test_primers_are_classified_together(sequences: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proteoscope.engine.formats.letters._BLOCK", 50)
+    monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", 50)
     path = tmp_path / "primers.fasta"
     path.write_text("".join(f">{k}\n{one}\n" for k, one in enumerate(sequences)))
     found = count_sequences(path)

@@ -116,7 +116,7 @@ def test_settings_are_in_the_user_configuration() -> None:
         '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": 1e999}}}}',
         '{"version": 1, "searches": {"identify": {"stage_seconds": {"a": -1}}}}',
         "\0" * 9,
-        '{"version": 1, "letter_size": ' + "9" * 5000 + "}",
+        '{"version": 1, "font_scale": ' + "9" * 5000 + "}",
         json.dumps({"version": 1, "recent_projects": ["/x"] * 1_000_000}),
         '{"version": 1, "theme": "' + "x" * (5 << 20) + '"}',
     ],

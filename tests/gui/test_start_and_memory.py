@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.jobs import JobQueue
 from proteoscope.gui.forms.search_form import SearchForm
 from proteoscope.gui.garbage import GarbageCollector
-from proteoscope.gui.preparation import Preparation
+from proteoscope.gui.preloading import Preparation
 from proteoscope.gui.results.modified_view import ModifiedView
 from proteoscope.gui.window import MainWindow
 from tests.conftest import REPOSITORY

@@ -16,7 +16,7 @@ from proteoscope.kernels.cpu import alignment as on_processor
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda import alignment as on_card
 from proteoscope.kernels.cuda.alignment_plan import TABLE_ROWS, Planner, Subjects
-from proteoscope.kernels.device import twin
+from proteoscope.kernels.device import backend_module
 from tests.kernels.test_both_backends import constants
 from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, search_with
 from tests.shim.shim_card import ShimCard, missing_compiler
@@ -68,7 +68,7 @@ def test_both_give_the_same_scores(seed, queries, subjects, part, greatest):
     expected = plain_scores(some, residues, scores, 11, 1)
     for device in (Processor(2), ShimCard()):
         out = np.full((len(some), len(subjects)), -7, np.int32)
-        search = twin(device, "alignment").AlignmentSearch(device, *database(residues))
+        search = backend_module(device, "alignment").AlignmentSearch(device, *database(residues))
         ends = list(search.score(some, scores, 11, 1, out, first, last))
         np.testing.assert_array_equal(out[:, first:last], expected[:, first:last])
         assert (out[:, :first] == -7).all() and (out[:, last:] == -7).all()
@@ -120,7 +120,7 @@ def test_sizes_are_those_of_the_kernels():
 def test_a_subject_costs_its_cells_and_little_more(device):
     lengths = np.array([0, 1, 7, 300, 5000])
     offsets = np.concatenate(([0], np.cumsum(lengths)))
-    costs = twin(device, "alignment").AlignmentSearch(device, np.zeros(offsets[-1], np.int8), offsets).costs([100, 20])
+    costs = backend_module(device, "alignment").AlignmentSearch(device, np.zeros(offsets[-1], np.int8), offsets).costs([100, 20])
     assert (costs >= 120 * lengths).all() and (costs <= 120 * (lengths + 32)).all()
     assert (np.diff(costs) >= 0).all()
 

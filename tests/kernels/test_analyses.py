@@ -7,7 +7,7 @@ import pytest
 
 from proteoscope.kernels.analyses_layouts import BLOCK, OPERATIONS, PROBLEMS, TOGETHER
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import twin
+from proteoscope.kernels.device import backend_module
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -35,7 +35,7 @@ def test_both_give_the_same(problem, size):
     n = min(size, 70) if problem == "matrix multiplication" else size
     arrays = given(problem, n)
     for device in (Processor(2), ShimCard()):
-        found, spent = getattr(twin(device, "analyses").Analyses(device), PROBLEMS[problem][0])(*arrays)
+        found, spent = getattr(backend_module(device, "analyses").Analyses(device), PROBLEMS[problem][0])(*arrays)
         np.testing.assert_array_equal(found, expected(problem, arrays))
         assert spent.kernel > 0
         assert spent.seconds == pytest.approx(sum(spent))
@@ -46,7 +46,7 @@ def test_what_is_counted_beforehand_is_what_is_done(problem):
     n = 64 if problem == "matrix multiplication" else 512 * 600
     name, rounds_of = PROBLEMS[problem]
     card, rounds = ShimCard(), rounds_of(n)
-    getattr(twin(card, "analyses").Analyses(card), name)(*given(problem, n))
+    getattr(backend_module(card, "analyses").Analyses(card), name)(*given(problem, n))
     assert (card.bytes_in // 4, card.bytes_out // 4) == (sum(one.words_in for one in rounds), sum(one.words_out for one in rounds))
     assert card.transfers == sum(one.transfers_in + one.transfers_out for one in rounds)
     assert len(card.launched) == len(rounds)
@@ -59,8 +59,8 @@ def test_what_is_counted_beforehand_is_what_is_done(problem):
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_rates_are_of_the_operations_that_are_asked_for(operation):
     card = ShimCard()
-    operations, seconds = twin(card, "analyses").Analyses(card).rate(operation, 3)
+    operations, seconds = backend_module(card, "analyses").Analyses(card).rate(operation, 3)
     assert operations == card.operations == 8 * BLOCK * TOGETHER * 3
     assert seconds > 0
-    count, seconds = twin(Processor(2), "analyses").Analyses(Processor(2)).rate(operation, 1000)
+    count, seconds = backend_module(Processor(2), "analyses").Analyses(Processor(2)).rate(operation, 1000)
     assert (count, seconds > 0) == (2 * TOGETHER * 1000, True)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from proteoscope.kernels.cuda import modules
-from proteoscope.kernels.cuda.modules import CudaCard
+from proteoscope.kernels.cuda.modules import CudaGpu
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 
 
@@ -79,7 +79,7 @@ def start(card, **options):
 
 
 def test_threads_that_share_a_card_compile_a_file_once(cupy):
-    card = CudaCard(0)
+    card = CudaGpu(0)
     threads = [threading.Thread(target=start, args=(card,)) for _ in range(6)]
     for thread in threads:
         thread.start()
@@ -88,12 +88,12 @@ def test_threads_that_share_a_card_compile_a_file_once(cupy):
     assert len(Module.made) == 1
     start(card, defines=("LANES=8",))
     start(card, defines=("LANES=8",))
-    start(CudaCard(1))
+    start(CudaGpu(1))
     assert [("-DLANES=8" in options) for options in Module.made] == [False, True, False]
 
 
 def test_a_header_that_changes_is_another_option_of_the_compiler(cupy, monkeypatch, tmp_path):
-    start(CudaCard(0))
+    start(CudaGpu(0))
     assert set(modules.header_options()) < set(Module.made[-1])
     monkeypatch.setattr(modules, "files", lambda _: tmp_path)
     seen = []
@@ -107,7 +107,7 @@ def test_a_header_that_changes_is_another_option_of_the_compiler(cupy, monkeypat
 
 
 def test_shared_memory_beyond_what_a_kernel_may_have_is_asked_for(cupy):
-    card = CudaCard(0)
+    card = CudaGpu(0)
     for wanted, allowed in ((1 << 10, 48 << 10), (96 << 10, 96 << 10), (64 << 10, 96 << 10)):
         start(card, shared_bytes=wanted)
         kernel = card._modules["digestion.cu", ()].get_function("count_peptides")
@@ -116,7 +116,7 @@ def test_shared_memory_beyond_what_a_kernel_may_have_is_asked_for(cupy):
 
 
 def test_no_blocks_are_no_launch(cupy):
-    CudaCard(0).launch("digestion.cu", "count_peptides", 0, 256, (), nullcontext())
+    CudaGpu(0).launch("digestion.cu", "count_peptides", 0, 256, (), nullcontext())
     assert Module.made == []
 
 
@@ -135,7 +135,7 @@ def test_faults_of_the_device_are_told(cupy, monkeypatch, fault, kind, message):
     def failing(*_, **__):
         raise fault
 
-    card = CudaCard(2)
+    card = CudaGpu(2)
     monkeypatch.setattr(Module, "get_function", failing)
     with pytest.raises(DeviceError) as caught:
         start(card)

@@ -9,7 +9,7 @@ import pytest
 
 from proteoscope.engine.jobs.progress import Cancelled
 from proteoscope.kernels.cuda.modules import source
-from proteoscope.kernels.cuda.usual_forms import compile_usual_forms, usual_forms
+from proteoscope.kernels.cuda.precompile import compile_usual_forms, usual_forms
 from proteoscope.kernels.device import DeviceError
 from tests.kernels.test_cuda_compiles import LIBRARIES, compile_for
 

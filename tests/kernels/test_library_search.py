@@ -10,7 +10,7 @@ from proteoscope.kernels.cpu.library_peaks import PeakRules, fill_peaks
 from proteoscope.kernels.cpu.library_search import LibrarySearch
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda import library_search as cuda
-from proteoscope.kernels.device import DeviceMemoryError, twin
+from proteoscope.kernels.device import DeviceMemoryError, backend_module
 from proteoscope.kernels.layouts import PeakArrays
 from proteoscope.kernels.library_layouts import ENTROPY_SCALE, ENTROPY_TOTAL, UNITS, Matching, PeakLists, Pools, entropy_table
 from tests.shim.read_only import read_only
@@ -47,7 +47,7 @@ def searched(device, task, matching, kind=None, first=0, last=None):
     queries, mass, references, of_references, pools = task
     n = len(mass)
     answer = np.full(n, 77), np.full(n, 7.0), np.full(n, 77, np.int32)
-    kind = kind or twin(device, "library_search").LibrarySearch
+    kind = kind or backend_module(device, "library_search").LibrarySearch
     ends = list(kind(device, references, of_references).search(queries, mass, pools, matching, *answer, first, last))
     assert ends == sorted(ends)
     assert ends[-1] == (n if last is None else last)

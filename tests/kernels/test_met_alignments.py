@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from proteoscope.kernels.cpu.least_squares import MOVE
-from proteoscope.kernels.cpu.met_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
+from proteoscope.kernels.cpu.visited_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
 
 
 def test_what_differs_stands_in_places_of_its_own():

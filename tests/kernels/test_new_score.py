@@ -31,7 +31,7 @@ from proteoscope.engine.identification.parameters import IdentificationParameter
 from proteoscope.engine.matches.scoring_settings import scoring_settings
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.segments import why_unsupported
-from proteoscope.kernels.device import twin
+from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.score_kinds import SCORE_KINDS, score_kind
 from tests.kernels.test_new_score import assert_scores_are_those_of_the_features, inputs_of
 from tests.shim.search_inputs import assert_same_hits, empty_hits
@@ -47,7 +47,7 @@ path, *devices = sys.argv[1:]
 found = []
 for device in [{"processor": Processor(1), "card": ShimCard()}[name] for name in devices]:
     hits = empty_hits(15, width=kind.histogram_width)
-    list(twin(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(spectra, queries, hits, 0, 15))
+    list(backend_module(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(spectra, queries, hits, 0, 15))
     found.append(hits)
 for others in found[1:]:
     assert_same_hits(found[0], others)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from proteoscope.kernels.cpu import probing, vectors
+from proteoscope.kernels.cpu import ion_lookup, vectors
 
 START, SIGN, INVERSE, SHIFT, EDGE = 900.25, -0.5, 50.0, 0.4, 30_000
 
@@ -17,15 +17,15 @@ def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
     if request.param != "as here":
         features = {"avx2"} & vectors.FEATURES if request.param == "AVX2" else set()
         monkeypatch.setattr(vectors, "FEATURES", features)
-        monkeypatch.setattr(probing, "IONS_AT_ONCE", 8)
-    return probing.IONS_AT_ONCE
+        monkeypatch.setattr(ion_lookup, "IONS_AT_ONCE", 8)
+    return ion_lookup.IONS_AT_ONCE
 
 
 @pytest.fixture
 def masses() -> np.ndarray:
     """Sums of masses, with some whose ions lie below zero, above all bins, and out of reach."""
     drawn = np.random.default_rng(5).uniform(-400.0, 3000.0, 4096)
-    drawn[::97] = probing.OUT_OF_REACH
+    drawn[::97] = ion_lookup.OUT_OF_REACH
     return drawn
 
 
@@ -33,7 +33,7 @@ def test_bits_of_ions_are_those_of_their_bins(lanes: int, masses: np.ndarray) ->
     @njit
     def look_up(masses, words, out):
         for i in range(len(out)):
-            out[i] = probing.matching_ions(masses, i * lanes, START, SIGN, INVERSE, words, EDGE)
+            out[i] = ion_lookup.matching_ions(masses, i * lanes, START, SIGN, INVERSE, words, EDGE)
 
     words = np.random.default_rng(6).integers(0, 1 << 32, EDGE // 32 + 1, np.uint32)
     words[EDGE // 32] &= ~np.uint32(1 << EDGE % 32)
@@ -50,7 +50,7 @@ def test_heights_at_ions_are_summed(lanes: int, masses: np.ndarray) -> None:
     @njit
     def sums(masses, heights, out):
         for i in range(len(out)):
-            out[i] = probing.sum_of_bins(masses, i * lanes, START, SIGN, INVERSE, SHIFT, heights, EDGE)
+            out[i] = ion_lookup.sum_of_bins(masses, i * lanes, START, SIGN, INVERSE, SHIFT, heights, EDGE)
 
     heights = np.random.default_rng(7).integers(-(1 << 31), 1 << 31, EDGE + 1).astype(np.int32)  # sums pass 32 bits
     heights[EDGE] = 0
@@ -64,18 +64,18 @@ def test_heights_at_ions_are_summed(lanes: int, masses: np.ndarray) -> None:
 def test_a_block_is_filled(lanes: int) -> None:
     @njit
     def fill(masses):
-        probing.fill_block(masses, 3, probing.OUT_OF_REACH)
+        ion_lookup.fill_block(masses, 3, ion_lookup.OUT_OF_REACH)
 
     filled = np.zeros((2, 20))
     fill(filled)
-    assert np.flatnonzero(filled == probing.OUT_OF_REACH).tolist() == list(range(3, 3 + lanes))
+    assert np.flatnonzero(filled == ion_lookup.OUT_OF_REACH).tolist() == list(range(3, 3 + lanes))
 
 
 def test_letters_of_a_mask_and_bits_are_found() -> None:
     @njit
     def look_up(residues, mask):
-        bits = probing.matching_letters(residues, 2, mask)
-        return bits, probing.count_bits(bits), probing.lowest_bit(bits)
+        bits = ion_lookup.matching_letters(residues, 2, mask)
+        return bits, ion_lookup.count_bits(bits), ion_lookup.lowest_bit(bits)
 
     text = "MMAMKPEPTIDEZMCCWYMM"
     bits, count, lowest = look_up(np.frombuffer(text.encode(), np.uint8), np.uint32(1 << 12 | 1 << 25))  # M and Z

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import StopFlag, twin
+from proteoscope.kernels.device import StopFlag, backend_module
 from proteoscope.kernels.partitions import Partition
 
 
@@ -58,4 +58,4 @@ def test_what_a_piece_raises_is_raised_again():
 
 
 def test_the_twin_of_a_module_is_that_of_the_device():
-    assert twin(Processor(1), "digestion").__name__ == "proteoscope.kernels.cpu.digestion"
+    assert backend_module(Processor(1), "digestion").__name__ == "proteoscope.kernels.cpu.digestion"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.matches.scoring_settings import ion_settings
 from proteoscope.engine.modified_search.candidate_search import ListSettings, query_lists
@@ -28,7 +28,7 @@ def peptides_of(sequences):
     letters = np.array([sum({1 << ord(letter) - 65 for letter in one}) for one in chosen], np.uint32)
     arrays = PeptideArrays(
         masses[order],
-        offsets_of(lengths)[:-1].astype(np.uint32),
+        run_offsets(lengths)[:-1].astype(np.uint32),
         lengths.astype(np.uint8),
         np.zeros(len(chosen), np.uint8),
         letters,
@@ -55,7 +55,7 @@ def made():
     random = np.random.default_rng(3)
     sequences, peptides = peptides_of(SEQUENCES)
     peaks = [peaks_of(one, 1 + i % len(one), SHIFT, random) for i, one in enumerate(sequences)]
-    offsets = offsets_of(np.array([len(peak) for peak in peaks]))
+    offsets = run_offsets(np.array([len(peak) for peak in peaks]))
     weight = random.random(offsets[-1]).astype(np.float32)
     spectra = SpectrumArrays(offsets, np.concatenate(peaks), weight, weight)
     queries = QueryArrays(np.arange(len(sequences)), np.array([2, 3, 2, 3, 2]), peptides.mass + SHIFT)
@@ -138,7 +138,7 @@ def test_the_best_place_of_many_random_spectra_is_mostly_right():
 def test_peptides_are_listed_by_the_masses_of_their_bonds(made):
     sequences, peptides = made[:2]
     lengths = peptides.length.astype(np.int64) - 1
-    offsets = offsets_of(lengths)
+    offsets = run_offsets(lengths)
     masses = np.empty(offsets[-1], np.int32)
     list_peptide_masses(peptides, 100.0, 0, len(sequences), offsets, masses)
     for i, sequence in enumerate(sequences):

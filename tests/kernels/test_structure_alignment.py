@@ -11,7 +11,7 @@ from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.structure_alignment import LANES, StructureSearch
 from proteoscope.kernels.cpu.structure_pairs import align_pair
 from proteoscope.kernels.cuda.structure_alignment import analysis
-from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, twin
+from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError, backend_module
 from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.structure_inputs import plain_element_score, plain_score, random_rewards, random_structures
@@ -48,7 +48,7 @@ def searched(
 ) -> tuple[np.ndarray, np.ndarray, list[int]]:
     n = len(chains.offsets) - 1
     scores, element_scores = np.full(n, -7, np.int32), np.full(n, -7, np.int32)
-    search = twin(device, "structure_alignment").StructureSearch(device, chains)
+    search = backend_module(device, "structure_alignment").StructureSearch(device, chains)
     return scores, element_scores, list(search.score(query, rewards, least, scores, element_scores, first, last))
 
 

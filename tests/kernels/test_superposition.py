@@ -8,7 +8,7 @@ import pytest
 from proteoscope.kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, moments, near_moments, on_grid
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.superposition import analysis
-from proteoscope.kernels.device import DeviceError, DeviceMemoryError, twin
+from proteoscope.kernels.device import DeviceError, DeviceMemoryError, backend_module
 from proteoscope.kernels.structure_layouts import EFFORTS, MAXIMUM_CELLS, ChainPairs, FoundSuperpositions, SearchSteps
 from tests.kernels.superposition_definition import bent_chains, tm_score
 from tests.shim.chain_inputs import random_chain, random_pairs
@@ -21,7 +21,7 @@ SHORT = SearchSteps(12, 4, 2, 3, 1, 2, 40)
 
 def superposed(device, pairs: ChainPairs, steps: SearchSteps = EFFORTS["quick"], first: int = 0, last: int | None = None):
     found = FoundSuperpositions.room(pairs)
-    ends = list(twin(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, found, first, last))
+    ends = list(backend_module(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, found, first, last))
     assert ends == sorted(ends)
     assert ends[-1] == (len(pairs.fixed) if last is None else last)
     return found
@@ -47,7 +47,7 @@ def test_the_order_and_the_number_of_threads_of_a_card_do_not_matter():
     assert_same(superposed(card, pairs, SHORT), expected)
     for threads in (64, 256):
         found = FoundSuperpositions.room(pairs)
-        list(tuned(twin(card, "superposition").ChainSuperposition, threads=threads)(card, SHORT).superpose(pairs, found))
+        list(tuned(backend_module(card, "superposition").ChainSuperposition, threads=threads)(card, SHORT).superpose(pairs, found))
         assert_same(found, expected)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import twin
+from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
@@ -33,7 +33,7 @@ def test_both_search_the_same_spectra_with_the_same_hits(score):
     spectra, queries, *others = random_search(100 + score, score, n_peptides=2000, n_queries=20)
     n, answers = len(queries.mass), []
     for device in (Processor(2), ShimCard()):
-        search, hits, cost = twin(device, "scoring").SpectrumSearch(device, *others), spoilt_hits(n, WIDTH[score]), np.full(n, -1)
+        search, hits, cost = backend_module(device, "scoring").SpectrumSearch(device, *others), spoilt_hits(n, WIDTH[score]), np.full(n, -1)
         search.count_candidates(queries, 2, n, cost)
         ends = list(search.search_queries(spectra, queries, hits, 2, n))
         assert ends == sorted(ends)
@@ -47,7 +47,7 @@ def test_both_search_the_same_spectra_with_the_same_hits(score):
 
 def test_spectra_in_pieces_of_any_size_have_the_same_hits():
     spectra, queries, *others = random_search(110, HYPERSCORE, n_peptides=3000, n_queries=30)
-    kind, answers = twin(Processor(1), "scoring").SpectrumSearch, []
+    kind, answers = backend_module(Processor(1), "scoring").SpectrumSearch, []
     for threads, candidates in ((1, 10**9), (3, 20)):
         hits = spoilt_hits(30, 0.5)
         list(tuned(kind, candidates_of_piece=candidates)(Processor(threads), *others).search_queries(spectra, queries, hits, 0, 30))
@@ -61,7 +61,7 @@ def test_both_search_the_same_forms_with_the_same_answers(score, is_built):
     work = random_fragment_search(120 + score, score, n_peptides=400, most=1)
     n, expected = len(work.windows), on_processor(work, WIDTH[score])
     for device, options in ((Processor(2), {"nanoseconds_of_piece": 1e4}), (ShimCard(), {"forms_of_chunk": 512, "threads": 64})):
-        kind = tuned(twin(device, "fragment_index").FragmentSearch, **options)
+        kind = tuned(backend_module(device, "fragment_index").FragmentSearch, **options)
         search, found = kind(device, *work.inputs[2:], work.form_mass, work.form_code), empty_answer(n, 8)
         if is_built:
             assert list(search.build())[-1] == len(work.form_mass)
@@ -78,7 +78,7 @@ def test_both_search_the_same_forms_with_the_same_answers(score, is_built):
 def test_rows_of_a_part_of_the_queries_are_the_only_ones_that_change():
     work = random_fragment_search(130, HYPERSCORE, n_peptides=400, most=1)
     n, device = len(work.windows), Processor(2)
-    search = twin(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)
+    search = backend_module(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)
     expected, found = on_processor(work, 0.5), empty_answer(n, 8)
     for first, last in ((0, 3), (3, n)):
         low, high = work.segments.offsets[[first, last]]
@@ -95,7 +95,7 @@ def test_rows_of_a_part_of_the_queries_are_the_only_ones_that_change():
 def test_a_search_on_the_processor_that_is_closed_leaves_off_at_once():
     inputs = random_search(140, HYPERSCORE, n_peptides=60_000, n_queries=8, precursor=(2000.0, 0.0), most=2, maximum_forms=500)
     hits, device = empty_hits(8), Processor(1)
-    work = twin(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(*inputs[:2], hits, 0, 8)
+    work = backend_module(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(*inputs[:2], hits, 0, 8)
     assert next(work) < 8
     work.close()
     counted = hits.n_candidates.copy()
@@ -107,7 +107,7 @@ def test_a_search_on_the_processor_that_is_closed_leaves_off_at_once():
 def test_an_index_whose_building_is_closed_is_built_later():
     work = random_fragment_search(150, HYPERSCORE, n_peptides=3000, most=2)
     n, device = len(work.windows), Processor(1)
-    search = twin(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)
+    search = backend_module(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)
     building = search.build()
     next(building)
     building.close()

@@ -16,7 +16,7 @@ from proteoscope.kernels.clustering_layouts import AVERAGE, COMPLETE, SIMILARITY
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.vector_sums import sum_vectors
 from proteoscope.kernels.cuda.vector_clustering import analysis
-from proteoscope.kernels.device import Device, DeviceMemoryError, UnsupportedSearchError, twin
+from proteoscope.kernels.device import Device, DeviceMemoryError, UnsupportedSearchError, backend_module
 from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 from tests.kernels.test_both_backends import constants
 from tests.shim.shim_card import ShimCard, missing_compiler
@@ -43,7 +43,7 @@ NAMES = {SINGLE: "single", COMPLETE: "complete", AVERAGE: "average"}
 
 
 def found(device: Device, vectors: VectorArrays, ends: np.ndarray, asked: Linkage) -> list[int]:
-    return clustered(twin(device, "vector_clustering").VectorClustering, device, vectors, ends, asked)
+    return clustered(backend_module(device, "vector_clustering").VectorClustering, device, vectors, ends, asked)
 
 
 def expected(vectors: VectorArrays, ends: np.ndarray, asked: Linkage) -> list[int]:
@@ -113,7 +113,7 @@ def test_labels_do_not_depend_on_cuts(device, method):
     whole = found(device(), vectors, ends, asked)
     assert len(cuts) > 20
     one, labels = device(), np.full(400, -7)
-    search = twin(one, "vector_clustering").VectorClustering(one, vectors, ends)
+    search = backend_module(one, "vector_clustering").VectorClustering(one, vectors, ends)
     for first, last in ((0, 5), (12, len(cuts) - 1), (5, 12)):
         first, last = int(cuts[first]), int(cuts[last])
         before = labels.copy()
@@ -209,7 +209,7 @@ def test_numbers_out_of_their_bounds_are_refused(device, asked):
 def test_a_clustering_that_is_closed_leaves_off_at_once():
     vectors = random_vectors(np.random.default_rng(8), 6000, kinds=2, noise=0.1)
     labels = np.full(6000, -7)
-    work = twin(Processor(1), "vector_clustering").VectorClustering(Processor(1), vectors, np.full(6000, 6000))
+    work = backend_module(Processor(1), "vector_clustering").VectorClustering(Processor(1), vectors, np.full(6000, 6000))
     clustering = work.cluster(Linkage(AVERAGE, 0.5), labels)
     assert next(clustering) == 0
     clustering.close()
@@ -285,7 +285,7 @@ def test_long_vectors_fill_tiles_of_fewer_than_32(method):
     vectors, ends = inputs(11, 45, 15.0, kinds=3, bins=600, elements=180, noise=0.8)
     lengths = np.diff(vectors.offsets)
     assert 200 < lengths.max() < 480
-    asked, search = Linkage(method, 0.7), tuned(twin(ShimCard(), "vector_clustering").VectorClustering, threads=64)
+    asked, search = Linkage(method, 0.7), tuned(backend_module(ShimCard(), "vector_clustering").VectorClustering, threads=64)
     assert clustered(search, SmallCard(shared=64 << 10), vectors, ends, asked) == expected(vectors, ends, asked)
     assert clustered(search, ShimCard(), vectors, ends, asked) == expected(vectors, ends, asked)
 

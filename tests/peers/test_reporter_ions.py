@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.formats.ms1_spectra import read_ms1_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
-from proteoscope.engine.formats.surveys import read_surveys
 from proteoscope.engine.quantification.impurities import corrected, read_impurities
 from proteoscope.engine.quantification.isobaric import interference, reporter_peaks
 from proteoscope.engine.quantification.labels import Label, label
@@ -41,7 +41,7 @@ def test_the_answer_of_openms_in_its_own_example_is_found(shared_data, tmp_path)
     regions, _, found = quantified(spectra, label("itraq-4"), ITRAQ, tmp_path)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     foreign = interference(
-        read_surveys(spectra), regions.retention_time, regions.precursor_mz, charge, regions.isolation_width, Tolerance(10, "ppm")
+        read_ms1_spectra(spectra), regions.retention_time, regions.precursor_mz, charge, regions.isolation_width, Tolerance(10, "ppm")
     )
     np.testing.assert_allclose(1 - foreign, purity, atol=1e-4)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.k_means_layouts import AT_THE_END, PointSums, Rounds, VectorSums, sums_of, total_sums
 from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
@@ -75,7 +75,7 @@ def plain_vector_labels(
 
 def means_on(device: Device, items: Any, n_bins: int = 0, **ranges: Any) -> Any:
     """Points, or vectors, on a device."""
-    module = twin(device, "k_means")
+    module = backend_module(device, "k_means")
     return module.VectorMeans(device, items, n_bins, **ranges) if isinstance(items, VectorArrays) else module.PointMeans(device, items)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.match_score_layouts import MassLists
 
 __all__ = ["lists_of", "plain_best", "plain_score", "plain_scores", "random_lists", "scored_on", "searched_on"]
@@ -81,7 +81,7 @@ def searched_on(
     device: Device | Any, candidates: MassLists, queries: MassLists, window: tuple[int, int], top: int, kind: Any = None, **part: int
 ) -> tuple[list[list[int]], list[list[int]]]:
     """What the class finds; rows that were not asked for hold -7."""
-    kind = twin(device, "match_scores").MatchScores if kind is None else kind
+    kind = backend_module(device, "match_scores").MatchScores if kind is None else kind
     n = len(queries.precursors)
     candidate, score = np.full((n, top), -7, np.int64), np.full((n, top), -7, np.int32)
     ends = list(kind(device, candidates).search(queries, window, top, candidate, score, **part))
@@ -92,7 +92,7 @@ def searched_on(
 
 def scored_on(device: Device | Any, candidates: MassLists, queries: MassLists, dtype: Any, kind: Any = None) -> NDArray[Any]:
     """All scores of the class."""
-    kind = twin(device, "match_scores").MatchScores if kind is None else kind
+    kind = backend_module(device, "match_scores").MatchScores if kind is None else kind
     scores = np.full((len(queries.precursors), len(candidates.precursors)), 77, dtype)
     assert list(kind(device, candidates).score(queries, scores))[-1] == len(scores)
     return scores

@@ -8,7 +8,7 @@ import numpy as np
 
 from proteoscope.kernels.cpu.gapsmis import ReadSearch as OnProcessor
 from proteoscope.kernels.cpu.processor import Processor
-from proteoscope.kernels.device import twin
+from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 from tests.shim.tuning import tuned
 
@@ -52,7 +52,7 @@ def aligned(
     device: Any, texts: Any, patterns: Any, rules: GapRules, text_of: Any, pattern_of: Any, *, traces: bool = True, **options: Any
 ) -> Alignments:
     """Alignments of pairs of lists of codes, by a class with other values of its public attributes; every row is told."""
-    kind = OnProcessor if device.is_processor else tuned(twin(device, "gapsmis").ReadSearch, **options)
+    kind = OnProcessor if device.is_processor else tuned(backend_module(device, "gapsmis").ReadSearch, **options)
     search = kind(device, sequences(texts), sequences(patterns), rules)
     out = Alignments(*(np.full_like(column, 77) for column in Alignments.none(len(text_of), rules.maximum_gaps)))
     ends = list(search.align(np.asarray(text_of, np.int64), np.asarray(pattern_of, np.int64), out, traces=traces))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from proteoscope.engine.formats.surveys import Surveys
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
 from proteoscope.engine.quantification.ion_traces import TraceQuery
 from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
@@ -24,7 +24,7 @@ def random_traces(seed: int, n_peaks: int = 3000, n_windows: int = 150, n_survey
     return peaks, windows, int(cell[-1])
 
 
-def made_surveys(n_peaks: int, n_ions: int, *, seed: int, seconds: float = 3600.0, cycle: float = 2.0) -> tuple[Surveys, TraceQuery]:
+def made_surveys(n_peaks: int, n_ions: int, *, seed: int, seconds: float = 3600.0, cycle: float = 2.0) -> tuple[Ms1Spectra, TraceQuery]:
     """A run of so many peaks, most of them noise, and ions of two to four charges, half of which are in it for some ten surveys."""
     rng = np.random.default_rng(seed)
     n_surveys, n_isotopes = int(seconds / cycle), 3
@@ -44,6 +44,6 @@ def made_surveys(n_peaks: int, n_ions: int, *, seed: int, seconds: float = 3600.
     intensity = np.concatenate([height, rng.lognormal(8, 1, n_noise)]).astype(np.float32)
     order = np.lexsort((mz, survey))
     offsets = np.concatenate(([0], np.cumsum(np.bincount(survey, minlength=n_surveys)))).astype(np.int64)
-    surveys = Surveys(np.arange(n_surveys) * cycle, np.arange(n_surveys), offsets, mz[order], intensity[order])
+    surveys = Ms1Spectra(np.arange(n_surveys) * cycle, np.arange(n_surveys), offsets, mz[order], intensity[order])
     query = TraceQuery(ion_mz, charge, pattern, np.arange(n_ions + 1), apex * cycle + 0.5, np.zeros(n_ions), 120.0)
     return surveys, query

@@ -18,7 +18,7 @@ from proteoscope.engine.execution.cluster.connection import Connection, RemoteDe
 from proteoscope.engine.execution.cluster.payload import pack
 from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
-from proteoscope.engine.execution.work import Computation, Piece, Work
+from proteoscope.engine.execution.workload import Computation, PartialResult, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import Device
 
@@ -68,7 +68,7 @@ class Cluster:
             self._spool.close()
 
     @contextmanager
-    def open(self, work: Work, device: Device, progress: Progress, *, with_card: bool) -> Iterator[Computation]:
+    def open(self, work: Workload, device: Device, progress: Progress, *, with_card: bool) -> Iterator[Computation]:
         """Open a workload on a worker; see `RemoteWorkers`."""
         assert isinstance(device, RemoteDevice)
         with self._lock:
@@ -111,7 +111,7 @@ class Cluster:
 class _SentWork:
     """A workload and the states of its rounds as bytes, packed once for all workers."""
 
-    def __init__(self, work: Work, spool: Spool) -> None:
+    def __init__(self, work: Workload, spool: Spool) -> None:
         self.opening = work.kind, work.sources, work.settings, address_of_class(KINDS[work.kind]())
         self._spool, self.users = spool, 0
         self._lock = threading.Lock()
@@ -136,7 +136,7 @@ class _SentWork:
 
 
 class _RemoteComputation:
-    """A workload that is open on a worker, as `proteoscope.engine.execution.work.Computation`."""
+    """A workload that is open on a worker, as `proteoscope.engine.execution.workload.Computation`."""
 
     def __init__(self, cluster: Cluster, sent: _SentWork, device: RemoteDevice, progress: Progress) -> None:
         self._cluster, self._sent, self.device, self._progress = cluster, sent, device, progress
@@ -152,13 +152,13 @@ class _RemoteComputation:
         with _lost_before():
             self._send("begin", (state, items))
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Compute a partition there; what is not fetched is not computed."""
         is_new, is_done = True, False
         while not is_done:
             answer = self.call("compute", first, last, is_new)
             for end, beyond, rows in answer["results"]:
-                yield Piece(end, rows, beyond)
+                yield PartialResult(end, rows, beyond)
             is_new, is_done = False, answer["is_done"]
 
     def close(self) -> None:

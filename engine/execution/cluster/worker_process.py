@@ -23,7 +23,7 @@ from proteoscope.engine.execution.addresses import object_at
 from proteoscope.engine.execution.cluster.columns import ColumnFile, file_digest, open_column, store_folder, trim_store
 from proteoscope.engine.execution.cluster.payload import pack, unpack
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.execution.work import Computation, Kind, Piece, Work
+from proteoscope.engine.execution.workload import Computation, PartialResult, Workload, WorkloadType
 from proteoscope.engine.files import temporary_path
 from proteoscope.engine.project.cache import cache_folder
 from proteoscope.engine.version import VERSION
@@ -124,7 +124,7 @@ class RemoteWorkload:
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._computation: Computation | None = None
-        self._results: Iterator[Piece] = iter(())
+        self._results: Iterator[PartialResult] = iter(())
         self._digests: dict[str, str] = {}  # of the files that were copied to this machine, by their path in the run
         self._arrival, self._arriving = ExitStack(), Path()
         self._begun = 0.0
@@ -181,8 +181,8 @@ class RemoteWorkload:
         if missing := self.missing(files):
             return missing
         name, sources, settings, address = self._unpacked(packed)
-        kind: Kind = object_at(address)()
-        opening = kind.open(Work(name, sources, settings), _device(with_card=with_card), is_shared=True)
+        kind: WorkloadType = object_at(address)()
+        opening = kind.open(Workload(name, sources, settings), _device(with_card=with_card), is_shared=True)
         self._computation = self._stack.enter_context(opening)
         return []
 

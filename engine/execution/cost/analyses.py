@@ -9,7 +9,7 @@ import numpy as np
 from proteoscope.engine.execution.cost.atgpu import Cost, serial_cost
 from proteoscope.engine.execution.cost.parameters import DeviceParameters
 from proteoscope.kernels.analyses_layouts import PROBLEMS, Round, Spent
-from proteoscope.kernels.device import Device, twin
+from proteoscope.kernels.device import Device, backend_module
 
 __all__ = ["Comparison", "compared", "measured_problem", "predicted_problem"]
 
@@ -51,7 +51,7 @@ def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -
     is_matrix = problem == "matrix multiplication"
     count = 2 if problem in ("vector addition", "matrix multiplication") else 1
     given = [[rng.integers(0, 1 << 32, (n, n) if is_matrix else n, np.uint32) for _ in range(count)] for _ in range(_SETS)]
-    work = getattr(twin(device, "analyses").Analyses(device), PROBLEMS[problem][0])
+    work = getattr(backend_module(device, "analyses").Analyses(device), PROBLEMS[problem][0])
     runs: list[Spent] = [work(*given[number % _SETS])[1] for number in range(_SETS + repeats)]
     return min(runs[_SETS:], key=lambda spent: spent.seconds)
 

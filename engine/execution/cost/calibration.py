@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from proteoscope.engine.execution.cost.kind_samples import SECONDS_OF_KIND, KindSamples
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, TransferCosts
 from proteoscope.engine.execution.devices import processor
-from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.execution.workload import CardShape
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.analyses_layouts import BLOCK, OPERATIONS
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.timing import TimedCard
-from proteoscope.kernels.device import Device, DeviceError, twin
+from proteoscope.kernels.device import Device, DeviceError, backend_module
 
 __all__ = ["calibrate_card", "calibrate_processor"]
 
@@ -115,7 +115,7 @@ def _measured(
     device: Any, description: str, shape: CardShape, memory_bytes: int, threads: int, check: Callable[[], None]
 ) -> DeviceParameters:
     """Measure launches, memory and rates; `check` is called between them."""
-    analyses = twin(device, "analyses").Analyses(device)
+    analyses = backend_module(device, "analyses").Analyses(device)
     rates = {}
     for name in OPERATIONS:
         check()

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from proteoscope.engine.execution.cost.parameters import KindCosts, WorkSize
-from proteoscope.engine.execution.kinds import kind_of
-from proteoscope.engine.execution.work import CardShape, PredictableKind, Sample, Work
+from proteoscope.engine.execution.kinds import workload_type
+from proteoscope.engine.execution.workload import CardShape, PredictableWorkloadType, Sample, Workload
 from proteoscope.kernels.device import Device
 
 __all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "run_sample", "runs_in_turn", "size_of"]
@@ -51,7 +51,7 @@ class Run:
         return max(0.0, self.seconds - self.kernel - self.transfer)
 
 
-def size_of(work: Work, states: Sequence[Any], card: CardShape | None) -> WorkSize:
+def size_of(work: Workload, states: Sequence[Any], card: CardShape | None) -> WorkSize:
     """Return the size of a workload in the model's units.
 
     Raises
@@ -59,8 +59,8 @@ def size_of(work: Work, states: Sequence[Any], card: CardShape | None) -> WorkSi
     ValueError
         Its type, or what its type needs, is unknown.
     """
-    kind = kind_of(work)
-    if not isinstance(kind, PredictableKind):
+    kind = workload_type(work)
+    if not isinstance(kind, PredictableWorkloadType):
         raise ValueError(f"the work '{work.kind:.60}' is of a kind that is not predicted")
     rounds = [kind.costs(work, state) for state in states]
     outs = sum(_bytes_of(kind.empty(work, state, len(costs))) for state, costs in zip(states, rounds, strict=True))
@@ -85,7 +85,7 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
 
     Recording takes time; without it the seconds are those of a search.
     """
-    kind = kind_of(sample.work)
+    kind = workload_type(sample.work)
     timed = getattr(device, "busy_seconds", None)
     if timed is not None:
         timed()
@@ -151,8 +151,8 @@ class KindSamples:
     """
 
     def __init__(self, name: str, device: Device, card: CardShape | None) -> None:
-        kind = kind_of(Work(name, {}, {}))
-        if not isinstance(kind, PredictableKind):
+        kind = workload_type(Workload(name, {}, {}))
+        if not isinstance(kind, PredictableWorkloadType):
             raise ValueError(f"the kind of work '{name:.60}' is not predicted")
         self._kind, self._device, self._card = kind, device, card
         self._samples: list[Sample] = []

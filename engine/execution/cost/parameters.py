@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
 
 from proteoscope.engine.execution.cost.atgpu import Machine
-from proteoscope.engine.execution.work import CardShape
+from proteoscope.engine.execution.workload import CardShape
 
 __all__ = ["USUAL_START_SECONDS", "DeviceParameters", "KindCosts", "TransferCosts", "WorkSize"]
 

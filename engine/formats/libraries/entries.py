@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.chemistry.modification_naming import Namer
 from proteoscope.engine.chemistry.noted_peptides import NotedPeptide
@@ -283,7 +283,7 @@ class LibraryCollector:
             retention_time=retention_time,
             is_decoy=is_decoy,
             n_members=n_members,
-            offsets=offsets_of(n_peaks),
+            offsets=run_offsets(n_peaks),
             mz=self._mz.finish(),
             intensity=self._intensity.finish(),
             skipped=Skipped(tuple(self._skipped), self._counts),

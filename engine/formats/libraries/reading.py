@@ -9,7 +9,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.escaped_names import warn_escaped_names
 from proteoscope.engine.formats.libraries.entries import LibraryCollector
 from proteoscope.engine.formats.recognition import recognise
-from proteoscope.engine.formats.registry import names_of
+from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
@@ -45,9 +45,9 @@ def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None
     for path in files:
         with ByteSource(path) as source:
             written_as = recognise(source)
-            reader = written_as.reader if written_as.sort == "libraries" else written_as.library_reader
+            reader = written_as.reader if written_as.content == "libraries" else written_as.library_reader
             if reader is None:
-                remedy = "Give it as SPECTRA" if written_as.sort == "spectra" else f"Give {names_of('libraries')}"
+                remedy = "Give it as SPECTRA" if written_as.content == "spectra" else f"Give {format_names('libraries')}"
                 raise InputError(path, f"is {written_as.name}, where a spectral library belongs", remedy=remedy)
             progress.stage(f"Reading {path.name}", source.size)
             library.begin(source.unfolding)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.libraries.entries import Entry, LibraryCollector
 from proteoscope.engine.formats.numbers import COMMA, COMMA_WARNING, POINT, decimal_sign
@@ -217,7 +217,7 @@ def _lines_of_entries(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[Lin
     if not text.isascii():
         texts = [line if line.isascii() else decoded(line.encode("latin-1")) for line in texts]
     lines = list(zip(numbers.tolist(), texts, strict=True))
-    bounds = offsets_of(is_words)[[*rows, len(is_words)]].tolist()
+    bounds = run_offsets(is_words)[[*rows, len(is_words)]].tolist()
     return (lines[first:last] for first, last in pairwise(bounds))
 
 
@@ -226,10 +226,10 @@ def _peaks_of_entries(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return offsets, m/z and intensities of the peaks of entries; packed peaks replace those of the scan."""
     if not packed:
-        return offsets_of(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]
+        return run_offsets(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]
     peaks = [packed.get(i) or (scan.mz[start:stop], scan.intensity[start:stop]) for i, (start, stop) in enumerate(pairwise(starts))]
     mz, intensity = (np.concatenate(columns) for columns in zip(*peaks, strict=True))
-    return offsets_of(np.array([len(masses) for masses, _ in peaks], np.int64)), mz, intensity
+    return run_offsets(np.array([len(masses) for masses, _ in peaks], np.int64)), mz, intensity
 
 
 def rows_with(data: bytes, table: NDArray[np.int64], word: bytes, *, is_whole: bool) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.escaped_names import ESCAPES
-from proteoscope.engine.formats.registry import FileFormat, formats_of
+from proteoscope.engine.formats.registry import FileFormat, select_formats
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.separated import write_lines
 from proteoscope.engine.spectra.library_entries import LibraryEntries
@@ -61,7 +61,7 @@ def library_suffixes() -> tuple[str, ...]:
 
 
 def _format(name: str) -> FileFormat:
-    return next(file_format for file_format in formats_of("libraries") if file_format.name == LIBRARY_FORMATS[name])
+    return next(file_format for file_format in select_formats("libraries") if file_format.name == LIBRARY_FORMATS[name])
 
 
 def write_library(

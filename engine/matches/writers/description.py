@@ -14,15 +14,15 @@ from urllib.parse import quote
 from proteoscope.engine import chemistry
 from proteoscope.engine.chemistry.enzymes import SPECIFICITIES, enzyme
 from proteoscope.engine.chemistry.modifications import parse_modification
-from proteoscope.engine.matches.search_passes import asked_passes, widest
+from proteoscope.engine.matches.pass_records import asked_passes, widest
 from proteoscope.engine.parameters import list_text
-from proteoscope.engine.peptides.own_decoys import decoy_pattern
+from proteoscope.engine.peptides.database_decoys import decoy_pattern
 from proteoscope.engine.shared_names import distinct_names, relative_name
 
 if TYPE_CHECKING:
     from proteoscope.engine.chemistry.enzymes import Enzyme
     from proteoscope.engine.chemistry.modifications import SearchModification
-    from proteoscope.engine.matches.search_passes import SearchPass
+    from proteoscope.engine.matches.pass_records import PassRecord
 
 __all__ = ["SearchDescription", "file_addresses"]
 
@@ -55,11 +55,11 @@ class SearchDescription:
     spectra: Sequence[str] = ()
     databases: Sequence[str] = ()
     version: str = ""
-    done: Sequence[SearchPass] = ()
+    done: Sequence[PassRecord] = ()
     engine: str = ""
 
     @cached_property
-    def passes(self) -> tuple[SearchPass, ...]:
+    def passes(self) -> tuple[PassRecord, ...]:
         """The passes; empty if neither they nor enough parameters are known."""
         return tuple(self.done) or asked_passes(self.parameters)
 

@@ -17,7 +17,7 @@ from proteoscope.engine.chemistry.masses import mz
 from proteoscope.engine.chemistry.modification_places import terminal_position
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, SCAN_FORMAT, native_format
-from proteoscope.engine.formats.registry import FileFormat, bare_name, format_of_name, formats_of
+from proteoscope.engine.formats.registry import FileFormat, bare_name, find_format, select_formats
 from proteoscope.engine.formats.xml_text import attribute, attributes, number
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.writers.description import SearchDescription, file_addresses
@@ -334,7 +334,7 @@ def _inputs(
         identifier = scalar(connection, f"SELECT any_value(spectrum_id) FROM psms WHERE spectrum_file = {text_literal(file)}")
         named_by = _identifier_format(file, identifier or "")
         yield f'<SpectraData id="SD_{spectra.number}"{attributes(location=spectra.address, name=Path(file).name)}>\n'
-        yield _file_format(format_of_name(file))
+        yield _file_format(find_format(file))
         yield f"<SpectrumIDFormat>\n{_term(*named_by)}</SpectrumIDFormat>\n</SpectraData>\n"
     yield "</Inputs>\n"
 
@@ -352,8 +352,8 @@ def _decoys(search: SearchDescription) -> Iterator[str]:
 
 def _database_format(database: str) -> FileFormat:
     """Return the format implied by a database name, FASTA if it is not a format of proteins."""
-    written_as = format_of_name(database)
-    return written_as if written_as is not None and written_as.sort == "proteins" else formats_of("proteins")[0]
+    written_as = find_format(database)
+    return written_as if written_as is not None and written_as.content == "proteins" else select_formats("proteins")[0]
 
 
 def _file_format(written_as: FileFormat | None) -> str:
@@ -363,7 +363,7 @@ def _file_format(written_as: FileFormat | None) -> str:
 
 def _spectra_called_by(file: str) -> str:
     """Kind of identifier of the spectra of a file (see `FileFormat`); native identifiers where its name has no suffix at all."""
-    written_as = format_of_name(file)
+    written_as = find_format(file)
     if written_as is None:
         return "index" if Path(bare_name(file)).suffix else "native"
     return written_as.spectra_called_by
@@ -448,7 +448,7 @@ def _item(psm: _Psm) -> Iterator[str]:
 def _spectrum_terms(spectrum: _Psm) -> Iterator[str]:
     if spectrum.scan is not None:
         yield _term("MS:1003057", "scan number", spectrum.scan)
-    written_as = format_of_name(spectrum.file)
+    written_as = find_format(spectrum.file)
     if written_as is not None and written_as.has_titles:
         yield _term("MS:1000796", "spectrum title", spectrum.identifier)
     if spectrum.retention_time is not None:

@@ -22,7 +22,7 @@ from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.evidence.entry import EVIDENCE
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
-from proteoscope.engine.evidence.places import places_of, residue_evidence
+from proteoscope.engine.evidence.peptide_positions import places_of, residue_evidence
 from proteoscope.engine.evidence.tables import (
     CHAINS,
     CONTACTS,

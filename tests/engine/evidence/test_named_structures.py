@@ -17,8 +17,8 @@ import pytest
 
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.evidence import exporting
-from proteoscope.engine.evidence.exporting import NamedStructures, recorded_folders
+from proteoscope.engine.evidence import export
+from proteoscope.engine.evidence.export import NamedStructures, recorded_folders
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.row_numbers import ProteinRow
@@ -67,17 +67,17 @@ def untrusted(original: Project, tmp_path: Path) -> Callable[..., Path]:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Return a list to which each structure is added that the export reads."""
     paths = list[Path]()
-    original = exporting.read_structure
+    original = export.read_structure
 
     def recording(path: Path) -> StructureFile:
         paths.append(path)
         return original(path)
 
-    monkeypatch.setattr(exporting, "read_structure", recording)
+    monkeypatch.setattr(export, "read_structure", recording)
     return paths
 
 
-def export(project: Path, out: Path, *structures: Path) -> int:
+def export_structures(project: Path, out: Path, *structures: Path) -> int:
     named = ["--structures", *map(str, structures)] if structures else []
     return main(["export", str(project), "--run", RUN, "--format", "structures", "--out", str(out), *named])
 
@@ -89,21 +89,21 @@ def written(out: Path) -> set[str]:
 def test_export_asks_for_the_structures_by_name(
     original: Project, albumin: Path, tmp_path: Path, read: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert export(original.folder, tmp_path / "out") == 2
+    assert export_structures(original.folder, tmp_path / "out") == 2
     output, errors = capsys.readouterr()
     assert output == "" and errors == (
         f"proteoscope: the structures of {RUN} are files outside the project, which are read only if you name them:"
         f" --structures {albumin.parent}\n"
     )
     assert read == [] and not (tmp_path / "out").exists()
-    assert export(original.folder, tmp_path / "out", albumin) == 0
+    assert export_structures(original.folder, tmp_path / "out", albumin) == 0
     assert read == [albumin] * 2 and written(tmp_path / "out") == {"RELATIVE", "TWIN"}
 
 
 def test_moved_structures_are_found_by_their_names(original: Project, albumin: Path, tmp_path: Path, read: list[Path]) -> None:
     (tmp_path / "moved" / "deep").mkdir(parents=True)
     moved = shutil.copy(albumin, tmp_path / "moved" / "deep")
-    assert export(original.folder, tmp_path / "out", tmp_path / "moved") == 0
+    assert export_structures(original.folder, tmp_path / "out", tmp_path / "moved") == 0
     assert read == [Path(moved)] * 2 and written(tmp_path / "out") == {"RELATIVE", "TWIN"}
 
 
@@ -115,8 +115,8 @@ def test_paths_of_an_untrusted_project_are_not_opened(
     secret.parent.mkdir()
     shutil.copy(albumin, secret)
     project = untrusted(str(secret))
-    assert export(project, tmp_path / "out") == 2 and read == []
-    code = export(project, tmp_path / "out", albumin)
+    assert export_structures(project, tmp_path / "out") == 2 and read == []
+    code = export_structures(project, tmp_path / "out", albumin)
     # Of the same name is the file that the user has named: it is read, and the other is not.
     assert (code, read) == ((0, [albumin] * 2) if secret.name == albumin.name else (2, []))
     if code:
@@ -129,7 +129,7 @@ def test_odd_paths_of_a_project_are_text(
 ) -> None:
     project = untrusted(path)
     for structures in ((), (albumin,)):
-        assert export(project, tmp_path / "out", *structures) == 2
+        assert export_structures(project, tmp_path / "out", *structures) == 2
         assert "Traceback" not in capsys.readouterr().err
     assert read == [] and not (tmp_path / "out").exists()
 
@@ -167,7 +167,7 @@ def test_proteins_left_out_are_counted_and_named(
     untrusted: Callable[..., Path], albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = untrusted(str(albumin), str(tmp_path / "gone.pdb"))
-    assert export(project, tmp_path / "out", albumin) == 0
+    assert export_structures(project, tmp_path / "out", albumin) == 0
     errors = capsys.readouterr().err
     (left_out,) = {"RELATIVE", "TWIN"} - written(tmp_path / "out")
     assert f"{left_out} is left out: {tmp_path / 'gone.pdb'}: is not among the named files" in errors
@@ -181,7 +181,7 @@ def test_another_structure_of_the_same_name_is_left_out(
     for residue in atoms[0][0]:
         residue.name = "GLY"
     (tmp_path / albumin.name).write_text(atoms.make_pdb_string())
-    assert export(original.folder, tmp_path / "out", tmp_path / albumin.name) == 2
+    assert export_structures(original.folder, tmp_path / "out", tmp_path / albumin.name) == 2
     errors = capsys.readouterr().err
     assert "no longer holds 1ao6_A as the run read it. Put the file back as it was, or run evidence again." in errors
     assert "2 of 2 proteins left out" in errors and not (tmp_path / "out").exists()
@@ -202,7 +202,7 @@ def test_named_files_of_one_name_are_told_apart_by_path_only(albumin: Path, tmp_
 def test_missing_or_empty_names_are_refused(original: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     for path, reason in ((tmp_path / "missing.pdb", "there is no such file"), (tmp_path / "empty", "holds no files of structures")):
-        assert export(original.folder, tmp_path / "out", path) == 2
+        assert export_structures(original.folder, tmp_path / "out", path) == 2
         errors = capsys.readouterr().err
         assert reason in errors and errors.count("\n") == 1
 
@@ -210,7 +210,7 @@ def test_missing_or_empty_names_are_refused(original: Project, tmp_path: Path, c
 def test_structure_database_is_refused(original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["structure-database", "build", str(albumin), "--out", str(tmp_path / "database")]) == 0
     capsys.readouterr()
-    assert export(original.folder, tmp_path / "out", tmp_path / "database") == 2
+    assert export_structures(original.folder, tmp_path / "out", tmp_path / "database") == 2
     assert "is a structure database, which holds no atoms to export. Name the files that it was made from." in capsys.readouterr().err
 
 

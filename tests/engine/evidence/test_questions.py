@@ -11,7 +11,7 @@ from pyteomics import mass, parser
 
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
 from proteoscope.engine.evidence.mapped_residues import MappedRows
-from proteoscope.engine.evidence.places import places_of, residue_evidence
+from proteoscope.engine.evidence.peptide_positions import places_of, residue_evidence
 from proteoscope.engine.evidence.questions import missed_stretches, shared_peptides
 from proteoscope.engine.jobs.progress import Progress
 

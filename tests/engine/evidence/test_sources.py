@@ -15,14 +15,14 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.chemistry.peptidoforms import parse
-from proteoscope.engine.clustering.expecting import expected_of_explaining
 from proteoscope.engine.clustering.parameters import ExplanationParameters
+from proteoscope.engine.clustering.workload import estimate_explanation_workload
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.evidence.expecting import expected
 from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.evidence.tables import CONTACTS, PEPTIDE_PLACES, PROTEINS, SITES
+from proteoscope.engine.evidence.workload import estimate_workload
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.reader import read_stored
@@ -312,12 +312,12 @@ def test_what_is_expected_is_told_by_the_run_that_is_meant(tmp_path: Path) -> No
     assert project.latest() not in (three, one)
     for run, n in {"": 1, one: 1, three: 3, "nothing": 500}.items():
         request = SearchRequest({"project": [folder], "structures": [albumin]}, EvidenceParameters(run=run))
-        assert expected(request).counts["proteins"] == n
+        assert estimate_workload(request).counts["proteins"] == n
     spectra = {run: project.record(run)["counts"]["spectra"] for run in (three, one)}
     assert spectra[three] != spectra[one]
     for run, n in (spectra | {"": spectra[one]}).items():
         request = SearchRequest({"project": [folder]}, ExplanationParameters(run=run))
-        assert expected_of_explaining(request).counts["spectra"] == n
+        assert estimate_explanation_workload(request).counts["spectra"] == n
 
 
 @pytest.mark.parametrize("name", ["{}_REVERSED", "Q{}"])

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.execution.executor import Executor, Session
-from proteoscope.engine.execution.kinds import KINDS, kind_of, register_kinds
+from proteoscope.engine.execution.kinds import KINDS, register_kinds, workload_type
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.work import Piece, Rows, Work
+from proteoscope.engine.execution.workload import PartialResult, Rows, Workload
 from proteoscope.engine.jobs.progress import Cancelled, Progress, ProgressEvent, RecordingProgress
 from proteoscope.kernels.cpu.processor import Processor
 from tests.engine.execution import toy_kinds
@@ -31,8 +31,8 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toy_kinds._Computation, "begun", [])
 
 
-def work(kind: str) -> Work:
-    return Work(kind, {"points": {"x": X}}, {})
+def work(kind: str) -> Workload:
+    return Workload(kind, {"points": {"x": X}}, {})
 
 
 def resources(n_cards: int = 0, *, with_processor: bool = False, fails_at: int = -1, progress: Progress | None = None) -> Resources:
@@ -140,7 +140,7 @@ def test_a_cancel_passes_through() -> None:
 
 def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="no kind of work 'os'"):
-        kind_of(Work("os", {}, {}))
+        workload_type(Workload("os", {}, {}))
 
 
 def test_a_name_stands_for_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,19 +151,19 @@ def test_a_name_stands_for_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
         register_kinds([("toy", other[1])])
 
 
-def pieces_elsewhere(sent: Work, state: Any, first: int, last: int) -> list[tuple[int, Rows]]:
+def pieces_elsewhere(sent: Workload, state: Any, first: int, last: int) -> list[tuple[int, Rows]]:
     """In another process: open what was sent, and search a part."""
     register_kinds(toy_kinds.KINDS)
-    with kind_of(sent).open(sent, Processor(1), is_shared=True) as opened:
+    with workload_type(sent).open(sent, Processor(1), is_shared=True) as opened:
         opened.begin(state, None)
-        found: Iterator[Piece] = opened.search(first, last)
+        found: Iterator[PartialResult] = opened.search(first, last)
         return [(piece.end, piece.rows) for piece in found if piece.rows is not None]
 
 
 def test_work_can_leave_the_process() -> None:
     sent, state = work("nearest"), [0.25, 0.5, 0.75]
     json.dumps(state)
-    kind = kind_of(sent)
+    kind = workload_type(sent)
     rows = kind.empty(sent, state, len(X))
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         for first, last in ((200, 300), (0, 50), (50, 200)):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from proteoscope.engine.errors import WorkersError
 from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
 from proteoscope.engine.execution.scheduler import Account, Costs, Losses, Scheduler, Worker, planned
-from proteoscope.engine.execution.work import Piece, Rows
+from proteoscope.engine.execution.workload import PartialResult, Rows
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from proteoscope.kernels.device import DeviceError
 from proteoscope.kernels.partitions import Partition
@@ -47,7 +47,7 @@ class Recorder:
         called before the first."""
         count = 0
 
-        def search(part: Partition) -> Generator[Piece, None, None]:
+        def search(part: Partition) -> Generator[PartialResult, None, None]:
             nonlocal count
             self.begun.setdefault(name, []).append(part)
             if len(self.begun[name]) == 1:
@@ -59,10 +59,10 @@ class Recorder:
                     end = min(part.last, begin + piece)
                     if count == fails_after:
                         raise DeviceError(f"{name} failed:\n  it is lost")
-                    yield Piece(begin)  # it goes on
+                    yield PartialResult(begin)  # it goes on
                     time.sleep((end - begin) * seconds + (first if count == 0 else 0.0))
                     count += 1
-                    yield Piece(end, {"by": np.full(end - begin, name)})
+                    yield PartialResult(end, {"by": np.full(end - begin, name)})
             finally:
                 with self.lock:
                     self.open -= 1
@@ -114,12 +114,12 @@ def test_no_items_or_no_workers_are_no_trouble() -> None:
 def test_work_that_is_partly_done_is_told_and_told_once() -> None:
     told: list[float] = []
 
-    def search(part: Partition) -> Generator[Piece, None, None]:
-        yield Piece(0, beyond=3.0)
-        yield Piece(0, beyond=5.0)
-        yield Piece(4, {}, beyond=2.0)
-        yield Piece(4, beyond=60.0)
-        yield Piece(10, {})
+    def search(part: Partition) -> Generator[PartialResult, None, None]:
+        yield PartialResult(0, beyond=3.0)
+        yield PartialResult(0, beyond=5.0)
+        yield PartialResult(4, {}, beyond=2.0)
+        yield PartialResult(4, beyond=60.0)
+        yield PartialResult(10, {})
 
     Scheduler([Worker("cpu", search, Account(), True)], Costs(np.ones(10)), lambda *_: None, Progress(), told.append).run()
     assert told == [3.0, 2.0, 1.0, 4.0, 0.0]
@@ -249,8 +249,8 @@ def test_a_cancel_closes_all_work(n: int) -> None:
 def test_a_fault_of_the_program_stops_all_and_is_raised() -> None:
     record = Recorder()
 
-    def broken(part: Partition) -> Generator[Piece, None, None]:
-        yield Piece(part.first + 1, {"by": np.full(1, "broken")})
+    def broken(part: Partition) -> Generator[PartialResult, None, None]:
+        yield PartialResult(part.first + 1, {"by": np.full(1, "broken")})
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -314,7 +314,7 @@ def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[l
     lock, done = threading.Lock(), [0] * N
 
     def worker(name: str) -> Worker:
-        def search(part: Partition) -> Generator[Piece, None, None]:
+        def search(part: Partition) -> Generator[PartialResult, None, None]:
             for item in range(part.first, part.last):
                 while deadly.get(item, 0) and item != after and deadly.get(after, 0):
                     time.sleep(1e-3)
@@ -322,7 +322,7 @@ def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[l
                     if deadly.get(item, 0):
                         deadly[item] -= 1
                         raise WorkerLostError(f"{name} ended")
-                yield Piece(item + 1, {"by": np.full(1, name)})
+                yield PartialResult(item + 1, {"by": np.full(1, name)})
 
         return Worker(name, search, Account())
 
@@ -353,7 +353,7 @@ def with_lost_before(n_losses: int) -> tuple[Recorder, Losses, int]:
     record, losses, parts = Recorder(), Losses(), None
     for number in range(99):
 
-        def search(part: Partition, near: Worker, number: int) -> Generator[Piece, None, None]:
+        def search(part: Partition, near: Worker, number: int) -> Generator[PartialResult, None, None]:
             if number < n_losses:
                 raise WorkerLostBeforeError(f"{near.name} ended")
             yield from near.search(part)

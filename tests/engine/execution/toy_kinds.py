@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.kinds import WorkKind
-from proteoscope.engine.execution.work import Piece, Rows, Work, by_item
+from proteoscope.engine.execution.kinds import RegisteredWorkload
+from proteoscope.engine.execution.workload import PartialResult, Rows, Workload, by_item
 from proteoscope.kernels.device import Device, DeviceError
 
-KINDS: tuple[WorkKind, ...] = (
+KINDS: tuple[RegisteredWorkload, ...] = (
     ("nearest", lambda: NearestCentroid),
     ("phases", lambda: TwoPhases),
     ("histogram", lambda: Histogram),
@@ -35,7 +35,7 @@ class _Computation:
     opened: ClassVar[list[str]] = []
     begun: ClassVar[list[tuple[str, Any]]] = []
 
-    def __init__(self, work: Work, device: Device) -> None:
+    def __init__(self, work: Workload, device: Device) -> None:
         self.work, self.device = work, device
         self.state: Any = None
         self.items: NDArray[np.int64] | None = None
@@ -48,7 +48,7 @@ class _Computation:
     def rows(self, items: NDArray[np.int64]) -> Rows:
         raise NotImplementedError
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         for begin in range(first, last, 7):
             end = min(last, begin + 7)
             if isinstance(self.device, FakeCard):
@@ -56,21 +56,21 @@ class _Computation:
                     raise DeviceError(f"{self.device.name} is lost")
                 self.device.pieces += 1
             items = np.arange(begin, end) if self.items is None else self.items[begin:end]
-            yield Piece(end, self.rows(items))
+            yield PartialResult(end, self.rows(items))
 
 
 class _Kind:
     opens: ClassVar[type[_Computation]]
     parts_of_worker = 0
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         return np.ones(len(work.sources["points"]["x"]))
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         yield self.opens(work, device)
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         return {"found": np.full(n, -1)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
@@ -112,7 +112,7 @@ class Histogram(_Kind):
 
     opens = _Counts
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         return {"counts": np.zeros(10, np.int64)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
@@ -129,5 +129,5 @@ class SoMany(_Kind):
 
     opens = _Numbers
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         return np.ones(state)

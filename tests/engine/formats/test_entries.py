@@ -17,8 +17,8 @@ from proteoscope import resources
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.features import FEATURE_GROUPS, FEATURE_KINDS
-from proteoscope.engine.formats.letters import count_sequences
 from proteoscope.engine.formats.registry import FORMATS
+from proteoscope.engine.formats.sequence_type import count_sequences
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from tests.engine.formats import entry_files
 

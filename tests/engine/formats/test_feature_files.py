@@ -14,7 +14,7 @@ from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.feature_files import open_features, write_features
 from proteoscope.engine.formats.features import FEATURE_KINDS, FeatureRow, Features
 from proteoscope.engine.peptides.protein_index import build_protein_index, open_protein_index
-from proteoscope.engine.project.columns import UnsoundIndexError
+from proteoscope.engine.project.columns import InvalidIndexError
 from tests.engine.formats import entry_files
 
 OFFSETS = np.array([0, 10, 10, 15])
@@ -55,7 +55,7 @@ def test_corrupt_columns_are_refused(tmp_path: Path, name: str) -> None:
     write_features(tmp_path, Features.from_rows(ROWS))
     path = tmp_path / f"feature_{name}.npy"
     np.save(path, CORRUPTED[name](np.load(path)))
-    with pytest.raises(UnsoundIndexError):
+    with pytest.raises(InvalidIndexError):
         open_features(tmp_path, OFFSETS)
 
 
@@ -63,7 +63,7 @@ def test_features_of_another_versions_kinds_are_refused(tmp_path: Path) -> None:
     write_features(tmp_path, Features.from_rows(ROWS))
     path = tmp_path / "feature_kinds.json"
     path.write_text(json.dumps({"kinds": "something else"}))
-    with pytest.raises(UnsoundIndexError, match="other kinds"):
+    with pytest.raises(InvalidIndexError, match="other kinds"):
         open_features(tmp_path, OFFSETS)
 
 

@@ -17,7 +17,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import read_spectra, registry
 from proteoscope.engine.formats.reading import read_spectra as read_by_place
 from proteoscope.engine.formats.recognition import recognise
-from proteoscope.engine.formats.registry import FORMATS, Beginning, format_of_name, names_of, suffixes_of
+from proteoscope.engine.formats.registry import FORMATS, Beginning, find_format, format_names, list_suffixes
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.reading import READERS
 from proteoscope.engine.jobs.progress import Progress
@@ -40,9 +40,9 @@ def test_new_format_needs_only_its_registry_entry(toy: Path) -> None:
     spectra = read_spectra([toy])
     assert len(spectra) == 5 and spectra.identifier == list("01234")
     np.testing.assert_array_equal(spectra.intensity[0::2], np.arange(1, 6))
-    assert format_of_name("folder/run.TOYSPECTRA.gz") is TOY
+    assert find_format("folder/run.TOYSPECTRA.gz") is TOY
     assert Input("spectra", "Spectra", "spectra", "SPECTRA").described.startswith("Toy, mzML, ")
-    assert 'accession="MS:1000001" name="toy format"' in _file_format(format_of_name(str(toy)))
+    assert 'accession="MS:1000001" name="toy format"' in _file_format(find_format(str(toy)))
     assert _spectra_called_by(str(toy)) == "scan"
 
 
@@ -54,7 +54,7 @@ def test_the_command_line_lists_a_new_format(toy: Path, capsys: pytest.CaptureFi
 def test_new_format_is_unknown_without_its_entry(tmp_path: Path) -> None:
     path = tmp_path / "run.toy"
     path.write_bytes(HEAD)
-    assert format_of_name(path.name) is None
+    assert find_format(path.name) is None
     with pytest.raises(InputError, match="in no known format"):
         read_spectra([path])
 
@@ -94,7 +94,7 @@ def test_a_text_is_like_the_first_format_that_it_is_like(name: str, text: bytes)
 def test_the_samples_are_what_their_names_say() -> None:
     for name in ("BSA1.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"):
         with ByteSource(resources.path("samples", name)) as source:
-            assert recognise(source) is format_of_name(name)
+            assert recognise(source) is find_format(name)
 
 
 def test_the_registry_loads_nothing_heavy() -> None:
@@ -104,7 +104,7 @@ def test_the_registry_loads_nothing_heavy() -> None:
     assert read_spectra is read_by_place
 
 
-@pytest.mark.parametrize("suffix", suffixes_of("structures"))
+@pytest.mark.parametrize("suffix", list_suffixes("structures"))
 def test_a_search_and_a_database_take_the_same_files_of_a_folder(tmp_path: Path, suffix: str) -> None:
     for place in ("b", "a", "deep/er/c", ".hidden"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ def test_a_search_and_a_database_read_lists_alike(tmp_path: Path) -> None:
 
 
 def test_formats_are_listed_as_a_sentence_has_them() -> None:
-    assert names_of("spectra") == "mzML, mzXML, MGF, MS2, DTA or PKL" and names_of("reads") == "FASTQ"
+    assert format_names("spectra") == "mzML, mzXML, MGF, MS2, DTA or PKL" and format_names("reads") == "FASTQ"
 
 
 def test_every_format_of_search_results_has_a_reader() -> None:

@@ -58,7 +58,7 @@ def test_spectra_content_is_none_for_other_or_broken_files(tmp_path: Path) -> No
     ):
         path = tmp_path / f"{number}.mzML"
         path.write_bytes(content)
-        assert spectra_content(path) in (None, SpectraContent(n_looked_at=1, name=path.name)) or number == 2
+        assert spectra_content(path) in (None, SpectraContent(n_inspected=1, name=path.name)) or number == 2
     assert spectra_content(tmp_path / "absent.mzML") is None
 
 

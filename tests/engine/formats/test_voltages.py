@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.surveys import read_surveys
+from proteoscope.engine.formats.ms1_spectra import read_ms1_spectra
 
 Written = Callable[..., Path]
 
@@ -28,7 +28,7 @@ def test_read_surveys_has_the_voltages_of_mzml_in_order_of_time(make: Any, writt
         make.mzml_spectrum(2, level="1", ions="", time=minutes(make, 1) + make.term("MS:1001581", "-60.5")),
         make.mzml_spectrum(3, level="1", ions="", time=minutes(make, 2)),
     ]
-    result = read_surveys(written(make.mzml(*spectra)))
+    result = read_ms1_spectra(written(make.mzml(*spectra)))
     np.testing.assert_array_equal(result.voltage, [-60.5, np.nan, -45.0])
     assert result.voltages[:2] == [-60.5, -45.0] and np.isnan(result.voltages[2])
     assert [result.at_voltage(voltage).tolist() for voltage in result.voltages] == [
@@ -40,7 +40,7 @@ def test_read_surveys_has_the_voltages_of_mzml_in_order_of_time(make: Any, writt
 
 
 def test_read_surveys_has_no_voltages_when_the_file_has_none(make: Any, written: Written) -> None:
-    spectra = read_surveys(written(make.mzml(make.mzml_spectrum(0, level="1", ions=""), make.mzml_spectrum(1))))
+    spectra = read_ms1_spectra(written(make.mzml(make.mzml_spectrum(0, level="1", ions=""), make.mzml_spectrum(1))))
     assert not len(spectra.voltage) and np.isnan(spectra.voltages).tolist() == [True]
     assert spectra.at_voltage(float("nan")).all() and not spectra.at_voltage(-45.0).any()
     assert np.isnan(spectra.voltage_of(np.array([60.0]))).all()
@@ -48,11 +48,11 @@ def test_read_surveys_has_no_voltages_when_the_file_has_none(make: Any, written:
 
 def test_read_surveys_has_the_voltages_of_mzxml(make: Any, written: Written) -> None:
     scans = [make.mzxml_scan(i, level=1, attributes=f'compensationVoltage="{volts}"') for i, volts in ((1, "-50.0"), (2, "x"), (3, "-70"))]
-    spectra = read_surveys(written(make.mzxml(*scans)))
+    spectra = read_ms1_spectra(written(make.mzxml(*scans)))
     np.testing.assert_array_equal(spectra.voltage, [-50.0, np.nan, -70.0])
 
 
 def test_read_surveys_refuses_too_many_voltages(make: Any, written: Written) -> None:
     spectra = [make.mzml_spectrum(i, level="1", ions="", extra=make.term("MS:1001581", f"-{i}.5")) for i in range(33)]
     with pytest.raises(InputError, match="at 33 FAIMS compensation voltages; at most 32 are expected"):
-        read_surveys(written(make.mzml(*spectra)))
+        read_ms1_spectra(written(make.mzml(*spectra)))

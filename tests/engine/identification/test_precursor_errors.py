@@ -17,8 +17,8 @@ from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.identification import passes
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.precursor_errors import _some_of_each_file, errors_of_matches
+from proteoscope.engine.matches.pass_records import passes_of_run
 from proteoscope.engine.matches.scoring import plan_by_series
-from proteoscope.engine.matches.search_passes import passes_of_run
 from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
 from tests.engine.identification.test_search import (

@@ -12,8 +12,8 @@ from pyteomics import mass
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.imported.reading import read_identifications
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
-from proteoscope.engine.matches.listed.identifications import MatchCollector
-from proteoscope.engine.matches.listed.references import find_spectra
+from proteoscope.engine.matches.match_lists.identifications import MatchCollector
+from proteoscope.engine.matches.match_lists.references import find_spectra
 from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.unfolding import Unfolding

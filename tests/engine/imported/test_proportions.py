@@ -6,7 +6,7 @@ import pytest
 
 from proteoscope.engine.chemistry.noted_peptides import NotedModification, NotedPeptide
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.matches.listed.identifications import MatchCollector
+from proteoscope.engine.matches.match_lists.identifications import MatchCollector
 from proteoscope.engine.unfolding import Unfolding
 
 

@@ -19,9 +19,9 @@ from proteoscope.engine.chemistry.noted_peptides import NotedPeptide, parse_pept
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.listed.identifications import MatchCollector
-from proteoscope.engine.matches.listed.ions import count_ions
-from proteoscope.engine.matches.listed.references import AMBIGUOUS, UNKNOWN, WAYS, find_spectra
+from proteoscope.engine.matches.match_lists.identifications import MatchCollector
+from proteoscope.engine.matches.match_lists.ions import count_ions
+from proteoscope.engine.matches.match_lists.references import AMBIGUOUS, UNKNOWN, WAYS, find_spectra
 from proteoscope.engine.project import Project
 from proteoscope.engine.unfolding import Unfolding
 from tests.engine.imported.small_results import FORMATS, TRUTH, write_results, write_spectra

@@ -12,7 +12,7 @@ import pytest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.imported.reading import describe_unread, read_identifications
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
-from proteoscope.engine.matches.listed.identifications import Identifications
+from proteoscope.engine.matches.match_lists.identifications import Identifications
 from tests.engine.imported.small_results import TRUTH, write_results, write_spectra
 from tests.searching import import_results
 

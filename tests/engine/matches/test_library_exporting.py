@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from proteoscope import resources
-from proteoscope.engine.clustering import exporting
+from proteoscope.engine.clustering import export
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.project import Project
@@ -82,7 +82,7 @@ def test_what_was_explained_joins_what_was_identified(project, tmp_path, monkeyp
             "kind": ["same", "same", "modified", "same"],
         }
     )
-    monkeypatch.setattr(exporting, "read_stored", lambda *_: table)
+    monkeypatch.setattr(export, "read_stored", lambda *_: table)
     library = exported(project, tmp_path / "explain.msp", "explain")
     # The first alone is sure, of the same mass, and not identified.
     assert library.peptidoform.to_pylist() == identified.peptidoform.to_pylist()

@@ -19,7 +19,7 @@ from proteoscope.engine.chemistry.peptidoforms import parse
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.jobs.progress import Cancelled, Progress
-from proteoscope.engine.matches.search_passes import passes_of_run
+from proteoscope.engine.matches.pass_records import passes_of_run
 from proteoscope.engine.modified_search import error_rates
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 from proteoscope.engine.parameters import read_preset

@@ -24,7 +24,7 @@ from proteoscope.engine.peptides.indexes import Databases, Indexes, build_indexe
 from proteoscope.engine.peptides.known_forms import SearchedForms
 from proteoscope.engine.peptides.peptide_index import build_peptide_index, open_peptide_index
 from proteoscope.engine.peptides.protein_index import open_protein_index
-from proteoscope.engine.project.columns import UnsoundIndexError
+from proteoscope.engine.project.columns import InvalidIndexError
 from tests.engine.formats.entry_files import swiss_prot_entry
 
 DECOY_KEYS = ("decoys", "decoy_prefix", "decoy_suffix", "decoys_in_database", "decoy_seed")
@@ -383,6 +383,6 @@ def test_corrupt_index_is_refused(known, tmp_path: Path, column: str, corrupt: C
     built(tmp_path / "index", database, settings)
     path = tmp_path / "index" / f"{column}.npy"
     np.save(path, corrupt(np.load(path)))
-    with pytest.raises(UnsoundIndexError):
+    with pytest.raises(InvalidIndexError):
         proteins = open_protein_index(tmp_path / "index")
         open_peptide_index(tmp_path / "index", proteins, Digestion.of(settings, "specific"))

@@ -13,7 +13,7 @@ from proteoscope.engine.peptides.digestion import Digestion
 from proteoscope.engine.peptides.indexes import Databases, key_parts
 from proteoscope.engine.project.digests import parts_digest
 from proteoscope.engine.sequences import database as sequences
-from proteoscope.engine.structure_search import descriptor_index, kept_chains
+from proteoscope.engine.structure_search import descriptor_index, prepared_chains
 from proteoscope.engine.structure_search.structures import ChainSource
 from proteoscope.kernels.cpu import structure_descriptors
 
@@ -130,8 +130,8 @@ def test_descriptors_are_kept_under_the_alphabets_themselves(tmp_path, monkeypat
 
 def test_another_file_order_chain_or_rule_makes_another_key_of_kept_chains(monkeypatch):
     one, two = ChainSource(Path("1.pdb")), ChainSource(Path("2.pdb"))
-    before = parts_digest(kept_chains.key_parts([one, two], ["00", "01"]))
+    before = parts_digest(prepared_chains.key_parts([one, two], ["00", "01"]))
     others = (([one, two], ["00", "02"]), ([two, one], ["01", "00"]), ([ChainSource(Path("1.pdb"), "B"), two], ["00", "01"]))
-    assert before not in {parts_digest(kept_chains.key_parts(*other)) for other in others}
+    assert before not in {parts_digest(prepared_chains.key_parts(*other)) for other in others}
     monkeypatch.setattr(structure_descriptors, "RULES", (*structure_descriptors.RULES, 1))
-    assert parts_digest(kept_chains.key_parts([one, two], ["00", "01"])) != before
+    assert parts_digest(prepared_chains.key_parts([one, two], ["00", "01"])) != before

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.isotopes import element_counts, isotope_patterns, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.quantification.amounts import (
-    Amounts,
     Grouping,
+    RawQuantities,
     State,
     group_medians,
     level_amounts,
@@ -47,7 +47,7 @@ def minimised(value: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_pairwise_amounts_are_those_that_a_minimiser_finds(missing):
     values = [random_amounts(seed, n, 5, missing) for seed, n in ((1, 12), (2, 3 if not missing else 9), (3, 20))]
-    offsets = offsets_of(np.array([len(one) for one in values]))
+    offsets = run_offsets(np.array([len(one) for one in values]))
     found = pairwise_amounts(np.concatenate(values), offsets)
     for one, amounts in zip(values, found, strict=True):
         np.testing.assert_allclose(amounts, minimised(one), rtol=1e-5)
@@ -82,7 +82,7 @@ def test_level_amounts_do_not_change_when_charges_are_missing(by):
     missing = rng.random(ions.shape) < 0.4
     missing[::3] = False  # one charge of each peptidoform is in all samples
     ions[missing] = np.nan
-    found = level_amounts(Amounts.of(ions), Grouping(form, sequence, protein, 1), by)
+    found = level_amounts(RawQuantities.of(ions), Grouping(form, sequence, protein, 1), by)
     for level in found:
         np.testing.assert_allclose(level.value / level.value[:, :1], np.tile([1.0, 3.0, 0.5, 2.0], (len(level), 1)), rtol=1e-6)
 
@@ -91,7 +91,7 @@ def test_level_amounts_are_ratios_of_ions_by_definition():
     value = random_amounts(9, 18, 5, 0.3)
     value[:, 0] = np.where(np.isnan(value[:, 0]), 1e4, value[:, 0])
     form, sequence = np.repeat(np.arange(6), 3), np.repeat(np.arange(2), 3)
-    found = level_amounts(Amounts.of(value), Grouping(form, sequence, np.zeros(2, np.int64), 1), "maxlfq")
+    found = level_amounts(RawQuantities.of(value), Grouping(form, sequence, np.zeros(2, np.int64), 1), "maxlfq")
     for row in range(6):
         np.testing.assert_allclose(
             np.log2(found.forms.value[row] / found.forms.value[row, 0]), by_definition(value[form == row]), atol=1e-4
@@ -104,15 +104,15 @@ def test_level_amounts_of_plexes_are_those_of_each_alone():
     value[::3, 3:], value[1::3, :3], value[2::3] = np.nan, np.nan, np.nan  # no ion is in both plexes
     plexes, grouping = np.array([0, 1, 0, 1, 0, 1]), Grouping(form, np.arange(10), np.zeros(10, np.int64), 1)
     mixed = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
-    found = level_amounts(Amounts.of(value[:, mixed]), grouping, "maxlfq", plexes).proteins.value[0]
-    alone = [level_amounts(Amounts.of(value[:, rows]), grouping, "maxlfq").proteins.value[0] for rows in (slice(3), slice(3, 6))]
+    found = level_amounts(RawQuantities.of(value[:, mixed]), grouping, "maxlfq", plexes).proteins.value[0]
+    alone = [level_amounts(RawQuantities.of(value[:, rows]), grouping, "maxlfq").proteins.value[0] for rows in (slice(3), slice(3, 6))]
     np.testing.assert_array_equal(found, np.concatenate(alone)[mixed])
-    assert np.isnan(level_amounts(Amounts.of(value), grouping, "maxlfq").proteins.value[0]).sum() == 3
+    assert np.isnan(level_amounts(RawQuantities.of(value), grouping, "maxlfq").proteins.value[0]).sum() == 3
 
 
 def test_ratio_amounts_name_samples_without_a_shared_ion():
     value = np.array([[4.0, 2.0, 3.0, np.nan], [np.nan, np.nan, np.nan, 9.0], [5.0, np.nan, np.nan, 7.0]])
-    found = ratio_amounts(Amounts.of(value), np.array([0, 0, 1]), 2)
+    found = ratio_amounts(RawQuantities.of(value), np.array([0, 0, 1]), 2)
     assert found.state.tolist() == [[State.MEASURED] * 3 + [State.NO_SHARED_ION], [0, State.NOT_SEEN, State.NOT_SEEN, 0]]
     np.testing.assert_array_equal(found.value[1], value[2])  # a single ion as it is
 
@@ -132,7 +132,7 @@ def test_medians_of_groups_are_numpys():
 
 
 def test_the_three_most_abundant_are_the_same_in_all_samples():
-    peptides = Amounts.of(np.array([[1.0, 50.0], [9.0, 8.0], [7.0, 6.0], [100.0, np.nan], [5.0, 5.0]]))
+    peptides = RawQuantities.of(np.array([[1.0, 50.0], [9.0, 8.0], [7.0, 6.0], [100.0, np.nan], [5.0, 5.0]]))
     grouping = Grouping(np.arange(5), np.arange(5), np.array([0, 0, 0, 0, -1]), 2)
     top = protein_amounts(peptides, peptides, grouping, "top-3")
     np.testing.assert_allclose(top.value, [[110.0, 58.0], [np.nan, np.nan]])
@@ -143,10 +143,10 @@ def test_the_three_most_abundant_are_the_same_in_all_samples():
 def test_sums_keep_what_is_known_of_what_is_missing():
     value = np.array([[1.0, np.nan], [np.nan, np.nan], [2.0, np.nan]])
     state = np.array([[State.TRANSFERRED, State.TOO_LOW], [State.NOT_SEEN] * 2, [State.MEASURED, State.NOT_SEEN]], np.int8)
-    found = Amounts(value, state).summed(np.array([1, 0, 1]), 3)
+    found = RawQuantities(value, state).summed(np.array([1, 0, 1]), 3)
     np.testing.assert_array_equal(found.value, [[np.nan] * 2, [3.0, np.nan], [np.nan] * 2])
     assert found.state.tolist() == [[State.NOT_SEEN] * 2, [State.MEASURED, State.TOO_LOW], [State.NOT_SEEN] * 2]
-    by_sample = Amounts(value, state).of_samples(np.array([0, 0]), 1)
+    by_sample = RawQuantities(value, state).of_samples(np.array([0, 0]), 1)
     np.testing.assert_array_equal(by_sample.value.ravel(), [1.0, np.nan, 2.0])
 
 

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from proteoscope.engine.quantification.amounts import Amounts, State
+from proteoscope.engine.quantification.amounts import RawQuantities, State
 from proteoscope.engine.quantification.changes import moderated_variances, protein_changes
-from proteoscope.engine.quantification.design import Design, Part, Sample
+from proteoscope.engine.quantification.design import Design, DesignRow, Sample
 from proteoscope.engine.quantification.models import comparison_model
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 
 
 def design(**conditions: int) -> Design:
     samples = [Sample(f"{name}{i}", name, i + 1) for name, n in conditions.items() for i in range(n)]
-    return Design(tuple(samples), tuple(Part(i, i) for i in range(len(samples))))
+    return Design(tuple(samples), tuple(DesignRow(i, i) for i in range(len(samples))))
 
 
-def compared(amounts: Amounts, plan: Design, **parameters):
+def compared(amounts: RawQuantities, plan: Design, **parameters):
     """Comparisons of all conditions of a design."""
     return protein_changes(amounts, comparison_model(plan, plan.conditions), QuantificationParameters(**parameters))
 
@@ -52,7 +52,7 @@ def test_t_p_interval_and_q_of_each_protein():
     logs = simulated(2, 300, 7)
     logs[:40, 3:] += 2.0
     plan = design(control=3, treated=4)
-    (found,) = compared(Amounts.of(2.0**logs), plan)
+    (found,) = compared(RawQuantities.of(2.0**logs), plan)
     own = np.array([(3 - 1) * row[:3].var(ddof=1) + (4 - 1) * row[3:].var(ddof=1) for row in logs]) / 5
     drawn, prior = moderated_variances(own, np.full(300, 5.0))
     difference = logs[:, 3:].mean(axis=1) - logs[:, :3].mean(axis=1)
@@ -71,7 +71,7 @@ def test_t_p_interval_and_q_of_each_protein():
 def test_of_proteins_that_do_not_change_few_are_told_to():
     told = tested = 0
     for seed in range(20):
-        (found,) = compared(Amounts.of(2.0 ** simulated(100 + seed, 200, 6)), design(a=3, b=3))
+        (found,) = compared(RawQuantities.of(2.0 ** simulated(100 + seed, 200, 6)), design(a=3, b=3))
         told, tested = told + int((found.p_value < 0.05).sum()), tested + found.n_tested
     low, high = stats.binom.ppf((1e-4, 1 - 1e-4), tested, 0.05)
     assert low <= told <= high
@@ -82,7 +82,7 @@ def test_changes_impute_only_against_two_measured_values():
     logs[0, :3], logs[1, 3:], logs[2] = np.nan, np.nan, np.nan
     logs[3, [0, 1, 2, 4, 5]] = np.nan  # one value
     logs[4, [0, 1, 2, 3]] = np.nan  # two values against none
-    amounts = Amounts.of(2.0**logs)
+    amounts = RawQuantities.of(2.0**logs)
     amounts.state[0, 0] = State.TOO_LOW
     plan = design(a=3, b=3)
     (found,) = compared(amounts, plan)
@@ -98,7 +98,7 @@ def test_changes_impute_only_against_two_measured_values():
 def test_imputed_values_do_not_enter_the_variance():
     logs = simulated(4, 400, 6)
     logs[0, :3] = np.nan
-    (found,) = compared(Amounts.of(2.0**logs), design(a=3, b=3), imputation="low")
+    (found,) = compared(RawQuantities.of(2.0**logs), design(a=3, b=3), imputation="low")
     degrees = np.where(np.arange(400) == 0, 2.0, 4.0)
     own = np.array([np.nansum((row.reshape(2, 3) - [[np.nanmean(x)] for x in row.reshape(2, 3)]) ** 2) for row in logs[1:]]) / 4
     drawn, prior = moderated_variances(np.r_[logs[0, 3:].var(ddof=1), own], degrees)
@@ -113,7 +113,7 @@ def test_imputation_is_decided_by_the_compared_pair():
     logs = simulated(5, 60, 9)
     logs[0, :6] = np.nan  # neither a nor b
     logs[1, :3] = np.nan  # a alone
-    found = compared(Amounts.of(2.0**logs), design(a=3, b=3, c=3), imputation="low")
+    found = compared(RawQuantities.of(2.0**logs), design(a=3, b=3, c=3), imputation="low")
     assert [one.n_imputed[:3].tolist() for one in found] == [[0, 3, 0], [3, 3, 0]]
     assert found[0].outcome[0] == "absent"
 
@@ -123,7 +123,7 @@ def test_one_value_of_a_condition_is_not_tested():
     logs[0, [1, 2, 5]] = np.nan  # one against two
     logs[1, [1, 2]] = np.nan  # one against three
     logs[0, :3] += 5
-    (found,) = compared(Amounts.of(2.0**logs), design(a=3, b=3))
+    (found,) = compared(RawQuantities.of(2.0**logs), design(a=3, b=3))
     assert found.outcome[:2].tolist() == ["not tested"] * 2
     assert np.isnan(found.p_value[:2]).all() and found.n_tested == 198
 
@@ -131,7 +131,7 @@ def test_one_value_of_a_condition_is_not_tested():
 def test_conditions_without_a_shared_ion_are_named():
     logs = simulated(7, 40, 4)
     logs[0, :2] = np.nan
-    amounts = Amounts.of(2.0**logs)
+    amounts = RawQuantities.of(2.0**logs)
     amounts.state[0, :2] = State.NO_SHARED_ION
     (found,) = compared(amounts, design(a=2, b=2), imputation="low")
     assert found.outcome[0] == "no shared ion" and found.n_imputed[0] == 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.quantification.design import Part, Sample, design_of_files, read_design
+from proteoscope.engine.quantification.design import DesignRow, Sample, design_of_files, read_design
 
 FILES = ["/data/one.mzML", "/data/two.mzML.gz", "/other/three.mzML"]
 HEADER = "file\tsample\tcondition\treplicate\n"
@@ -21,7 +21,7 @@ def test_files_are_called_by_path_name_or_stem_and_columns_stand_in_any_order(tm
     )
     found = read_design(path, FILES)
     assert found.samples == (Sample("A", "control", 1), Sample("B", "treated", 1), Sample("C", "treated", 2))
-    assert found.parts == (Part(0, 0), Part(1, 1), Part(2, 2))
+    assert found.parts == (DesignRow(0, 0), DesignRow(1, 1), DesignRow(2, 2))
     path.write_text(GOOD)
     assert found.unused == ("note",)
     assert read_design(path, FILES) == replace(found, unused=())
@@ -31,7 +31,7 @@ def test_files_of_one_sample_are_its_fractions_and_files_without_are_told(tmp_pa
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tcontrol\t1\ntwo\tA\tcontrol\t1\n")
     found = read_design(path, FILES)
-    assert found.parts == (Part(0, 0), Part(1, 0))
+    assert found.parts == (DesignRow(0, 0), DesignRow(1, 0))
     assert found.left_out == ("three.mzML",)
 
 
@@ -77,7 +77,7 @@ def test_a_design_is_the_same_however_a_spreadsheet_saves_it(tmp_path, encoding,
     mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
     path.write_bytes(mark + GOOD.replace("\n", end).replace("control", '"contrôle / 0"').encode(encoding))
     found = read_design(path, FILES)
-    assert found.conditions == ("contrôle / 0", "treated") and found.parts == (Part(0, 0), Part(1, 1), Part(2, 2))
+    assert found.conditions == ("contrôle / 0", "treated") and found.parts == (DesignRow(0, 0), DesignRow(1, 1), DesignRow(2, 2))
     path.write_bytes(GOOD.replace("control", "contrôle").encode("latin-1"))
     with pytest.raises(InputError, match="is no text in UTF-8"):
         read_design(path, FILES)
@@ -111,7 +111,7 @@ def test_two_files_of_one_name_need_their_paths(tmp_path):
     with pytest.raises(InputError, match="is the name of several files"):
         read_design(path, ["/a/one.mzML", "/b/one.mzML"])
     path.write_text(HEADER + "/b/one.mzML\tA\tc\t1\n")
-    assert read_design(path, ["/a/one.mzML", "/b/one.mzML"]).parts == (Part(1, 0),)
+    assert read_design(path, ["/a/one.mzML", "/b/one.mzML"]).parts == (DesignRow(1, 0),)
 
 
 def test_without_a_design_each_file_is_a_sample():

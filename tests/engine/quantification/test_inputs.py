@@ -12,10 +12,10 @@ from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.design import read_design
-from proteoscope.engine.quantification.expecting import expected
 from proteoscope.engine.quantification.impurities import read_impurities
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.parameters import QuantificationParameters
+from proteoscope.engine.quantification.workload import estimate_workload
 from proteoscope.engine.searches import run_search, search_of_kind
 from proteoscope.engine.views.run_account import run_account
 from tests.engine.quantification.made_runs import MadeRun, Planted, averaged_pattern, mzml_text, random_peptides, table_of, write_project
@@ -231,4 +231,4 @@ def test_what_is_expected_is_told_by_the_matches_of_the_runs_that_are_meant(tmp_
     # The newest run of the project is now a quantification, which has counts of its own.
     for meant in ((), (run,)):
         request = SearchRequest({"project": [project.folder]}, QuantificationParameters(run=meant, method="counts"), device="cpu")
-        assert expected(request).counts["spectra"] == project.record(run)["counts"]["psms"] == len(PEPTIDES)
+        assert estimate_workload(request).counts["spectra"] == project.record(run)["counts"]["psms"] == len(PEPTIDES)

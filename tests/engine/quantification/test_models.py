@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.quantification.amounts import Amounts
+from proteoscope.engine.quantification.amounts import RawQuantities
 from proteoscope.engine.quantification.changes import moderated_variances, protein_changes
-from proteoscope.engine.quantification.design import Design, Part, Sample
+from proteoscope.engine.quantification.design import Design, DesignRow, Sample
 from proteoscope.engine.quantification.models import comparison_model, fit
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 
@@ -23,7 +23,7 @@ def design(conditions: str, **blocks: str) -> Design:
         Sample(f"s{i}", name, conditions[: i + 1].count(name), **{block: text[i].strip() for block, text in blocks.items()})
         for i, name in enumerate(conditions)
     ]
-    return Design(tuple(samples), tuple(Part(i, i) for i in range(len(samples))))
+    return Design(tuple(samples), tuple(DesignRow(i, i) for i in range(len(samples))))
 
 
 def by_lstsq(row: np.ndarray, matrix: np.ndarray, contrast: np.ndarray) -> tuple[float, float, float, int]:
@@ -64,7 +64,7 @@ def test_subjects_make_a_paired_t_test():
     logs = rng.normal(20, 2, (100, 5)) + rng.normal(0, 2, (100, 1))
     logs = np.concatenate([logs, logs + rng.normal(0.3, 0.2, (100, 5))], axis=1)
     plan = design("aaaaabbbbb", subject="1234512345")
-    (found,) = protein_changes(Amounts.of(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
+    (found,) = protein_changes(RawQuantities.of(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
     apart = logs[:, 5:] - logs[:, :5]
     # Of pairs the residual variance of the model is half of that of the differences.
     drawn, prior = moderated_variances(apart.var(axis=1, ddof=1) / 2, np.full(100, 4.0))
@@ -105,7 +105,7 @@ def test_changes_with_blocks_are_those_of_limma(tmp_path):
     logs[:, 4:] += rng.normal(0, 1, (400, 1))  # the second plex
     logs[rng.random(logs.shape) < 0.1] = np.nan
     plan = design("aabbaabb", plex="11112222")
-    (found,) = protein_changes(Amounts.of(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
+    (found,) = protein_changes(RawQuantities.of(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
     np.savetxt(tmp_path / "table.tsv", logs, delimiter="\t", fmt="%.15g")
     script = (
         f'library(limma); x <- as.matrix(read.table("{tmp_path}/table.tsv", sep="\\t", na.strings="nan"));'

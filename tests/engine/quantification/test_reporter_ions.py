@@ -11,8 +11,8 @@ from scipy.optimize import nnls
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.formats import read_spectra
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
-from proteoscope.engine.formats.surveys import Surveys
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.quantification.identified import Forms, warn_of_identified
 from proteoscope.engine.quantification.impurities import corrected, read_impurities
@@ -148,7 +148,7 @@ def test_planted_ratios_come_out_of_real_spectra_without_their_impurities(real, 
 
 
 def test_interference_is_the_part_of_the_window_that_is_not_the_precursor_nearer_surveys_more():
-    surveys = Surveys(
+    surveys = Ms1Spectra(
         np.array([0.0, 10.0]),
         np.array([1, 2]),
         np.array([0, 3, 5]),
@@ -167,7 +167,7 @@ def test_interference_is_the_part_of_the_window_that_is_not_the_precursor_nearer
 def test_interference_compares_surveys_of_one_voltage():
     times, counts = np.array([0.0, 4.0, 10.0]), np.array([0, 2, 4, 6])
     mz = np.array([500.0, 500.3, 500.0, 500.3, 500.0, 500.3])
-    surveys = Surveys(times, np.arange(3), counts, mz, np.array([3, 1, 1, 9, 1, 1], np.float32), voltage=np.array([-45.0, -60.0, -45.0]))
+    surveys = Ms1Spectra(times, np.arange(3), counts, mz, np.array([3, 1, 1, 9, 1, 1], np.float32), voltage=np.array([-45.0, -60.0, -45.0]))
     arguments = (np.array([500.0]), np.array([2]), np.array([2.0]), Tolerance(10, "ppm"))
     assert interference(surveys, np.array([2.5]), *arguments)[0] == pytest.approx(0.75 * 0.25 + 0.25 * 0.5)
     assert interference(surveys, np.array([5.0]), *arguments)[0] == pytest.approx(0.9)

@@ -11,7 +11,7 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.letters import InputContent, SequenceCount, content_of
+from proteoscope.engine.formats.sequence_type import InputContent, SequenceCount, content_of
 from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.summary import ReadAlignmentSummary

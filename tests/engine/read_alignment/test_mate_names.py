@@ -155,25 +155,25 @@ def test_an_interleaved_file_with_a_lost_mate_is_reported(fragments, tmp_path: P
     "names", [["a"] * 8, ["a", "b", "c", "d"], ["a", "a"], ["c_1", "c_2", "c_3", "c_4"], ["a", "a", "b", "b", "c"], ["a/1", "b/1"] * 4, []]
 )
 def test_other_files_are_not_interleaved(names: list[str]) -> None:
-    assert not inspect_interleaving(Texts.of(names)).are_pairs
+    assert not inspect_interleaving(Texts.from_strings(names)).are_pairs
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 def test_the_size_of_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(mate_names, "_NAMES_OF_PIECE", size)
-    ones, others = (Texts.of([f"{name}.{end}" for name in names]) for end, names in ((1, "abcdefg"), (2, "abxdegf")))
+    ones, others = (Texts.from_strings([f"{name}.{end}" for name in names]) for end, names in ((1, "abcdefg"), (2, "abxdegf")))
     assert other_names(ones, others).tolist() == [2, 5, 6]
     assert find_mates(ones, others).tolist() == [0, 1, -1, 3, 4, 6, 5]
-    both = Texts.of([f"{name}.{end}" for name in "abcdefg" for end in (1, 2)])
+    both = Texts.from_strings([f"{name}.{end}" for name in "abcdefg" for end in (1, 2)])
     assert inspect_interleaving(both).are_pairs
     assert template_names(both).strings() == [name for name in "abcdefg" for _ in range(2)]
 
 
 def test_empty_and_very_short_names_are_no_tags() -> None:
     names = ["/1", "/2", "1", "2", "a", "a"]
-    assert template_names(Texts.of(names)).strings() == ["/1", "/1", "1", "1", "a", "a"]
-    assert other_names(Texts.of(["/1", "1"]), Texts.of(["/2", "2"])).tolist() == [0, 1]
+    assert template_names(Texts.from_strings(names)).strings() == ["/1", "/1", "1", "1", "a", "a"]
+    assert other_names(Texts.from_strings(["/1", "1"]), Texts.from_strings(["/2", "2"])).tolist() == [0, 1]
 
 
 def test_template_names_are_not_empty_when_names_are_tags() -> None:
-    assert template_names(Texts.of(["/1", "/2", "a/1", "a/2"])).strings() == ["/1", "/1", "a", "a"]
+    assert template_names(Texts.from_strings(["/1", "/2", "a/1", "a/2"])).strings() == ["/1", "/1", "a", "a"]

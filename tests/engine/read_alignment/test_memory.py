@@ -13,7 +13,7 @@ from benchmarks.simulated_reads import write_reads
 from proteoscope.engine.formats import fastq
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project import Project
-from proteoscope.engine.read_alignment import placing, records, results, sequences
+from proteoscope.engine.read_alignment import mapping, records, results, sequences
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.sequences import read_patterns
 from proteoscope.engine.spectra import spooling
@@ -43,7 +43,7 @@ def small(monkeypatch):
     monkeypatch.setattr(fastq, "BLOCK_BYTES", 1 << 16)
     monkeypatch.setattr(spooling, "_MAXIMUM_BYTES", 1 << 12)
     monkeypatch.setattr(spooling, "_CHUNK_VALUES", 1 << 12)
-    monkeypatch.setattr(placing, "_READS_OF_ROUND", 1 << 8)
+    monkeypatch.setattr(mapping, "_READS_OF_ROUND", 1 << 8)
     monkeypatch.setattr(records, "_ROWS", 1 << 7)
     monkeypatch.setattr(records, "_COPIED_BYTES", 1 << 14)
     monkeypatch.setattr(results, "ROW_GROUP", 1 << 8)

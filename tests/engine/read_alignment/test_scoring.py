@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.execution.executor import Executor
-from proteoscope.engine.execution.kinds import kind_of
+from proteoscope.engine.execution.kinds import workload_type
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.scoring import KIND, align_pairs, work_of
@@ -39,7 +39,7 @@ def test_a_card_alone_and_with_the_processor_gives_the_same_rows(n_threads):
 def test_a_card_whose_numbers_do_not_hold_the_scores_leaves_them_to_the_processor():
     wide = RULES._replace(matrix=5_000_000 * RULES.matrix)
     work, every, progress = work_of(sequences(4, 30, 1), sequences(4, 24, 2), wide), np.arange(4), Progress()
-    with pytest.raises(UnsupportedSearchError), kind_of(work).open(work, ShimCard(), is_shared=False):
+    with pytest.raises(UnsupportedSearchError), workload_type(work).open(work, ShimCard(), is_shared=False):
         pass
     with Executor(Resources(1, [ShimCard()], False, progress)).session(work) as session:
         found = align_pairs(session, every, every)

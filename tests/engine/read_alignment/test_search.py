@@ -157,14 +157,14 @@ def test_the_published_recurrence_is_a_preset(tmp_path):
 
 
 def test_threads_and_the_size_of_rounds_change_nothing(tmp_path, monkeypatch):
-    from proteoscope.engine.read_alignment import pairing
+    from proteoscope.engine.read_alignment import pairwise
 
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, n)].tobytes().decode() for n in random.integers(30, 90, 12)]
     files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [damaged(text[:25] + text[:20], random) for text in texts])
     asked = ReadAlignmentParameters().changed(mode="within")
     align_reads(*files, tmp_path / "one.tsv", asked, threads=1, device="cpu")
-    monkeypatch.setattr(pairing, "_PAIRS_OF_ROUND", 7)
+    monkeypatch.setattr(pairwise, "_PAIRS_OF_ROUND", 7)
     align_reads(*files, tmp_path / "two.tsv", asked, threads=2, device="cpu")
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
 

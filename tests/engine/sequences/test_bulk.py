@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from proteoscope.engine.arrays import Texts, offsets_of
+from proteoscope.engine.arrays import Texts, run_offsets
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences import hits as hits_module
 from proteoscope.engine.sequences.alignment import Pairs, align_pair, align_pairs
@@ -30,7 +30,7 @@ def relatives(n, generator):
         own = np.where(generator.random(150) < 0.3, generator.choice(LETTERS, 150), core)
         cut = int(generator.integers(20, 130))
         results.append(np.concatenate((own[: cut - int(generator.integers(0, 12))], own[cut:])))
-    offsets = offsets_of(np.array([len(result) for result in results]))
+    offsets = run_offsets(np.array([len(result) for result in results]))
     return np.concatenate(results), np.stack((offsets[:-1], offsets[1:]), axis=1)
 
 
@@ -50,13 +50,13 @@ def scheme():
 def found_of(pairs, scheme):
     """Return the pairs as hits of one query."""
     n = len(pairs)
-    names, others = Texts.of(f"p{k}" for k in range(n)), Texts.of(["q"] * n)
+    names, others = Texts.from_strings(f"p{k}" for k in range(n)), Texts.from_strings(["q"] * n)
     queries, subjects = (
         SequenceEntries(one, names, np.arange(n), lengths) for one, lengths in zip((others, names), pairs.lengths, strict=True)
     )
     aligned = align_pairs(pairs, scheme, 1, Progress())
     hits = Hits.of(aligned, queries, subjects, pairs.scores, np.arange(n) + 1, np.linspace(0, 9, n), np.linspace(0, 1, n))
-    return QueryHits(np.zeros(1, np.int64), names[:1], names[:1], Texts.of(["ARND"]), np.array([0, n]), hits)
+    return QueryHits(np.zeros(1, np.int64), names[:1], names[:1], Texts.from_strings(["ARND"]), np.array([0, n]), hits)
 
 
 @pytest.mark.parametrize("gap_open", [11, 40_000])  # the second needs 32 bits

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.letters import looks_like_nucleotides, nucleotide_counts
+from proteoscope.engine.formats.sequence_type import looks_like_nucleotides, nucleotide_counts
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.project.index_store import IndexStore

@@ -56,8 +56,8 @@ def stacked(found: list[tuple[int, str, str, int, int]]) -> Stack:
         lengths,
         np.array([one[0] for one in found], np.int64),
         starts,
-        Texts.of([one[1] for one in found]),
-        Texts.of([one[2] for one in found]),
+        Texts.from_strings([one[1] for one in found]),
+        Texts.from_strings([one[2] for one in found]),
         np.arange(len(found), dtype=np.int64) + 7,
     )
     return Stack.of("query", "of the test", QUERY, subjects)
@@ -213,7 +213,7 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_alignments_that_do_not_fit_are_refused(start: int, above: str, below: str, subject_start: int, length: int) -> None:
     """A table of hits may come from untrusted sources."""
     numbers = [np.array([one]) for one in (length, start, subject_start)]
-    subjects = AlignedSubjects(["s"], [""], *numbers, Texts.of([above]), Texts.of([below]), np.array([1]))
+    subjects = AlignedSubjects(["s"], [""], *numbers, Texts.from_strings([above]), Texts.from_strings([below]), np.array([1]))
     with pytest.raises(ParameterError, match="do not fit its sequence and those of its hits; search again"):
         Stack.of("query", "", QUERY, subjects)
 

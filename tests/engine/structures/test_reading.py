@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.structures.chain_references import place_of, read_chain, read_chains
 from proteoscope.engine.structures.chains import concatenated
-from proteoscope.engine.structures.places import place_of, read_chain, read_chains
 from proteoscope.engine.structures.reading import read_structure, stem
 from tests.engine.structures.examples import LETTERS, as_binary_cif, as_mmcif, as_pdb, atoms_of, helix
 

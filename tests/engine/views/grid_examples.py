@@ -35,7 +35,7 @@ def stack() -> ColouredStack:
     spans = [QUERY[: len(line)] for line in lines]
     lengths, starts = np.array([len(line) for line in lines], np.int64), np.zeros(n, np.int64)
     names = [f"subject{k}" for k in range(n)]
-    subjects = AlignedSubjects(names, [""] * n, lengths, starts, starts, Texts.of(spans), Texts.of(lines), np.arange(n))
+    subjects = AlignedSubjects(names, [""] * n, lengths, starts, starts, Texts.from_strings(spans), Texts.from_strings(lines), np.arange(n))
     return ColouredStack.of(Stack.of("Q", "", QUERY, subjects), "zappo")
 
 

@@ -11,8 +11,8 @@ import pytest
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.engine.shared_names import without_private
 from proteoscope.engine.version import VERSION
+from proteoscope.engine.views.bug_report import fault_report
 from proteoscope.engine.views.citations import CITATIONS, bibtex, citation_text
-from proteoscope.engine.views.fault_report import fault_report
 from proteoscope.engine.views.glossary import glossary, matching
 
 

@@ -14,7 +14,7 @@ from proteoscope.engine.searches import run_search
 from proteoscope.engine.structures.colouring import quantity_colours
 from proteoscope.engine.views.coverage import cover
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.peptide_quantities import QuantitiesBeside
+from proteoscope.engine.views.peptide_quantities import LinkedQuantities
 from proteoscope.engine.views.quantity_traces import RunSurveys, ion_traces, measured_between
 from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
 
@@ -57,14 +57,14 @@ def by_sequence(project) -> dict[str, dict[str | None, list[float]]]:
 def test_changes_are_those_of_the_first_comparison_and_else_means_count(made):
     project, design, sequences = made
     opened = Project.open(project)
-    beside = QuantitiesBeside(opened, "import-0001")
+    beside = LinkedQuantities(opened, "import-0001")
     assert beside.newest() is None
     quantify(project)
     found = beside.newest()
     assert found is not None and not found.is_change and found.title == "log2 quantity"
     expected = {one: mean(chain.from_iterable(values.values())) for one, values in by_sequence(project).items()}
     assert {one: found.values[one.replace("I", "L")] for one in expected} == pytest.approx(expected)
-    assert QuantitiesBeside(opened, "import-0002").newest() is None
+    assert LinkedQuantities(opened, "import-0002").newest() is None
 
     quantify(project, design=design)
     found = beside.newest()
@@ -94,14 +94,14 @@ def test_changes_are_those_of_the_first_comparison_and_else_means_count(made):
     newest = opened.runs()[-1].id
     opened.table("peptide_quantities", newest).write_bytes(b"no table")
     assert beside.newest() is found, "what was read stays"
-    assert QuantitiesBeside(opened, "import-0001").newest() is None
+    assert LinkedQuantities(opened, "import-0001").newest() is None
 
 
 def test_colours_of_peptides_follow_a_border_that_somebody_dragged(made):
     project, design, sequences = made
     quantify(project, design=design)
     opened = Project.open(project)
-    run, beside = opened.latest("quantify") or "", QuantitiesBeside(opened, "import-0001")
+    run, beside = opened.latest("quantify") or "", LinkedQuantities(opened, "import-0001")
     before = beside.newest()
     assert before is not None and before.run == run and beside.newest() is before, "nothing is read again without need"
     traces = table_of(project, "ion_traces")
@@ -124,7 +124,7 @@ def test_colours_of_peptides_follow_a_border_that_somebody_dragged(made):
     colours = [quantity_colours(one.of_residues(coverage), before.scale)[1:-1] for one in (before, after)]
     assert (colours[0] == colours[0][0]).all() and (colours[1] == colours[1][0]).all()
     assert colours[0][0].tolist() != colours[1][0].tolist()
-    assert QuantitiesBeside(Project.open(project), "import-0001").newest().values == after.values, "it is kept"
+    assert LinkedQuantities(Project.open(project), "import-0001").newest().values == after.values, "it is kept"
 
     opened.set_row_correction(run, "ion_traces", row, {})
     again = beside.newest()

@@ -14,7 +14,7 @@ from pyteomics import mzml
 from proteoscope import resources
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError, ProteoscopeError
-from proteoscope.engine.formats.surveys import Surveys, read_surveys
+from proteoscope.engine.formats.ms1_spectra import Ms1Spectra, read_ms1_spectra
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.tables import spectra_table
@@ -151,13 +151,13 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def surveys(run_file: Path) -> Iterator[Surveys]:
-    yield read_surveys(run_file)
+def surveys(run_file: Path) -> Iterator[Ms1Spectra]:
+    yield read_ms1_spectra(run_file)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyteomics' vocabulary leaves a file open
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_chromatograms_are_those_of_pyteomics(run_file: Path, surveys: Surveys) -> None:
+def test_chromatograms_are_those_of_pyteomics(run_file: Path, surveys: Ms1Spectra) -> None:
     with mzml.MzML(str(run_file), use_index=False) as reader:
         rows = [one for one in reader if one["ms level"] == 1]
     assert len(surveys) == len(rows) > 100
@@ -176,7 +176,7 @@ def test_chromatograms_are_those_of_pyteomics(run_file: Path, surveys: Surveys) 
         assert chromatogram.intensity.max() > 0
 
 
-def test_the_outline_of_many_points_keeps_their_extremes(surveys: Surveys) -> None:
+def test_the_outline_of_many_points_keeps_their_extremes(surveys: Ms1Spectra) -> None:
     whole = total_ions(surveys)
     x, y = whole.outline(whole.minutes[0], whole.minutes[-1], 20)
     assert len(x) == 40 and y.max() == whole.intensity.max() and y.min() == whole.intensity.min()
@@ -188,13 +188,13 @@ def test_the_outline_of_many_points_keeps_their_extremes(surveys: Surveys) -> No
 def test_files_without_survey_spectra_and_cut_ones_say_so(tmp_path: Path, run_file: Path) -> None:
     (tmp_path / "x.mgf").write_text("BEGIN IONS\nPEPMASS=500\n100 1\n200 2\nEND IONS\n")
     with pytest.raises(InputError, match="without MS1 spectra"):
-        read_surveys(tmp_path / "x.mgf")
+        read_ms1_spectra(tmp_path / "x.mgf")
     (tmp_path / "cut.mzML").write_bytes(run_file.read_bytes()[:900_000])
     with pytest.raises(InputError, match="cut off"):
-        read_surveys(tmp_path / "cut.mzML")
+        read_ms1_spectra(tmp_path / "cut.mzML")
     with pytest.raises(InputError):
-        read_surveys(tmp_path / "missing.mzML")
+        read_ms1_spectra(tmp_path / "missing.mzML")
     stopped = Progress()
     stopped.cancel()
     with pytest.raises(Cancelled):
-        read_surveys(run_file, progress=stopped)
+        read_ms1_spectra(run_file, progress=stopped)

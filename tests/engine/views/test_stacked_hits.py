@@ -115,7 +115,7 @@ def stack_of(lines: list[str]) -> Stack:
     """Rows of one length below the first of them, without gaps."""
     n = len(lines) - 1
     zeros = np.zeros(n, np.int64)
-    texts = Texts.of([lines[0]] * n), Texts.of(lines[1:])
+    texts = Texts.from_strings([lines[0]] * n), Texts.from_strings(lines[1:])
     names, lengths = [f"s{k}" for k in range(n)], zeros + len(lines[0])
     return Stack.of("q", "", lines[0], AlignedSubjects(names, [""] * n, lengths, zeros, zeros, *texts, zeros))
 
@@ -212,7 +212,7 @@ def test_gaps_and_what_is_not_aligned_have_no_colour(run: FinishedRun, scheme: s
 
 def test_a_place_is_told_in_words() -> None:
     subjects = AlignedSubjects(
-        ["s"], [""], np.array([9]), np.array([1]), np.array([2]), Texts.of(["CD-E"]), Texts.of(["C-WE"]), np.array([1])
+        ["s"], [""], np.array([9]), np.array([1]), np.array([2]), Texts.from_strings(["CD-E"]), Texts.from_strings(["C-WE"]), np.array([1])
     )
     painted = ColouredStack.of(Stack.of("q", "", "ACDEF", subjects), "none")
     told = [painted.text_at(1, column).partition(", conservation")[0] for column in range(6)]

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from pytestqt.qtbot import QtBot
 
-from proteoscope.engine.entry import FileSort
+from proteoscope.engine.entry import FileContent
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.gui.forms.file_inspection import SORTS, file_kind
 from proteoscope.gui.window import MainWindow
@@ -32,7 +32,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def test_window_names_every_file_category() -> None:
-    assert set(SORTS) == set(get_args(FileSort))
+    assert set(SORTS) == set(get_args(FileContent))
     assert all(sort.title and sort.held and sort.hint and sort.icon for sort in SORTS.values())
 
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project, RowMark
-from proteoscope.engine.results.counts import Certainty, Count
+from proteoscope.engine.results.counts import Count, FalseShareInterval
 from proteoscope.engine.statistics.target_decoy import false_share_interval
 from proteoscope.engine.views.annotation import AnnotationChoice
 from proteoscope.gui.certainty import certainty_text
@@ -102,17 +102,17 @@ def test_summary_counts_accepted_rows(open_results: Opener) -> None:
 
 def test_interval_has_significant_digits() -> None:
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
-    assert certainty_text(Certainty(2, 0.00085, 0.02577), english) == "2 decoys; 0.1–2.6 % false"
-    assert certainty_text(Certainty(0, 0.0, 0.00004), english) == "0 decoys; 0–0.004 % false"
-    assert certainty_text(Certainty(0, 0.0, 0.147, 41), english) == "0 decoys; 0–15 % false; 41 at 5 % FDR"
-    assert certainty_text(Certainty(0, 0.0, 1.0, 103, 0.01), english) == "0 at 1 % FDR; 103 at 5 % FDR"
-    assert certainty_text(Certainty(1, 0.0004, 1.0), english) == "1 decoy; 0.04–100 % false"
+    assert certainty_text(FalseShareInterval(2, 0.00085, 0.02577), english) == "2 decoys; 0.1–2.6 % false"
+    assert certainty_text(FalseShareInterval(0, 0.0, 0.00004), english) == "0 decoys; 0–0.004 % false"
+    assert certainty_text(FalseShareInterval(0, 0.0, 0.147, 41), english) == "0 decoys; 0–15 % false; 41 at 5 % FDR"
+    assert certainty_text(FalseShareInterval(0, 0.0, 1.0, 103, 0.01), english) == "0 at 1 % FDR; 103 at 5 % FDR"
+    assert certainty_text(FalseShareInterval(1, 0.0004, 1.0), english) == "1 decoy; 0.04–100 % false"
     german = QLocale(QLocale.Language.German, QLocale.Country.Germany)
-    assert certainty_text(Certainty(12345, 0.0999, 0.12), german) == "12.345 decoys; 10–12 % false"
+    assert certainty_text(FalseShareInterval(12345, 0.0999, 0.12), german) == "12.345 decoys; 10–12 % false"
 
 
 def test_search_outcome_shows_its_uncertainty() -> None:
-    certainty = Certainty(2, 0.001, 0.02577)
+    certainty = FalseShareInterval(2, 0.001, 0.02577)
     summary = said("", Count(1204, "PSM", "PSMs"), Count(283, "peptide", "peptides", certainty), Count(1, "protein", "proteins"))
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
     outcome = SearchTask.outcome(summary, english)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.work import Piece, Rows, Work, by_item
+from proteoscope.engine.execution.workload import PartialResult, Rows, Workload, by_item
 from proteoscope.kernels.device import Device
 
 NAME = "slow squares"
@@ -23,12 +23,14 @@ def load() -> type[SlowSquares]:
     return SlowSquares
 
 
-def squares(x: NDArray[np.int64], *, seconds: float = 0.0, deadly: int = -1, trace: Path | None = None, gate: Path | None = None) -> Work:
+def squares(
+    x: NDArray[np.int64], *, seconds: float = 0.0, deadly: int = -1, trace: Path | None = None, gate: Path | None = None
+) -> Workload:
     """Squares of numbers, each of which takes so long; one of them ends the process. `trace`: a file that grows
     with each that is done; others, with more behind their names, with each time that the work is opened and closed.
     `gate`: a file for which each number waits."""
     files = {"trace": "" if trace is None else str(trace), "gate": "" if gate is None else str(gate)}
-    return Work(NAME, {"numbers": {"x": x}}, {"seconds": seconds, "deadly": deadly, **files})
+    return Workload(NAME, {"numbers": {"x": x}}, {"seconds": seconds, "deadly": deadly, **files})
 
 
 class SlowSquares:
@@ -36,11 +38,11 @@ class SlowSquares:
 
     parts_of_worker = 0
 
-    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
         return np.ones(len(work.sources["numbers"]["x"]))
 
     @contextmanager
-    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         trace = work.settings["trace"]
         if trace:
             _note(f"{trace}.opened", "1")
@@ -50,7 +52,7 @@ class SlowSquares:
             if trace:
                 _note(f"{trace}.closed", "1")
 
-    def empty(self, work: Work, state: Any, n: int) -> Rows:
+    def empty(self, work: Workload, state: Any, n: int) -> Rows:
         return {"found": np.full(n, -1, np.int64)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
@@ -64,7 +66,7 @@ def _note(path: str, line: str) -> None:
 
 
 class _Computation:
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Workload) -> None:
         self._x, self._settings = work.sources["numbers"]["x"], work.settings
         self._state = 0
         self._items: NDArray[np.int64] | None = None
@@ -72,7 +74,7 @@ class _Computation:
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         self._state, self._items = state or 0, items
 
-    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+    def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         for place in range(first, last):
             item = place if self._items is None else int(self._items[place])
             if item == self._settings["deadly"]:
@@ -82,4 +84,4 @@ class _Computation:
             time.sleep(self._settings["seconds"])
             if self._settings["trace"]:
                 _note(self._settings["trace"], str(item))
-            yield Piece(place + 1, {"found": self._x[item : item + 1] ** 2 + self._state})
+            yield PartialResult(place + 1, {"found": self._x[item : item + 1] ** 2 + self._state})

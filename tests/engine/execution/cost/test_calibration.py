@@ -11,8 +11,8 @@ from proteoscope.engine.execution.cost.calibration_store import calibrated_at, s
 from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, least_run, run_sample, runs_in_turn, size_of
 from proteoscope.engine.execution.cost.parameters import KindCosts
 from proteoscope.engine.execution.devices import processor
-from proteoscope.engine.execution.kinds import KINDS, kind_of
-from proteoscope.engine.execution.work import CardShape, PredictableKind, Work
+from proteoscope.engine.execution.kinds import KINDS, workload_type
+from proteoscope.engine.execution.workload import CardShape, PredictableWorkloadType, Workload
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.kernels.analyses_layouts import OPERATIONS
@@ -28,8 +28,8 @@ OF_SEARCHES = [name for search in SEARCHES for name, _ in search.work]
 
 @pytest.mark.parametrize("name", sorted(set(OF_SEARCHES)))
 def test_every_kind_of_work_is_counted_and_grows(name):
-    kind = kind_of(Work(name, {}, {}))
-    assert isinstance(kind, PredictableKind)
+    kind = workload_type(Workload(name, {}, {}))
+    assert isinstance(kind, PredictableWorkloadType)
     sizes = []
     for scale in (2.0**-8, 2.0**-5):
         sample = kind.samples(scale, 1)
@@ -42,7 +42,7 @@ def test_every_kind_of_work_is_counted_and_grows(name):
 
 def test_calibrate_processor_predicts_a_sample(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
-    sample = kind_of(Work("structures", {}, {})).samples(2.0**-9, 5)
+    sample = workload_type(Workload("structures", {}, {})).samples(2.0**-9, 5)
     found = calibrate_processor(1, ["structures"], Progress())
     assert set(found.rates) == set(OPERATIONS)
     assert found.is_processor
@@ -86,7 +86,7 @@ def test_least_run_takes_the_least_of_each_part():
 
 
 def test_runs_in_turn_measures_the_processor_once():
-    sample = kind_of(Work("structures", {}, {})).samples(2.0**-9, 5)
+    sample = workload_type(Workload("structures", {}, {})).samples(2.0**-9, 5)
     (run,) = runs_in_turn(sample, Processor(1))
     assert run.is_noted
     assert run.kernel == run.seconds > 0

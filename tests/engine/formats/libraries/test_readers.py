@@ -15,7 +15,7 @@ import pytest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.libraries.reading import read_libraries
 from proteoscope.engine.formats.recognition import recognise
-from proteoscope.engine.formats.registry import formats_of
+from proteoscope.engine.formats.registry import select_formats
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR, SpectralLibrary
@@ -368,7 +368,7 @@ def _found(pattern: str, text: str) -> str:
 
 def test_the_files_of_other_programs_are_read(shared_data: Path) -> None:
     folder = shared_data / "libraries"
-    for file_format in formats_of("libraries"):
+    for file_format in select_formats("libraries"):
         for path in sorted(folder.glob(f"*{file_format.suffixes[0]}")):
             with ByteSource(path) as source:
                 assert recognise(source).sort == "libraries", path

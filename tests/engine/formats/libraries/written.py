@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from proteoscope.engine.arrays import offsets_of
+from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons, rounded_peaks
 from proteoscope.engine.spectra.spectral_library import PROTEIN_SEPARATOR
@@ -29,7 +29,7 @@ def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
         modifications.append(own)
         mass.append(sum(RESIDUE_MASS[ord(letter) - 65] for letter in letters) + WATER_MASS + sum(MASSES[kind] for _, kind in own))
     count = rng.integers(1, 60, n)
-    offsets = offsets_of(count)
+    offsets = run_offsets(count)
     owner = np.repeat(np.arange(n), count)
     mz = rng.uniform(100, 1500, offsets[-1])
     mz = mz[np.lexsort((mz, owner))]
@@ -40,7 +40,7 @@ def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
     is_bare = np.arange(n) % 3 == 0
     places, kinds = zip(*(pair for one in modifications for pair in one), strict=True) if any(modifications) else ((), ())
     counts = np.array([len(modification) for modification in modifications], np.int64)
-    placed = EntryModifications(offsets_of(counts), np.array(places, np.int64), np.array(kinds, np.int64), NAMES, MASSES)
+    placed = EntryModifications(run_offsets(counts), np.array(places, np.int64), np.array(kinds, np.int64), NAMES, MASSES)
     proteins = [
         None if bare else PROTEIN_SEPARATOR.join(f"sp|P{k}|X;{k}" for k in range(i % 4 + 1)) for i, bare in enumerate(is_bare.tolist())
     ]

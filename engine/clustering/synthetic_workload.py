@@ -1,0 +1,83 @@
+"""Made-up points and vectors, by which the speed of devices is measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.clustering.assignment import ROUNDS, SUMS, point_work, vector_work
+from proteoscope.engine.clustering.grouping import work_of
+from proteoscope.engine.execution.workload import Sample
+from proteoscope.kernels.clustering_layouts import COMPLETE, Linkage
+from proteoscope.kernels.k_means_layouts import sums_of
+from proteoscope.kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+
+__all__ = ["sample_groups", "sample_points", "sample_vectors"]
+
+_POINTS, _DIMENSIONS, _CLUSTERS, _ROUNDS = 2_000_000, 8, 100, 5
+_VECTORS, _CLUSTERS_OF_VECTORS, _BINS = 60_000, 500, 40_000
+_GROUPED, _ELEMENTS, _OF_KIND, _WINDOW = 200_000, 30, 5, 40
+_DRAWN = 20_000  # vectors at random, whole islands of a thousand
+
+
+def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
+    """Return noisy copies of vectors with similar neighbours, repeated beyond a number."""
+    if n > _DRAWN:
+        some = _vectors(_DRAWN, rng)
+        of = np.arange(n) % _DRAWN
+        sizes, times = np.diff(some.offsets), -(-n // _DRAWN)
+        offsets = run_offsets(sizes[of])
+        last = int(offsets[-1])
+        return VectorArrays(offsets, np.tile(some.bins, times)[:last], np.tile(some.weights, times)[:last])
+    kinds = rng.integers(0, _BINS, (max(1, n // _OF_KIND), _ELEMENTS))
+    of = np.sort(rng.integers(0, len(kinds), n))
+    rows = np.sort(kinds[of], axis=1)
+    is_kept = (np.diff(rows, axis=1, prepend=-1) > 0) & (rng.random(rows.shape) < 0.9)
+    is_kept[:, 0] = True
+    weights = np.clip(rng.exponential(UNIT_LENGTH / 6, rows.shape), 1, UNIT_LENGTH).astype(np.int16)
+    return VectorArrays(run_offsets(is_kept.sum(axis=1)), rows[is_kept].astype(np.int32), weights[is_kept])
+
+
+def _state(centroids: dict[str, Any], n: int, rounds: int) -> dict[str, Any]:
+    before = np.full(n, -2, np.int32) if rounds > 1 else None
+    tells = SUMS if before is None else ROUNDS
+    return {
+        "centroids": centroids,
+        "previous": None,
+        "tells": tells,
+        "rounds": rounds,
+        "tolerance": 0.0,
+        "before": before,
+        "round_cost": 1.0,
+    }
+
+
+def sample_points(size: float, seed: int) -> Sample:
+    """Points in eight dimensions, in some rounds."""
+    rng = np.random.default_rng(seed)
+    n = max(2000, round(_POINTS * size))
+    points = rng.integers(-(1 << 28), 1 << 28, (n, _DIMENSIONS), np.int32)
+    work = point_work(points)
+    return Sample(work, [_state({"centroids": points[:_CLUSTERS].astype(np.float64)}, n, _ROUNDS)])
+
+
+def sample_vectors(size: float, seed: int) -> Sample:
+    """Vectors of spectra, in one round."""
+    rng = np.random.default_rng(seed)
+    n = max(_CLUSTERS_OF_VECTORS, round(_VECTORS * size))
+    vectors = _vectors(n, rng)
+    labels = np.full(n, -1)
+    labels[rng.choice(n, _CLUSTERS_OF_VECTORS, replace=False)] = np.arange(_CLUSTERS_OF_VECTORS)
+    work = vector_work(vectors, _BINS)
+    return Sample(work, [_state(sums_of(vectors, labels, _CLUSTERS_OF_VECTORS, 0, n)._asdict(), n, 1)])
+
+
+def sample_groups(size: float, seed: int) -> Sample:
+    """Return vectors for complete linkage, each compared with following ones, in islands of a thousand."""
+    rng = np.random.default_rng(seed)
+    n = max(50, round(_GROUPED * size))
+    numbers = np.arange(n)
+    ends = np.minimum(np.minimum(numbers + 1 + _WINDOW, (numbers // 1000 + 1) * 1000), n)
+    return Sample(work_of(_vectors(n, rng), ends.astype(np.int64)), [Linkage(COMPLETE, 0.6)._asdict()])

@@ -1,0 +1,57 @@
+"""Workload of grouping spectra, and of explaining them, estimated from the request."""
+
+from __future__ import annotations
+
+from proteoscope.engine.clustering import assignment, grouping
+from proteoscope.engine.clustering.parameters import ClusteringParameters, ExplanationParameters
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.formats.sizes import input_size
+from proteoscope.engine.matches.recorded_counts import recorded_counts
+from proteoscope.engine.project import Project
+
+__all__ = ["estimate_explanation_workload", "estimate_workload"]
+
+_READ, _VECTOR, _DESCRIBE, _ROW = 1.2e-8, 4e-5, 1.5e-5, 1.2e-5  # seconds of a byte, and of a spectrum in the steps
+_ELEMENTS, _ELEMENT_BYTES, _VECTOR_BYTES = 40.0, 6.0, 40.0
+_RANGE, _CROWDING = 1200.0, 12.0  # thomson in which precursors lie, and how much they crowd at some places of each
+_PRECURSOR = 700.0
+_COST_OF_ELEMENT = 0.1
+_USUAL_CLUSTERS = 5.0  # spectra of one
+_SPECTRUM_BYTES = 900.0  # of memory, without peaks
+_SPECTRUM, _PSM, _COMPARED = 6e-5, 4e-5, 2e-5  # of explaining: seconds of a spectrum, of a PSM, of a spectrum that is compared
+_USUAL_SPECTRA, _EXPLAINED_BYTES = 20_000.0, 4000.0
+
+
+def estimate_workload(request: SearchRequest) -> Expectation:
+    """See `proteoscope.engine.estimates`."""
+    parameters = request.parameters_as(ClusteringParameters)
+    size = input_size(request.files("spectra"))
+    n = size.records
+    moved = n * (_ELEMENTS * _ELEMENT_BYTES + _VECTOR_BYTES)
+    if parameters.method == "k-means":
+        k, rounds = float(parameters.clusters or n / _USUAL_CLUSTERS), int(parameters.rounds)
+        operations = n * k * (1.0 + _COST_OF_ELEMENT * _ELEMENTS) * rounds
+        work = ExpectedWork(assignment.VECTORS, lambda card: WorkSize(operations, int(n) * rounds, moved, 4 * n, rounds))
+    else:
+        pairs = n * n * 2 * parameters.precursor_tolerance.width(_PRECURSOR) / _RANGE * _CROWDING / 2
+        products = (n + pairs) * _ELEMENTS
+        work = ExpectedWork(grouping.KIND, lambda card: WorkSize(products, int(n), moved, 8 * n))
+    host = {"read": size.unpacked * _READ, "index": n * _VECTOR, "report": n * (_DESCRIBE + _ROW)}
+    return Expectation((work,), host, {"spectra": n}, n * _SPECTRUM_BYTES + size.held_bytes)
+
+
+def estimate_explanation_workload(request: SearchRequest) -> Expectation:
+    """See `proteoscope.engine.estimates`; the CPU does all of it.
+
+    Raises
+    ------
+    InputError
+        The folder is not a project.
+    """
+    (folder,) = request.files("project")[:1]
+    counts = recorded_counts(Project.open(folder), request.parameters_as(ExplanationParameters).run)
+    n, psms = float(counts.get("spectra", _USUAL_SPECTRA)), float(counts.get("psms", counts.get("spectra", _USUAL_SPECTRA) / 3))
+    host = {"read": n * _SPECTRUM, "index": n * _SPECTRUM, "score": n * _COMPARED, "report": psms * _PSM}
+    return Expectation((), host, {"spectra": n, "psms": psms}, n * _EXPLAINED_BYTES)

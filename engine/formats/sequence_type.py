@@ -1,0 +1,316 @@
+"""Classify sequences as proteins or nucleotides by their residues: the only place where this is decided."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import batch_runs, run_offsets
+from proteoscope.engine.errors import ProteoscopeError
+from proteoscope.engine.formats.fastq import is_fastq, read_blocks
+from proteoscope.engine.formats.recognition import has_entries
+from proteoscope.engine.formats.sources import ByteSource, blocks
+from proteoscope.engine.jobs.progress import Progress
+
+__all__ = [
+    "InputContent",
+    "SequenceCount",
+    "are_bases",
+    "are_nucleotides",
+    "are_nucleotides_suspicious",
+    "character_counts",
+    "classify_sequences",
+    "content_of",
+    "count_fasta",
+    "count_sequences",
+    "looks_like_nucleotides",
+    "nucleotide_counts",
+]
+
+_IS_NUCLEOTIDE = np.isin(np.arange(256), np.frombuffer(b"ACGTUN", dtype=np.uint8))
+_IS_BASE = np.isin(np.arange(256), np.frombuffer(b"ACGTUNRYSWKMBDHV", dtype=np.uint8))
+# Shorter sequences may be peptides of A, C, G, N and T by chance.
+_MINIMUM_RESIDUES, _MINIMUM_OF_DATABASE = 30, 1000
+_NUCLEOTIDE_SHARE = 0.95
+_BASE_SHARE, _SHARE_AMONG_IUPAC, _MAXIMUM_PROTEIN_SHARE = 0.9, 0.75, 0.5
+"""Minimum share of A, C, G, T, U and N in nucleotides; in nucleotides with IUPAC symbols only; maximum in proteins."""
+_MINIMUM_SHARE_OF_MANY = 0.01
+"""Minimum share for a warning about a database: among millions of proteins some consist of A, C, G, N and T only."""
+_MAXIMUM_COUNTED = 1 << 29
+_BLOCK = 1 << 20
+_MAXIMUM_INSPECTED = 1 << 22
+_BEGINNING = 1 << 22
+"""Number of bytes at the beginning of a file that are enough to classify its sequences."""
+_HEADERS, _REMARKS = re.compile(rb"^>.*", re.MULTILINE), re.compile(rb"^;.*", re.MULTILINE)
+_NOT_RESIDUES = b" \t\n0123456789-.*"
+
+
+def are_nucleotides(counts: NDArray[np.int64]) -> bool:
+    """Return True if a whole database consists of nucleotides.
+
+    It must have at least 1,000 residues, all of them IUPAC symbols of bases, and at least 95 % A, C, G, T, U or N.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (256,)
+        Number of each ASCII capital.
+    """
+    total = int(counts.sum())
+    certain = int(counts[_IS_NUCLEOTIDE].sum())
+    return total >= _MINIMUM_OF_DATABASE and certain >= _NUCLEOTIDE_SHARE * total and not counts[~_IS_BASE].any()
+
+
+def are_bases(counts: NDArray[np.int64]) -> bool:
+    """Return True if a file consists of nucleotides, however short its sequences are.
+
+    Of all residues together 90 % must be A, C, G, T, U or N, or 75 % if all are IUPAC symbols of bases.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (256,)
+        Number of each ASCII capital.
+    """
+    total, certain = int(counts.sum()), int(counts[_IS_NUCLEOTIDE].sum())
+    return total > 0 and certain >= (_BASE_SHARE if counts[~_IS_BASE].any() else _SHARE_AMONG_IUPAC) * total
+
+
+def character_counts(residues: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the number of each character, shape (256,), counted in chunks, since NumPy converts each character to eight bytes."""
+    counts = np.zeros(256, np.int64)
+    for first in range(0, len(residues), _MAXIMUM_INSPECTED):
+        counts += np.bincount(residues[first : first + _MAXIMUM_INSPECTED], minlength=256)
+    return counts
+
+
+def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which sequences look like DNA or RNA: at least 95 % A, C, G, T, U or N.
+
+    Fewer than 30 residues may be a peptide of these by chance: such short sequences are classified together.
+
+    Parameters
+    ----------
+    lengths : ndarray of int64, shape (n,)
+    counts : ndarray of int64, shape (n,)
+        See `nucleotide_counts`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    is_short = lengths < _MINIMUM_RESIDUES
+    totals, bases = np.where(is_short, lengths[is_short].sum(), lengths), np.where(is_short, counts[is_short].sum(), counts)
+    return (lengths > 0) & (totals >= _MINIMUM_RESIDUES) & (bases >= _NUCLEOTIDE_SHARE * totals)
+
+
+def nucleotide_counts(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of A, C, G, T, U and N in each sequence.
+
+    Parameters
+    ----------
+    residues : ndarray of uint8, shape (total,)
+        ASCII capitals.
+    offsets : ndarray of int64, shape (n + 1,)
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    counts = np.zeros(len(offsets) - 1, np.int64)
+    filled = np.flatnonzero(np.diff(offsets))
+    for batch in batch_runs(offsets[filled]):
+        first, last = filled[batch.start], filled[batch.stop - 1]
+        is_nucleotide = _IS_NUCLEOTIDE[residues[offsets[first] : offsets[last + 1]]]
+        counts[filled[batch]] = np.add.reduceat(is_nucleotide, offsets[filled[batch]] - offsets[first], dtype=np.int64)
+    return counts
+
+
+def are_nucleotides_suspicious(n_nucleotides: int, n_sequences: int, *, is_each_meant: bool) -> bool:
+    """Return True if enough sequences look like nucleotides for a warning.
+
+    Parameters
+    ----------
+    n_nucleotides, n_sequences : int
+        Number of sequences that look like nucleotides, and of all.
+    is_each_meant : bool
+        True if each sequence was selected by the user, as queries are; in a database some look like nucleotides by chance.
+    """
+    return n_nucleotides > 0 and (is_each_meant or n_nucleotides >= _MINIMUM_SHARE_OF_MANY * n_sequences)
+
+
+@dataclass(frozen=True)
+class SequenceCount:
+    """Counts of a FASTA or FASTQ file.
+
+    Attributes
+    ----------
+    n_sequences, n_residues : int
+    n_nucleotides : int
+        Number of sequences that look like DNA or RNA.
+    is_whole : bool
+        False if only the beginning was counted.
+    letters : tuple of (int, int)
+        ASCII capitals and their numbers.
+    """
+
+    n_sequences: int
+    n_residues: int
+    n_nucleotides: int
+    is_whole: bool = True
+    letters: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def character_counts(self) -> NDArray[np.int64]:
+        """Number of each ASCII capital, shape (256,)."""
+        counts = np.zeros(256, np.int64)
+        for symbol, count in self.letters:
+            counts[symbol] = count
+        return counts
+
+
+def classify_sequences(counts: Iterable[SequenceCount]) -> str:
+    """Return ``nucleotides``, ``proteins``, or '' if the residues of all files together are inconclusive; see `are_bases`."""
+    total = sum((count.character_counts for count in counts), np.zeros(256, np.int64))
+    if are_bases(total):
+        return "nucleotides"
+    return "proteins" if total[_IS_NUCLEOTIDE].sum() < _MAXIMUM_PROTEIN_SHARE * total.sum() else ""
+
+
+def _occurring(counts: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
+    """Return pairs of a character that occurs and its count."""
+    return tuple((character, int(counts[character])) for character in np.flatnonzero(counts).tolist())
+
+
+def count_sequences(
+    path: Path, maximum_bytes: int = _MAXIMUM_COUNTED, is_wanted: Callable[[], bool] = lambda: True
+) -> SequenceCount | None:
+    """Count the sequences and residues of a FASTA or FASTQ file.
+
+    Parameters
+    ----------
+    path : Path
+    maximum_bytes : int
+        Maximum number of bytes to read.
+    is_wanted : callable
+        Returns False to stop counting.
+
+    Returns
+    -------
+    SequenceCount or None
+        None if the file cannot be read, counting was stopped, or the format requires parsing entries to find sequences.
+    """
+    n_read = 0
+    try:
+        with ByteSource(path) as source:
+            if has_entries(source):
+                return None
+            if is_fastq(source):
+                return _count_reads(source, maximum_bytes, is_wanted)
+            counter = _Counter()
+            for block in blocks(source, lambda text: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1, _BLOCK):
+                if not is_wanted():
+                    return None
+                counter.add(block.text)
+                n_read += len(block.text)
+                if n_read >= maximum_bytes and not block.is_last:
+                    return counter.result(is_whole=False)
+    except (ProteoscopeError, OSError):
+        return None
+    return counter.result()
+
+
+def _count_reads(source: ByteSource, maximum_bytes: int, is_wanted: Callable[[], bool]) -> SequenceCount | None:
+    """Count the reads of a FASTQ file as its reader parses them; see `count_sequences`."""
+    lengths, bases, characters, n_bytes, is_whole = [], [], np.zeros(256, np.int64), 0, True
+    for block in read_blocks(source, Progress(), _BLOCK):
+        if not is_wanted():
+            return None
+        lengths.append(block.lengths)
+        bases.append(nucleotide_counts(block.letters, run_offsets(block.lengths)))
+        characters += character_counts(block.letters)
+        n_bytes += block.n_bytes
+        if n_bytes >= maximum_bytes and not block.is_last:
+            is_whole = False
+            break
+    every = np.concatenate(lengths)
+    n_nucleotides = int(looks_like_nucleotides(every, np.concatenate(bases)).sum())
+    return SequenceCount(len(every), int(every.sum()), n_nucleotides, is_whole, _occurring(characters))
+
+
+@dataclass(frozen=True)
+class InputContent:
+    """Properties of the sequences of an input before a search reads them.
+
+    Attributes
+    ----------
+    count : SequenceCount
+        Counts, possibly of the beginning of the first file only.
+    has_qualities : bool
+        True for FASTQ.
+    """
+
+    count: SequenceCount
+    has_qualities: bool
+
+
+def content_of(paths: Sequence[Path]) -> InputContent | None:
+    """Return the properties of the first file's sequences, from its beginning; None without a regular file, or if it cannot be read."""
+    if not paths or not paths[0].is_file():
+        return None
+    count = count_sequences(paths[0], _BEGINNING)
+    if count is None:
+        return None
+    with ByteSource(paths[0]) as source:
+        return InputContent(count, is_fastq(source))
+
+
+def count_fasta(fasta: bytes) -> SequenceCount:
+    """Count the sequences and residues of a FASTA text."""
+    counter = _Counter()
+    counter.add(fasta)
+    return counter.result()
+
+
+class _Counter:
+    """Counter of a FASTA text that is added in chunks of whole lines."""
+
+    def __init__(self) -> None:
+        self._n_sequences = self._n_residues = 0
+        self._lengths, self._counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        self._unfinished = b""
+        self._characters = np.zeros(256, np.int64)
+
+    def add(self, text: bytes) -> None:
+        """Count a chunk."""
+        text = _REMARKS.sub(b"", text.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+        self._n_sequences += text.count(b"\n>") + text.startswith(b">")
+        residues = _HEADERS.sub(b">", text).translate(None, _NOT_RESIDUES)
+        counts = character_counts(np.frombuffer(residues.upper(), np.uint8))
+        counts[ord(">")] = 0
+        self._characters += counts
+        self._n_residues += int(counts.sum())
+        finished, mark, rest = (self._unfinished + residues).rpartition(b">")
+        self._count(finished)
+        # The beginning is enough to classify a sequence, even a chromosome.
+        self._unfinished = (mark + rest)[:_MAXIMUM_INSPECTED]
+
+    def result(self, *, is_whole: bool = True) -> SequenceCount:
+        """Return the counts of all chunks."""
+        self._count(self._unfinished)
+        self._unfinished = b""
+        n_nucleotides = int(looks_like_nucleotides(np.concatenate(self._lengths), np.concatenate(self._counts)).sum())
+        return SequenceCount(self._n_sequences, self._n_residues, n_nucleotides, is_whole, _occurring(self._characters))
+
+    def _count(self, residues: bytes) -> None:
+        """Count the residues of complete sequences, each after a ``>``."""
+        characters = np.frombuffer(residues.upper(), np.uint8)
+        starts = np.flatnonzero(characters == ord(">"))
+        # Other characters are ignored here: the search reports them with their places.
+        is_residue = (characters >= ord("A")) & (characters <= ord("Z"))
+        offsets = np.append(0, np.cumsum(is_residue))[np.append(starts, len(characters))]
+        self._lengths.append(np.diff(offsets))
+        self._counts.append(nucleotide_counts(characters[is_residue], offsets))

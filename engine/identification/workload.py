@@ -1,0 +1,43 @@
+"""Expected workload of an identification, from its request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation
+from proteoscope.engine.formats.sizes import InputSize, input_size
+from proteoscope.engine.identification.parameters import IdentificationParameters
+from proteoscope.engine.matches.workload import peptides_of, scoring_of
+
+__all__ = ["estimate_workload", "expectation"]
+
+_READ, _INDEX, _PREPARE, _REPORT = 1.4e-8, 4e-7, 6e-5, 1.1e-4  # seconds of a byte, a peptide, a spectrum, and a spectrum's report
+_MEASURE, _SECOND_PASS = 4e-5, 0.4  # of a spectrum whose match is measured; of the first pass, at its widest
+_CHARGES_OF_QUERY = 1.05
+_PEPTIDE_BYTES, _SPECTRUM_BYTES = 60.0, 1500.0  # what is mapped and was looked at counts
+
+
+def estimate_workload(request: SearchRequest) -> Expectation:
+    """See `proteoscope.engine.estimates`."""
+    parameters = request.parameters_as(IdentificationParameters)
+    spectra = input_size(request.files("spectra"))
+    database = input_size([*request.files("database"), *(Path(contaminant) for contaminant in parameters.contaminants)])
+    return expectation(spectra, database, parameters)
+
+
+def expectation(spectra: InputSize, database: InputSize, parameters: IdentificationParameters) -> Expectation:
+    """Return the expectation for numbers of spectra and proteins."""
+    peptides = peptides_of(database, parameters)
+    queries = spectra.records * _CHARGES_OF_QUERY * (1.0 + _SECOND_PASS * parameters.second_pass)
+    work, candidates = scoring_of(queries, peptides, parameters, len(parameters.variable_modifications))
+    host = {
+        "read": spectra.unpacked * _READ,
+        "index": peptides * _INDEX,
+        "plan": spectra.records * _PREPARE,
+        "score": spectra.records * _MEASURE,
+        "report": spectra.records * _REPORT,
+    }
+    counts = {"spectra": spectra.records, "residues": database.letters, "peptides": peptides, "candidates": candidates * queries}
+    memory = peptides * _PEPTIDE_BYTES + spectra.records * _SPECTRUM_BYTES + spectra.held_bytes
+    return Expectation((work,), host, counts, memory)

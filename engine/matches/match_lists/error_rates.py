@@ -1,0 +1,164 @@
+"""Reliability of listed matches: the ranking score, q-values of the file or from its decoys, and their source.
+
+q-values of the file are retained. Without them, matches of rank 1 compete in one list and decoys estimate the false ones
+(`proteoscope.engine.statistics.target_decoy`). Without either nothing is known, and nothing is invented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.matches.engine_scores import ENGINE_SCORES
+from proteoscope.engine.matches.match_lists.identifications import Identifications
+from proteoscope.engine.matches.tables import error_rates
+
+__all__ = ["ErrorRates", "JudgingSettings", "ListParameters", "RankingScore", "are_decoys", "deciding_score", "error_rates_of", "ranks_of"]
+
+Floats = NDArray[np.float64]
+Source = Literal["file", "decoys", "best match", "none"]
+"""Source of a q-value: the file, decoys, the best match of the peptide or group, or none."""
+
+_LEAST = 1e-300
+_MAXIMUM_RANK = 127
+_SUFFIXES = (":reversed", ":reverse", "-decoy", "_decoy")
+
+
+class ListParameters(Protocol):
+    """Parameters that decide what a list of matches becomes, by the names that every search's parameters have for it."""
+
+    fragment_tolerance: Tolerance
+    ion_series: str
+    maximum_fragment_charge: int
+    fdr: float
+    plus_one: bool
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Return all parameters by name."""
+
+
+@dataclass
+class JudgingSettings:
+    """Settings of tables, with the interface of `proteoscope.engine.matches.run_tables.TableSettings`.
+
+    They hold the parameters, and whether error rates are known (``existing``) or not (``none``).
+    """
+
+    parameters: ListParameters
+    decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
+    fdr: float
+    plus_one: bool
+    decoy_prefixes: tuple[str, ...]
+    """Prefixes of decoy accessions, followed by those of their targets."""
+    is_by_group: bool = False
+    """True if error rates were estimated by group, also by distinct peptides: then a peptide is as reliable as its best match."""
+    decoy_ratio: float = 1.0
+    """Decoy candidates for each target candidate."""
+
+    @classmethod
+    def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> JudgingSettings:
+        """Create from parameters."""
+        return cls(parameters, "existing", parameters.fdr, parameters.plus_one, decoy_prefixes)
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return self.parameters.model_dump(mode=mode)
+
+
+class RankingScore(NamedTuple):
+    """The score that ranks matches: its title, and (n,) float64, the higher the better, NaN where a match has none."""
+
+    title: str
+    value: Floats
+
+
+class ErrorRates(NamedTuple):
+    """q-values and posterior error probabilities of n rows, NaN where not known, and whose they are."""
+
+    q_value: Floats
+    posterior_error: Floats
+    q_value_of: Source
+    posterior_error_of: Source
+
+
+def deciding_score(found: Identifications, chosen: str) -> RankingScore:
+    """Return the ranking score: the selected one, else the first of `ENGINE_SCORES` in the file, else error probabilities or q-values.
+
+    Raises
+    ------
+    ParameterError
+        The file has not the one that is chosen.
+    """
+    for engine_score in ENGINE_SCORES:
+        if not engine_score.sense or engine_score.column not in found.scores or (chosen and engine_score.name != chosen):
+            continue
+        value = found.scores[engine_score.column]
+        if engine_score.is_logarithmic:
+            return RankingScore(f"-log10 of {engine_score.title}", -np.log10(np.maximum(value, _LEAST)))
+        return RankingScore(engine_score.title, value * found.senses.get(engine_score.column, engine_score.sense))
+    if chosen:
+        there = [engine_score.name for engine_score in ENGINE_SCORES if engine_score.sense and engine_score.column in found.scores]
+        raise ParameterError(f"score = '{chosen}': the results have no such score; they have {', '.join(there) or 'none that is known'}")
+    for title, rate in (("posterior error probability", found.posterior_error), ("q-value", found.q_value)):
+        if np.isfinite(rate).any():
+            return RankingScore(f"-log10 of the {title}", -np.log10(np.maximum(rate, _LEAST)))
+    return RankingScore("", np.full(len(found), np.nan))
+
+
+def are_decoys(found: Identifications, prefixes: Sequence[str]) -> NDArray[np.bool_]:
+    """Return True for decoys by the file, or without its statement if all proteins have decoy names."""
+    lowered = tuple(prefix.lower() for prefix in prefixes)
+    named = np.array([_is_named_decoy(name.lower(), lowered) for name in found.accessions] or [False], np.bool_)
+    counts = np.diff(found.protein_offsets)
+    decoys = np.bincount(np.repeat(np.arange(len(found)), counts), named[found.protein] if len(found.protein) else None, len(found))
+    by_name = (counts > 0) & (decoys == counts)
+    is_decoy: NDArray[np.bool_] = np.where(found.is_decoy >= 0, found.is_decoy == 1, by_name)
+    return is_decoy
+
+
+def _is_named_decoy(name: str, prefixes: tuple[str, ...]) -> bool:
+    return name.startswith(prefixes) or any(part.startswith(prefixes) for part in name.split("|")[:1]) or name.endswith(_SUFFIXES)
+
+
+def ranks_of(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Floats) -> NDArray[np.int64]:
+    """Return ranks of matches within each spectrum, (n,) from 1: by the file's ranks, then score, then order in the file.
+
+    With several precursors of a spectrum the best match comes first.
+    """
+    value = np.where(np.isnan(score), -np.inf, score)
+    order = np.lexsort((np.arange(len(score)), -value, np.where(given > 0, given, 1), spectrum))
+    first = np.append(True, np.diff(spectrum[order]) != 0)[: len(order)]
+    place = np.arange(len(order))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = place - np.maximum.accumulate(np.where(first, place, 0)) + 1
+    return np.minimum(rank, _MAXIMUM_RANK)
+
+
+def error_rates_of(
+    score: Floats, is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_], given: tuple[Floats, Floats], settings: JudgingSettings
+) -> ErrorRates:
+    """Return q-values and posterior error probabilities: given ones, else from decoys among competing rows.
+
+    `given` are q-values and error probabilities of the file, NaN without any.
+    """
+    q_value, posterior_error = (np.where((rate >= 0) & (rate <= 1), rate, np.nan) for rate in given)
+    has_q, has_error = (bool(np.isfinite(rate).any()) for rate in (q_value, posterior_error))
+    can_compute = competes & np.isfinite(score)
+    decoys = is_decoy & can_compute
+    if (has_q and has_error) or not decoys.any():
+        return ErrorRates(q_value, posterior_error, "file" if has_q else "none", "file" if has_error else "none")
+    rates = error_rates(score[can_compute], is_decoy[can_compute], settings, decoy_ratio=settings.decoy_ratio)
+    computed = np.full((2, len(score)), np.nan)
+    computed[:, can_compute] = rates
+    return ErrorRates(
+        q_value if has_q else computed[0],
+        posterior_error if has_error else computed[1],
+        "file" if has_q else "decoys",
+        "file" if has_error else "decoys",
+    )

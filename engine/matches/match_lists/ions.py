@@ -1,0 +1,94 @@
+"""Numbers of matched fragment ions, counted over all matches at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.chemistry.fragments import SERIES_MASS
+from proteoscope.engine.chemistry.masses import PROTON_MASS
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.ion_series import SpectrumSeries
+
+__all__ = ["count_ions"]
+
+_PIECE = 1 << 14  # matches in a batch
+
+
+def count_ions(
+    offsets: NDArray[np.int64],
+    masses: NDArray[np.float64],
+    letters: NDArray[np.uint8],
+    spectrum: NDArray[np.int64],
+    charge: NDArray[np.int64],
+    spectra: Spectra,
+    tolerance: Tolerance,
+    ion_series: str,
+    maximum_charge: int,
+    progress: Progress,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the fragment ions found and possible for n matches, as counted by `proteoscope.engine.chemistry.fragments.annotate`.
+
+    Parameters
+    ----------
+    offsets, masses, letters
+        CSR, (n + 1,) and (r,): masses in dalton of the residues with what they carry, termini with the first and last, and the residues as
+        ASCII capitals.
+    spectrum : (n,)
+        Rows of `spectra`.
+    charge : (n,)
+        Of the precursor.
+    ion_series
+        Letters, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
+    maximum_charge
+        Fragments carry up to so many charges, and one fewer than the precursor.
+
+    Returns
+    -------
+    (n,), (n,) int64.
+    """
+    n = len(offsets) - 1
+    matched, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    series = SpectrumSeries.of(ion_series, spectra.activation)
+    order = np.argsort(spectrum, kind="stable")  # so that neighbours ask for the same peaks
+    progress.stage("Counting fragment ions", n)
+    for first in range(0, n, _PIECE):
+        rows = order[first : first + _PIECE]
+        lengths = offsets[rows + 1] - offsets[rows]
+        starts = run_offsets(lengths)
+        at = np.arange(starts[-1]) + np.repeat(offsets[rows] - starts[:-1], lengths)
+        owner = np.repeat(np.arange(len(rows)), lengths)
+        sums = np.cumsum(masses[at])
+        before = np.concatenate(([0.0], sums))[starts[:-1]]
+        front = sums - before[owner]
+        whole = front[starts[1:] - 1]
+        is_bond = np.ones(len(at), np.bool_)
+        is_bond[starts[1:] - 1] = False
+        followed_by_proline = np.append(letters[at][1:] == ord("P"), False) & is_bond
+        used, peaks_start = np.unique(spectrum[rows], return_inverse=True)
+        low, high = int(spectra.offsets[used[0]]), int(spectra.offsets[used[-1] + 1])
+        mz = spectra.mz[low:high]
+        span = float(mz.max(initial=0.0)) + 1.0
+        peak_of = np.repeat(np.arange(used[-1] - used[0] + 1), np.diff(spectra.offsets[used[0] : used[-1] + 2]))
+        keys = peak_of * span + mz
+        base = (used[peaks_start] - used[0]).astype(np.float64)
+        for symbol in dict.fromkeys("".join(series.letters)):
+            neutral = (front if symbol in "abc" else whole[owner] - front) + SERIES_MASS[symbol]
+            is_ion = is_bond & ~followed_by_proline if symbol in "cz" else is_bond
+            if not series.is_single:
+                is_ion = is_ion & series.have(frozenset(symbol))[spectrum[rows]][owner]
+            for z in range(1, maximum_charge + 1):
+                chosen = np.flatnonzero(is_ion & (np.maximum(charge[rows] - 1, 1)[owner] >= z))
+                ion = neutral[chosen] / z + PROTON_MASS
+                least, most = tolerance.bounds(ion)
+                shift = base[owner[chosen]] * span
+                begin = np.searchsorted(keys, shift + np.clip(least, 0.0, span), side="left")
+                end = np.searchsorted(keys, shift + np.clip(most, 0.0, np.nextafter(span, 0.0)), side="right")
+                is_found = (end > begin) & (most < span + 1.0)
+                matched[rows] += np.bincount(owner[chosen], is_found, len(rows)).astype(np.int64)
+                total[rows] += np.bincount(owner[chosen], minlength=len(rows))
+        progress.advance(len(rows))
+    return matched, total

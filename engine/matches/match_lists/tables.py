@@ -1,0 +1,263 @@
+"""The tables of a list of matches: PSMs, peptides and protein groups as an identification has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.formats.proteins import Proteins
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.matches.columns import IMPORTED_PSMS
+from proteoscope.engine.matches.match_lists.error_rates import ErrorRates, JudgingSettings, ListParameters, error_rates_of
+from proteoscope.engine.matches.match_lists.identifications import Identifications
+from proteoscope.engine.matches.match_lists.ions import count_ions
+from proteoscope.engine.matches.match_lists.matches import ListedMatches
+from proteoscope.engine.matches.protein_groups import ProteinGroups, coverage
+from proteoscope.engine.matches.tables import AcceptanceCounts, PeptideRows, Places, Tables, modification_columns, protein_table
+from proteoscope.engine.results.arrow import finite_or_null, or_null, taken
+from proteoscope.engine.spectra.columns import Spectra
+from proteoscope.engine.spectra.tables import spectrum_columns
+from proteoscope.engine.statistics.target_decoy import best_by_group
+from proteoscope.kernels.score_kinds import SCORE_KINDS
+
+__all__ = ["ListedTables", "RankedMatches", "counted_ions", "listed_tables"]
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RankedMatches:
+    """n matches with their ranking and error rates; see `proteoscope.engine.matches.match_lists.error_rates`.
+
+    Attributes
+    ----------
+    score, title
+        Ranking score, higher is better, NaN without one; and its title.
+    rank : (n,) int64
+        Rank in the spectrum.
+    is_decoy : (n,) bool
+        True for decoys.
+    rates
+        Error rates of PSMs.
+    matched, total : (n,) int64
+        Fragment ions found and possible.
+    settings
+        Settings of the tables; without decoys and q-values its decoys are ``none``.
+    """
+
+    score: Floats
+    title: str
+    rank: Integers
+    is_decoy: NDArray[np.bool_]
+    rates: ErrorRates
+    matched: Integers
+    total: Integers
+    settings: JudgingSettings
+
+
+@dataclass(frozen=True)
+class ListedTables:
+    """The tables, whose the q-values of each level are, and levels whose decoys say how sure their counts are."""
+
+    tables: Tables
+    source_of: dict[str, str]
+    certainty: dict[str, dict[str, float]]
+
+
+def counted_ions(matches: ListedMatches, spectra: Spectra, parameters: ListParameters, progress: Progress) -> tuple[Integers, Integers]:
+    """Fragment ions of each match that are in its spectrum, and those that there can be; each (n,) int64."""
+    peptides = matches.peptides
+    masses, offsets = take_runs(peptides.residue_masses, peptides.residue_offsets, matches.peptide)
+    symbols, _ = take_runs(peptides.letters, peptides.residue_offsets, matches.peptide)
+    return count_ions(
+        offsets,
+        masses,
+        symbols,
+        matches.spectrum,
+        matches.charge,
+        spectra,
+        parameters.fragment_tolerance,
+        parameters.ion_series,
+        parameters.maximum_fragment_charge,
+        progress,
+    )
+
+
+def listed_tables(
+    found: Identifications, matches: ListedMatches, judged: RankedMatches, spectra: Spectra, database: Proteins | None
+) -> ListedTables:
+    """Return the tables of PSMs, peptides and protein groups."""
+    order = np.lexsort((-np.where(np.isnan(judged.score), -np.inf, judged.score), judged.rank))
+    peptide_of_row, n_peptides = _numbered_peptides(matches, judged)
+    peptides = _peptides(found, matches, judged, peptide_of_row, n_peptides)
+    row_of = np.empty(len(order), np.int64)
+    row_of[order] = np.arange(len(order))
+    lengths = np.diff(matches.peptides.residue_offsets)[matches.peptide]
+    places = Places(matches.protein_offsets, matches.protein, matches.start, lengths)
+    psm_table = _psm_table(found, matches, judged, spectra, places, database, peptides.q_value[peptide_of_row]).take(pa.array(order))
+    psm_table = psm_table.set_column(psm_table.column_names.index("psm_id"), "psm_id", pa.array(np.arange(len(order))))
+    by_first = np.argsort(row_of[peptides.best_row], kind="stable")
+    peptide_table = peptides.table(psm_table.take(pa.array(row_of[peptides.best_row]))).take(pa.array(by_first))
+    groups, source, proteins = _protein_table(matches, judged, peptides, places, database)
+    fdr, ratio = judged.settings.fdr, judged.settings.decoy_ratio
+    counted = {
+        "psms": AcceptanceCounts.of(np.where(judged.rank == 1, judged.rates.q_value, np.nan), judged.is_decoy, fdr, ratio),
+        "peptides": AcceptanceCounts.of(peptides.q_value, peptides.is_decoy, fdr, ratio),
+        "proteins": AcceptanceCounts.of(groups.q_value, groups.is_decoy, fdr),
+    }
+    sources = dict(zip(Tables.LEVELS, (judged.rates.q_value_of, peptides.source, source), strict=True))
+    has_decoys = {"psms": judged.is_decoy.any(), "peptides": peptides.is_decoy.any(), "proteins": bool(judged.is_decoy.any())}
+    certainty = {name: count.certainty() for name, count in counted.items() if has_decoys[name]}
+    return ListedTables(Tables(psm_table, peptide_table, proteins, counted, peptides.count_sequences(fdr)), sources, certainty)
+
+
+def _peptides(found: Identifications, matches: ListedMatches, judged: RankedMatches, peptide_of_row: Integers, n: int) -> PeptideRows:
+    """Return the peptidoforms of matches."""
+    first = judged.rank == 1
+    # Where nothing ranks matches, the first of each peptide represents it.
+    comparable = np.where(np.isnan(judged.score), -np.finfo(np.float64).max, judged.score)
+    best_row = best_by_group(peptide_of_row, np.where(first, comparable, -np.inf))
+    counts = first & ((judged.rates.q_value <= judged.settings.fdr) | (judged.rates.q_value_of == "none"))
+    n_psms = np.bincount(peptide_of_row[counts], minlength=n)
+    unknown = np.full(n, np.nan)
+    of_file = found.scores.get("score_peptide_q_value")
+    given = unknown if of_file is None else of_file[matches.row[best_row]]
+    score, is_decoy = judged.score[best_row], judged.is_decoy[best_row]
+    # Groups that are evaluated but are not matches themselves have no decoys.
+    competes = first & np.isfinite(judged.rates.q_value) if judged.settings.is_by_group else first
+    rates = error_rates_of(score, is_decoy, competes[best_row], (given, unknown), judged.settings)
+    if rates.q_value_of == "none" and judged.rates.q_value_of == "file":
+        rates = ErrorRates(_least(peptide_of_row, judged.rates.q_value, n), rates.posterior_error, "best match", "none")
+    if judged.settings.is_by_group:
+        # Such a rate is of distinct peptides already (`proteoscope.engine.matches.group_rates`).
+        rates = rates._replace(q_value=_least(peptide_of_row, judged.rates.q_value, n))
+    sequences = [matches.peptides.sequences[i] for i in matches.peptide[best_row].tolist()]
+    ranked = np.isfinite(score) & first[best_row]
+    return PeptideRows(best_row, sequences, n_psms, score, is_decoy, ranked, rates.q_value, rates.posterior_error, rates.q_value_of)
+
+
+def _least(group: Integers, value: Floats, n: int) -> Floats:
+    """Least value of each group, NaN where none is known."""
+    least = np.full(n, np.inf)
+    known = np.isfinite(value)
+    np.minimum.at(least, group[known], value[known])
+    return np.where(np.isinf(least), np.nan, least)
+
+
+def _numbered_peptides(matches: ListedMatches, judged: RankedMatches) -> tuple[Integers, int]:
+    """Return a number for each distinct peptidoform, targets and decoys apart, and their count; notes of a file may coincide."""
+    numbers: dict[str, int] = {}
+    of_note = np.array([numbers.setdefault(text, len(numbers)) for text in matches.peptides.texts] or [0], np.int64)
+    keys = of_note[matches.peptide] * 2 + judged.is_decoy
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    return inverse.astype(np.int64), len(distinct)
+
+
+def _psm_table(
+    found: Identifications,
+    matches: ListedMatches,
+    judged: RankedMatches,
+    spectra: Spectra,
+    places: Places,
+    database: Proteins | None,
+    peptide_q_value: Floats,
+) -> pa.Table:
+    peptides, at = matches.peptides, pa.array(matches.peptide)
+    site, offsets = take_runs(peptides.sites, peptides.offsets, matches.peptide)
+    modification, _ = take_runs(peptides.modification, peptides.offsets, matches.peptide)
+    row = np.maximum(matches.places.row[places.protein], 0)
+    missing = ("delta_score", "search_score", "expectation", *(kind.column for kind in SCORE_KINDS))
+    columns: dict[str, Any] = {
+        **spectrum_columns(spectra, matches.spectrum),
+        "charge": matches.charge,
+        "observed_mass": matches.observed_mass,
+        "calculated_mass": matches.calculated_mass,
+        "mass_error_ppm": finite_or_null(matches.mass_error_ppm),
+        "isotope_error": matches.isotope_error,
+        "peptide": pa.array(peptides.texts, pa.string()).take(at),
+        "sequence": pa.array(peptides.sequences, pa.string()).take(at),
+        "missed_cleavages": peptides.missed_cleavages[matches.peptide],
+        "matched_ions": np.minimum(judged.matched, 32767),
+        "total_ions": np.minimum(judged.total, 32767),
+        **dict.fromkeys(missing, pa.nulls(len(matches), pa.float64())),
+        "score": finite_or_null(judged.score),
+        "q_value": finite_or_null(judged.rates.q_value),
+        "posterior_error_probability": finite_or_null(judged.rates.posterior_error),
+        "rank": judged.rank,
+        "is_decoy": judged.is_decoy,
+        "psm_id": np.arange(len(matches)),
+        "peptide_q_value": finite_or_null(peptide_q_value),
+        **modification_columns(offsets, site, modification, peptides.modifications),
+        **places.columns(taken(matches.places.accessions, places.protein), database, row, np.zeros(len(row), np.int64)),
+    }
+    described = {name: scores for name, scores in found.scores.items() if name in IMPORTED_PSMS.by_name}
+    stored = tuple(one for name, one in IMPORTED_PSMS.by_name.items() if name in columns or name in described)
+    scores = {name: finite_or_null(values[matches.row]) for name, values in described.items()}
+    table = replace(IMPORTED_PSMS, stored=stored).arrow(columns | scores)
+    for name, values in found.scores.items():
+        if name not in described:
+            table = table.append_column(name, finite_or_null(values[matches.row].astype(np.float32)))
+    return table
+
+
+def _protein_table(
+    matches: ListedMatches, judged: RankedMatches, peptides: PeptideRows, places: Places, database: Proteins | None
+) -> tuple[ProteinGroups, str, pa.Table]:
+    """Return the groups from the peptides at the false discovery rate (from all, without any rate), and the source of their q-values."""
+    is_decoy, accessions = _decoy_proteins(matches, judged), matches.places.accessions
+    partner = _partners(accessions, is_decoy, judged.settings.decoy_prefixes)
+    groups, evidence = peptides.group_proteins(places, is_decoy, partner, judged.settings)
+    n, source, q_value = len(groups), "none", np.full(len(groups), np.nan)
+    if judged.is_decoy.any() and peptides.source != "none":
+        source, q_value = "decoys", groups.q_value
+    elif peptides.source in ("best match", "file"):
+        razor, least = groups.razor_group, peptides.q_value[evidence]
+        source, q_value = "best match", _least(razor[razor >= 0], least[razor >= 0], n)
+    is_scored = bool(judged.title) & (np.abs(groups.score) < 1e300)
+    groups = replace(groups, q_value=q_value, score=np.where(is_scored, groups.score, np.nan))
+    placed, row = places.take(peptides.best_row[evidence]), matches.places.row[groups.members[groups.member_offsets[:-1]]]
+    described: dict[str, Any] = {
+        "description": [None] * n,
+        "coverage": pa.nulls(n, pa.float64()),
+        "length": np.zeros(n, np.int64),
+        "sequence": [""] * n,
+    }
+    if database is not None:
+        is_placed, lengths = placed.start >= 0, np.diff(database.offsets)
+        of_placed = (matches.places.row[placed.protein[is_placed]], placed.start[is_placed], placed.stop[is_placed])
+        described = {
+            "description": [database.description(i) if i >= 0 else None for i in row.tolist()],
+            "coverage": or_null(np.append(coverage(lengths, *of_placed), np.nan)[row]),
+            "length": np.append(lengths, 0)[row],
+            "sequence": [database.sequence(i) if i >= 0 else "" for i in row.tolist()],
+        }
+    return groups, source, protein_table(groups, taken(accessions, groups.members), described, np.full(n, np.nan))
+
+
+def _decoy_proteins(matches: ListedMatches, judged: RankedMatches) -> NDArray[np.bool_]:
+    """(proteins,) whether only decoys are of them."""
+    of_match = np.repeat(judged.is_decoy, np.diff(matches.protein_offsets))
+    n = len(matches.places.accessions)
+    targets = np.bincount(matches.protein[~of_match], minlength=n)
+    decoys = np.bincount(matches.protein[of_match], minlength=n)
+    return (targets == 0) & (decoys > 0)
+
+
+def _partners(accessions: tuple[str, ...], is_decoy: NDArray[np.bool_], prefixes: tuple[str, ...]) -> Integers:
+    """Return (proteins,) the decoy whose accession is a prefix plus that of a target, and its target; -1 for none."""
+    partner = np.full(len(accessions), -1, np.int64)
+    numbers = {accession.lower(): number for number, accession in enumerate(accessions) if not is_decoy[number]}
+    for decoy in np.flatnonzero(is_decoy).tolist():
+        name = accessions[decoy].lower()
+        for prefix in prefixes:
+            target = numbers.get(name.removeprefix(prefix.lower()), -1) if name.startswith(prefix.lower()) else -1
+            if target >= 0:
+                partner[decoy], partner[target] = target, decoy
+                break
+    return partner

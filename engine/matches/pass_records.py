@@ -1,0 +1,344 @@
+"""Settings used by each pass of a spectrum search, as recorded by the run and shown by exports, texts and the window.
+
+Requested and used settings differ: a tolerance may come from the run, and a second pass has its own modifications, specificity and
+proteins. Parameters hold the request, a `PassRecord` what was used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, TypeVar
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+
+from proteoscope.engine.chemistry.enzymes import Specificity, enzyme
+from proteoscope.engine.chemistry.modifications import parse_modification
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.errors import ParameterError, StorageError
+from proteoscope.engine.files import open_regular
+from proteoscope.engine.results.counts import counted
+
+if TYPE_CHECKING:
+    from proteoscope.engine.project import Project
+    from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
+
+__all__ = [
+    "PassRecord",
+    "PassSettings",
+    "SeriesCount",
+    "asked_passes",
+    "engine_of_run",
+    "passes_of_record",
+    "passes_of_run",
+    "read_passes",
+    "series_counts",
+    "widest",
+]
+
+Told = TypeVar("Told")
+
+SearchedProteins = Literal["all", "found"]
+"""Searched proteins: all of the databases, or only those identified by an earlier pass or run."""
+
+_MAXIMUM_PASSES, _MAXIMUM_VALUES = 20, 1000
+_MAXIMUM_JSON = 16 << 20
+_MAXIMUM_ENGINE = 200  # characters of its name
+_USUAL_MASS = 1500.0  # dalton, of a peptide
+
+
+def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
+    if not ends[0] <= ends[1]:
+        raise ValueError("expected the lower end first")
+    return ends
+
+
+_MAXIMUM_COUNT, _LARGEST = 1 << 53, 1e9
+_List = Field(max_length=_MAXIMUM_VALUES)
+_Text = Annotated[str, Field(max_length=10_000)]
+_Texts = Annotated[tuple[_Text, ...], _List]
+_Count = Annotated[int, Field(strict=True, ge=0, lt=_MAXIMUM_COUNT)]
+_Number = Annotated[float, Field(strict=True, gt=-_LARGEST, lt=_LARGEST)]
+_Range = Annotated[tuple[_Number, _Number], AfterValidator(_ordered)]
+_Modifications = Annotated[tuple[Annotated[_Text, AfterValidator(lambda name: parse_modification(name) and name)], ...], _List]
+
+
+class PassSettings(Protocol):
+    """Settings that a pass is done with, by the names that every search's parameters have for it."""
+
+    enzyme: str
+    missed_cleavages: int
+    fixed_modifications: tuple[str, ...]
+    precursor_tolerance: Tolerance
+    fragment_tolerance: Tolerance
+    isotope_errors: tuple[int, ...]
+
+
+class SeriesCount(NamedTuple):
+    """Number of spectra of an activation ('' if unknown) searched for ion series, as symbols."""
+
+    activation: _Text
+    letters: Annotated[str, Field(pattern="^[abcxyz]{0,100}$")]
+    n_spectra: _Count
+
+    def __str__(self) -> str:
+        named = f"{counted(self.n_spectra, 'spectrum', 'spectra')} {self.activation or 'of unknown activation'}"
+        return f"{named}: {', '.join(self.letters)}"
+
+
+def series_counts(index: SpectrumIndex) -> tuple[SeriesCount, ...]:
+    """Return the ion series that spectra are searched for, with the number of spectra of each activation, the most frequent first."""
+    result = [SeriesCount(*kind, n) for kind, n in index.activation_counts().items()]
+    return tuple(sorted(result, key=lambda one: (-one.n_spectra, one.activation)))
+
+
+@dataclass(frozen=True)
+class PassRecord:
+    """Settings of a search pass as used.
+
+    Attributes
+    ----------
+    name
+        ``first``, ``second``.
+    precursor_tolerance, fragment_tolerance
+        Tolerances of peptides and ions.
+    precursor_medians
+        Minimum and maximum over files of the correction of precursors, ppm.
+    isotope_errors
+        Isotope errors of precursors.
+    specificity
+        Required enzymatic ends of a peptide.
+    fixed_modifications, variable_modifications
+        Names.
+    known_modifications
+        Modifications known to the databases, variable at these residues.
+    mass_shift
+        Allowed mass difference of a peptide, dalton, or None.
+    groups
+        Values of the column of match groups with separate error rates; empty for one list.
+    databases
+        FASTA files, including contaminants.
+    proteins
+        Which of their proteins.
+    n_proteins
+        Number of proteins, without decoys.
+    spectra
+        Files of spectra.
+    n_spectra
+        Number of spectra.
+    source_run
+        Run that identified those proteins, or left those spectra, if another.
+    ion_series
+        Ion series by activation.
+    """
+
+    name: _Text
+    precursor_tolerance: Tolerance
+    fragment_tolerance: Tolerance
+    isotope_errors: Annotated[tuple[Annotated[int, Field(strict=True, ge=-100, lt=_MAXIMUM_COUNT)], ...], _List]
+    enzyme: Annotated[_Text, AfterValidator(lambda name: enzyme(name).name)]
+    specificity: Specificity
+    missed_cleavages: _Count
+    fixed_modifications: _Modifications = ()
+    variable_modifications: _Modifications = ()
+    mass_shift: _Range | None = None
+    groups: Annotated[tuple[_Texts, ...], _List] = ()
+    databases: _Texts = ()
+    proteins: SearchedProteins = "all"
+    n_proteins: _Count = 0
+    spectra: _Texts = ()
+    n_spectra: _Count = 0
+    source_run: _Text = ""
+    precursor_medians: _Range = (0.0, 0.0)
+    known_modifications: _Modifications = ()
+    ion_series: Annotated[tuple[SeriesCount, ...], _List] = ()
+
+    @classmethod
+    def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> PassRecord:
+        """Create a pass with the settings of a search and other attributes by name."""
+        return cls(
+            name,
+            settings.precursor_tolerance,
+            settings.fragment_tolerance,
+            settings.isotope_errors,
+            settings.enzyme,
+            "non-specific" if enzyme(settings.enzyme).is_unspecific else specificity,
+            settings.missed_cleavages,
+            settings.fixed_modifications,
+            **more,
+        )
+
+    @property
+    def precursor_range(self) -> tuple[Tolerance, Tolerance]:
+        """Maximum mass by which precursors may be lighter, and heavier, than their peptides."""
+        (low, high), half = self.precursor_medians, self.precursor_tolerance
+        lighter, heavier = (Tolerance(round(max(half.value + far, 0.0), 6), half.unit) for far in (-low, high))
+        return lighter, heavier
+
+    def record(self) -> dict[str, Any]:
+        """Return the pass as in ``run.json``."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: str(value) if isinstance(value, Tolerance) else value for name, value in values.items()}
+
+    def sentence(self) -> str:
+        """Return the pass as a sentence for a methods section."""
+        isotopes = "" if self.isotope_errors in ((), (0,)) else f", isotope errors {', '.join(map(str, self.isotope_errors))}"
+        shift = "" if self.mass_shift is None else f", mass shifts from {self.mass_shift[0]:g} to {self.mass_shift[1]:g} Da"
+        missed = counted(self.missed_cleavages, "missed cleavage")
+        modifications = "; ".join(
+            f"{kind} {', '.join(names)}"
+            for kind, names in (("fixed", self.fixed_modifications), ("variable", self.variable_modifications))
+            if names
+        )
+        kinds = len(self.known_modifications)
+        at_residues = f"{counted(kinds, 'kind')} of known modifications at their residues" if kinds else ""
+        modifications = "; ".join(one for one in (modifications, at_residues) if one)
+        result = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
+        proteins = counted(self.n_proteins, "protein") + result
+        left = f" that {self.source_run} left" if self.source_run else ""
+        medians = " to ".join(dict.fromkeys(f"{median:+.4g}" for median in self.precursor_medians))
+        corrected = f" of an error of {medians} ppm" if any(self.precursor_medians) else ""
+        spectra = counted(self.n_spectra, "spectrum", "spectra") + left
+        return (
+            f"{self.name.capitalize()} pass: {spectra}, {proteins}, precursors within {self.precursor_tolerance}"
+            f"{corrected}{isotopes}{shift}, fragments within {self.fragment_tolerance}, {self.enzyme}, {self.specificity}, up to {missed}; "
+            f"{modifications or 'no modifications'}{_series_text(self.ion_series)}"
+        )
+
+
+_RECORDED = TypeAdapter(Annotated[tuple[PassRecord, ...], Field(max_length=_MAXIMUM_PASSES)])
+
+
+def _series_text(found: tuple[SeriesCount, ...]) -> str:
+    """Return the ion series as the end of a sentence; with unknown activations only, without these."""
+    if not found:
+        return ""
+    is_plain = len(found) == 1 and not found[0].activation
+    return f"; ions {', '.join(found[0].letters)}" if is_plain else f"; ions of {'; '.join(map(str, found))}"
+
+
+def asked_passes(parameters: Mapping[str, Any]) -> tuple[PassRecord, ...]:
+    """Return the passes requested by parameters, for tables without a record; empty if it is not a peptide search.
+
+    Raises
+    ------
+    ParameterError
+        A value cannot be understood.
+    """
+    if any(parameters.get(name) is None for name in ("enzyme", "precursor_tolerance", "fragment_tolerance")):
+        return ()
+    try:
+        return _passes(_asked(parameters))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"the parameters do not tell how the search was done ({error})") from None
+
+
+def _asked(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return records of the passes requested by parameters."""
+    isotope_errors, specificity = parameters.get("isotope_errors", ()), parameters.get("specificity", "specific")
+    variable, shift = list(parameters.get("variable_modifications", ())), parameters.get("mass_shift")
+    first = {
+        "name": "first",
+        **{name: str(parameters[name]) for name in ("precursor_tolerance", "fragment_tolerance", "enzyme")},
+        "isotope_errors": list(isotope_errors),
+        "specificity": specificity,
+        "missed_cleavages": parameters.get("missed_cleavages", 0),
+        "fixed_modifications": list(parameters.get("fixed_modifications", ())),
+        "variable_modifications": variable,
+        "mass_shift": None if shift is None else [float(end) for end in str(shift).split("..")],
+    }
+    if not parameters.get("second_pass"):
+        return [first]
+    more = list(dict.fromkeys((*variable, *parameters.get("second_pass_modifications", ()))))
+    again = parameters.get("second_pass_specificity", specificity)
+    second = {**first, "name": "second", "variable_modifications": more, "specificity": again, "proteins": "found"}
+    return [first, second]
+
+
+def passes_of_record(record: Mapping[str, Any]) -> tuple[PassRecord, ...]:
+    """Return the passes in a record, the content of a ``run.json``; empty if the search has none.
+
+    Raises
+    ------
+    ParameterError
+        A value cannot be understood.
+    """
+    recorded = record.get("passes")
+    return _passes(recorded) if isinstance(recorded, list) else ()
+
+
+def passes_of_run(project: Project, run_id: str) -> tuple[PassRecord, ...]:
+    """Return the passes of a finished run of a project; empty without a record.
+
+    Raises
+    ------
+    StorageError
+        Its record is damaged.
+    """
+    if any(result.name == "run" for result in project.results(run_id)):
+        return read_passes(project.table("run", run_id))
+    return ()
+
+
+def read_passes(path: Path) -> tuple[PassRecord, ...]:
+    """Return the passes in a ``run.json``.
+
+    Raises
+    ------
+    StorageError
+        It cannot be read, or does not hold what the program writes.
+    """
+    return _told(path, passes_of_record)
+
+
+def engine_of_run(project: Project, run_id: str) -> str:
+    """Return the other search engine whose matches a finished run imported, by its name in the files, or ''.
+
+    Raises
+    ------
+    StorageError
+        Its record is damaged.
+    """
+    if not any(result.name == "run" for result in project.results(run_id)):
+        return ""
+    return _told(project.table("run", run_id), lambda record: str(record.get("program") or "")[:_MAXIMUM_ENGINE])
+
+
+def _told(path: Path, tell: Callable[[dict[str, Any]], Told]) -> Told:
+    """Return content of a run's record.
+
+    Raises
+    ------
+    StorageError
+        It cannot be read, or does not hold what the program writes.
+    """
+    try:
+        with open_regular(path) as file:
+            record = json.loads(file.read(_MAXIMUM_JSON))
+        if not isinstance(record, dict):
+            raise ParameterError("is not a record of a run")
+        return tell(record)
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError, ParameterError) as error:
+        raise StorageError(f"{path}: does not tell how the search was done ({' '.join(str(error).split()):.200}). Search again.") from error
+
+
+def _passes(records: list[Any]) -> tuple[PassRecord, ...]:
+    """Return passes from their records.
+
+    Raises
+    ------
+    ParameterError
+        One is none.
+    """
+    try:
+        return _RECORDED.validate_python(records)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ParameterError(f"passes.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def widest(tolerances: Iterable[Tolerance]) -> Tolerance | None:
+    """Return the tolerance that includes all others at a typical peptide mass, or None."""
+    return max(tolerances, key=lambda one: one.width(_USUAL_MASS), default=None)

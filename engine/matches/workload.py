@@ -1,0 +1,78 @@
+"""Expected workload of scoring spectra against peptides, from their numbers."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from proteoscope.engine.chemistry.tolerance import Tolerance
+from proteoscope.engine.estimates import ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.execution.workload import CardShape
+from proteoscope.engine.formats.sizes import InputSize
+from proteoscope.engine.matches import fragment_scoring, spectrum_scoring
+from proteoscope.kernels import counts
+
+__all__ = ["DigestSettings", "peptides_of", "scoring_of"]
+
+_PER_RESIDUE = {"specific": 0.11, "semi-specific": 1.6, "non-specific": 30.0}
+"""Distinct peptides of a residue of a database, of up to one missed cleavage; each further one brings as many again as a third."""
+_MASS, _SPREAD = 1500.0, 2500.0  # dalton: of a usual query; over which most peptides are spread
+_IONS, _PEAKS, _CHARGES = 26.0, 80.0, 1.5
+_PEPTIDE_BYTES, _PEAK_BYTES, _HIT_BYTES = 18.0, 16.0, 480.0
+_BATCH_BYTES = 2.2e9  # of queries and their hits in a batch on a GPU, as measured with ample memory
+_SITES_OF_PEPTIDE = 0.45  # places of a usual variable modification
+
+
+class DigestSettings(Protocol):
+    """Settings that determine the number of candidates."""
+
+    @property
+    def specificity(self) -> str:
+        """Specificity of the enzyme."""
+
+    @property
+    def missed_cleavages(self) -> int:
+        """Maximum missed cleavages."""
+
+    @property
+    def precursor_tolerance(self) -> Tolerance:
+        """Tolerance of the precursor mass."""
+
+    @property
+    def isotope_errors(self) -> tuple[int, ...]:
+        """Isotope errors that are tried."""
+
+    @property
+    def fragment_tolerance(self) -> Tolerance:
+        """Tolerance of peaks."""
+
+    @property
+    def decoys(self) -> str:
+        """Kind of decoys."""
+
+
+def peptides_of(database: InputSize, settings: DigestSettings) -> float:
+    """Distinct peptides of a database with its decoys, about."""
+    times = 1.0 if settings.decoys in ("none", "existing") else 2.0
+    return times * database.letters * _PER_RESIDUE[settings.specificity] * (1.0 + settings.missed_cleavages / 3.0)
+
+
+def scoring_of(n_queries: float, peptides: float, settings: DigestSettings, n_modifications: int) -> tuple[ExpectedWork, float]:
+    """Return the workload of scoring queries, and the approximate candidates of each."""
+    width = 2 * settings.precursor_tolerance.width(_MASS)
+    forms = (1.0 + _SITES_OF_PEPTIDE) ** n_modifications
+    candidates = peptides / _SPREAD * width * max(1, len(settings.isotope_errors)) * forms
+    looks = (candidates + counts.COST_OF_QUERY) * (1.0 + (_MASS / 800.0) ** (2 if n_modifications else 1))
+    exhaustive = n_queries * candidates * _CHARGES * _IONS * 6.0
+    covered = min(1.0, _PEAKS * counts.CROWDING * 2 * settings.fragment_tolerance.width(600.0) / _MASS)
+    building = counts.fragment_index_building(0.0, peptides * forms, peptides * forms * _IONS)
+    in_index = n_queries * (candidates / 32_768 + 1) * 4000.0 + n_queries * candidates * (_IONS * _CHARGES * covered * 0.7 + 0.8)
+    moved_in = peptides * _PEPTIDE_BYTES + n_queries * _PEAKS * _PEAK_BYTES
+    by_index = counts.TIMES_LONGER * (building + in_index) < exhaustive
+
+    def size(card: CardShape | None) -> WorkSize:
+        operations = in_index + building if by_index else n_queries * looks
+        return WorkSize(operations, int(n_queries), moved_in, n_queries * _HIT_BYTES, 1 if by_index else 2)
+
+    held = peptides * _PEPTIDE_BYTES + min(_BATCH_BYTES, moved_in + n_queries * _HIT_BYTES)
+    return ExpectedWork(fragment_scoring.KIND if by_index else spectrum_scoring.KIND, size, held), candidates

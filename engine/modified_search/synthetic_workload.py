@@ -1,0 +1,26 @@
+"""Made-up mass lists, by which the speed of devices is measured."""
+
+from __future__ import annotations
+
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.workload import Sample, Workload
+from proteoscope.engine.matches.synthetic_workload import made_search
+from proteoscope.engine.modified_search.candidate_search import KIND, ListSettings, peptide_lists
+
+__all__ = ["sample_lists"]
+
+_QUERIES, _PEPTIDES, _KEPT = 2500, 250_000, 60
+_LISTS = ListSettings(50.0, 0.02, 5e-6, -200.0, 300.0)
+
+
+def sample_lists(size: float, seed: int) -> Sample:
+    """Return queries and peptides up to 200 dalton heavier or 300 lighter."""
+    made = made_search(max(8, round(_QUERIES * size**0.6)), max(1000, round(_PEPTIDES * size**0.4)), (0.0, 10e-6), seed)
+    lists = peptide_lists(made.peptides, _LISTS.per_dalton, 0, len(made.peptides.mass), Resources(threads=1))
+    sources = {
+        "spectra": made.spectra._asdict(),
+        "queries": made.queries._asdict(),
+        "settings": made.settings._asdict(),
+        "candidates": lists._asdict(),
+    }
+    return Sample(Workload(KIND, sources, {"kept": _KEPT, **_LISTS._asdict()}), [None])

@@ -1,0 +1,37 @@
+"""Expected workload of a quantification, from the project's records and file sizes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.estimates import Expectation, counts_of
+from proteoscope.engine.project import Project
+from proteoscope.engine.quantification.identified import sources
+from proteoscope.engine.quantification.parameters import QuantificationParameters
+
+__all__ = ["estimate_workload"]
+
+_USUAL_SPECTRA = 5000.0
+_PSM, _BYTE = 2e-5, 2.5e-8  # seconds
+
+
+def estimate_workload(request: SearchRequest) -> Expectation:
+    """See `proteoscope.engine.estimates`.
+
+    Raises
+    ------
+    InputError
+        The folder is not a project.
+    """
+    parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
+    project, spectra, size = Project.open(folder), _USUAL_SPECTRA, 0
+    with suppress(InputError, ParameterError):  # the search itself says what is wrong
+        result = sources(folder, parameters.run)
+        spectra = sum(counts_of(project.record(one.run)).get("psms", _USUAL_SPECTRA) for one in result.runs)
+        paths = [Path(one.path) for one in result.files] if parameters.method != "counts" else []
+        size = sum(path.stat().st_size for path in paths if path.exists())
+    host = {"read": 0.2 + spectra * _PSM, "score": size * _BYTE, "report": 0.1 + spectra * _PSM}
+    return Expectation((), host, {"spectra": spectra}, 1e8 + size / 4)

@@ -1,0 +1,141 @@
+"""Write alignments in the formats that other programs read: of a search, and of a finished run of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope.engine.arrays import Texts, run_offsets
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import ParameterError
+from proteoscope.engine.files import nearest_folder
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.project import Project
+from proteoscope.engine.read_alignment.bam import check_bam, write_bam
+from proteoscope.engine.read_alignment.records import Aligned, write_paf, write_sam
+from proteoscope.engine.read_alignment.results import write_alignments
+from proteoscope.engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
+from proteoscope.engine.results.reader import TableFile, stored_table
+from proteoscope.engine.spectra.spooling import GrowingColumn
+
+__all__ = ["check_format", "export_alignments", "write_as"]
+
+_FORMATS = ("tsv", "sam", "sorted-sam", "bam", "sorted-bam", "paf")
+_SORTED = "sorted-"
+
+
+def check_format(name: str, *, is_sorted: bool = False) -> None:
+    """Check a format name.
+
+    Raises
+    ------
+    ParameterError
+        There is none of this name, or it cannot be sorted, or what it is written with is not installed.
+    """
+    if name not in _FORMATS:
+        raise ParameterError(f"there is no format '{name:.40}'; expected {', '.join(_FORMATS)}")
+    if is_sorted and name.removeprefix(_SORTED) not in ("sam", "bam"):
+        raise ParameterError(f"--sorted is of SAM and BAM, not of {name}; give --out a name that ends with .sam or .bam")
+    if name.removeprefix(_SORTED) == "bam":
+        check_bam()
+
+
+def write_as(
+    out: Path,
+    name: str,
+    tables: Iterable[pa.Table],
+    aligned: Aligned,
+    progress: Progress,
+    *,
+    is_sorted: bool = False,
+    spreadsheet_safe: bool = False,
+    threads: int = 1,
+) -> None:
+    """Write rows of the table ``alignments``, read by read, in a named format; `is_sorted` sorts by position.
+
+    Raises
+    ------
+    StorageError
+        Writing failed.
+    Cancelled
+        The user cancelled.
+    """
+    if name == "tsv":
+        write_alignments(out, tables, progress, spreadsheet_safe=spreadsheet_safe, threads=threads)
+    elif name == "paf":
+        write_paf(out, tables, aligned, progress, threads=threads)
+    else:
+        write = write_bam if name.removeprefix(_SORTED) == "bam" else write_sam
+        write(out, tables, aligned, progress, is_sorted=is_sorted or name.startswith(_SORTED), threads=threads)
+
+
+def export_alignments(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Export the alignments of a run as the run itself writes them; see `proteoscope.engine.entry.Search.export`."""
+    check_format(request.format)
+    progress.stage(
+        "Exporting alignments", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "alignments")
+    )
+    is_table = request.format == "tsv"
+    aligned = _NOTHING if is_table else _aligned(project, request.run_id, nearest_folder(request.target.parent))
+    with stored_table(
+        project, request.run_id, ALIGNMENTS, ALIGNMENTS.saved if is_table else list(ALIGNMENTS.by_name), verify=False
+    ) as source:
+        tables = source.batches(None if is_table else list(ALIGNMENTS.by_name))
+        sound = tables if is_table else _of_patterns(tables, aligned, source)
+        write_as(request.target, request.format, sound, aligned, progress, spreadsheet_safe=request.spreadsheet_safe)
+    return [request.target]
+
+
+_ASCII = np.arange(256, dtype=np.uint8)
+_NOTHING = Aligned(np.empty(0, np.uint8), None, np.zeros(1, np.int64), Texts.from_strings([]), np.empty(0, np.int64), _ASCII)
+
+
+def _aligned(project: Project, run: str, spool: Path) -> Aligned:
+    """Return the reads and references of a run; large ones are mapped from unnamed files in the folder `spool`."""
+    names = ("letters", "qualities")
+    columns, lengths = [GrowingColumn(np.uint8, spool) for _ in names], [GrowingColumn(np.int64) for _ in names]
+    with stored_table(project, run, PATTERNS, names, verify=False) as source:
+        for patterns in source.batches(names):
+            for column, length, name in zip(columns, lengths, names, strict=True):
+                texts = _texts(patterns[name])
+                column.append(texts.used)
+                length.append(np.diff(texts.offsets))
+        (symbols, qualities), (n_letters, n_qualities) = ([one.finish() for one in some] for some in (columns, lengths))
+        has_qualities = len(qualities) > 0
+        if has_qualities and not np.array_equal(n_letters, n_qualities):
+            raise source.damaged("holds letters and qualities that differ in number")
+    with stored_table(project, run, TEXTS, verify=False) as source:
+        texts = source.read()
+    text_lengths = np.asarray(texts["length"].to_numpy(), np.int64)
+    own_qualities = qualities if has_qualities else None
+    return Aligned(symbols, own_qualities, run_offsets(n_letters), _texts(texts["text"]), text_lengths, _ASCII)
+
+
+def _texts(column: pa.ChunkedArray) -> Texts:
+    """Return a column of texts with offsets from 0."""
+    parts = [Texts.from_arrow(chunk) for chunk in column.chunks]
+    lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)]
+    return Texts(np.concatenate([np.zeros(0, np.uint8), *(part.used for part in parts)]), run_offsets(np.concatenate(lengths)))
+
+
+def _of_patterns(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile) -> Iterator[pa.Table]:
+    """Check that rows come read by read and that lengths match the reads and references."""
+    before = 0
+    for table in tables:
+        if len(table):
+            rows = table["pattern_row"].to_numpy()
+            if rows[0] < before or (np.diff(rows) < 0).any():
+                raise source.damaged("holds rows that do not come read by read", "pattern_row")
+            before = rows[-1]
+            if not np.array_equal(aligned.offsets[rows + 1] - aligned.offsets[rows], table["pattern_length"].to_numpy()):
+                raise source.damaged("says other lengths than the reads have", "pattern_length")
+            placed = table.filter(pa.compute.is_valid(table["text_start"]))
+            if placed["text_row"].null_count or placed["md"].null_count:
+                raise source.damaged("lacks the reference of an alignment", "text_row")
+            if not np.array_equal(aligned.text_lengths[placed["text_row"].to_numpy()], placed["text_length"].to_numpy()):
+                raise source.damaged("says other lengths than the references have", "text_length")
+        yield table

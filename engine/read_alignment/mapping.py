@@ -1,0 +1,316 @@
+"""Places of reads in long texts: candidates by minimisers on both strands, then the exact alignment in the best window; plan and score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proteoscope import kernels
+from proteoscope.engine.arrays import run_offsets
+from proteoscope.engine.execution.executor import Executor, Session
+from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.execution.threads import run_on_threads
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.read_alignment.candidate_positions import CandidatePlaces, best_places, mapping_qualities
+from proteoscope.engine.read_alignment.fitting import are_far_longer
+from proteoscope.engine.read_alignment.mates import InsertSizes, joint_choice, learnt_inserts, proper_pairs, rescue_windows
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.results import AlignmentRows, RoundScorer, ScoredRound
+from proteoscope.engine.read_alignment.scoring import align_pairs, work_of
+from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, bases, with_other_strands
+from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.kernels.device import stop_flag
+from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
+
+if TYPE_CHECKING:
+    from proteoscope.kernels.cpu.minimisers import MinimiserIndex
+
+__all__ = ["MappingPlan", "QuietProgress", "are_looked_for", "index_texts", "score_reads", "with_inserts"]
+
+_READS_OF_ROUND, _LETTERS_OF_ROUND = 1 << 17, 1 << 26
+_PAIRS_TO_LEARN = 1 << 14
+_READS_OF_PIECE = 1 << 12  # some hundredths of a second
+_WORDS_OF_PIECE = 1 << 22
+_SLACKS = 6, 16  # diagonals on each side of those of the window; a few of them first
+_CODES = np.array([LETTERS.index(letter) for letter in "ACGT"])
+
+
+def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
+    """Return True if reads are mapped: on request, or by default for nucleotide references far longer than the reads.
+
+    Mode prefix and pairs fix the position.
+    """
+    if parameters.places != "auto":
+        return parameters.places == "seeds"
+    total, longest = int(texts.lengths.sum()), int(patterns.lengths.max(initial=0))
+    are_nucleotides = texts.are_nucleotides and patterns.are_nucleotides
+    return are_far_longer(total, longest) and are_nucleotides and parameters.mode != "prefix" and not pairs
+
+
+def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, threads: int, progress: Progress) -> MinimiserIndex:
+    """Return the minimisers of references.
+
+    Raises
+    ------
+    Cancelled
+        The user cancelled.
+    """
+    k, w, known, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
+    starts, lengths = texts.sequences.offsets[:-1], texts.lengths
+    begins = starts + np.arange(len(texts)) * kernels.cpu.minimisers.SPACING
+    chunks = [
+        (text, first, min(length - k + 1, first + _WORDS_OF_PIECE))
+        for text, length in enumerate(lengths.tolist())
+        for first in range(0, length - k + 1, _WORDS_OF_PIECE)
+    ]
+
+    def found(piece: tuple[int, int, int]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        text, first, last = piece
+        workspace, begin = last - first + 2 * w, starts[text]
+        hashes, entries = np.empty(workspace, np.uint64), np.empty(workspace, np.int64)
+        n = kernels.cpu.minimisers.find_minimisers(
+            codes, begin, begin + lengths[text], first, last, known, k, w, begins[text], hashes, entries
+        )
+        return hashes[:n].copy(), entries[:n].copy()
+
+    progress.stage("Indexing texts", len(chunks))
+    parts = run_on_threads(found, chunks, threads, progress)
+    hashes = np.concatenate([np.empty(0, np.uint64), *(part[0] for part in parts)])
+    entries = np.concatenate([np.empty(0, np.int64), *(part[1] for part in parts)])
+    return kernels.cpu.minimisers.index_of(hashes, entries, lengths, k, w)
+
+
+@dataclass(frozen=True)
+class MappingPlan:
+    """Reads whose places are looked for in rounds.
+
+    Attributes
+    ----------
+    index
+        Of the texts.
+    rules
+        What an alignment may be, and what it scores; mode WITHIN or LOCAL.
+    inserts
+        Lengths of fragments, None without mates.
+    """
+
+    texts: NamedSequences
+    patterns: NamedSequences
+    index: MinimiserIndex
+    rules: GapRules
+    parameters: ReadAlignmentParameters
+    inserts: InsertSizes | None = None
+
+    @property
+    def difference(self) -> int:
+        """Score change of one mismatched base, at least 1."""
+        matrix = self.rules.matrix[np.ix_(_CODES, _CODES)]
+        return max(1, int(matrix.max() - matrix.min()))
+
+    @contextmanager
+    def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
+        """Open a function that scores rounds without shared state."""
+        yield lambda first, last: score_reads(self, resources, first, last)
+
+    def rounds(self) -> Iterator[tuple[int, int]]:
+        """Yield ranges of reads that are placed together."""
+        offsets, n, first = self.patterns.sequences.offsets, len(self.patterns), 0
+        while first < n:
+            last = int(np.searchsorted(offsets, offsets[first] + _LETTERS_OF_ROUND, side="right")) - 1
+            # Mates stay together.
+            last = min(n, first + min(_READS_OF_ROUND, max(2, (last - first) // 2 * 2)))
+            yield first, last
+            first = last
+
+
+def with_inserts(plan: MappingPlan, resources: Resources) -> MappingPlan:
+    """Return the plan with the lengths of fragments: of the parameters, or learnt from the first pairs.
+
+    Raises
+    ------
+    Cancelled
+        The user cancelled the search.
+    """
+    parameters = plan.parameters
+    if parameters.maximum_insert:
+        return replace(plan, inserts=InsertSizes(parameters.minimum_insert, parameters.maximum_insert))
+    first, last = next(plan.rounds(), (0, 0))
+    inserts = learnt_inserts(score_reads(plan, resources, first, min(last, 2 * _PAIRS_TO_LEARN)).rows)
+    resources.progress.message(inserts.sentence)
+    return replace(plan, inserts=inserts)
+
+
+def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) -> ScoredRound:
+    """Return the alignments of the reads `first:last`, each at its best place.
+
+    Raises
+    ------
+    Cancelled
+        The user cancelled the search.
+    """
+    reads = Sequences(plan.patterns.sequences.codes, plan.patterns.sequences.offsets[first : last + 1])
+    strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
+    candidates = _candidates(plan, resources, reads)
+    if plan.inserts is not None:
+        more = rescue_windows(candidates, lengths, plan.texts.lengths, plan.inserts, plan.parameters.place_tolerance)
+        candidates = candidates.joined(more)
+    windows = _windows(plan, candidates)
+    with Executor(resources).session(work_of(windows, strands, plan.rules)) as session:
+        chosen, quality, scored = _chosen(plan, candidates, lengths, session)
+        result, traced = _traced(plan, resources, session, windows, strands, candidates, chosen)
+    computed = np.concatenate([scored, traced])
+    cells = int(((candidates.end - candidates.begin)[computed] * lengths[candidates.read[computed]]).sum()) * (plan.rules.maximum_gaps + 1)
+    n, read = last - first, candidates.read[chosen]
+    rows, window_of = Alignments.none(n, plan.rules.maximum_gaps), np.zeros(n, np.int64)
+    text_of, is_reverse, qualities = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int32)
+    # A score of zero or less is not an alignment.
+    is_placed = result.score > 0
+    chosen, read = chosen[is_placed], read[is_placed]
+    for column, values in zip(rows, result, strict=True):
+        column[read] = values[is_placed]
+    window_of[read], text_of[read], is_reverse[read] = chosen, candidates.text[chosen], candidates.is_other[chosen] == 1
+    qualities[read] = quality[is_placed]
+    cigars = kernels.cpu.cigars.cigars_of(windows, strands, window_of, np.arange(n) + n * is_reverse, rows, ALPHABET, plan.texts.unknown)
+    for column in (rows.text_start, rows.text_end):
+        column[read] += candidates.begin[chosen].astype(np.int32)
+    is_proper = None
+    if plan.patterns.are_mates:
+        is_proper = proper_pairs(text_of, rows, is_reverse, plan.inserts)
+    return ScoredRound.of(AlignmentRows(text_of, np.arange(first, last), rows, is_reverse, cigars, qualities, is_proper), cells, session)
+
+
+def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> CandidatePlaces:
+    """Return candidate places of reads, by minimisers."""
+    tolerance, rules = plan.parameters.place_tolerance, plan.rules
+    rule = np.array([tolerance, tolerance * rules.maximum_gaps, plan.difference, rules.gap_open, rules.gap_extend], np.int64)
+    n, known, stop = len(reads.offsets) - 1, bases(), stop_flag()
+    result, counts = (
+        np.zeros((n, kernels.cpu.minimisers.MAXIMUM_CANDIDATES, kernels.cpu.minimisers.CANDIDATE_FIELDS), np.int64),
+        np.zeros(n, np.int64),
+    )
+
+    def find(first: int) -> None:
+        last = min(n, first + _READS_OF_PIECE)
+        kernels.cpu.minimisers.find_candidates(reads.codes, reads.offsets, first, last, known, plan.index, rule, result, counts, stop)
+
+    run_on_threads(find, range(0, n, _READS_OF_PIECE), resources.threads, resources.progress, stop=stop)
+    is_one = np.arange(kernels.cpu.minimisers.MAXIMUM_CANDIDATES) < counts[:, None]
+    read, _ = np.nonzero(is_one)
+    places = CandidatePlaces(read, *result[is_one].T)
+    return places if plan.parameters.strands == "both" else places.some(places.is_other == 0)
+
+
+def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
+    """Return the parts of the texts about candidate places."""
+    offsets = run_offsets(candidates.end - candidates.begin)
+    codes, texts = np.empty(offsets[-1], np.int8), plan.texts.sequences
+    kernels.cpu.strands.copy_runs(texts.codes, texts.offsets[candidates.text] + candidates.begin, offsets, codes)
+    return Sequences(codes, offsets)
+
+
+def _chosen(
+    plan: MappingPlan, candidates: CandidatePlaces, lengths: NDArray[np.int64], session: Session
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Return the candidate by which each read that has any is placed, its mapping quality, and the candidates that were scored.
+
+    A read with one candidate needs no score to choose; of mates, both are scored where one has several.
+    """
+    n = len(lengths)
+    count = np.bincount(candidates.read, minlength=n)
+    is_open = count > 1
+    if plan.inserts is not None:
+        is_open = np.repeat(is_open[0::2] | is_open[1::2], 2)
+    scored = np.flatnonzero(is_open[candidates.read])
+    result = _aligned(plan, session, candidates, lengths, scored, traces=False)
+    open_ones, ends = candidates.some(scored), candidates.begin[scored] + result.text_end
+    if plan.inserts is None:
+        best = best_places(open_ones, result.score, ends, lengths)
+    else:
+        best = joint_choice(open_ones, result.score, ends, lengths, plan.inserts, plan.difference, plan.parameters.place_tolerance)
+    chosen, lead = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    rivals = np.zeros(n, np.int64)
+    only = np.flatnonzero(~is_open[candidates.read])
+    chosen[candidates.read[only]] = only
+    chosen[best.read], lead[best.read], rivals[best.read] = scored[best.place], best.lead, best.rivals
+    placed = np.flatnonzero(chosen >= 0)
+    quality = mapping_qualities(lead[placed], rivals[placed], candidates.votes[chosen[placed]], plan.difference)
+    return chosen[placed], quality, scored
+
+
+def _traced(
+    plan: MappingPlan,
+    resources: Resources,
+    session: Session,
+    windows: Sequences,
+    strands: Sequences,
+    candidates: CandidatePlaces,
+    chosen: NDArray[np.int64],
+) -> tuple[Alignments, NDArray[np.int64]]:
+    """Return the alignments of chosen candidates, and those computed by the devices.
+
+    Most reads need no gap, which comparing bases often proves. Without GPUs, the CPU then aligns near the diagonal where that is provably
+    optimal. The others go to the devices.
+    """
+    slacks = () if resources.has_cards else _SLACKS
+    lengths = np.diff(strands.offsets)
+    pattern_of = candidates.read[chosen] + candidates.is_other[chosen] * (len(lengths) // 2)
+
+    def sure(part: slice) -> tuple[Alignments, NDArray[np.bool_]]:
+        result, is_sure = kernels.cpu.ungapped.align_where_sure(windows, strands, plan.rules, chosen[part], pattern_of[part])
+        for slack in slacks:
+            others = np.flatnonzero(~is_sure)
+            pairs = chosen[part][others], pattern_of[part][others]
+            near, is_near = kernels.cpu.banded.align_where_near(windows, strands, plan.rules, *pairs, _CODES, slack)
+            for column, values in zip(result, near, strict=True):
+                column[others[is_near]] = values[is_near]
+            is_sure[others[is_near]] = True
+        return result, is_sure
+
+    chunks = [slice(first, first + _READS_OF_PIECE) for first in range(0, len(chosen), _READS_OF_PIECE)]
+    parts = run_on_threads(sure, chunks, resources.threads, resources.progress)
+    if not parts:
+        return Alignments.none(0, plan.rules.maximum_gaps), chosen
+    result = Alignments(*(np.concatenate(columns) for columns in zip(*(part[0] for part in parts), strict=True)))
+    others = np.flatnonzero(~np.concatenate([part[1] for part in parts]))
+    aligned = _aligned(plan, session, candidates, lengths[: len(lengths) // 2], chosen[others], traces=True)
+    for column, values in zip(result, aligned, strict=True):
+        column[others] = values
+    return result, chosen[others]
+
+
+def _aligned(
+    plan: MappingPlan, session: Session, candidates: CandidatePlaces, lengths: NDArray[np.int64], some: NDArray[np.int64], *, traces: bool
+) -> Alignments:
+    """Return the alignments of some of the candidates."""
+    if not len(some):
+        return Alignments.none(0, plan.rules.maximum_gaps)
+    return align_pairs(session, some, candidates.read[some] + candidates.is_other[some] * len(lengths), traces=traces)
+
+
+class QuietProgress(Progress):
+    """Progress of a round: another progress notices cancellations and shows messages, each only once, but no steps."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__()
+        self._progress = progress
+        self._shown = set[str]()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """See `Progress.is_cancelled`."""
+        return self._progress.is_cancelled
+
+    def check(self) -> None:
+        """See `Progress.check`."""
+        self._progress.check()
+
+    def message(self, text: str, level: str = "info") -> None:
+        """See `Progress.message`."""
+        if text not in self._shown:
+            self._shown.add(text)
+            self._progress.message(text, level)

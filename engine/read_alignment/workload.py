@@ -1,0 +1,64 @@
+"""Expected workload of a read alignment, from its request."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.execution.workload import CardShape
+from proteoscope.engine.formats.sizes import input_size
+from proteoscope.engine.read_alignment.fitting import are_far_longer
+from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
+from proteoscope.engine.read_alignment.scoring import KIND, cells, reached
+from proteoscope.engine.read_alignment.sequences import gap_rules
+from proteoscope.kernels.cuda.gapsmis_plan import Properties, predicted_seconds
+from proteoscope.kernels.gapsmis_layouts import GapRules
+
+__all__ = ["estimate_workload"]
+
+_READ, _INDEX, _PLACE, _ROW = 8e-9, 2.5e-8, 1.2e-5, 4e-6  # seconds for a byte, a base of the reference, a placed read, a row
+_CANDIDATES, _MARGIN = 1.4, 60.0  # windows of a read, and bases by which they are longer
+_ROW_BYTES = 60.0
+_PAIRS_OF_PLAN = 1 << 17
+
+
+def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> ExpectedWork:
+    """Return the workload of aligning pairs of given lengths."""
+    one, other = (np.array([max(1, round(length))], np.int64) for length in (text, pattern))
+    of_text = reached(one, other, rules)
+
+    def size(card: CardShape | None) -> WorkSize:
+        operations = pairs * float(cells(of_text, other, rules, traces=True)[0])
+        if card is not None:
+            n = int(max(1.0, min(pairs, _PAIRS_OF_PLAN)))
+            texts, patterns = (np.repeat(length, n) for length in (of_text, other))
+            properties = Properties(card.multiprocessors, card.capability, card.shared_bytes)
+            operations = 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=True) * pairs / n
+        return WorkSize(operations, int(pairs), pairs * (text + pattern + 32), pairs * _ROW_BYTES)
+
+    return ExpectedWork(KIND, size)
+
+
+def estimate_workload(request: SearchRequest) -> Expectation:
+    """See `proteoscope.engine.estimates`."""
+    parameters = request.parameters_as(ReadAlignmentParameters)
+    texts, patterns = input_size(request.files("texts")), input_size(request.files("patterns"))
+    is_placed = parameters.places == "seeds" or (
+        parameters.places == "auto"
+        and parameters.mode != "prefix"
+        and not request.flag("pairs")
+        and are_far_longer(int(texts.letters), int(max(patterns.lengths, default=1)))
+    )
+    strands = 2.0 if parameters.strands == "both" else 1.0
+    if is_placed:
+        rows, pairs, text = patterns.records, patterns.records * _CANDIDATES * 2, patterns.mean_length + _MARGIN
+        host = {"index": texts.letters * _INDEX, "score": rows * _PLACE}
+    else:
+        rows = min(texts.records, patterns.records) if request.flag("pairs") else texts.records * patterns.records
+        pairs, text, host = rows * strands, texts.mean_length, {}
+    work = _aligning(pairs, text, patterns.mean_length, gap_rules(parameters, of_nucleotides=True))
+    host |= {"read": (texts.unpacked + patterns.unpacked) * _READ, "report": rows * _ROW}
+    counts = {"texts": texts.records, "patterns": patterns.records, "pairs": pairs}
+    return Expectation((work,), host, counts, 3 * texts.unpacked + 2 * patterns.unpacked + min(rows, 1e6) * 400)

@@ -1,0 +1,111 @@
+"""Chains of files and their descriptors, cached on disk and memory-mapped.
+
+::
+
+    columns/            the chains in the form of a structure database, with their source files
+    file_order.npy      position of each chain in the order of the files
+    state.npy ...       their descriptors
+    messages.json       remarks on the files
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from proteoscope.engine.errors import StorageError
+from proteoscope.engine.files import open_regular
+from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.project.cache import index_store
+from proteoscope.engine.project.columns import InvalidIndexError, open_column, require
+from proteoscope.engine.project.digests import parts_digest
+from proteoscope.engine.structure_search.descriptor_index import descriptor_key, open_descriptors, write_descriptors
+from proteoscope.engine.structure_search.structures import ChainFiles, ChainSource, DescribedChains, described, read_chains, read_files
+from proteoscope.engine.structures.database import Collection, SourceFile, open_collection, write_merged
+from proteoscope.engine.structures.reading import Models, stem
+
+__all__ = ["FEWEST_FILES", "key_parts", "prepared_chains"]
+
+FEWEST_FILES = 20
+"""Fewer are read anew: that takes less than to look for them."""
+
+_NAME = "structures"
+_FORMAT = 2  # another one whenever the same files would give other chains or messages
+_MAXIMUM_MESSAGES = 1 << 20  # bytes
+
+
+def prepared_chains(
+    sources: Sequence[ChainSource], digests: Sequence[str], progress: Progress, threads: int, models: Models = "first"
+) -> DescribedChains:
+    """Return the chains of files as `read_chains` does, from the cache if possible.
+
+    Parameters
+    ----------
+    digests
+        SHA-256 of each file.
+    models
+        See `read_structure`.
+
+    Raises
+    ------
+    InputError, Cancelled
+        See `read_chains`.
+    """
+    if len(sources) < FEWEST_FILES:
+        return read_chains(sources, progress, threads, models=models)
+    progress.stage("Opening the chains")
+    try:
+        return index_store(_NAME).get(
+            key_parts(sources, digests, models),
+            f"{len(sources)} files",
+            lambda folder: _write(folder, sources, progress, threads, models),
+            _open,
+            progress,
+        )
+    except StorageError as error:
+        progress.message(f"The chains could not be kept, and were read into memory: {error}", "warning")
+        return read_chains(sources, progress, threads, models=models)
+
+
+def key_parts(sources: Sequence[ChainSource], digests: Sequence[str], models: Models = "first") -> dict[str, Any]:
+    """Content of the key of chains: what the files hold, their order, what is meant of each, and what descriptors depend on."""
+    files = [[str(one.path), one.chain, one.is_of_folder, one.note, digest] for one, digest in zip(sources, digests, strict=True)]
+    return {"format": _FORMAT, "files": parts_digest({"files": files}), "models": models, **descriptor_key()}
+
+
+def _write(folder: Path, sources: Sequence[ChainSource], progress: Progress, threads: int, models: Models) -> None:
+    result = read_files(sources, progress, threads, models=models)
+    files = [SourceFile(str(path), 0, number, ()) for number, path in enumerate(result.paths)]
+    collection = Collection(result.chains, result.file.astype(np.int32), files)
+    order = write_merged(folder / "columns", [collection], [np.ones(len(result.chains), np.bool_)])
+    np.save(folder / "file_order.npy", order)
+    (folder / "messages.json").write_text(json.dumps(list(result.messages)))
+    progress.stage("Describing chains")
+    write_descriptors(folder, described(result.chains, threads=threads).arrays)
+
+
+def _open(folder: Path) -> DescribedChains:
+    content = open_collection(folder / "columns")
+    n = len(content.chains)
+    file_order = open_column(folder / "file_order.npy", np.int64)
+    require(len(file_order) == n and (np.sort(file_order) == np.arange(n)).all(), f"{folder}: chains are in no order of files")
+    # Of chains as long as each other, the first of the files first, as `described` puts them.
+    order = np.lexsort((file_order, content.chains.lengths))
+    paths = tuple(Path(source.path) for source in content.sources)
+    result = ChainFiles(content.chains.taken(order), np.asarray(content.source, np.int64)[order], paths, _messages(folder))
+    arrays = open_descriptors(folder, result.chains)
+    return DescribedChains(result.chains, arrays, file_order[order], result.file, tuple(map(stem, paths)), result.messages)
+
+
+def _messages(folder: Path) -> tuple[str, ...]:
+    try:
+        with open_regular(folder / "messages.json") as file:
+            result = json.loads(file.read(_MAXIMUM_MESSAGES))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidIndexError(f"{folder}: the messages cannot be read ({error})") from error
+    require(isinstance(result, list) and all(isinstance(text, str) for text in result), f"{folder}: what should be messages is none")
+    return tuple("".join(symbol if symbol.isprintable() else " " for symbol in text) for text in result)

@@ -1,0 +1,70 @@
+"""Made-up chains, by which the speed of devices is measured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from proteoscope.engine.arrays import read_only, run_offsets
+from proteoscope.engine.execution.workload import Sample
+from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.superposing import work_of_superposing
+from proteoscope.engine.structures.rewards import GapCosts, Weights, sensitive_rewards, sensitive_tables
+from proteoscope.kernels.structure_layouts import ANGLE_STEPS, ChainPairs, StructureArrays
+
+__all__ = ["sample_pairs", "sample_structures"]
+
+_CHAINS, _QUERY, _PAIRS = 40_000, 300, 2000
+_CODES = 20
+_RESIDUES_OF_ELEMENT = 8
+_STEP = 3.8  # Å between two Cα
+_DRAWN = 1 << 20  # numbers at random, which then come again: to draw more takes longer than to align them
+
+
+def _chains(lengths: np.ndarray, rng: np.random.Generator) -> StructureArrays:
+    n, elements = int(lengths.sum()), 1 + lengths // _RESIDUES_OF_ELEMENT
+    n_elements, n_drawn = int(elements.sum()), min(n, _DRAWN)
+    state = np.zeros(n_drawn, np.uint32)
+    for shift in range(0, 30, 5):
+        state |= rng.integers(0, _CODES, n_drawn, np.uint32) << np.uint32(shift)
+
+    def drawn(low: int, high: int, dtype: type, size: int) -> np.ndarray:
+        return np.resize(rng.integers(low, high, min(size, _DRAWN)).astype(dtype), size)
+
+    return StructureArrays(
+        read_only(run_offsets(lengths)),
+        read_only(np.resize(state, n)),
+        read_only(drawn(1500, 4500, np.uint16, n)),
+        read_only(drawn(0, ANGLE_STEPS, np.uint16, n)),
+        run_offsets(elements),
+        drawn(0, 3, np.uint8, n_elements),
+        drawn(3, 20, np.int32, n_elements),
+    )
+
+
+def sample_structures(size: float, seed: int) -> Sample:
+    """Return a query and a database, without phase 1, which rejects most unrelated chains."""
+    rng = np.random.default_rng(seed)
+    lengths = np.sort(np.clip(rng.lognormal(5.3, 0.55, max(10, round(_CHAINS * size))), 20, 3000).astype(np.int64))
+    query = _chains(np.array([_QUERY]), rng)
+    rewards, _ = sensitive_rewards(query, sensitive_tables(), Weights(), GapCosts(6.7, 0.7, 0.5, 0.25))
+    return Sample(work_of(_chains(lengths, rng)), [{"query": query._asdict(), "rewards": rewards._asdict(), "least": 0}])
+
+
+def sample_pairs(size: float, seed: int) -> Sample:
+    """Return pairs of a random walk and a perturbed part of it."""
+    rng = np.random.default_rng(seed)
+    n = max(4, round(_PAIRS * size))
+    lengths = rng.integers(80, 350, n)
+    chunks = (lengths * rng.uniform(0.7, 1.0, n)).astype(np.int64)
+    steps = rng.normal(size=(int(lengths.sum()), 3)) + np.repeat(rng.normal(size=(n, 3)), lengths, axis=0)
+    walks = np.cumsum(steps * (_STEP / np.linalg.norm(steps, axis=1, keepdims=True)), axis=0)
+    starts = run_offsets(lengths)
+    chosen = np.repeat(starts[:-1] - run_offsets(chunks)[:-1], chunks) + np.arange(int(chunks.sum()))
+    shaken = walks[chosen] + rng.normal(size=(len(chosen), 3)) * 0.5
+    position = np.concatenate((walks, shaken))
+    offsets = np.concatenate((starts, starts[-1] + run_offsets(chunks)[1:]))
+    aligned = np.arange(len(chosen)) - np.repeat(run_offsets(chunks)[:-1], chunks)
+    pairs = ChainPairs(
+        position, offsets, np.arange(n), np.arange(n, 2 * n), np.stack([aligned, aligned], axis=1).astype(np.int32), run_offsets(chunks)
+    )
+    return Sample(work_of_superposing("quick"), [pairs._asdict()])

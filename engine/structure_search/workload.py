@@ -1,0 +1,61 @@
+"""Expected workload of a structure search, from its request."""
+
+from __future__ import annotations
+
+from proteoscope.engine.entry import SearchRequest
+from proteoscope.engine.estimates import Expectation, ExpectedWork
+from proteoscope.engine.execution.cost.parameters import WorkSize
+from proteoscope.engine.structure_search import scoring, superposing
+from proteoscope.engine.structure_search.parameters import StructureSearchParameters
+from proteoscope.engine.structure_search.structures import ChainInput, chain_input, check_sources, sources_of
+from proteoscope.engine.structures.sources import DATABASE_FILE
+
+__all__ = ["chains_of", "estimate_workload", "works_of"]
+
+_RESIDUES, _CHAINS_OF_FILE = 250.0, 1.5
+_BYTES_OF_CHAIN = 6000.0  # in a database, with everything
+_READ_FILE, _CHAIN, _QUERY = 0.02, 1e-5, 0.05  # seconds of a file that is read, of a chain that is opened, and of a query's report
+_SUPERPOSED = 100.0  # candidates of a query
+_RESIDUE_BYTES = 9.0
+
+
+def estimate_workload(request: SearchRequest) -> Expectation:
+    """See `proteoscope.engine.estimates`.
+
+    Raises
+    ------
+    InputError
+        A file is missing, or a folder holds no structures.
+    """
+    parameters = request.parameters_as(StructureSearchParameters)
+    queries = sources_of(request.inputs.get("queries", ()))
+    check_sources(queries)
+    n_queries = _CHAINS_OF_FILE * len(queries)
+    database = chain_input(request.inputs.get("database", ()))
+    check_sources(database.files)
+    read, chains = float(len(database.files)), chains_of(database)
+    pairs = _pairs(n_queries, chains) if parameters.mode == "sensitive" else 0.0
+    works = works_of(n_queries, chains)[: 2 if pairs else 1]
+    host = {"read": n_queries * _READ_FILE, "index": read * _READ_FILE + chains * _CHAIN, "report": n_queries * _QUERY}
+    counts = {"queries": n_queries, "chains": chains, "cells": n_queries * chains * _RESIDUES * _RESIDUES}
+    return Expectation(works, host, counts, chains * _RESIDUES * 40 + pairs * _RESIDUES * 64)
+
+
+def chains_of(given: ChainInput) -> float:
+    """Chains of a database or of files, about."""
+    if given.folder is None:
+        return _CHAINS_OF_FILE * len(given.files)
+    size = sum(one.stat().st_size for one in given.folder.rglob("*") if one.is_file() and one.name != DATABASE_FILE)
+    return max(1.0, size / _BYTES_OF_CHAIN)
+
+
+def _pairs(n_queries: float, chains: float) -> float:
+    return n_queries * min(chains, _SUPERPOSED)
+
+
+def works_of(n_queries: float, chains: float) -> tuple[ExpectedWork, ExpectedWork]:
+    """Return the workload of scoring queries against chains, and of superposing candidates."""
+    cells, pairs, rounds = n_queries * chains * _RESIDUES * _RESIDUES, _pairs(n_queries, chains), max(1, round(n_queries))
+    scored = WorkSize(cells, int(n_queries * chains), chains * _RESIDUES * _RESIDUE_BYTES, 8 * n_queries * chains, rounds)
+    superposed = WorkSize(pairs * _RESIDUES * _RESIDUES, int(pairs), pairs * _RESIDUES * 32, pairs * (_RESIDUES * 8 + 128))
+    return ExpectedWork(scoring.KIND, lambda card: scored), ExpectedWork(superposing.KIND, lambda card: superposed)

@@ -1,0 +1,168 @@
+"""A run of a project that is exported: the same files as the search itself writes."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+
+import pytest
+
+from proteoscope.engine.command_line.main import main
+from proteoscope.engine.entry import ExportRequest
+from proteoscope.engine.errors import InputError, ParameterError
+from proteoscope.engine.jobs.progress import Cancelled, Progress
+from proteoscope.engine.project import Project
+from proteoscope.engine.sequence_search import SEQUENCE_SEARCH
+from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+from proteoscope.engine.sequences.hits import FORMATS, OF_ONE_QUERY
+from tests.searching import align
+
+
+@pytest.fixture
+def files(fasta, random_protein):
+    """Three queries, the middle one without a hit; subjects with one name, quotes and gaps."""
+    one, two = random_protein(1, 120), random_protein(2, 200)
+    subjects = [
+        ('same An "odd" <&>', one),
+        ("same", one[:50] + one[53:]),
+        ("x\x01y of NCBI", two[20:150]),
+        ("stranger", random_protein(3, 90)),
+    ]
+    return fasta("q.fasta", [("one The first", one), ("none", "WWW"), ("two", two[:90] + "*" + two[90:])]), fasta("d.fasta", subjects)
+
+
+def export_hits(project, run_id, format, target, progress=None):
+    return SEQUENCE_SEARCH.export(project, ExportRequest(run_id, format, target), progress or Progress())
+
+
+@pytest.fixture
+def project(files, tmp_path):
+    align(*([path] for path in files), None, SequenceSearchParameters(maximum_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
+    return Project.open(tmp_path / "P")
+
+
+@pytest.mark.parametrize("rows", [1, 4096])
+@pytest.mark.parametrize("format", [one for one in FORMATS if one not in OF_ONE_QUERY])
+def test_an_export_is_what_the_search_writes(project, files, tmp_path, monkeypatch, format, rows):
+    monkeypatch.setattr("proteoscope.engine.sequence_search.export._ROWS", rows)
+    parameters = SequenceSearchParameters(maximum_e_value=1e-3)
+    summary = align(*([path] for path in files), tmp_path / "a", parameters, format=format, device="cpu")
+    assert export_hits(project, "align-0001", format, tmp_path / "b") == [tmp_path / "b"] and summary.n_hits == 3
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("format", ["tsv", "sam"])
+@pytest.mark.parametrize("n_hits", [1, 3])
+def test_an_export_that_is_cancelled_up_to_its_last_hit_leaves_what_was_there(project, tmp_path, format, n_hits):
+    (tmp_path / "o").write_text("older")
+
+    class Stopped(Progress):
+        def advance(self, n=1):
+            super().advance(n)
+            if self._done >= n_hits:
+                self.cancel()
+
+    with pytest.raises(Cancelled):
+        export_hits(project, "align-0001", format, tmp_path / "o", Stopped())
+    assert (tmp_path / "o").read_text() == "older" and not list(tmp_path.glob(".*"))
+
+
+def test_what_cannot_be_exported_is_told_and_nothing_is_written_over(project, files, tmp_path):
+    hits = project.table("hits")
+    for wish, target, said in (("pin", "o", "no format 'pin'"), ("tsv", hits, "belongs to the project"), ("tsv", files[1], "is read")):
+        with pytest.raises(ParameterError, match=said):
+            export_hits(project, "align-0001", wish, tmp_path / target)
+    with pytest.raises(InputError, match="no finished result 'hits'"):
+        export_hits(project, "align-0009", "tsv", tmp_path / "o")
+    damaged = tmp_path / "Q"
+    shutil.copytree(tmp_path / "P", damaged)
+    (damaged / hits.relative_to(project.folder)).write_bytes(b"x" * hits.stat().st_size)
+    with pytest.raises(InputError, match="cannot be read as a table"):
+        export_hits(Project.open(damaged), "align-0001", "tsv", tmp_path / "o")
+    assert not (tmp_path / "o").exists() and project.verify() == []
+
+
+def test_the_command_line_exports_the_last_run_or_the_one_that_is_named(project, files, tmp_path, capsys):
+    align(
+        [files[0]],
+        [files[1]],
+        None,
+        SequenceSearchParameters(maximum_e_value=1e-3, hits_per_query=1),
+        project_folder=tmp_path / "P",
+        device="cpu",
+    )
+    arguments = ["export", str(tmp_path / "P"), "--format", "blast6", "--out", str(tmp_path / "o")]
+    for wish, n_hits in ((["--run", "align-0001"], 3), ([], 2)):
+        assert main([*arguments, *wish]) == 0
+        assert capsys.readouterr().out == f"{tmp_path / 'o'}\n"
+        assert len((tmp_path / "o").read_text().splitlines()) == n_hits
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (
+            ["--format", "mzid"],
+            "run align-0001 is a sequence search, which has no format mzid; expected one of tsv, blast6, sam, fasta, clustal",
+        ),
+        (["--format", "pin", "--run", "align-0001"], "which has no format pin"),
+        (["--format", "sam", "--run", "align-0007"], "no finished sequence search or read alignment 'align-0007'"),
+        (["--format", "tsv", "--run", "7"], "no finished identification"),
+    ],
+)
+def test_the_command_line_says_what_can_be_exported(project, tmp_path, capsys, extra, said):
+    assert main(["export", str(tmp_path / "P"), "--out", str(tmp_path / "o"), *extra]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1 and not (tmp_path / "o").exists()
+
+
+def test_a_dash_is_standard_output_and_nothing_else_stands_there(project, files, tmp_path, capsysbinary, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    export_hits(project, "align-0001", "tsv", tmp_path / "o.tsv")
+    assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 0
+    assert capsysbinary.readouterr().out == (tmp_path / "o.tsv").read_bytes()
+    arguments = ["align", "q.fasta", "d.fasta", "--maximum-e-value", "1e-3", "--device", "cpu"]
+    assert main([*arguments, "--out", "-"]) == 0
+    assert capsysbinary.readouterr().out == (tmp_path / "o.tsv").read_bytes()
+    assert not (tmp_path / "-").exists()
+    for wrong in (["--out", "-", "--json"], ["--out", "o", "--all-scores", "-"]):
+        assert main([*arguments, *wrong]) == 2
+        captured = capsysbinary.readouterr()
+        assert b"standard output takes the results alone" in captured.err and captured.out == b""
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 2
+    assert "there is no standard output" in sys.stderr.getvalue()
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
+def test_other_names_of_standard_output_are_standard_output(project, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+    assert main(["export", str(project.folder), "--format", "tsv", "--out", name]) == 0
+    export_hits(project, "align-0001", "tsv", tmp_path / "hits.tsv")
+    assert sys.stdout.buffer.getvalue() == (tmp_path / "hits.tsv").read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_no_file_of_sequences(files, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="cannot be read twice"):
+        align([tmp_path / "pipe"], [files[1]], None, SequenceSearchParameters(), device="cpu")
+
+
+def test_hits_for_a_spreadsheet_hold_no_formulas(fasta, random_protein, tmp_path, capsys):
+    letters = random_protein(1, 120)
+    query, database = fasta("q.fasta", [("=1+1 The first", letters)]), fasta("d.fasta", [("@SUM(A1) -2+3", letters)])
+    align([query], [database], None, SequenceSearchParameters(maximum_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
+    rows = {}
+    for name, wish in (("plain", []), ("safe", ["--spreadsheet-safe"])):
+        assert main(["export", str(tmp_path / "P"), "--format", "tsv", "--out", str(tmp_path / name), *wish]) == 0
+        header, line = (tmp_path / name).read_text().splitlines()
+        rows[name] = dict(zip(header.split("\t"), line.split("\t"), strict=True))
+    assert [rows["plain"][name] for name in ("query", "subject", "description")] == ["=1+1", "@SUM(A1)", "-2+3"]
+    changed = {name: f"'{rows['plain'][name]}" for name in ("query", "subject", "description")}
+    assert rows["safe"] == rows["plain"] | changed
+    assert main(["export", str(tmp_path / "P"), "--format", "sam", "--out", str(tmp_path / "o"), "--spreadsheet-safe"]) == 2
+    assert "--spreadsheet-safe is for --format tsv" in capsys.readouterr().err
