@@ -74,7 +74,7 @@ def test_every_search_has_a_sample_whose_files_and_preset_ship(search: Any) -> N
     assert demo is not None
     assert all(resources.path("samples", name).is_file() for name in demo.samples.values())
     search.parameters_of(demo.preset)
-    needed = {one.name for one in search.inputs if not (one.is_optional or one.sort == "project")}
+    needed = {one.name for one in search.inputs if not (one.is_optional or one.content == "project")}
     assert demo.after or needed == set(demo.samples) & needed
     told = resources.path("samples", "SOURCES.md").read_text()
     assert all(f"`{name}`" in told for name in demo.samples.values())

@@ -232,7 +232,7 @@ def test_biopython_is_loaded_only_for_such_files(written: Callable[..., Path]) -
 
 def test_each_format_of_entries_is_named_as_the_registry_has_it() -> None:
     for written_as in FORMATS:
-        if written_as.sort == "proteins" and written_as.reader:
+        if written_as.content == "proteins" and written_as.reader:
             assert written_as.reader()().name == written_as.name
 
 

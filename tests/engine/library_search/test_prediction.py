@@ -32,7 +32,7 @@ def predicted(tmp_path, pieces=0, monkeypatch=None, threads=2, **parameters):
     indexes = build_indexes(Databases([path], [], {}), folder, chosen, resources)
     if pieces:
         monkeypatch.setattr(prediction, "_ENTRIES_AT_ONCE", pieces)
-    return list(PredictedLibrary(indexes, chosen, resources).pieces())
+    return list(PredictedLibrary(indexes, chosen, resources).batches())
 
 
 def test_entries_are_the_peptides_with_their_forms_and_charges(tmp_path):
