@@ -2,11 +2,11 @@
 
     xvfb-run -a .venv/bin/python -m benchmarks.stack_painting [--hits 500] [--columns 2000] >> benchmarks/results/stack_painting.jsonl
 
-A JSON line for each figure, in milliseconds: `median` and `longest` of 60 frames with a step of three columns and one row each, and the CPU
-time of the painting thread. `program`: `StackPlot`, as in the window. `pyqtgraph text items`: the colours as one `ImageItem` and one
-`TextItem` for each visible cell, reused from frame to frame. `pyqtgraph picture`: colours as an `ImageItem`, and the characters of the whole
-visible part as one picture in a `GraphicsObject`, which pyqtgraph only moves: the characters are then painted by the program all the same.
-Both pyqtgraph forms leave out the names, the conservation and the marks, which `program` includes.
+A JSON line for each figure, in milliseconds: `median` and `longest` of 60 frames with a step of three columns and one row each, and the
+CPU time of the painting thread. `program`: `StackPlot`, as in the window. `pyqtgraph text items`: the colours as one `ImageItem` and one
+`TextItem` for each visible cell, reused from frame to frame. `pyqtgraph picture`: the colours as an `ImageItem`, and all visible characters
+as one picture in a `GraphicsObject` of our own, which pyqtgraph only moves. Both pyqtgraph forms leave out the names, the conservation and
+the marks, which `program` includes.
 """
 
 from __future__ import annotations
