@@ -31,7 +31,7 @@ def write_fasta(path: Path, records: list[tuple[str, str]]) -> Path:
     return path
 
 
-def search_files(folder: Path, n_queries: int = 3, n_relatives: int = 12, n_strangers: int = 150) -> tuple[Path, Path]:
+def search_files(folder: Path, n_queries: int = 3, n_relatives: int = 12, n_unrelated: int = 150) -> tuple[Path, Path]:
     """FASTA files of queries and of a database: relatives of each query, more and less alike, among strangers."""
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(7)
@@ -41,7 +41,7 @@ def search_files(folder: Path, n_queries: int = 3, n_relatives: int = 12, n_stra
         for k, (_, protein) in enumerate(queries)
         for i in range(n_relatives)
     ]
-    database += [(f"S{i} stranger", random_protein(random, int(random.integers(60, 400)))) for i in range(n_strangers)]
+    database += [(f"S{i} stranger", random_protein(random, int(random.integers(60, 400)))) for i in range(n_unrelated)]
     return write_fasta(folder / "queries.fasta", queries), write_fasta(folder / "database.fasta", database)
 
 

@@ -32,7 +32,7 @@ ROW: dict[str, Any] = {
 }
 
 
-def made_peaks(n_noise: int = 400) -> Peaks:
+def synthetic_peaks(n_noise: int = 400) -> Peaks:
     random = np.random.default_rng(5)
     ions = [fragment_mz(ROW, series, number, charge) for series in "by" for number in range(1, 10) for charge in (1, 2)]
     mz = np.concatenate((np.array(ions) * (1 + random.normal(0, 3e-6, len(ions))), random.uniform(100, 1400, n_noise)))
@@ -42,7 +42,7 @@ def made_peaks(n_noise: int = 400) -> Peaks:
 
 
 def test_ions_have_the_masses_of_pyteomics() -> None:
-    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
+    spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS)
     ions = spectrum.ions
     for i in range(len(ions)):
         letter = SERIES[ions.series[i]]
@@ -58,7 +58,7 @@ def test_ions_have_the_masses_of_pyteomics() -> None:
 
 
 def test_matches_are_those_within_the_tolerance() -> None:
-    peaks = made_peaks()
+    peaks = synthetic_peaks()
     spectrum = annotate_match(ROW, peaks, SETTINGS)
     for ion in range(len(spectrum.ions)):
         within = np.abs(peaks.mz - spectrum.ions.mz[ion]) <= spectrum.ions.mz[ion] * 20e-6
@@ -72,14 +72,14 @@ def test_matches_are_those_within_the_tolerance() -> None:
 
 
 def test_names_of_ions_for_the_eye() -> None:
-    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
+    spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS)
     names = {spectrum.name(i) for i in range(len(spectrum.ions))}
     assert {"b5", "y9", "y9²⁺", "[M+3H]³⁺", "b7−H3PO4", "y3−CH4OS", "b9−H2O²⁺"} <= names
     assert set(spectrum.kinds) <= {"b", "y", "p", LOSS}
 
 
 def test_bonds_are_proven_by_what_is_found() -> None:
-    spectrum = annotate_match(ROW, made_peaks(n_noise=0), SETTINGS)
+    spectrum = annotate_match(ROW, synthetic_peaks(n_noise=0), SETTINGS)
     assert spectrum.bonds("b").tolist() == list(range(1, 10))
     assert spectrum.bonds("y").tolist() == list(range(1, 10))
     empty = annotate_match(ROW, Peaks(np.empty(0), np.empty(0)), SETTINGS)
@@ -88,19 +88,19 @@ def test_bonds_are_proven_by_what_is_found() -> None:
 
 
 def test_immonium_ions_have_the_masses_of_pyteomics() -> None:
-    spectrum = annotate_match(ROW, made_peaks(), replace(SETTINGS, shows_immonium=True))
+    spectrum = annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, shows_immonium=True))
     ions = spectrum.ions
     found = {spectrum.name(i): float(ions.mz[i]) for i in np.flatnonzero(ions.series == IMMONIUM).tolist()}
     alone = {letter: mass.std_aa_mass[letter] - mass.calculate_mass(formula="CO") + PROTON for letter in "LVNETFMK"}
     expected = {f"i{letter}": alone[letter] for letter in "LVNEFK"}
     expected |= {"iT[Phospho]": alone["T"] + 79.966331, "iM[Oxidation]": alone["M"] + 15.994915}
     assert found == pytest.approx(expected, abs=1e-4), "each kind of residue has one"
-    assert IMMONIUM not in annotate_match(ROW, made_peaks(), SETTINGS).ions.series
+    assert IMMONIUM not in annotate_match(ROW, synthetic_peaks(), SETTINGS).ions.series
 
 
 def test_only_peaks_above_the_threshold_are_named_and_all_are_coloured() -> None:
-    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
-    strict = annotate_match(ROW, made_peaks(), replace(SETTINGS, least_labelled=20.0))
+    spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS)
+    strict = annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, least_labelled=20.0))
     assert (strict.shown.kinds == spectrum.shown.kinds).all()
     assert set(strict.shown.named.tolist()) == {peak for peak in spectrum.shown.named.tolist() if spectrum.relative[peak] >= 20}
     assert 0 < len(strict.shown.named) < len(spectrum.shown.named) == len(spectrum.shown.labels)
@@ -108,7 +108,7 @@ def test_only_peaks_above_the_threshold_are_named_and_all_are_coloured() -> None
 
 
 def test_losses_are_chosen_one_by_one() -> None:
-    lost = {kind: set(annotate_match(ROW, made_peaks(), replace(SETTINGS, losses=(kind,))).ions.loss_names) - {""} for kind in LOSSES}
+    lost = {kind: set(annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, losses=(kind,))).ions.loss_names) - {""} for kind in LOSSES}
     assert lost == {"H2O": {"H2O"}, "NH3": {"NH3"}, OF_MODIFICATIONS: {"H3PO4", "CH4OS"}}
 
 
@@ -127,7 +127,7 @@ def test_a_choice_that_was_stored_by_anybody_is_read_or_is_the_usual_one(stored:
     asked = choice.settings(SETTINGS)
     assert 0 <= asked.least_labelled <= 100
     assert set(asked.series) <= set("abcxyz")
-    annotate_match(ROW, made_peaks(), asked)
+    annotate_match(ROW, synthetic_peaks(), asked)
 
 
 def test_a_choice_goes_over_what_the_search_looked_for() -> None:

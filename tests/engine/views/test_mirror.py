@@ -11,7 +11,7 @@ from proteoscope.engine.views.annotation import annotate_match
 from proteoscope.engine.views.mirror import Half, MirroredSpectra, shared_peaks
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.shown_peaks import SHARED, UNMATCHED
-from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
+from tests.engine.views.test_annotation import ROW, SETTINGS, synthetic_peaks
 
 MZ = st.lists(st.integers(1000, 1400).map(lambda tenth: tenth / 10), max_size=30, unique=True).map(sorted)
 
@@ -35,7 +35,7 @@ def test_shared_peaks_are_the_nearest_to_each_other_within_the_tolerance(
 
 
 def test_a_shared_peak_is_what_it_is_in_either_spectrum() -> None:
-    with_ions = annotate_match(ROW, made_peaks(n_noise=20), SETTINGS)
+    with_ions = annotate_match(ROW, synthetic_peaks(n_noise=20), SETTINGS)
     bare = Peaks(with_ions.peaks.mz[::2].copy(), with_ions.peaks.intensity[::2].copy())
     found = MirroredSpectra("", Half("above", bare), Half("below", with_ions.peaks, with_ions), Tolerance(0.001, "Da"))
     upper, lower = found.shown

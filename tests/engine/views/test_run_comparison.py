@@ -241,7 +241,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         compare_runs([open_run(project, "identify-0001")])
     with pytest.raises(ParameterError, match="identify-0001 is given twice"):
         compare_runs([open_run(project, "identify-0001"), open_run(project, "identify-0001")])
-    searched = project_with_search(tmp_path / "searched", n_queries=1, n_relatives=1, n_strangers=5)
+    searched = project_with_search(tmp_path / "searched", n_queries=1, n_relatives=1, n_unrelated=5)
     with pytest.raises(ParameterError, match="align-0001 has no table of PSMs, peptides and protein groups"):
         compare_runs([open_run(project, "identify-0001"), open_run(searched)])
 

@@ -27,7 +27,7 @@ from tests.engine.views.search_projects import project_with_search
 
 
 def searched(folder: Path) -> FinishedRun:
-    return open_run(project_with_search(folder / "project", n_queries=2, n_relatives=6, n_strangers=30))
+    return open_run(project_with_search(folder / "project", n_queries=2, n_relatives=6, n_unrelated=30))
 
 
 @pytest.fixture(scope="module")
