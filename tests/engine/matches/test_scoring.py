@@ -485,7 +485,7 @@ def test_known_peptides_of_massivekb_rank_first(shared_data: Path, combo: Databa
     assert share >= 0.965
 
 
-def test_known_peptides_of_massivekb_rank_first_with_wide_fragment_bins(shared_data: Path, combo: Database) -> None:
+def test_known_peptides_rank_first_with_wide_fragment_bins(shared_data: Path, combo: Database) -> None:
     parameters = IdentificationParameters(fragment_tolerance="0.5 Da", correlation_bin=1.0005, deisotope=False, score="hyperscore")
     share, _, _ = identified_share(shared_data / "spectra" / "known_ids", KNOWN[0], combo, parameters)
     assert share >= 0.9

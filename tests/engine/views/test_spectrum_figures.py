@@ -139,7 +139,7 @@ def test_mirror_figure_draws_the_second_spectrum_downwards(spectrum) -> None:
     assert ">100<" in written and ">-100<" not in written
 
 
-def test_mirror_figure_targets_are_peaks_above_and_complements_below(spectrum) -> None:
+def test_mirror_figure_targets_are_peaks_of_both_halves(spectrum) -> None:
     spectra = mirrored(spectrum)
     for mark in mirror_figure(spectra).panels[0].marks:
         for row, target in enumerate(mark.targets.tolist() if isinstance(mark, Spikes) else ()):
