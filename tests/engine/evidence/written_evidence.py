@@ -41,7 +41,7 @@ def check_gff3(path: Path, project: Project) -> None:
     """Check that each position of a peptide and each oxidised residue has a line, and that there are no others."""
     head, *lines = path.read_text().splitlines()
     regions = [line for line in lines if line.startswith("#")]
-    sequences = sequences_of(project)
+    sequences = read_sequences(project)
     assert head == "##gff-version 3"
     assert regions == [f"##sequence-region {name} 1 {len(residues)}" for name, residues in sequences.items()]
     features = Counter[tuple[str, str, int, int, str, int]]()
@@ -60,7 +60,7 @@ def check_gff3(path: Path, project: Project) -> None:
     assert sites and features == wanted
 
 
-def sequences_of(project: Project) -> dict[str, str]:
+def read_sequences(project: Project) -> dict[str, str]:
     """Read the sequences of the project's database, by accession."""
     blocks = (block.split("\n") for block in (project.folder.parent / "proteins.fasta").read_text().split(">")[1:])
     return {block[0].split()[0]: "".join(block[1:]) for block in blocks}
@@ -68,7 +68,7 @@ def sequences_of(project: Project) -> dict[str, str]:
 
 def count_spectra(project: Project, accession: str) -> list[int]:
     """Count the spectra of peptides over each residue of a protein."""
-    n_psms = [0] * len(sequences_of(project)[accession])
+    n_psms = [0] * len(read_sequences(project)[accession])
     for peptide in planted_positions(project.folder.parent):
         if peptide.accession == accession:
             for place in range(peptide.first - 1, peptide.last):
@@ -138,7 +138,7 @@ def script_colours(path: Path, numbers: Sequence[str]) -> dict[str, str]:
 def check_pages(folder: Path, project: Project) -> None:
     """Check that HTML and PDF pages show the coverage, peptides, modified residues and sequence of each protein."""
     written = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    sequences, placed = sequences_of(project), planted_positions(project.folder.parent)
+    sequences, placed = read_sequences(project), planted_positions(project.folder.parent)
     for accession, sequence in sequences.items():
         html, pdf = (next(path for name, path in written.items() if name.endswith(f"_{accession}.{kind}")) for kind in ("html", "pdf"))
         n_covered = sum(n > 0 for n in count_spectra(project, accession))
@@ -166,6 +166,6 @@ def check_pages(folder: Path, project: Project) -> None:
 
 
 def between(texts: list[str], first: str, *ends: str) -> list[str]:
-    """Return the texts from the first to before the next of others."""
+    """Return the texts from `first` up to the nearest of `ends`."""
     rest = texts[texts.index(first) :]
     return rest[: min(rest.index(end) for end in ends if end in rest)]

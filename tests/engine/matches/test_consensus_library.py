@@ -74,7 +74,7 @@ def members(seed=0, series="by"):
     return Members(identified, rng.choice([0.001, 0.002, 0.01], 60), rng.normal(20, 5, 60), proteins, entry_modifications), spectra
 
 
-def entries_of(library_members, spectra, origin, threads=2, ion_series="by"):
+def build_entries(library_members, spectra, origin, threads=2, ion_series="by"):
     n, batches = consensus_entries(
         library_members, spectra, SpectrumSeries.of(ion_series, spectra.activation), TOLERANCE, origin, Resources(threads)
     )
@@ -86,7 +86,7 @@ def entries_of(library_members, spectra, origin, threads=2, ion_series="by"):
 @pytest.mark.parametrize("origin", ["best", "merged"])
 def test_entries_match_their_peptide_and_charge(origin):
     library_members, spectra = members()
-    entries = entries_of(library_members, spectra, origin)
+    entries = build_entries(library_members, spectra, origin)
     identified = library_members.identified
     for i, (form, charge) in enumerate(zip(entries.peptidoforms().to_pylist(), entries.charge.tolist(), strict=True)):
         rows = np.flatnonzero((identified.peptide == PEPTIDES.index(form)) & (identified.charge == charge))
@@ -105,7 +105,7 @@ def test_entries_match_their_peptide_and_charge(origin):
 
 def test_merged_entries_have_peaks_of_most_members():
     library_members, spectra = members()
-    entries = entries_of(library_members, spectra, "merged")
+    entries = build_entries(library_members, spectra, "merged")
     for i, form in enumerate(entries.peptidoforms().to_pylist()):
         peptide = PEPTIDES.index(form)
         ions = fragment_ions(SEQUENCES[peptide], CHANGES[peptide], maximum_charge=1).mz
@@ -119,7 +119,7 @@ def test_merged_entries_have_peaks_of_most_members():
 @pytest.mark.parametrize("series", ["by", "cz", "bycz"])
 def test_peaks_are_named_after_the_nearest_ion(origin, series):
     library_members, spectra = members(1, series)
-    entries = entries_of(library_members, spectra, origin, ion_series=series)
+    entries = build_entries(library_members, spectra, origin, ion_series=series)
     assert set(entries.ions.series.tolist()) - {0} == set(map(ord, series))
     for i, form in enumerate(entries.peptidoforms().to_pylist()):
         peptide = PEPTIDES.index(form)
@@ -143,7 +143,7 @@ def test_each_ion_series_has_separate_entries(origin):
     library_members, spectra = members(4, "bycz")
     is_etd = np.arange(len(spectra)) % 2 == 0
     mixed = replace(spectra, activation=np.where(is_etd, Activation.ETD, Activation.HCD).astype(np.uint8))
-    entries = entries_of(library_members, mixed, origin, ion_series="activation")
+    entries = build_entries(library_members, mixed, origin, ion_series="activation")
     assert len(entries) == 12 and (np.diff(entries.mass) >= 0).all()
     is_cz = np.array([bool({ord("c"), ord("z")} & set(part.tolist())) for part in np.split(entries.ions.series, entries.offsets[1:-1])])
     for of_part, series in ((is_etd, "cz"), (~is_etd, "by")):
@@ -154,7 +154,7 @@ def test_each_ion_series_has_separate_entries(origin):
             library_members.score[rows],
             library_members.proteins.take(pa.array(rows)),
         )
-        separate = entries_of(Members(*of_rows, library_members.modifications), spectra, origin, ion_series=series)
+        separate = build_entries(Members(*of_rows, library_members.modifications), spectra, origin, ion_series=series)
         selected = is_cz == (series == "cz")
         _, peaks = ranges(entries.offsets[:-1][selected], entries.offsets[1:][selected])
         np.testing.assert_array_equal(entries.mz[peaks], separate.mz)
@@ -172,7 +172,7 @@ def test_entries_are_independent_of_threads_and_order():
         library_members.modifications,
     )
     for origin in ("best", "merged"):
-        first, second = entries_of(library_members, spectra, origin, threads=1), entries_of(permuted, spectra, origin, threads=3)
+        first, second = build_entries(library_members, spectra, origin, threads=1), build_entries(permuted, spectra, origin, threads=3)
         assert first.peptidoforms().equals(second.peptidoforms())
         for name in ("charge", "offsets", "retention_time", "q_value", "n_members", "intensity"):
             np.testing.assert_array_equal(getattr(first, name), getattr(second, name))

@@ -61,7 +61,7 @@ def test_shipped_network_predicts_like_its_teacher() -> None:
     assert np.quantile(cosines, 0.1) > 0.85
 
 
-# ----------------------------------------------------------------------------------------------- a run whose answer is known
+# ----------------------------------------------------------------------------------------------- simulated runs
 
 
 def run(n_peptides: int = 120, copies: int = 2, seed: int = 5, shift: float = 0.0) -> tuple[MatchedBonds, MatchColumns]:
@@ -141,7 +141,7 @@ def test_predictions_are_trained_without_own_peptide(monkeypatch: pytest.MonkeyP
 
 
 def test_features_of_equal_matches_are_equal() -> None:
-    """Training knows no decoys: of two equal matches, a confident and an unconfident one have the same features."""
+    """Decoy labels are not used: of two equal matches, a confident and an unconfident one have the same features."""
     bonds, matches = run(copies=1)
     twice = np.repeat(np.arange(len(bonds)), 2)
     matches = MatchColumns(*(column[twice] for column in matches))
@@ -228,7 +228,7 @@ def test_matched_bonds_are_retained_by_take_and_joined() -> None:
     assert all(getattr(again, name).tobytes() == getattr(bonds, name).tobytes() for name in ("offsets", "residues", "weight"))
 
 
-# ------------------------------------------------------------------------------------------------------- where there are none
+# ------------------------------------------------------------------------------------------------------- searches without predictions
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_why_not_predicted_returns_the_reason(changes: dict[str, str], modificat
     assert reason in why
 
 
-# --------------------------------------------------------------------------------------------------------------- a strange file
+# --------------------------------------------------------------------------------------------------------------- invalid files
 
 
 def shipped() -> dict[str, NDArray]:

@@ -31,7 +31,7 @@ def project(tmp_path_factory):
     return folder
 
 
-def forms_of(folder, kind):
+def identified_forms(folder, kind):
     """Return peptidoforms and charges that the newest run of a kind identified at 1 %."""
     opened = Project.open(folder)
     rows = pq.read_table(opened.table("psms", opened.latest(kind))).to_pylist()
@@ -48,7 +48,7 @@ def exported(folder, out, kind, format="msp", *more):
 @pytest.mark.parametrize(("format", "suffix"), [("msp", "msp"), ("mzspeclib", "mzlib.txt"), ("blib", "blib")])
 def test_identification_is_exported_as_library(project, tmp_path, format, suffix, consensus):
     library = exported(project, tmp_path / f"a.{suffix}", "identify", format, "--consensus", consensus)
-    expected = forms_of(project, "identify")
+    expected = identified_forms(project, "identify")
     assert len(library) == len(expected) > 5
     if format != "blib":  # which has no termini
         assert set(zip(library.peptidoform.to_pylist(), library.charge.tolist(), strict=True)) == expected
@@ -57,7 +57,7 @@ def test_identification_is_exported_as_library(project, tmp_path, format, suffix
 
 def test_open_modification_search_is_exported_as_library(project, tmp_path):
     """The library has modified peptidoforms, although other searches exclude such runs."""
-    expected = forms_of(project, "modified")
+    expected = identified_forms(project, "modified")
     library = exported(project, tmp_path / "m.mzlib.txt", "modified", "mzspeclib")
     assert len(library) == len(expected) > 3
     assert set(zip(library.peptidoform.to_pylist(), library.charge.tolist(), strict=True)) == expected
@@ -97,10 +97,10 @@ def test_library_search_is_exported_as_library_again(project, tmp_path):
     spectra = resources.path("samples") / "BSA1.mzML.gz"
     inputs = {"spectra": [spectra], "library": [tmp_path / "own.msp"]}
     summary = run_search("library", inputs, project=tmp_path / "p", preset="low-resolution", device="cpu")
-    assert summary.n_psms >= len(forms_of(project, "identify"))
+    assert summary.n_psms >= len(identified_forms(project, "identify"))
     again = exported(tmp_path / "p", tmp_path / "again.msp", "library")
     forms = set(zip(again.peptidoform.to_pylist(), again.charge.tolist(), strict=True))
-    assert forms and forms <= forms_of(project, "identify")
+    assert forms and forms <= identified_forms(project, "identify")
 
 
 def test_library_export_rejects_unsuitable_runs(project, tmp_path, capsys):

@@ -125,7 +125,7 @@ def test_occurrences_of_targets_exclude_decoys(indexes: tuple[ProteinIndex, Pept
     both = 0
     for row in range(len(psms)):
         sequence = sequence_of(proteins, int(psms.position[row]), int(psms.length[row]))
-        holders = {name for name, text in names if sequence in peptides_of(text)}
+        holders = {name for name, text in names if sequence in digested_peptides(text)}
         targets = {name for name in holders if not name.startswith("D_")}
         both += bool(targets) and holders != targets
         positions = psms.occurrences[psms.occurrence_offsets[row] : psms.occurrence_offsets[row + 1]]
@@ -137,7 +137,7 @@ def test_occurrences_of_targets_exclude_decoys(indexes: tuple[ProteinIndex, Pept
     assert both > 0
 
 
-def peptides_of(text: str) -> set[str]:
+def digested_peptides(text: str) -> set[str]:
     return {text[start:stop] for start, stop, _ in digest(text, enzyme("Trypsin"), 2, clip_methionine=True)}
 
 

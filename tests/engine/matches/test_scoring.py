@@ -84,7 +84,7 @@ def fragments(sequence: str, added: dict[int, float] | None = None) -> list[floa
     return ions
 
 
-def spectra_of(rows: list[tuple[list[float], list[float], float, int]]) -> Spectra:
+def create_spectra(rows: list[tuple[list[float], list[float], float, int]]) -> Spectra:
     """Create spectra from rows of m/z, intensities, neutral mass and charge mask; m/z is of the lowest charge."""
     n = len(rows)
     sorted_rows = [sorted(zip(mz, height, strict=True)) for mz, height, _, _ in rows]
@@ -130,7 +130,7 @@ def simulated(small: Database) -> tuple[Spectra, list[str]]:
         mask = 0b1100 if number % 10 == 0 else 1 << int(random.integers(2, 4))
         rows.append((mz.tolist(), heights.tolist(), mass * (1 + random.normal(0, 3e-6)), mask))
         truth.append(sequence)
-    return spectra_of(rows), truth
+    return create_spectra(rows), truth
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -201,7 +201,7 @@ def test_charges_of_a_spectrum_compete(small: Database) -> None:
     peptide = next(i for i in range(len(small.peptides)) if small.peptides.length[i] == 14)
     sequence, mass = small.sequence(peptide), float(small.peptides.mass[peptide])
     ions = fragments(sequence)
-    spectra = spectra_of([(ions, [10.0 + i for i in range(len(ions))], mass, 0b100)])
+    spectra = create_spectra([(ions, [10.0 + i for i in range(len(ions))], mass, 0b100)])
     unknown = Spectra(**{**spectra.__dict__, "charge_mask": np.zeros(1, np.uint32)})
     matches = search(unknown, small, IdentificationParameters(minimum_charge=1, maximum_charge=5, hits_per_spectrum=5))
     assert small.sequence(int(matches.peptide[0])) == sequence
@@ -211,9 +211,9 @@ def test_charges_of_a_spectrum_compete(small: Database) -> None:
 
 
 def test_spectra_without_a_match_have_no_row(small: Database) -> None:
-    spectra = spectra_of([([150.0 + 9 * i for i in range(12)], [1.0] * 12, 1000.9, 0b100), ([], [], 1500.0, 0b100)])
+    spectra = create_spectra([([150.0 + 9 * i for i in range(12)], [1.0] * 12, 1000.9, 0b100), ([], [], 1500.0, 0b100)])
     assert len(search(spectra, small, IdentificationParameters(precursor_tolerance="1 ppm"))) == 0
-    assert len(search(spectra_of([]), small, IdentificationParameters())) == 0
+    assert len(search(create_spectra([]), small, IdentificationParameters())) == 0
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -232,7 +232,7 @@ def test_expectations_are_finite_and_near_one_for_noise(small: Database, score: 
         minimum_matched_ions=1,
         score=score,
     )
-    matches = search(spectra_of(rows), small, parameters)
+    matches = search(create_spectra(rows), small, parameters)
     assert len(matches) > 180
     assert np.all(np.isfinite(matches.expectation))
     assert abs(float(np.median(matches.expectation)) + 0.16) < 0.7
@@ -268,7 +268,9 @@ def test_cancel_stops_within_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyP
         maximum_modifications=5,
         maximum_forms=100_000,
     )
-    index = build_spectrum_index(spectra_of([([150.0 + 9 * i for i in range(60)], [1.0] * 60, 4000.0, 0b100)]), parameters, Resources(1))
+    index = build_spectrum_index(
+        create_spectra([([150.0 + 9 * i for i in range(60)], [1.0] * 60, 4000.0, 0b100)]), parameters, Resources(1)
+    )
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
     run = plan_scoring(
         index,

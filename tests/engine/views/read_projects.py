@@ -24,7 +24,7 @@ def cut_reads(genome: str, n: int, seed: int = 5, length: int = 120) -> list[tup
     random = np.random.default_rng(seed)
     reads = []
     for k in range(n):
-        # Two thirds of the reads favour the middle, for an uneven depth.
+        # A third of the reads favour the middle, for an uneven depth.
         at = int(random.integers(0, len(genome) - length)) if k % 3 else int(random.triangular(0, len(genome) / 2, len(genome) - length))
         bases, qualities = list(genome[at : at + length]), random.integers(25, 41, length)
         for position in np.flatnonzero(random.random(length) < 0.02):

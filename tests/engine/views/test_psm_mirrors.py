@@ -25,7 +25,7 @@ from tests.engine.views.result_projects import fragment_mz, project_with_results
 SETTINGS = IonSettings(Tolerance(20, "ppm"))
 
 
-def row_of(sequence: str, charge: int, **more: Any) -> dict[str, Any]:
+def psm_row(sequence: str, charge: int, **more: Any) -> dict[str, Any]:
     nothing = {"modification_positions": [], "modification_names": [], "modification_masses": []}
     return {"sequence": sequence, "peptide": sequence, "charge": charge, "precursor_mz": 500.0, "scan": 7, **nothing, **more}
 
@@ -44,7 +44,7 @@ def teacher_spectrum(row: dict[str, Any], shares: np.ndarray) -> Peaks:
 
 
 def test_mirrored_with_prediction_rejects_c_and_z_ions() -> None:
-    row = row_of("PEPTIDEK", 2)
+    row = psm_row("PEPTIDEK", 2)
     peaks = Peaks(np.array([300.0, 400.0]), np.array([1.0, 2.0]), Activation.ETD)
     mirrored = mirrored_with_prediction(row, peaks, replace(SETTINGS, series="activation"))
     assert mirrored.lower is None and "b and y ions" in mirrored.note
@@ -60,16 +60,16 @@ def test_predictions_resemble_teacher_of_same_peptide_only() -> None:
         begin += len(sequence) - 1
         if charge < 3:
             shares[:, 1::2] = 0
-        peaks = teacher_spectrum(row_of(sequence, charge), shares)
-        same_peptide.append(mirrored_with_prediction(row_of(sequence, charge), peaks, SETTINGS).similarity)
+        peaks = teacher_spectrum(psm_row(sequence, charge), shares)
+        same_peptide.append(mirrored_with_prediction(psm_row(sequence, charge), peaks, SETTINGS).similarity)
         reversed_sequence = sequence[:-1][::-1] + sequence[-1]
-        reversed_peptide.append(mirrored_with_prediction(row_of(reversed_sequence, charge), peaks, SETTINGS).similarity)
+        reversed_peptide.append(mirrored_with_prediction(psm_row(reversed_sequence, charge), peaks, SETTINGS).similarity)
     assert np.median(same_peptide) > 0.9
     assert np.median(reversed_peptide) < 0.6
 
 
 def test_predicted_peaks_have_masses_of_modified_peptide() -> None:
-    row = row_of("LVNELTMFK", 3, modification_positions=[7], modification_names=["Oxidation"], modification_masses=[15.994915])
+    row = psm_row("LVNELTMFK", 3, modification_positions=[7], modification_names=["Oxidation"], modification_masses=[15.994915])
     mirrored = mirrored_with_prediction(row, Peaks(np.array([300.0]), np.array([5.0])), SETTINGS)
     assert mirrored.lower is not None and mirrored.lower.ions is not None
     expected = {
@@ -89,8 +89,8 @@ def test_predicted_peaks_have_masses_of_modified_peptide() -> None:
 
 def test_mirrored_with_prediction_rejects_long_peptides() -> None:
     with pytest.raises(ParameterError, match="2 to 63 residues"):
-        mirrored_with_prediction(row_of("A" * 64, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
-    empty = mirrored_with_prediction(row_of("A" * 63, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
+        mirrored_with_prediction(psm_row("A" * 64, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
+    empty = mirrored_with_prediction(psm_row("A" * 63, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
     assert empty.similarity == 0
 
 

@@ -33,12 +33,12 @@ def random_alignment(random: np.random.Generator, n: int) -> tuple[str, str]:
     return "".join(lines[0]), "".join(lines[1])
 
 
-def cigar_of(read: str, reference: str) -> str:
+def write_cigar(read: str, reference: str) -> str:
     kinds = ["D" if a == "-" else "I" if b == "-" else "=" if a == b else "X" for a, b in zip(read, reference, strict=True)]
     return "".join(f"{len(list(run))}{kind}" for kind, run in groupby(kinds))
 
 
-def md_of(read: str, reference: str) -> str:
+def write_md(read: str, reference: str) -> str:
     """Write an MD string as SAM's specification defines it.
 
     A number of identical bases precedes each base: of the reference where it differs, and after ^ where it is deleted from the read.
@@ -61,7 +61,7 @@ def md_of(read: str, reference: str) -> str:
 @pytest.mark.parametrize("seed", range(40))
 def test_lines_of_restores_both_lines_from_cigar_and_md(seed: int) -> None:
     read, reference = random_alignment(np.random.default_rng(seed), 60)
-    assert lines_of(read.replace("-", ""), cigar_of(read, reference), md_of(read, reference)) == (read, reference)
+    assert lines_of(read.replace("-", ""), write_cigar(read, reference), write_md(read, reference)) == (read, reference)
 
 
 def row(**changed: object) -> dict[str, object]:

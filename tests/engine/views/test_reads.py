@@ -24,7 +24,7 @@ def records(path: Path, *, is_fastq: bool) -> dict[str, tuple[str, str]]:
     return {lines[k][1:].split()[0]: (lines[k + 1], "") for k in range(0, len(lines), 2)}
 
 
-def files_of(project: Project) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
+def read_inputs(project: Project) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
     paths = {source.kind: source.path for source in project.inputs("reads-0001")}
     return records(paths["texts"], is_fastq=False), records(paths["patterns"], is_fastq=paths["patterns"].suffix == ".fastq")
 
@@ -32,7 +32,7 @@ def files_of(project: Project) -> tuple[dict[str, tuple[str, str]], dict[str, tu
 @pytest.mark.parametrize("changed", [{}, WITHIN])
 def test_read_rows_match_the_aligned_files(changed: dict[str, Any], shared_data: Path, tmp_path: Path) -> None:
     project = project_with_reads(tmp_path / "project", genome_of(shared_data), n_reads=20, **changed)
-    references, reads = files_of(project)
+    references, reads = read_inputs(project)
     run = open_run(project)
     source = run.tables.source("alignments")
     strands: Counter[str] = Counter()

@@ -109,7 +109,7 @@ def test_open_subjects_rejects_changed_or_missing_database(tmp_path: Path, own_c
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 
 
-def stack_of(lines: list[str]) -> Stack:
+def stack_lines(lines: list[str]) -> Stack:
     """Stack rows of the same length below the first, without gaps."""
     n = len(lines) - 1
     zeros = np.zeros(n, np.int64)
@@ -172,7 +172,7 @@ def test_clustal_colours_match_its_table(data: st.DataObject) -> None:
     n = data.draw(st.integers(2, 9))
     columns = [data.draw(st.text(kind, min_size=n, max_size=n)) for kind in kinds]
     lines = ["".join(residues) for residues in zip(*columns, strict=True)]
-    colours = stack_colours(stack_of(lines), "clustal")
+    colours = stack_colours(stack_lines(lines), "clustal")
     for row, line in enumerate(lines):
         for position, residue in enumerate(line):
             name = clustal_colour(residue, columns[position])
@@ -183,7 +183,7 @@ def test_clustal_colours_match_its_table(data: st.DataObject) -> None:
 
 def test_identity_colours_darken_with_conservation() -> None:
     lines = ["AAAA", "AAAC", "AACC", "ACCC", "ACCC"]
-    colours = stack_colours(stack_of(lines), "identity")
+    colours = stack_colours(stack_lines(lines), "identity")
     darkness = colours[0, :, 0].tolist()
     assert darkness == sorted(darkness) and len(set(darkness)) == 4
     for row, line in enumerate(lines):
@@ -191,7 +191,7 @@ def test_identity_colours_darken_with_conservation() -> None:
 
 
 def test_schemes_colour_residue_groups_alike() -> None:
-    stack = stack_of([AMINO_ACIDS, AMINO_ACIDS])
+    stack = stack_lines([AMINO_ACIDS, AMINO_ACIDS])
     zappo = {residue: tuple(colour) for residue, colour in zip(AMINO_ACIDS, stack_colours(stack, "zappo")[1].tolist(), strict=True)}
     groups = ("ILVAM", "FWY", "KRH", "DE", "STNQ", "PG", "C")
     assert [len({zappo[residue] for residue in group}) for group in groups] == [1] * 7 and len(set(zappo.values())) == 7
