@@ -131,9 +131,9 @@ HELD: dict[str, tuple[str, ...]] = {
         "fuzz/test_names.py::test_planted_names_are_written_and_shown_as_text",
         "engine/command_line/test_terminal.py::test_what_a_terminal_obeys_is_shown_as_an_escape",
         "engine/results/test_separated.py::test_control_characters_of_names_become_spaces",
-        "engine/evidence/test_strangers.py::test_a_name_is_no_command_and_no_path_in_what_is_exported",
-        "engine/evidence/test_strangers.py::test_a_name_stays_in_its_cell_of_gff3_and_text",
-        "engine/views/test_run_report.py::test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded",
+        "engine/evidence/test_untrusted_input.py::test_structure_export_escapes_untrusted_names",
+        "engine/evidence/test_untrusted_input.py::test_gff3_and_tsv_keep_untrusted_names_in_their_cells",
+        "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
     ),
     "| SQLite files": (
         *UNFOLDING,
@@ -153,8 +153,8 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/results/test_separated.py::test_formulas_after_invisible_characters_get_an_apostrophe",
     ),
     "HTML pages contain no script": (
-        "engine/views/test_run_report.py::test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded",
-        "engine/evidence/test_strangers.py::test_names_are_text_on_pages_and_no_paths",
+        "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
+        "engine/evidence/test_untrusted_input.py::test_pages_show_untrusted_names_as_text",
     ),
     "Only `project.sqlite` contains": ("engine/command_line/test_private_names.py::test_samples_and_exports_name_no_folder",),
     "Tables (Parquet, TSV), `run.json`": (

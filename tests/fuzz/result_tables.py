@@ -118,7 +118,7 @@ def make(kind: str, folder: Path) -> Project:
     if kind == "reads":
         return project_with_reads(folder, "".join(chance.choice("ACGT") for _ in range(6000)), n_reads=12)
     if kind == "align":
-        return project_with_search(folder, n_queries=2, n_relatives=6, n_strangers=60)
+        return project_with_search(folder, n_queries=2, n_relatives=6, n_unrelated=60)
     if kind == "structures":
         return project_with_structures(folder)
     if kind == "evidence":

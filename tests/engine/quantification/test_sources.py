@@ -17,7 +17,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.identified import _experiment_q_values
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.views.quantity_design import files_of_runs
-from tests.engine.evidence.made_runs import make_run
+from tests.engine.evidence.synthetic_runs import write_run
 from tests.engine.simulation import proteins_of
 
 SAMPLE = resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
@@ -76,7 +76,7 @@ def test_an_explanation_is_quantified_by_ion_traces(explained):
 
 
 def test_a_search_for_modified_peptides_is_quantified_and_offers_its_files(tmp_path):
-    made = make_run(tmp_path, dict(list(proteins_of(SAMPLE).items())[:40]), {"Phospho": "ST", "Acetyl": "K"}, 7, every=2)
+    made = write_run(tmp_path, dict(list(proteins_of(SAMPLE).items())[:40]), {"Phospho": "ST", "Acetyl": "K"}, 7, every=2)
     project = tmp_path / "p"
     found = run_search("modified", {"spectra": [made.spectra], "database": [made.database]}, project=project, device="cpu", threads=2)
     assert found.run_id is not None
