@@ -103,8 +103,8 @@ def zipped_noise(n_spectra: int, n_samples: int, arrays: dict[str, tuple[str, ..
 
 
 def noise_in_many_blocks() -> bytes:
-    """Return two spectra with much noise in each of two blocks of two megabytes."""
-    pair = zipped_noise(2, 2 * MILLION, dict.fromkeys(SAMPLED[:2], ZIPPED))
+    """Return two spectra with much noise in each of two blocks of two megabytes, together beyond the bound of a block."""
+    pair = zipped_noise(2, 1_100_000, dict.fromkeys(SAMPLED[:2], ZIPPED))
     head, _, rest = pair.partition(b"<spectrum ")
     spectra, end = rest.rsplit(b"</spectrum>", 1)
     return head + (b"<spectrum " + spectra + b"</spectrum>" + b" " * (2 * MILLION)) * 2 + end
@@ -225,8 +225,8 @@ CASES: dict[str, Hostile] = {
     "records of nothing": Hostile(lambda: gzipped(b">A\n", 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ records", "proteins"),
     "long title": Hostile(lambda: gzipped(b"x", 90 * MILLION, b"BEGIN IONS\nTITLE=", size=MILLION), "no record ends within 64 MB"),
     "long entry": Hostile(lambda: gzipped(b"A=\n", 50 * MILLION, b"BEGIN IONS\n", size=MILLION), "lines between two spectra are not peaks"),
-    "tiny spectra": Hostile(lambda: gzipped(MGF, 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ spectra"),
-    "tiny DTA": Hostile(lambda: gzipped(b"500 1\n\n", 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ spectra"),
+    "tiny spectra": Hostile(lambda: gzipped(MGF, 20 * MILLION, size=MILLION // 4), "unfolds to more than [0-9,]+ spectra"),
+    "tiny DTA": Hostile(lambda: gzipped(b"500 1\n\n", 20 * MILLION, size=MILLION // 4), "unfolds to more than [0-9,]+ spectra"),
     "peaks without an end": Hostile(
         lambda: gzipped(b"1 1\n", 50 * MILLION, b"BEGIN IONS\nPEPMASS=5\n", b"END IONS\n", size=MILLION), "more than 2,097,152 peaks"
     ),
