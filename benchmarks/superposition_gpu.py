@@ -69,7 +69,7 @@ def main() -> None:
     print(json.dumps({"compiling_for_the_processor_s": round(time.perf_counter() - began, 1)}), flush=True)
     chains = read_chains(sources_of([options.data / "structures" / "bench_ca" / "pdb"]), Progress(), available_threads())
     pairs, steps = drawn_pairs(chains, options.queries, options.candidates), EFFORTS["quick"]
-    n, threads, expected = len(pairs.fixed), available_threads(), FoundSuperpositions.room(pairs)
+    n, threads, expected = len(pairs.fixed), available_threads(), FoundSuperpositions.empty(pairs)
     began = time.perf_counter()
     list(OnProcessor(Processor(threads), steps).superpose(pairs, expected))
     seconds = time.perf_counter() - began
@@ -79,7 +79,7 @@ def main() -> None:
         kind = type("Tuned", (OnCard,), {"threads": block, "resident": resident})
         search, first_s = kind(card(options.device), steps), 0.0
         for some in sorted({1, options.candidates, 4 * options.candidates, 16 * options.candidates, n}):
-            seconds, found = [], FoundSuperpositions.room(pairs)
+            seconds, found = [], FoundSuperpositions.empty(pairs)
             for _ in range(_REPEATS + (first_s == 0.0)):
                 began = time.perf_counter()
                 list(search.superpose(pairs, found, 0, min(some, n)))

@@ -9,7 +9,7 @@
 // Division of labour. A query is cut into strips of kLanes * kColumns columns; a launch computes one strip against all subjects. kLanes
 // neighbouring lanes of a warp share a subject, as in CUDASW++ 4.0 (Schmidt et al. 2024, BMC Bioinformatics 25:342): each keeps kColumns
 // columns of H and E in registers, and the rows pass from lane to lane, two in a step, each lane a step behind its left neighbour. What
-// leaves a strip on its right, H and F of each row, is kept in device memory for the next strip. Warps fetch subjects from a common
+// leaves a strip on its right, H and F of each row, is stored in device memory for the next strip. Warps fetch subjects from a common
 // counter, the longest first. Blocks know nothing of each other; in a block there is one barrier, behind the making of the table of scores.
 //
 // The few longest subjects would keep one warp busy long after all others. More lanes than a warp has (kWarps > 1) shorten that: the warps
@@ -21,7 +21,7 @@
 // launch. A lane reads those of its columns in loads of 16 bytes. The lanes of a quarter of a warp, which are served together, read 16
 // bytes each whose addresses differ modulo 128, whatever their letters are: there are no bank conflicts.
 //
-// H is kept as H - opening only, which E, F and, with the opening added to each score of the table, the diagonal need.
+// H is stored as H - opening only, which E, F and, with the opening added to each score of the table, the diagonal need.
 //
 // Numbers (NUMBERS):
 // * 1: integers of 16 bits with DPX (compute capability 9.0 and later). Zero is represented by kZero, large enough for H - opening and
@@ -63,7 +63,7 @@ constexpr Word kMinusOpening = MINUS_OPENING;                 // what takes the 
 constexpr Word kMinusExtending = MINUS_EXTENDING;             // what takes a gap's extension from E or F, half by half
 constexpr Word kMinusExtendingWhole = MINUS_EXTENDING_WHOLE;  // the same, as a sum of whole words
 constexpr int kDpx = 1, kWide = 3;
-constexpr int kLetters = 27, kPadding = 27, kTableRows = 28;  // letters as the matrix has them, and one that matches nothing
+constexpr int kSymbols = 27, kPadding = 27, kTableRows = 28;  // letters as the matrix has them, and one that matches nothing
 constexpr int kPlaces = kLanes < 8 ? 8 : kLanes;  // lanes whose scores lie side by side; of fewer than eight lanes, several times
 constexpr int kColumnsOfLoad = kSubjects == 2 && kColumns % 8 == 0 ? 8 : 4;
 constexpr int kLoads = kColumns / kColumnsOfLoad;
@@ -234,11 +234,11 @@ struct Strip {
     int n;
 };
 
-// Strips in the low and the high half of the words. kept: ones in the halves that have a strip before. most: the greatest score that the
+// Strips in the low and the high half of the words. continued: ones in the halves that have a strip before. most: the greatest score that the
 // numbers hold for certain.
 struct Strips {
     Strip low, high;
-    Word kept;
+    Word continued;
     int most;
 };
 
@@ -261,11 +261,11 @@ __device__ void fill_table(const Strip& low, const Strip& high, const int* matri
         const int k = i % kColumnsOfLoad, place = i / kColumnsOfLoad % kPlaces, load = i / (kColumnsOfLoad * kPlaces) % kLoads;
         const int letter = i / (kColumnsOfLoad * kPlaces * kLoads);
         const int column = place % kLanes * kColumns + load * kColumnsOfLoad + k;
-        const int score = letter == kPadding || column >= low.n ? 0 : matrix[low.residues[column] * kLetters + letter];
+        const int score = letter == kPadding || column >= low.n ? 0 : matrix[low.residues[column] * kSymbols + letter];
         if (kSubjects == 2) {
             reinterpret_cast<unsigned short*>(dynamic_shared)[i] = static_cast<unsigned short>(score);
         } else {
-            const int high_score = letter == kPadding || column >= high.n ? 0 : matrix[high.residues[column] * kLetters + letter];
+            const int high_score = letter == kPadding || column >= high.n ? 0 : matrix[high.residues[column] * kSymbols + letter];
             const Word both = static_cast<Word>(high_score) << 16 | (static_cast<Word>(score) & 0xffffu);
             reinterpret_cast<Word*>(dynamic_shared)[i] = kNumbers == kWide ? static_cast<Word>(score) : both;
         }
@@ -362,8 +362,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     uint4* const ring_out = rings + (threadIdx.x / kLanes * kWarps + warp) * kRing;  // the last warp's is read by none
     const uint4* const ring_in = ring_out - kRing;
     const bool is_first = place == 0 && warp == 0, is_last = place == kLanesOfWarp - 1 && warp == kWarps - 1;
-    const Word nothing = less_opening(kZero, one), kept = strips.kept;
-    const Word fresh = nothing & ~kept, fresh_f = kZero & ~kept;
+    const Word nothing = less_opening(kZero, one), continued = strips.continued;
+    const Word fresh = nothing & ~continued, fresh_f = kZero & ~continued;
     const Left nothing_left{nothing, kZero, nothing, kZero};
     while (true) {
         const Word taken = take_subjects(next_item);
@@ -406,8 +406,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 left.lower = __shfl_up_sync(kEveryLane, left.lower, 1, kLanesOfWarp);
                 left.lower_f = __shfl_up_sync(kEveryLane, left.lower_f, 1, kLanesOfWarp);
                 if (is_first) {
-                    left = Left{(from_left.x & kept) | fresh, (from_left.y & kept) | fresh_f, (from_left.z & kept) | fresh,
-                                (from_left.w & kept) | fresh_f};
+                    left = Left{(from_left.x & continued) | fresh, (from_left.y & continued) | fresh_f, (from_left.z & continued) | fresh,
+                                (from_left.w & continued) | fresh_f};
                 }
                 if (kWarps > 1) {
                     // Behind the last row that the warp before has handed on comes nothing. All lanes read: a branch costs more.

@@ -22,7 +22,7 @@ enum Score { kSpectralDotProduct, kHyperscore };  // those that have a kernel he
 
 constexpr int kDenseWarps = 12;          // of a block
 constexpr int kDenseBlocks = 2;          // of them on a multiprocessor
-constexpr int kMostDenseKept = 8;
+constexpr int kMostDenseBest = 8;
 constexpr int kMostDenseWindows = 96;
 constexpr int kTaken = 8;                // candidates that a warp takes at once
 constexpr float kDoubt = 1e-5f;          // of a score in single precision, several times its rounding
@@ -70,7 +70,7 @@ struct Query {
     int number, charges;
     bool is_there;
     float bar, worst;  // what a score must reach, for all warps and for this one
-    Candidate kept[kMostDenseKept];
+    Candidate kept[kMostDenseBest];
 };
 
 // Of lane s: the mass of state s, and the ions that can be in it, from the site at which it is reached at the earliest to that at which it
@@ -103,13 +103,13 @@ __device__ int write_steps(unsigned short* steps, const Family& family, Long sit
 }
 
 // Put a candidate among the best of a query, which one lane holds.
-__device__ void keep(Candidate* kept, int n_kept, const Candidate& fresh) {
-    int place = n_kept;
+__device__ void keep(Candidate* kept, int n_best, const Candidate& fresh) {
+    int place = n_best;
 #pragma unroll 1
     for (; place > 0 && comes_before(fresh, kept[place - 1]); --place) {
-        if (place < n_kept) kept[place] = kept[place - 1];
+        if (place < n_best) kept[place] = kept[place - 1];
     }
-    if (place < n_kept) kept[place] = fresh;
+    if (place < n_best) kept[place] = fresh;
 }
 
 // All threads: the windows of the tile's queries with each combination, and the union of the windows of all queries.
@@ -319,7 +319,7 @@ template <int kScore>
 __device__ __forceinline__ void count_score(const Block<kScore>& block, const Family& family, Query& query, Long sum, Word form_number,
                                             Long sites, int* bars, int* histogram) {
     const int lane = threadIdx.x & 31;
-    const int n_bins = static_cast<int>(block.settings.n_bins), n_kept = static_cast<int>(block.settings.n_kept);
+    const int n_bins = static_cast<int>(block.settings.n_bins), n_best = static_cast<int>(block.settings.n_best);
     const int count_n = static_cast<int>(sum >> kDotBits & 255u);
     const int count_c = static_cast<int>(sum >> (kDotBits + kCountBits));
     const double dot = static_cast<double>(static_cast<long long>(sum & ((1ull << kDotBits) - 1))) * block.inverse_units;
@@ -342,8 +342,8 @@ __device__ __forceinline__ void count_score(const Block<kScore>& block, const Fa
         score = static_cast<float>(exact);
         if (is_candidate && score >= threshold) {
             const Long key = static_cast<Long>(family.window) << kPeptideBits | family.peptide;
-            keep(query.kept, n_kept, Candidate{score, form_number, key, sites});
-            query.worst = query.kept[n_kept - 1].score;
+            keep(query.kept, n_best, Candidate{score, form_number, key, sites});
+            query.worst = query.kept[n_best - 1].score;
             if (query.worst > query.bar) atomicMax(&bars[query.number], __float_as_int(query.worst));  // scores are not negative
         }
     }
@@ -405,7 +405,7 @@ __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, con
 template <int kScore>
 __device__ __forceinline__ void give_away(const Block<kScore>& block, Query& query, const int* first_item, const int* histogram) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
-    const int n_bins = static_cast<int>(block.settings.n_bins), n_kept = static_cast<int>(block.settings.n_kept);
+    const int n_bins = static_cast<int>(block.settings.n_bins), n_best = static_cast<int>(block.settings.n_best);
     __syncthreads();
     if (query.is_there) {
         for (int b = warp; b < n_bins; b += n_warps) {
@@ -416,16 +416,16 @@ __device__ __forceinline__ void give_away(const Block<kScore>& block, Query& que
     Candidate* laid_down = reinterpret_cast<Candidate*>(dynamic_shared);
     for (int left = n_warps; left > 1; left = (left + 1) / 2) {
         const int half = (left + 1) / 2;
-        for (int j = 0; j < n_kept; ++j) {
+        for (int j = 0; j < n_best; ++j) {
             __syncthreads();
             if (warp >= half && warp < left) laid_down[(warp - half) * kTile + lane] = query.kept[j];
             __syncthreads();
-            if (warp + half < left) keep(query.kept, n_kept, laid_down[warp * kTile + lane]);
+            if (warp + half < left) keep(query.kept, n_best, laid_down[warp * kTile + lane]);
         }
     }
     if (warp > 0 || !query.is_there) return;
     const long long row = first_item[query.number] + static_cast<long long>(block.in.item_part[blockIdx.x]);
-    for (int j = 0; j < n_kept; ++j) block.in.kept_of_items[row * n_kept + j] = query.kept[j];
+    for (int j = 0; j < n_best; ++j) block.in.best_of_items[row * n_best + j] = query.kept[j];
 }
 
 // A warp takes handfuls of candidates until none is left: of `n_parts` blocks that share a tile, each takes every n_parts-th handful, because
@@ -513,7 +513,7 @@ __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, 
                         close_of(tiles.bins_of_thomson[tile]),
                         block.bins[warp],
                         block.places[warp]};
-    for (int j = 0; j < static_cast<int>(settings.n_kept); ++j) query.kept[j] = nobody();
+    for (int j = 0; j < static_cast<int>(settings.n_best); ++j) query.kept[j] = nobody();
     query.worst = query.kept[0].score;
     search_candidates(block, tiles, column, lows, highs, first_query, query, histogram);
     give_away(block, query, tiles.first_item, histogram);

@@ -129,7 +129,7 @@ __device__ int align(
     return before[m];
 }
 
-// The pairs of the alignment, ascending, to the end of `pairs`, which has room for m; how many they are. For one warp.
+// The pairs of the alignment, ascending, to the end of `pairs`, which has workspace for m; how many they are. For one warp.
 //
 // The ways come in squares of 32 antidiagonals and 32 residues of x, each lane holding an antidiagonal's as bits: one wait for memory a square.
 __device__ __noinline__ int trace(const unsigned char* ways, int m, int n, Pair* pairs) {

@@ -39,12 +39,12 @@ struct Queries {
     const float* of_count;
     const float* of_dot;
     int* histogram;                  // (queries, n_bins)
-    float* best_score;               // (queries, n_kept)
+    float* best_score;               // (queries, n_best)
     long long* best_number;
     int* locks;                      // (queries,)
     int n_windows, isotope_shift, minimum_matched_ions;
     float inverse_width;             // of a bin
-    int n_bins, n_copies, n_kept, unused;
+    int n_bins, n_copies, n_best, unused;
 };
 
 // One warp for each query: what ions of one residue add to a counter, for each letter. (queries, kEnds)
@@ -52,7 +52,7 @@ extern "C" __global__ void weigh_ends(const Masses* masses, const int* segment_o
                                       const unsigned short* segment_weight, int n_queries, Word* ends) {
     const int query = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
     if (query >= n_queries) return;
-    const long long key = lane < kLetters ? masses->end_key[lane] : -1;
+    const long long key = lane < kResidues ? masses->end_key[lane] : -1;
     Word added = 0;
     for (int s = segment_offsets[query]; s < segment_offsets[query + 1]; ++s) {
         const bool is_inside = key >= static_cast<long long>(segment_low[s]) && key < static_cast<long long>(segment_high[s]);
@@ -104,7 +104,7 @@ struct Lookup {
 // Dynamic shared memory of a block.
 struct Room {
     Word* counters;    // of the forms of a chunk
-    Candidate* found;  // as they come, with the place of the form instead of its number; behind kFound of them, n_kept for each warp
+    Candidate* found;  // as they come, with the place of the form instead of its number; behind kFound of them, n_best for each warp
     int* histogram;    // in several copies side by side, of which lanes use different ones
     int* of_lane;      // that of this lane. Candidates without a match are not counted
 };
@@ -210,7 +210,7 @@ __device__ void find_windows(Lookup& lookup, const int* windows, int n_windows, 
 // One warp puts what its block has found among the best of the query in global memory. Blocks that have the same query wait for one
 // another at its lock.
 __device__ void merge(Lookup& lookup, const Candidate* found, const long long* form_code, const Queries& queries, int query, int lane) {
-    const int n_kept = queries.n_kept;
+    const int n_best = queries.n_best;
     const int n_found = min(kFound, lookup.n_found), n = n_found + lookup.n_late;
     if (n == 0) return;
     if (lane == 0) {
@@ -219,10 +219,10 @@ __device__ void merge(Lookup& lookup, const Candidate* found, const long long* f
     }
     __syncwarp();
     __threadfence();
-    volatile float* score = queries.best_score + static_cast<long long>(query) * n_kept;
-    volatile long long* number = queries.best_number + static_cast<long long>(query) * n_kept;
+    volatile float* score = queries.best_score + static_cast<long long>(query) * n_best;
+    volatile long long* number = queries.best_number + static_cast<long long>(query) * n_best;
     Candidate kept = nobody();
-    if (lane < n_kept && number[lane] >= 0) kept = Candidate{number[lane], score[lane]};
+    if (lane < n_best && number[lane] >= 0) kept = Candidate{number[lane], score[lane]};
     for (int first = 0; first < n; first += 32) {
         const int i = first + lane;
         Candidate mine = nobody();
@@ -233,7 +233,7 @@ __device__ void merge(Lookup& lookup, const Candidate* found, const long long* f
             mine = found[kFound + i - n_found];
         }
         while (true) {
-            const Candidate last = candidate_of_lane(kept, n_kept - 1);
+            const Candidate last = candidate_of_lane(kept, n_best - 1);
             const Word better = __ballot_sync(kEveryLane, comes_before(mine, last));
             if (better == 0) break;
             const int source = __ffs(static_cast<int>(better)) - 1;
@@ -241,7 +241,7 @@ __device__ void merge(Lookup& lookup, const Candidate* found, const long long* f
             if (lane == source) mine = nobody();
         }
     }
-    if (lane < n_kept && kept.number != kNobody) {
+    if (lane < n_best && kept.number != kNobody) {
         score[lane] = kept.score;
         number[lane] = kept.number;
     }
@@ -261,7 +261,7 @@ __device__ __forceinline__ Room begin_block(Lookup& lookup, const Index& index, 
     Room room;
     room.counters = reinterpret_cast<Word*>(dynamic_shared);
     room.found = reinterpret_cast<Candidate*>(room.counters + index.forms_of_chunk);
-    room.histogram = reinterpret_cast<int*>(room.found + kFound + n_warps * queries.n_kept);
+    room.histogram = reinterpret_cast<int*>(room.found + kFound + n_warps * queries.n_best);
     room.of_lane = room.histogram + (lane & (queries.n_copies - 1));
     for (int i = threadIdx.x; i < index.forms_of_chunk; i += blockDim.x) room.counters[i] = 0;
     for (int i = threadIdx.x; i < queries.n_bins * queries.n_copies; i += blockDim.x) room.histogram[i] = 0;
@@ -279,8 +279,8 @@ __device__ __forceinline__ Room begin_block(Lookup& lookup, const Index& index, 
 // One warp: what the ions of last residues add, the score that a candidate must reach, and the windows of the query in the chunk.
 __device__ __forceinline__ void know_query(Lookup& lookup, const Queries& queries, const Pair& pair, int first_form, int n_forms, int lane) {
     // What scores less than the last one kept is in nobody's way. A value that is out of date is lower, and does no harm.
-    const float last = *static_cast<volatile float*>(queries.best_score + static_cast<long long>(pair.query) * queries.n_kept +
-                                                     queries.n_kept - 1);
+    const float last = *static_cast<volatile float*>(queries.best_score + static_cast<long long>(pair.query) * queries.n_best +
+                                                     queries.n_best - 1);
     const Word added = queries.ends[pair.query * kEnds + lane];
     const int c = added >> 8 & 255;
     const float score = (lookup.of_count[0] + lookup.of_count[c]) + queries.of_dot[added >> 16];
@@ -371,7 +371,7 @@ __device__ __forceinline__ void note(Lookup& lookup, const Room& room, Ranking& 
         const long long own_isotope = __shfl_sync(kEveryLane, isotope, source);
         const Candidate fresh{number + (own_isotope << queries.isotope_shift), __shfl_sync(kEveryLane, score, source)};
         insert(ranking.kept, fresh, lane);
-        ranking.bar = fmaxf(ranking.bar, __shfl_sync(kEveryLane, ranking.kept.score, queries.n_kept - 1));
+        ranking.bar = fmaxf(ranking.bar, __shfl_sync(kEveryLane, ranking.kept.score, queries.n_best - 1));
     }
 }
 
@@ -428,7 +428,7 @@ __device__ __forceinline__ void rank_chunk(Lookup& lookup, const Room& room, con
             rank_counters(lookup, room, ranking, index, queries, has_one, form, letter, lane);
         }
     }
-    const Word own = __ballot_sync(kEveryLane, lane < queries.n_kept && ranking.kept.number != kNobody);
+    const Word own = __ballot_sync(kEveryLane, lane < queries.n_best && ranking.kept.number != kNobody);
     if (own) {
         int place = lane == 0 ? atomicAdd(&lookup.n_late, __popc(own)) : 0;
         place = __shfl_sync(kEveryLane, place, 0);

@@ -24,13 +24,13 @@ struct Chunk {
 
 // What masses are made of. kernels/cuda/fragment_index.py writes it; every member has 8 bytes, so that there is no padding.
 struct Masses {
-    double residue_mass[kLetters];
+    double residue_mass[kResidues];
     double n_term_mass, c_term_mass;
     double n_term_series[kMostSeries], c_term_series[kMostSeries];
     long long n_n_term_series, n_c_term_series;
     long long arrangement_bits, peptide_mask;
     long long n_slots;
-    long long end_key[kLetters];
+    long long end_key[kResidues];
 };
 
 // The index, as far as it is on the device. kernels/cuda/fragment_index.py writes it.

@@ -123,7 +123,7 @@ struct Pairs {
     const Word* scores;
     const signed char* ranks;
     const int* diagonal;
-    int n, first, n_places, n_items, seed, zero, lowest, gain, loss, n_letters;
+    int n, first, n_places, n_items, seed, zero, lowest, gain, loss, n_symbols;
 };
 
 // found: of each pair: score, text start, text end, pattern start, pattern end, gaps: n of each. runs: 2 * kGaps + 1 of each pair. border:
@@ -373,7 +373,7 @@ __device__ void fill_scores(const Pairs& pairs, const Pair& first, Word* table, 
         // Of the block's text, as far as any of its patterns goes: pairs.scores is by the rank of the pattern's letter and the text's letter.
         const Place text = first.number < 0 ? 0 : pairs.text_of[first.number];
         const Place n = first.number < 0 ? 0 : pairs.text_offsets[text + 1] - pairs.text_offsets[text] - pairs.seed;
-        for (int k = threadIdx.x; k < (pairs.n_letters + 1) * kLoads * kPlaces * 8; k += THREADS) {
+        for (int k = threadIdx.x; k < (pairs.n_symbols + 1) * kLoads * kPlaces * 8; k += THREADS) {
             const int place = k / 8 % kPlaces, load = k / 8 / kPlaces % kLoads, letter = k / 8 / kPlaces / kLoads;
             const int c = place % kLanes * kColumns + load * 8 + k % 8;
             const int code = c < n ? static_cast<int>(first.text[c]) : kPadding;

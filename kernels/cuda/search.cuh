@@ -18,14 +18,14 @@ struct Settings {
     double fragment_absolute, fragment_relative, bin_width;
     double correlation_bin_width, correlation_bin_offset;
     double ksdp_power, histogram_width, n_term_mass, c_term_mass;
-    double residue_mass[kLetters];
+    double residue_mass[kResidues];
     double n_term_series[kMostSeries], c_term_series[kMostSeries];
     double isotope_minimum_mass[kMostIsotopeErrors];
     long long isotope_error[kMostIsotopeErrors];
     long long n_isotope_errors, n_n_term_series, n_c_term_series, maximum_fragment_charge;
     long long n_words, n_correlation_bins, ksdp_window, minimum_matched_ions;
     long long first_peptide, n_peptides;  // the part of the dictionary that is on the device
-    long long n_combinations, maximum_forms, n_kept, n_slots, n_bins, candidates_of_item;
+    long long n_combinations, maximum_forms, n_best, n_slots, n_bins, candidates_of_item;
     long long maximum_with_known;  // modifications of a peptide where some are at known residues, 0 where none is
 };
 
@@ -85,6 +85,6 @@ struct Inputs {
     // Items of work: a query and which part of its candidates.
     const int* item_query;
     const int* item_part;
-    Candidate* kept_of_items;  // (items, n_kept)
+    Candidate* best_of_items;  // (items, n_best)
     int* histogram;            // (queries, n_bins), zero at the start
 };

@@ -51,8 +51,8 @@ struct Found {
     double* scores;
     int* counts;
     Pair* pairs;
-    unsigned char* room;  // of each block
-    long long room_bytes;
+    unsigned char* workspace;  // of each block
+    long long workspace_bytes;
     int* next_item;
 };
 
@@ -69,7 +69,7 @@ struct Shared {
     long long seen[kTable];
 };
 
-// A block at work on a pair of chains, and its room in device memory.
+// A block at work on a pair of chains, and its workspace in device memory.
 struct Block {
     Shared& shared;
     Steps steps;
@@ -97,7 +97,7 @@ __device__ void copy(double* to, const double* from) {
     for (int c = 0; c < kMove; ++c) to[c] = from[c];
 }
 
-// Whether a selection was not met before; notes it while there is room.
+// Whether a selection was not met before; notes it while there is workspace.
 __device__ bool is_new(long long mark, long long* seen) {
     int place = static_cast<int>((mark ^ (mark >> 29) ^ (mark >> 47)) & (kTable - 1));
     for (int step = 0; step < 16; ++step) {
@@ -493,9 +493,9 @@ __device__ int near_enough(Block& block, int n_best, double limit) {
     return block.shared.count;
 }
 
-// Superpose all items. room_m: residues of the longest x; shared_bytes: what a block has for the rows of alignments.
+// Superpose all items. longest: residues of the longest x; shared_bytes: what a block has for the rows of alignments.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    superpose_pairs(Chains chains, Found found, Steps steps, int n_items, int room_m, int shared_bytes) {
+    superpose_pairs(Chains chains, Found found, Steps steps, int n_items, int longest, int shared_bytes) {
     extern __shared__ __align__(16) unsigned char dynamic_shared[];
     __shared__ Shared shared;
     while (true) {
@@ -505,21 +505,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         if (shared.item >= n_items) return;
         const Item item = chains.items[shared.item];
         const int number = shared.item, m = item.m, n = item.n;
-        unsigned char* room = found.room + static_cast<long long>(blockIdx.x) * found.room_bytes;
-        double* numbers = reinterpret_cast<double*>(room);
+        unsigned char* workspace = found.workspace + static_cast<long long>(blockIdx.x) * found.workspace_bytes;
+        double* numbers = reinterpret_cast<double*>(workspace);
         Block block{shared, steps, Columns{chains.position + item.x, m, 1}, Columns{chains.position + item.y, n, 1}};
         block.m = m, block.n = n;
         block.states_x = chains.states + item.x / 3, block.states_y = chains.states + item.y / 3;
         block.best_pairs = found.pairs + item.out;
-        block.near_pairs = numbers, numbers += 6 * room_m;
+        block.near_pairs = numbers, numbers += 6 * longest;
         block.totals = numbers, numbers += 2 * kMaximumFragments;
         block.fragment_moves = numbers, numbers += 2 * kMaximumFragments * kMove;
         block.kept_scores = numbers, numbers += steps.n_fragments;
         block.best_scores = numbers, numbers += steps.n_fragments;
         block.kept_moves = numbers, numbers += steps.n_fragments * kMove;
         block.refined = numbers, numbers += steps.n_fragments * kMove;
-        block.pairs = reinterpret_cast<Pair*>(numbers), numbers += room_m;
-        // Where the rows of its alignments do not fit into shared memory, they are in the block's room.
+        block.pairs = reinterpret_cast<Pair*>(numbers), numbers += longest;
+        // Where the rows of its alignments do not fit into shared memory, they are in the block's workspace.
         unsigned char* behind = reinterpret_cast<unsigned char*>(numbers);
         const int parts = m / kSparseLength > 1 ? m / kSparseLength : 1, every = parts < kSparse ? parts : kSparse;
         const int some_m = (m + every - 1) / every, some_n = (n + every - 1) / every;
