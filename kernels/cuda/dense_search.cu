@@ -1,17 +1,17 @@
 // Search of spectra against the mass-sorted peptide dictionary where mass windows are dense: queries that are neighbours in mass share most
 // of their candidates. The same candidates, modified forms and scores as kernels/cpu/candidates.py.
 //
-// A tile is kTile such queries, one for each lane; a block streams the peptides of the union of their windows past it, and a warp takes one
-// peptide with one combination of modifications at a time. Its theoretical ions are computed once, by the lanes side by side, and each is
-// looked up for all queries of the tile in one load.
+// A tile is kTile such queries, one for each lane; a block streams the peptides of the union of their windows past it. A warp processes one
+// peptide with one combination of modifications after the other. Its theoretical ions are computed once, by the lanes side by side, and
+// each is looked up for all queries of the tile in one load.
 //
 // Arrangements of the same modifications share most of their ions: an ion's mass depends only on how many modifications of each kind lie
-// on it, the *state*, not on where. So each state is matched once, over those ions that can be in it, and sums up to every site are kept.
-// An arrangement goes from state to state at its sites; its sum is that of the last state to the end, and for each site the difference of
-// two kept sums. Sums are integers, and therefore exact in any order: see `packed`.
+// on it, the *state*, not on where. So each state is matched once, over those ions that can be in it, and the sums up to every site are
+// stored. An arrangement goes from state to state at its sites; its sum is that of the last state to the end, and for each site the
+// difference of two stored sums. Sums are integers, and therefore exact in any order: see `packed`.
 //
 // The look-up is exact, by the tables of tile_tables.cu. Whether an ion within kClose of an edge matches is a matter of rounding: then the
-// arrangements are matched again for that query with the sums of doubles that the processor makes.
+// arrangements are matched again for that query with the sums of doubles that the CPU makes.
 
 #include "arrangements.cuh"
 #include "elementary.cuh"
@@ -47,7 +47,7 @@ struct Family {
     double total;       // mass of the peptide
 };
 
-// What a block has in shared memory, besides.
+// Static shared memory of a block.
 template <int kScore>
 struct Block {
     Settings settings;
@@ -80,8 +80,8 @@ struct State {
     int begin, end;
 };
 
-// For each modification of an arrangement, which of the kept sums is to be added (that of the state that it ends, up to its site) and,
-// times 256, which to be taken away (that of the state that it begins). How many there are is the same for all arrangements.
+// For each modification of an arrangement, which of the stored sums is added (that of the state that it ends, up to its site) and,
+// times 256, which is subtracted (that of the state that it begins). All arrangements have the same number of them.
 __device__ int write_steps(unsigned short* steps, const Family& family, Long sites) {
     const Form& form = family.form;
     int n = 0;
@@ -314,7 +314,7 @@ __device__ __forceinline__ Long match_states(const Block<kScore>& block, const F
     return to_the_end;
 }
 
-// The candidate with this sum counts in the histogram of its lane's query, and is kept if it is good enough.
+// The candidate with this sum counts in the histogram of its lane's query, and is stored if its score is high enough.
 template <int kScore>
 __device__ __forceinline__ void count_score(const Block<kScore>& block, const Family& family, Query& query, Long sum, Word form_number,
                                             Long sites, int* bars, int* histogram) {
@@ -350,7 +350,7 @@ __device__ __forceinline__ void count_score(const Block<kScore>& block, const Fa
     atomicAdd(&histogram[min(bin, n_bins - 1) * kTile + lane], 1);
 }
 
-// The warp goes through the arrangements of a family, 32 ways at a time, and scores each for the queries whose windows hold the peptide.
+// The warp goes through the arrangements of a family, 32 per step, and scores each for the queries whose windows hold the peptide.
 template <int kScore>
 __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, const Family& family, const Column& column,
                                                  const double* prefix, double always, bool in_window, const Tiles& tiles, Query& query,
@@ -400,8 +400,8 @@ __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, con
     }
 }
 
-// All threads: what the block has found of each query. Half of the warps lay down their best, one of each query at a time, and the other
-// half takes them up, until one warp has all.
+// All threads: merge the best candidates of each query. Half of the warps write their best to shared memory, one of each query per step,
+// and the other half merges them, until one warp has all.
 template <int kScore>
 __device__ __forceinline__ void give_away(const Block<kScore>& block, Query& query, const int* first_item, const int* histogram) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
@@ -476,8 +476,8 @@ __device__ __forceinline__ void search_candidates(Block<kScore>& block, const Ti
 }
 
 // A block scores its part of the candidates in the union of the windows of one tile. It writes the best that it found for each query, as an
-// item of that query; `tiles.bars` (queries,), zero at the start, holds the bits of the highest score of a last one kept by any warp: what
-// scores less is in no warp's way to the best of all.
+// item of that query; `tiles.bars` (queries,), zero at the start, holds the bits of the highest of the lowest scores that the warps
+// retain: candidates with lower scores cannot be among the best of all.
 template <int kScore>
 __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, const Inputs* inputs_in_memory, const Tiles& tiles) {
     __shared__ Block<kScore> block;

@@ -6,7 +6,7 @@
 // A thread takes one residue as the first of peptides and lengthens them residue by residue, as long as mass, length and missed cleavages
 // allow. Which protein a residue is in is found by a binary search in the offsets. The table of cleavages (26 x 26) and the masses are in
 // shared memory; neighbouring threads read neighbouring residues. Counts are added atomically in global memory, in the row of the share of
-// the proteins (so that each share can later be filled in at its own places). Masses are integers of 1e-9 Da, as on the processor: the
+// the proteins (so that each share can later be filled in at its own places). Masses are integers of 1e-9 Da, as on the CPU: the
 // counts are the same to the last one.
 
 #include "warp.cuh"
@@ -20,7 +20,7 @@ constexpr unsigned char kMethionine = 77;
 
 // The limits of a digest. kernels/cuda/digestion.py writes it; every member has 8 bytes, so that there is no padding.
 struct Limits {
-    Mass residue_mass[kResidues];  // negative: the letter has no mass
+    Mass residue_mass[kResidues];  // negative: the symbol has no mass
     Mass terminal_mass, minimum_mass, maximum_mass, bucket_width;
     long long required_ends, maximum_missed, minimum_length, maximum_length, clip_methionine;
     long long n_proteins, n_shares, n_buckets;

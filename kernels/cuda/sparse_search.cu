@@ -6,13 +6,13 @@
 // (Eng 2008).
 //
 // A block takes one query, or a part of its candidates. It puts the peaks into a bit table in shared memory, in which a theoretical ion is
-// found or missed in one look. The windows of all combinations of modifications and isotope errors are joined into one run of candidates.
-// Each warp takes 32 of them at a time, queues those that can carry the modifications, and gives each lane a few arrangements of the
+// found or missed by one read. The windows of all combinations of modifications and isotope errors are joined into one run of candidates.
+// Each warp takes 32 candidates per step, queues those that can carry the modifications, and gives each lane a few arrangements of the
 // modifications of one peptide; a lane that is done gets the next, so that one peptide with many arrangements keeps all lanes busy.
 // Theoretical ions are computed on the fly and never stored. The best candidates are held in the registers of the warp, one in each lane;
 // they are merged at the end of the block and over the blocks of a query. Scores of other candidates leave the device only as a histogram.
 //
-// Double precision: prefix sums and fragment m/z are doubles, and are added in the order of the processor's kernel, so that an ion at the
+// Double precision: prefix sums and fragment m/z are doubles, and are added in the order of the CPU's kernel, so that an ion at the
 // very edge of its tolerance matches on both or on neither. Looking ions up in single precision was no faster on an H200 (2.31 against 2.36
 // thousand million scorings a second).
 
@@ -27,10 +27,10 @@ constexpr int kQueue = 64;               // candidates that wait for a lane, for
 constexpr int kRefill = 16;              // idle lanes that are worth a look into the queue
 constexpr Word kTogether = 0xffffffffu;  // instead of a number of arrangements: one lane takes all
 
-// In this order: correlation_sum, correlation_bin (both for XCorr alone), histogram, words, first.
+// In this order: correlation_sum, correlation_bin (both for XCorr only), histogram, words, first.
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// What a block has in shared memory, besides.
+// Static shared memory of a block.
 struct Block {
     Settings settings;
     Inputs in;
@@ -80,7 +80,7 @@ __device__ __forceinline__ Peaks begin_item(Block& block, int query, int maximum
     return peaks;
 }
 
-// All threads: the windows `tile:tile + n_tile` of a query as one run of candidates, of which those before `skipped` are not this block's.
+// All threads: the windows `tile:tile + n_tile` of a query as one run of candidates. Those before `skipped` belong to other blocks.
 __device__ __forceinline__ void find_windows(Block& block, int query, int tile, int n_tile, long long skipped) {
     const int isotopes = static_cast<int>(block.settings.n_isotope_errors);
     __syncthreads();
@@ -192,7 +192,7 @@ __device__ __forceinline__ void hand_out(Block& block, Queue& queue, Task& task,
     __syncwarp();
 }
 
-// Score the next free arrangement of a lane's task; what may be kept of it.
+// Score the next free arrangement of a lane's task and return it as a candidate.
 template <class Score>
 __device__ __forceinline__ Candidate try_arrangement(const Block& block, Task& task, const Peaks& peaks, int charges,
                                                      double inverse_histogram, int* histogram) {

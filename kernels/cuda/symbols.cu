@@ -1,9 +1,9 @@
-// Which symbols sequences consist of, so that tables need have no others.
+// Symbols that occur in sequences, so that tables need only these.
 
 using Word = unsigned int;
 using Place = long long;
 
-// Which symbols occur: a bit for each.
+// Set a bit for each symbol that occurs.
 extern "C" __global__ void note_symbols(const signed char* codes, Place n, Word* symbols) {
     Word seen = 0;
     for (Place k = (static_cast<Place>(blockIdx.x) * blockDim.x + threadIdx.x) * 16; k < n; k += static_cast<Place>(gridDim.x) * blockDim.x * 16) {
