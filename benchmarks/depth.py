@@ -38,15 +38,15 @@ def main() -> None:
         started = time.perf_counter()
         shown.show_depth(Depth.of_ranges("genome", _LENGTH, start, start + _READ - 1))
         emit("depth", [(time.perf_counter() - started) * 1000], **size)
-        for name, letters in (("whole", _LENGTH), ("a tenth", _LENGTH // 10), ("a thousand letters", 1000)):
-            emit(f"frame, {name}", *timed(partial(draw_frame, shown, letters)), **size)
+        for name, n_bases in (("whole", _LENGTH), ("a tenth", _LENGTH // 10), ("a thousand letters", 1000)):
+            emit(f"frame, {name}", *timed(partial(draw_frame, shown, n_bases)), **size)
         shown.close()
 
 
-def draw_frame(shown: DepthPlot, letters: int, number: int) -> None:
+def draw_frame(shown: DepthPlot, n_bases: int, number: int) -> None:
     """Draw the depth, moved and zoomed a little in each frame."""
-    left = 0.3 * (_LENGTH - letters) + 3 * number
-    shown.show_range(((left, left + letters - number),))
+    left = 0.3 * (_LENGTH - n_bases) + 3 * number
+    shown.show_range(((left, left + n_bases - number),))
     shown.viewport().repaint()
 
 

@@ -75,7 +75,7 @@ from benchmarks.entrapment_databases import (
     with_decoys,
 )
 from benchmarks.entrapment_estimators import COUNTS, q_values
-from benchmarks.entrapment_searches import LEVELS, Level, judged, peer_level, search
+from benchmarks.entrapment_searches import LEVELS, Level, classified, peer_level, search
 from benchmarks.entrapment_spectra import COPIES, exact_copies, noisy_copies, sample
 from benchmarks.entrapment_tables import INDEPENDENT, SETS, exceeded, print_comparison, print_tables
 from proteoscope.engine.execution.resources import Resources
@@ -102,7 +102,7 @@ NULL_SPECTRA = 120
 """Of a sample that is searched among wrong answers alone."""
 ACCEPTED_SHARE = {"qc_shew": 0.29, "metaproteome": 0.98, "yeast_velos": 0.45, "hela_a549": 0.16, "ecoli_ltq": 0.55, "bsa1": 0.08}
 """PSMs that Comet accepts of each spectrum: how large a sample must be."""
-KEPT_DECOYS = (1.0, 0.5)
+SHARES_OF_DECOYS = (1.0, 0.5)
 """Shares of the proteins that have a decoy in the database."""
 CURVE = np.concatenate((np.arange(0, 40) / 2000, np.arange(8, 41) / 400))
 SMALL_E_VALUES = (0.001, 0.01, 0.1)
@@ -187,12 +187,12 @@ class Examination:
 
     def contaminants(self) -> list[str]:
         """Sequences that may be in any sample."""
-        found = [sequence for name, sequence in read_fasta(self.data / FIVE_PROTEOMES).items() if CONTAMINANT.search(name)]
+        sequences = [sequence for name, sequence in read_fasta(self.data / FIVE_PROTEOMES).items() if CONTAMINANT.search(name)]
         # That file holds a proteome, and beside it a standard's proteins and what detergents bring along.
         eighteen = read_fasta(self.data / EIGHTEEN_PROTEINS)
         shewanella = read_fasta(self.data / SHEWANELLA)
-        found += [sequence for name, sequence in eighteen.items() if ORGANISMS["Sorangium"][0] not in name]
-        return found + [sequence for name, sequence in shewanella.items() if not name.startswith(ORGANISMS["Shewanella"][0])]
+        sequences += [sequence for name, sequence in eighteen.items() if ORGANISMS["Sorangium"][0] not in name]
+        return sequences + [sequence for name, sequence in shewanella.items() if not name.startswith(ORGANISMS["Shewanella"][0])]
 
     def search(self, spectra: Sequence[Path], database: EntrapmentDatabase, preset: str, **more: Any) -> dict[str, Any]:
         """The tables of a search by the program."""
@@ -229,17 +229,17 @@ def shuffled(examination: Examination, name: str, seed: int, parts: Sequence[str
                 files = exact_copies(spectra, Path(folder))
             elif part == "noisy":
                 files = noisy_copies(spectra, read, dataset.precursor, dataset.fragment, Path(folder), seed)
-            levels = judged(examination.search(files, database, dataset.preset), database, examination.levels)
+            levels = classified(examination.search(files, database, dataset.preset), database, examination.levels)
             records += discoveries(part, name, seed, levels, database.ratio, len(read))
             if part == "paired" and "psm" in levels:
                 records.append(curve("proteoscope", name, seed, levels["psm"], database.ratio))
         if "small" in parts:
             records += small(examination, name, seed, database, read, Path(folder))
     if "incomplete" in parts:
-        for share in KEPT_DECOYS:
+        for share in SHARES_OF_DECOYS:
             levels = examination.search(spectra, with_decoys(database, share, seed), dataset.preset, decoys="existing", decoy_prefix=DECOY)
-            found = judged(levels, database, examination.levels)
-            records += discoveries(f"incomplete {share:.0%}", name, seed, found, database.ratio, len(read))
+            sequences = classified(levels, database, examination.levels)
+            records += discoveries(f"incomplete {share:.0%}", name, seed, sequences, database.ratio, len(read))
     if "peers" in parts:
         records += peer_curves(examination, name, seed, database)
     return records
@@ -255,7 +255,7 @@ def small(examination: Examination, name: str, seed: int, database: EntrapmentDa
         for part, searched, size in (("small", database, n), ("small null", nothing_right, NULL_SPECTRA)):
             rows = np.sort(generator.permutation(len(read))[:size])
             tables = examination.search([sample(read, rows, folder / "sample.mgf")], searched, preset)
-            levels = judged(tables, searched, examination.levels)
+            levels = classified(tables, searched, examination.levels)
             records = discoveries(part, name, seed * SAMPLES + number, levels, database.ratio, len(rows))
             yield from (record | {"of": len(rows)} for record in records)
 
@@ -306,12 +306,12 @@ def with_foreign(examination: Examination, name: str, seed: int) -> list[Record]
     (database,) = foreign_databases(examination.own(name), foreign, examination.contaminants(), [seed], examination.foreign_ratio)
     tables = examination.search(examination.spectra(name), database, DATASETS[name].preset)
     n_spectra = int(tables["psms"]["spectrum"].to_numpy().max(initial=0)) + 1
-    return [*discoveries("foreign", name, seed, judged(tables, database, examination.levels), database.ratio, n_spectra)]
+    return [*discoveries("foreign", name, seed, classified(tables, database, examination.levels), database.ratio, n_spectra)]
 
 
 def null_tasks(examination: Examination) -> Iterator[Task]:
     """Spectra among proteins that their sample does not hold."""
-    return (partial(null, examination, *one) for one in NULL if one[1] in examination.sets)
+    return (partial(null, examination, *options) for options in NULL if options[1] in examination.sets)
 
 
 def null(examination: Examination, preset: str, name: str, organism: str) -> list[Record]:
@@ -489,7 +489,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 arguments.levels,
                 programs,
                 arguments.comet_isotope_errors,
-                dict(one.split("=", 1) for one in arguments.set),
+                dict(setting.split("=", 1) for setting in arguments.set),
                 arguments.threads,
                 arguments.jobs,
                 Path(scratch),

@@ -114,9 +114,9 @@ class Bootstrap:
         sets = list(searches.values())
         resampled = np.zeros((RESAMPLES, sets[0].shape[1]))
         for i, numbers in enumerate(generator.integers(0, len(sets), (RESAMPLES, len(sets))).tolist()):
-            for one in (sets[number] for number in numbers):
-                resampled[i] += np.bincount(generator.integers(0, len(one), len(one)), minlength=len(one)) @ one
-        return cls(np.sum([one.sum(axis=0) for one in sets], axis=0), resampled)
+            for set_counts in (sets[number] for number in numbers):
+                resampled[i] += np.bincount(generator.integers(0, len(set_counts), len(set_counts)), minlength=len(set_counts)) @ set_counts
+        return cls(np.sum([counts.sum(axis=0) for counts in sets], axis=0), resampled)
 
     def interval(self, statistic: Callable[[Floats], float]) -> Interval:
         """A statistic of the sums, with its spread."""

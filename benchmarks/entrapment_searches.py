@@ -27,7 +27,7 @@ from tests.peers.peer_figures import with_q_values
 from tests.peers.peer_programs import run_peer
 from tests.searching import identify
 
-__all__ = ["LEVELS", "Level", "judged", "peer_level", "search"]
+__all__ = ["LEVELS", "Level", "classified", "peer_level", "search"]
 
 Floats = NDArray[np.float64]
 
@@ -81,17 +81,17 @@ def search(
 
 def _with_entrapment_partners(scored: Scored, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
     """What `identified_proteins` gives, and of each the protein that it is the shuffled form of, or its shuffled form."""
-    found = identified_proteins(scored, proteins, fdr)
+    accessions = identified_proteins(scored, proteins, fdr)
     names = [proteins.proteins.accession(i) for i in range(proteins.n_targets)]
     number = {name: i for i, name in enumerate(names)}
     partners = [
         number[name.removeprefix(ENTRAPMENT) if name.startswith(ENTRAPMENT) else ENTRAPMENT + name]
-        for name in (names[i] for i in found.tolist())
+        for name in (names[i] for i in accessions.tolist())
     ]
-    return np.union1d(found, np.array(partners, np.int64))
+    return np.union1d(accessions, np.array(partners, np.int64))
 
 
-def judged(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels: Sequence[str]) -> dict[str, Level]:
+def classified(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels: Sequence[str]) -> dict[str, Level]:
     """The levels of a search."""
     made = {}
     if "psm" in levels:

@@ -75,12 +75,12 @@ def main() -> int:
             text=True,
             check=True,
         )
-        found = json.loads(done.stdout)
-        tables = sorted((project / "results" / found["run_id"]).glob("*.parquet"))
+        summary = json.loads(done.stdout)
+        tables = sorted((project / "results" / summary["run_id"]).glob("*.parquet"))
         digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in tables)).hexdigest()[:16]
-    steps = {step: round(values["seconds"], 2) for step, values in found["stages"].items()}
-    told = {key: found[key] for key in ("n_proteins", "n_on_structures", "n_chains", "n_peptides", "device")}
-    line = json.dumps({"benchmark": "evidence", **told, "seconds": round(found["seconds"], 2), "steps": steps, "tables": digest})
+    steps = {step: round(values["seconds"], 2) for step, values in summary["stages"].items()}
+    figures = {key: summary[key] for key in ("n_proteins", "n_on_structures", "n_chains", "n_peptides", "device")}
+    line = json.dumps({"benchmark": "evidence", **figures, "seconds": round(summary["seconds"], 2), "steps": steps, "tables": digest})
     print(line)
     if options.out:
         with options.out.open("a") as file:

@@ -113,7 +113,7 @@ class Links:
     def timed(self, act: Callable[[], None], is_done: Callable[[], bool]) -> Taken:
         """What it takes from a click to the end of the painting."""
         self.settle()
-        started, processor, own = time.perf_counter(), time.process_time(), time.thread_time()
+        started, processor, thread = time.perf_counter(), time.process_time(), time.thread_time()
         act()
         while not is_done():
             self._application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
@@ -121,10 +121,10 @@ class Links:
                 sys.exit("a click was not answered")
         for widget in (self.view.coverage.canvas, self.view.alignment.plot.viewport(), self.panel.canvas):
             widget.repaint()
-        taken = time.perf_counter() - started, time.process_time() - processor, time.thread_time() - own
+        taken = time.perf_counter() - started, time.process_time() - processor, time.thread_time() - thread
         return Taken(*(seconds * 1000 for seconds in taken))
 
-    def stands(self, first: int, last: int) -> frozenset[int]:
+    def residues_at(self, first: int, last: int) -> frozenset[int]:
         """Residues of the protein, from 0, that stand on the chain."""
         return frozenset(set(range(first, last)) & set(self.fold.near.position.tolist()))
 
@@ -137,7 +137,7 @@ class Links:
         for k in range(n):
             values = view.peptides.model.values(position := 1 + k % 10)
             assert values is not None
-            wanted = self.stands(values["first"] - 1, values["last"])
+            wanted = self.residues_at(values["first"] - 1, values["last"])
             yield self.timed(partial(self.click_row, view.peptides, position), partial(self._is_lit, wanted))
 
     def residues(self, n: int) -> Iterator[Taken]:
@@ -185,7 +185,7 @@ class Links:
         self.settle()
         for k in range(n):
             if (values := view.sites.model.values(position := k % len(view.sites.model.rows))) is not None:
-                wanted = self.stands(values["position"] - 1, values["position"])
+                wanted = self.residues_at(values["position"] - 1, values["position"])
                 yield self.timed(partial(self.click_row, view.sites, position), partial(self._is_lit, wanted))
 
     def bars(self, n: int) -> Iterator[Taken]:
@@ -193,16 +193,16 @@ class Links:
         view = self.view
         assert view._protein is not None
         view.figures.setCurrentWidget(view.coverage)
-        for one in view._protein.coverage.peptides[:n]:
-            wanted = self.stands(one.start, one.end)
-            yield self.timed(partial(view.coverage.peptideChosen.emit, one.row), partial(self._is_lit, wanted))
+        for peptide in view._protein.coverage.peptides[:n]:
+            wanted = self.residues_at(peptide.start, peptide.end)
+            yield self.timed(partial(view.coverage.peptideChosen.emit, peptide.row), partial(self._is_lit, wanted))
 
-    def asked(self, n: int) -> Iterator[Taken]:
+    def chosen(self, n: int) -> Iterator[Taken]:
         """Peptides that a PSM asks for."""
         assert self.view._protein is not None
-        for one in self.view._protein.coverage.peptides[n : 2 * n]:
-            wanted = self.stands(one.start, one.end)
-            yield self.timed(partial(self.view.show_peptide, one.peptide), partial(self._is_lit, wanted))
+        for peptide in self.view._protein.coverage.peptides[n : 2 * n]:
+            wanted = self.residues_at(peptide.start, peptide.end)
+            yield self.timed(partial(self.view.show_peptide, peptide.peptide), partial(self._is_lit, wanted))
 
 
 def main() -> None:
@@ -216,14 +216,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="proteoscope-links-") as name:
         project = make_project(Path(name), options.psms, options.chains)
         links = Links(application, project)
-        told = {"psms": options.psms, "chains": len(links.panel.scene.traces), "renderer": links.panel.canvas.renderer.name}
+        about = {"psms": options.psms, "chains": len(links.panel.scene.traces), "renderer": links.panel.canvas.renderer.name}
         for figure, of, times in (
             ("peptide", "table", links.peptides),
             ("peptide", "coverage map", links.bars),
             ("residue", "fold", links.residues),
             ("residue", "alignment", links.columns),
             ("site", "table", links.sites),
-            ("psm", "identification", links.asked),
+            ("psm", "identification", links.chosen),
         ):
             clock, processor, window = (sorted(column) for column in zip(*times(options.repeats), strict=True))
             line = {
@@ -235,7 +235,7 @@ def main() -> None:
                 "processor_ms": round(processor[len(clock) // 2], 1),
                 "window_ms": round(window[len(clock) // 2], 1),
             }
-            print(json.dumps(line | told), flush=True)
+            print(json.dumps(line | about), flush=True)
         links.view.clear()
         links.view.close()
 

@@ -137,10 +137,10 @@ def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
                 n = len(kind.costs(sample.work, state))
                 rows, first = kind.empty(sample.work, state, n), 0
                 opened.begin(state, None)
-                for piece in opened.search(0, n):
-                    if piece.rows is not None and piece.end > first:
-                        kind.merge(rows, first, piece.end, piece.rows)
-                        first = piece.end
+                for part in opened.search(0, n):
+                    if part.rows is not None and part.end > first:
+                        kind.merge(rows, first, part.end, part.rows)
+                        first = part.end
                 every.append(rows)
             return joined(every)
 
@@ -155,7 +155,7 @@ def joined(every: list[Rows]) -> np.ndarray:
     return np.concatenate([np.ravel(column) for rows in every for _, column in sorted(rows.items())])
 
 
-def beside_workers(data: Path, n: int, pairs: int, only: list[str], size: float) -> None:
+def compare_workers(data: Path, n: int, pairs: int, only: list[str], size: float) -> None:
     """Sessions on local workers beside sessions here, on as many threads."""
     assert {name for search in SEARCHES for name, _ in search.work} >= set(_SIZES)
     with open_cluster(f"local:{n}", Progress(), device="cpu", threads=n) as cluster:
@@ -171,10 +171,10 @@ def beside_workers(data: Path, n: int, pairs: int, only: list[str], size: float)
                 assert np.array_equal(*answers), "both give the same scores"
                 taken: tuple[list[float], list[float]] = [], []
                 for pair in range(pairs):
-                    for one in (0, 1) if pair % 2 else (1, 0):
+                    for side in (0, 1) if pair % 2 else (1, 0):
                         began = time.perf_counter()
-                        ways[one]()
-                        taken[one].append(time.perf_counter() - began)
+                        ways[side]()
+                        taken[side].append(time.perf_counter() - began)
                 busy = [share.share / share.speed for share in sessions[1].shares()]
             ratio = median(workers / threads for threads, workers in zip(*taken, strict=True))
             emit(
@@ -208,7 +208,7 @@ def main() -> int:
     parser.add_argument("--size", type=float, default=1.0, help="of samples: some hundredths of a second of a fast card each")
     options = parser.parse_args()
     if options.workers:
-        beside_workers(options.data, options.workers, options.pairs, options.kinds, options.size)
+        compare_workers(options.data, options.workers, options.pairs, options.kinds, options.size)
         return 0
     device, progress = resolve_device(options.device), Progress()
     kinds = options.kinds or [name for name in KINDS if name not in ("sequences", "spectra")]
@@ -219,10 +219,10 @@ def main() -> int:
             answers = [way() for way in ways]
             assert np.array_equal(*answers), "both ways give the same scores"
             for pair in range(options.pairs):
-                for one in (0, 1) if pair % 2 else (1, 0):
+                for side in (0, 1) if pair % 2 else (1, 0):
                     began = time.perf_counter()
-                    ways[one]()
-                    taken[one].append(time.perf_counter() - began)
+                    ways[side]()
+                    taken[side].append(time.perf_counter() - began)
         ratio = median(executed / plain for plain, executed in zip(*taken, strict=True))
         emit(
             {

@@ -53,8 +53,8 @@ class FalseMatches:
 
     def is_homologous(self, number: int, other: int) -> bool:
         """Return whether half of the fragments of one peptidoform have the masses of another's."""
-        own, others = (_fragments(self._masses(one), 1) for one in (number, other))
-        return bool((_distance(own, others) < _SAME).mean() >= 0.5)
+        fragments, others = (_fragments(self._masses(peptide), 1) for peptide in (number, other))
+        return bool((_distance(fragments, others) < _SAME).mean() >= 0.5)
 
     def is_contained(self, row: int, number: int, other: int, charge: int) -> bool:
         """Return whether a spectrum has more fragments of a peptidoform `other` than of 99 of 100 of its orders.

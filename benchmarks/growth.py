@@ -93,47 +93,47 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, help="where the files are written")
     parser.add_argument("--keep", action="store_true", help=f"add the lines to {RESULTS.name}")
     parser.add_argument("--remark", default="", help="what else is to be known of the figures")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="proteoscope-growth-", dir=asked.scratch) as scratch:
-        for number, size in enumerate((2_269, *(asked.sizes or SIZES[asked.what]))):
-            line = _one(asked, Path(scratch), size)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="proteoscope-growth-", dir=options.scratch) as scratch:
+        for number, size in enumerate((2_269, *(options.sizes or SIZES[options.what]))):
+            line = _one(options, Path(scratch), size)
             if number == 0:
                 continue  # it compiled, and made the index
-            known = {
-                "figure": f"growth of {asked.what}",
+            about = {
+                "figure": f"growth of {options.what}",
                 "version": VERSION,
                 "date": str(date.today()),
                 "items": size,
-                "threads": asked.threads,
-                "device": asked.device,
+                "threads": options.threads,
+                "device": options.device,
                 "processor": processor().description,
             }
-            line = {**line, "microseconds_each": round(line["seconds"] / size * 1e6, 1), "remark": asked.remark}
-            emit(known, **line)
-            if asked.keep:
+            line = {**line, "microseconds_each": round(line["seconds"] / size * 1e6, 1), "remark": options.remark}
+            emit(about, **line)
+            if options.keep:
                 with RESULTS.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(known | line) + "\n")
+                    file.write(json.dumps(about | line) + "\n")
 
 
-def _one(asked: argparse.Namespace, folder: Path, size: int) -> dict[str, Any]:
+def _one(options: argparse.Namespace, folder: Path, size: int) -> dict[str, Any]:
     """The figures of one size."""
-    source, project = folder / ("input.fastq" if asked.what == "reads" else "input.mgf"), folder / f"project-{size}"
+    source, project = folder / ("input.fastq" if options.what == "reads" else "input.mgf"), folder / f"project-{size}"
     database = folder / "genome.fasta"
-    if asked.what == "reads":
-        database.write_bytes((asked.data / "dna" / GENOME).read_bytes())
+    if options.what == "reads":
+        database.write_bytes((options.data / "dna" / GENOME).read_bytes())
         write_reads(source, genome_of(database), size)
         command = ["reads", str(database), str(source), "--out", str(folder / "out.sam"), "--mode", "within", "--project", str(project)]
     else:
-        write_copies(existing(asked.data / "spectra" / "bench_hires_2269.mgf"), source, size)
-        command = [asked.what, str(source), "--out", str(project)]
-    if asked.what == "identify":
-        command += ["--database", str(existing(asked.data / "proteomes" / "combo.fasta")), "--preset", "high-resolution"]
+        write_copies(existing(options.data / "spectra" / "bench_hires_2269.mgf"), source, size)
+        command = [options.what, str(source), "--out", str(project)]
+    if options.what == "identify":
+        command += ["--database", str(existing(options.data / "proteomes" / "combo.fasta")), "--preset", "high-resolution"]
     megabytes = round(source.stat().st_size / 1e6)
-    found = measured([*command, "--threads", str(asked.threads), "--device", asked.device])
+    measurement = measured([*command, "--threads", str(options.threads), "--device", options.device])
     record = json.loads((project / "run.json").read_text()) if (project / "run.json").exists() else {}
     source.unlink()
     steps = {name: round(step["seconds"], 2) for name, step in record.get("steps", {}).items()}
-    return {"input_megabytes": megabytes, **found, "steps": steps, "counts": record.get("counts", {})}
+    return {"input_megabytes": megabytes, **measurement, "steps": steps, "counts": record.get("counts", {})}
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def made(n: int) -> list[Truth]:
     matches = []
     for scan in range(1, n + 1):
         sequence = "".join(chance.choices("ADEFGHILMNPQSTVWYC", k=chance.randint(7, 20))) + chance.choice("KR")
-        sites = [i for i, letter in enumerate(sequence, 1) if letter == "M"][:1]
+        sites = [i for i, residue in enumerate(sequence, 1) if residue == "M"][:1]
         modifications = tuple((i, "Oxidation") for i in sites)
         is_decoy = chance.random() < 0.1
         protein = f"{'DECOY_' if is_decoy else ''}P{scan // 20}"
@@ -45,14 +45,16 @@ def write_inputs(matches: list[Truth], folder: Path) -> None:
     """The spectra, each with some peaks, and the proteins."""
     chance = random.Random(8)
     with (folder / "run.mgf").open("w") as file:
-        for one in matches:
+        for match in matches:
             mz = sorted(chance.uniform(100, 1500) for _ in range(PEAKS))
-            file.write(f"BEGIN IONS\nTITLE=run.{one.scan}.{one.scan}.{one.charge}\nSCANS={one.scan}\nRTINSECONDS={one.scan / 10}\n")
-            file.write(f"PEPMASS={one.mz:.5f}\nCHARGE={one.charge}+\n")
+            file.write(
+                f"BEGIN IONS\nTITLE=run.{match.scan}.{match.scan}.{match.charge}\nSCANS={match.scan}\nRTINSECONDS={match.scan / 10}\n"
+            )
+            file.write(f"PEPMASS={match.mz:.5f}\nCHARGE={match.charge}+\n")
             file.write("".join(f"{value:.4f} {chance.randint(1, 10000)}\n" for value in mz) + "END IONS\n")
     proteins: dict[str, str] = {}
-    for one in matches:
-        proteins[one.proteins[0]] = proteins.get(one.proteins[0], "") + one.sequence
+    for match in matches:
+        proteins[match.proteins[0]] = proteins.get(match.proteins[0], "") + match.sequence
     (folder / "proteins.fasta").write_text("".join(f">{name}\n{sequence}\n" for name, sequence in proteins.items()))
 
 
@@ -100,8 +102,8 @@ def main() -> None:
         write_inputs(matches, folder)
         for format in options.formats:
             results = small_results.write_results(format, folder)
-            found = {"format": format, "kind": "xml" if format in XML else "table", "psms": len(matches), "bytes": results.stat().st_size}
-            lines.append({**found, **measured(results, folder)})
+            about = {"format": format, "kind": "xml" if format in XML else "table", "psms": len(matches), "bytes": results.stat().st_size}
+            lines.append({**about, **measured(results, folder)})
             print(json.dumps(lines[-1]), flush=True)
     if options.out is not None:
         options.out.write_text("".join(f"{json.dumps(line)}\n" for line in lines))

@@ -73,13 +73,13 @@ def figure(about: dict[str, Any], surveys: Ms1Spectra, query: TraceQuery, resour
     try:
         for _ in range(repeats + 1):
             spent[0], began = 0.0, time.perf_counter()
-            found = measured_traces(surveys, query, QuantificationParameters(), resources)
+            measured = measured_traces(surveys, query, QuantificationParameters(), resources)
             seconds.append(time.perf_counter() - began)
             cutting.append(spent[0])
     finally:
         ion_traces._extract = extract
-    n_found = int((found[:, 0] > 0).sum())
-    is_same = found.tobytes() == np.asarray(expected).tobytes()
+    n_found = int((measured[:, 0] > 0).sum())
+    is_same = measured.tobytes() == np.asarray(expected).tobytes()
     emit(
         about,
         seconds=round(min(seconds[1:]), 4),

@@ -123,20 +123,20 @@ def compare(about: dict[str, Any], pairs: int, ours: Any, values: Any, centroids
     from threadpoolctl import threadpool_limits
 
     mine, its = list[float](), list[float]()
-    found: Clusters | None = None
+    clusters: Clusters | None = None
     for _ in range(pairs):
         began = time.perf_counter()
-        found = ours()
+        clusters = ours()
         mine.append(time.perf_counter() - began)
         began = time.perf_counter()
         with warnings.catch_warnings(), threadpool_limits(about["threads"]):
             warnings.simplefilter("ignore")
             theirs = KMeans(len(centroids), init=centroids, n_init=1, max_iter=about["rounds"], tol=0.0, algorithm="lloyd").fit(values)
         its.append(time.perf_counter() - began)
-    assert found is not None
-    means = dense(found.centroids, BINS) if isinstance(found.centroids, VectorSums) else found.centroids
-    told = {"pairs": pairs, "inertia": round(inertia(values, found.labels, means) / theirs.inertia_, 6)}
-    emit(about, program="proteoscope", seconds=round(float(np.median(mine)), 2), rounds_done=found.rounds, **told)
+    assert clusters is not None
+    means = dense(clusters.centroids, BINS) if isinstance(clusters.centroids, VectorSums) else clusters.centroids
+    figures = {"pairs": pairs, "inertia": round(inertia(values, clusters.labels, means) / theirs.inertia_, 6)}
+    emit(about, program="proteoscope", seconds=round(float(np.median(mine)), 2), rounds_done=clusters.rounds, **figures)
     emit(about, program="scikit-learn", seconds=round(float(np.median(its)), 2), rounds_done=int(theirs.n_iter_), pairs=pairs)
 
 

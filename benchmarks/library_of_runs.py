@@ -45,17 +45,17 @@ def identified(folder: Path) -> dict[str, str]:
     return {f"{Path(row['spectrum_file']).name} {row['spectrum_id']}": row["sequence"] for row in rows}
 
 
-def report(figure: str, found: dict[str, str], beside: dict[str, str], **more: Any) -> None:
+def report(figure: str, peptides: dict[str, str], expected: dict[str, str], **more: Any) -> None:
     """Print a line of figures."""
-    both = [(peptide, found[name]) for name, peptide in beside.items() if name in found]
-    same = sum(one == other for one, other in both)
+    both = [(peptide, peptides[name]) for name, peptide in expected.items() if name in peptides]
+    same = sum(first == other for first, other in both)
     emit(
         {},
         figure=figure,
-        psms=len(found),
-        peptides=len(set(found.values())),
-        identify_psms=len(beside),
-        identify_peptides=len(set(beside.values())),
+        psms=len(peptides),
+        peptides=len(set(peptides.values())),
+        identify_psms=len(expected),
+        identify_peptides=len(set(expected.values())),
         same=same,
         others=len(both) - same,
         **more,
@@ -120,12 +120,18 @@ def main() -> None:
         first, of_first = comparison.identify(RUNS[:1])
         alone = {RUNS[0]: of_first} | {name: comparison.identify([name])[1] for name in RUNS[1:]}
         whole, of_all = comparison.identify(RUNS)
-        others = {name: comparison.identify([one for one in RUNS if one != name])[0] for name in RUNS}
+        others = {name: comparison.identify([run for run in RUNS if run != name])[0] for name in RUNS}
         two = comparison.identify(RUNS[1:])[1]
         for n_others in (0, 40):
             library, albumin = comparison.predicted(n_others)
-            found = comparison.search(library, RUNS)
-            report("predicted library", found, of_all, absent_proteins=n_others, foreign=sum(one not in albumin for one in found.values()))
+            peptides = comparison.search(library, RUNS)
+            report(
+                "predicted library",
+                peptides,
+                of_all,
+                absent_proteins=n_others,
+                foreign=sum(peptide not in albumin for peptide in peptides.values()),
+            )
         for consensus in given.consensus:
             library = comparison.library(first, consensus)
             held = set(read_libraries([library]).sequence.to_pylist())
@@ -135,9 +141,9 @@ def main() -> None:
             every: dict[str, str] = {}
             every_alone: dict[str, str] = {}
             for name in RUNS:
-                found = comparison.search(comparison.library(others[name], consensus), [name])
-                report("library of the others", found, alone[name], consensus=consensus, run=name)
-                every |= found
+                peptides = comparison.search(comparison.library(others[name], consensus), [name])
+                report("library of the others", peptides, alone[name], consensus=consensus, run=name)
+                every |= peptides
                 every_alone |= alone[name]
             report("library of the others, all", every, every_alone, consensus=consensus)
 

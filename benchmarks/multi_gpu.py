@@ -81,24 +81,24 @@ def cluster_points(n_points: int, rounds: int, every: Sequence[Card], numbers: S
         for repeat in range(arguments.repeats + 1):
             for some, seconds in taken.items():
                 started = time.perf_counter()
-                one = k_means(Executor(Resources(arguments.threads, list(every[:n]))), data, values[:_CENTROIDS], rounds=some)
+                clusters = k_means(Executor(Resources(arguments.threads, list(every[:n]))), data, values[:_CENTROIDS], rounds=some)
                 if repeat:
                     seconds.append(time.perf_counter() - started)
                 if some == rounds:
-                    found = one
+                    expected = clusters
         whole, half = (float(np.median(taken[some])) for some in (rounds, rounds // 2))
         of_round = (whole - half) / (rounds - rounds // 2)
-        first, alone = first or found, alone or (whole, of_round)
+        first, alone = first or expected, alone or (whole, of_round)
         emit(
             {"workload": "k-means", "date": date.today().isoformat(), "points": n_points, "d": _DIMENSIONS, "k": _CENTROIDS},
             cards=n,
-            rounds=found.rounds,
+            rounds=expected.rounds,
             seconds=round(whole, 4),
             round_ms=round(of_round * 1e3, 3),
             speedup=round(alone[0] / whole, 3),
             round_speedup=round(alone[1] / of_round, 3),
             fastest_seconds=round(min(taken[rounds]), 4),
-            same=bool(np.array_equal(found.labels, first.labels) and np.array_equal(found.sums.sums, first.sums.sums)),
+            same=bool(np.array_equal(expected.labels, first.labels) and np.array_equal(expected.sums.sums, first.sums.sums)),
         )
 
 

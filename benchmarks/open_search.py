@@ -158,9 +158,9 @@ def main() -> int:
     }
     before = peak_megabytes()
     searched(small, arguments.threads, arguments.memory * 1_000_000)  # compiles
-    found, figures = searched(work, arguments.threads, arguments.memory * 1_000_000)
+    answer, figures = searched(work, arguments.threads, arguments.memory * 1_000_000)
     peak = peak_megabytes()
-    candidates = int(found.n_candidates.sum())
+    candidates = int(answer.n_candidates.sum())
     postings, visited = visits(work)
     emit(
         size,
@@ -177,7 +177,7 @@ def main() -> int:
     if arguments.every:
         expected, rows, seconds = exhaustive(work, arguments.threads, arguments.every)
         there = expected.peptide >= 0
-        same = (found.peptide[rows] == expected.peptide) & (found.score[rows] == expected.score)
+        same = (answer.peptide[rows] == expected.peptide) & (answer.score[rows] == expected.score)
         emit(
             size,
             device=processor().description,
@@ -186,13 +186,13 @@ def main() -> int:
             seconds_of_these=round(seconds, 3),
             seconds=round(seconds * candidates / max(1, int(expected.n_candidates.sum())), 1),
             same_rows=float(same[there].mean()),
-            same_candidates=bool(np.array_equal(found.n_candidates[rows], expected.n_candidates)),
+            same_candidates=bool(np.array_equal(answer.n_candidates[rows], expected.n_candidates)),
         )
     for n in range(1, len(usable) + 1):
         cards = tuple(card(gpu.numbers[0]) for gpu in usable[:n])
         searched(small, arguments.threads, arguments.memory * 1_000_000, cards)
         on_cards, figures = searched(work, arguments.threads, arguments.memory * 1_000_000, cards)
-        same = all(np.array_equal(np.asarray(one), np.asarray(other)) for one, other in zip(on_cards, found, strict=True))
+        same = all(np.array_equal(np.asarray(on_card), np.asarray(other)) for on_card, other in zip(on_cards, answer, strict=True))
         emit(size, device=usable[0].description, gpus=n, way="index", **figures, same_as_processor=same)
     return 0
 

@@ -70,12 +70,12 @@ def compare(library: SpectralLibrary, spectra: Spectra, resources: Resources, re
         references = load_references(Path(folder))
         with_index = time.perf_counter() - begun
         for tolerance in tolerances:
-            own = parameters.changed(precursor_tolerance=tolerance)
+            of_tolerance = parameters.changed(precursor_tolerance=tolerance)
             for _ in range(repeats):
                 begun, processor = time.perf_counter(), time.process_time()
-                matches = rated_matches(spectra, references, own, resources)
+                matches = rated_matches(spectra, references, of_tolerance, resources)
                 seconds, processor = time.perf_counter() - begun, time.process_time() - processor
-            accepted = int(((matches.q_value <= own.fdr) & ~matches.is_decoy).sum())
+            accepted = int(((matches.q_value <= of_tolerance.fdr) & ~matches.is_decoy).sum())
             emit(
                 {},
                 figure="search",

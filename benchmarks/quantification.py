@@ -75,17 +75,17 @@ def ratios(about: dict, real: list[Ms1Spectra], seed: int, ends: list[float]) ->
     """Planted ratios, through whole runs."""
     runs, planted = planted_ratios(real, 200, seed)
     with tempfile.TemporaryDirectory() as folder:
-        project = write_project(Path(folder) / "p", runs, {f"P{i}": [one] for i, one in enumerate(planted)})
-        (run,) = [one.id for one in Project.open(project).runs()]
+        project = write_project(Path(folder) / "p", runs, {f"P{i}": [sequence] for i, sequence in enumerate(planted)})
+        (run,) = [run.id for run in Project.open(project).runs()]
         for end in ends:
             with patch.object(ion_traces, "_LOWEST", end):
                 run_search("quantify", {"project": [project]}, device="cpu", run=(run,), normalisation="none")
-            found: dict[str, dict[str, float | None]] = {}
+            result: dict[str, dict[str, float | None]] = {}
             for row in table_of(project, "peptide_quantities"):
-                found.setdefault(row["sequence"], {})[row["sample"]] = row["quantity"]
+                result.setdefault(row["sequence"], {})[row["sample"]] = row["quantity"]
             refused = [row["refused"] for row in table_of(project, "ion_traces") if row["refused"]]
-            both = [name for name in planted if found.get(name, {}).get("one") and found[name].get("two")]
-            error = np.array([np.log(found[name]["two"] / found[name]["one"]) - planted[name] for name in both])
+            both = [name for name in planted if result.get(name, {}).get("one") and result[name].get("two")]
+            error = np.array([np.log(result[name]["two"] / result[name]["one"]) - planted[name] for name in both])
             apart = np.abs(error)
             emit(
                 about | {"end": end},
@@ -94,7 +94,7 @@ def ratios(about: dict, real: list[Ms1Spectra], seed: int, ends: list[float]) ->
                 median_error=round(float(np.expm1(np.median(apart))), 4),
                 ninetieth=round(float(np.expm1(np.quantile(apart, 0.9))), 4),
                 off_by_two=int((apart > np.log(2)).sum()),
-                refused={one: refused.count(one) for one in sorted(set(refused))},
+                refused={reason: refused.count(reason) for reason in sorted(set(refused))},
                 off={both[i]: round(float(np.exp(error[i])), 3) for i in np.flatnonzero(apart > np.log(2)).tolist()},
             )
 
@@ -102,23 +102,25 @@ def ratios(about: dict, real: list[Ms1Spectra], seed: int, ends: list[float]) ->
 def transfers(about: dict, real: list[Ms1Spectra], seed: int) -> None:
     """Transfers to runs that do not have the peptide."""
     runs, gone = planted_transfers(real, 2400, seed)
-    every = list(dict.fromkeys(one.sequence for run in runs.values() for one in run.identified))
+    every = list(dict.fromkeys(identified.sequence for run in runs.values() for identified in run.identified))
     with tempfile.TemporaryDirectory() as folder:
-        project = write_project(Path(folder) / "p", runs, {f"P{i}": [one] for i, one in enumerate(every)})
+        project = write_project(Path(folder) / "p", runs, {f"P{i}": [sequence] for i, sequence in enumerate(every)})
         run_search("quantify", {"project": [project]}, device="cpu", match_between_runs=True)
-        kept = [(row["peptide"], row["file"][: -len(".mzML")]) for row in table_of(project, "ion_traces") if row["source"] == "transferred"]
-    known = {(one.sequence, name) for name, run in runs.items() for one in run.identified}
-    there = len(every) * len(runs) - len(known) - len(gone)
-    wrong = sum(one in gone for one in kept)
+        transferred = [
+            (row["peptide"], row["file"][: -len(".mzML")]) for row in table_of(project, "ion_traces") if row["source"] == "transferred"
+        ]
+    identified_ions = {(identified.sequence, name) for name, run in runs.items() for identified in run.identified}
+    there = len(every) * len(runs) - len(identified_ions) - len(gone)
+    wrong = sum(ion in gone for ion in transferred)
     emit(
         about,
         planted=len(every),
         absent=len(gone),
         there=there,
-        kept=len(kept),
+        kept=len(transferred),
         false=wrong,
-        rate=round(wrong / max(1, len(kept)), 5),
-        found=round((len(kept) - wrong) / there, 4),
+        rate=round(wrong / max(1, len(transferred)), 5),
+        found=round((len(transferred) - wrong) / there, 4),
     )
 
 
@@ -128,7 +130,7 @@ def changes(about: dict, seed: int, rscript: str) -> None:
     changed, protein, logs = mixture(rng, n, n // 10, 22, 2.5)
     # What is low is missing more often.
     logs[rng.random(logs.shape) < 1 / (1 + np.exp((logs - 18.5) / 0.7))] = np.nan
-    judged(about, changed, *tested(logs, protein, n), rscript)
+    emit_tests(about, changed, *tested(logs, protein, n), rscript)
 
 
 def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> None:
@@ -136,11 +138,11 @@ def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> No
     rng, n = np.random.default_rng(seed), 400
     changed, protein, logs = mixture(rng, n, n // 5, 20.5, 1.5)
     runs = planted_mixtures(real, logs, seed)
-    names = list(dict.fromkeys(one.sequence for one in next(iter(runs.values())).planted))
+    names = list(dict.fromkeys(planted_peptide.sequence for planted_peptide in next(iter(runs.values())).planted))
     with tempfile.TemporaryDirectory() as folder:
         proteins = {f"P{i}": [names[k] for k in np.flatnonzero(protein == i).tolist()] for i in range(n)}
         project = write_project(Path(folder) / "p", runs, proteins)
-        (run,) = [one.id for one in Project.open(project).runs()]
+        (run,) = [run.id for run in Project.open(project).runs()]
         design = Path(folder) / "design.tsv"
         lines = [f"run{i}\trun{i}\t{'ab'[i // 3]}\t{i % 3 + 1}\n" for i in range(6)]
         design.write_text("file\tsample\tcondition\treplicate\n" + "".join(lines))
@@ -160,9 +162,9 @@ def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> No
             for row in table_of(project, "protein_changes"):
                 number = int(row["accession"][1:])
                 p_value[number], is_found[number] = row["p_value"] or np.nan, row["outcome"] == "changed"
-            judged(about | {"matched": matched}, changed, table, p_value, is_found, rscript)
+            emit_tests(about | {"matched": matched}, changed, table, p_value, is_found, rscript)
         # What a measurement without any error and gap would give.
-        judged(about | {"matched": "planted, not measured"}, changed, *tested(logs, protein, n), rscript)
+        emit_tests(about | {"matched": "planted, not measured"}, changed, *tested(logs, protein, n), rscript)
 
 
 def mixture(
@@ -183,13 +185,13 @@ def tested(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """The table of proteins of amounts of peptides, log2 both, p-values of proteins, and which change."""
     peptides = RawQuantities.of(np.exp2(logs))
-    parameters, model, one = QuantificationParameters(), comparison_model(DESIGN, ("a", "b")), np.arange(len(protein))
-    found = normalised_levels(peptides, Grouping(one, one, protein, n), model, parameters).levels.proteins
-    ours = protein_changes(found, model, parameters)[0]
-    return np.log2(found.value), ours.p_value, ours.q_value <= 0.01
+    parameters, model, rows = QuantificationParameters(), comparison_model(DESIGN, ("a", "b")), np.arange(len(protein))
+    result = normalised_levels(peptides, Grouping(rows, rows, protein, n), model, parameters).levels.proteins
+    ours = protein_changes(result, model, parameters)[0]
+    return np.log2(result.value), ours.p_value, ours.q_value <= 0.01
 
 
-def judged(
+def emit_tests(
     about: dict, changed: NDArray[np.bool_], logs: NDArray[np.float64], ours: NDArray[np.float64], is_found: NDArray[np.bool_], rscript: str
 ) -> None:
     """What this program found of what changed, beside other tests on its table of proteins, (n, 6) log2: moderated t-tests whose prior is
@@ -268,9 +270,9 @@ def adjusted(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
     has = np.flatnonzero(np.isfinite(p_value))
     order = has[np.argsort(p_value[has])]
     raw = p_value[order] * len(has) / np.arange(1, len(has) + 1)
-    found = np.full(len(p_value), np.nan)
-    found[order] = np.minimum.accumulate(raw[::-1])[::-1]
-    return found
+    result = np.full(len(p_value), np.nan)
+    result[order] = np.minimum.accumulate(raw[::-1])[::-1]
+    return result
 
 
 if __name__ == "__main__":

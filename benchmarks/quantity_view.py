@@ -56,25 +56,25 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
         np.full(n_proteins, 300),
     )
     forms = Forms(sequences, np.arange(n), np.full(n, 1000.0), np.zeros((n, 7)))
-    files = tuple(SourceFile(f"/made/{one.name}.mzML", "") for one in samples)
+    files = tuple(SourceFile(f"/made/{sample.name}.mzML", "") for sample in samples)
     matches = Matches(none, none, none, none, nothing, nothing, none, none, none, [])
-    known = Identified(files, forms, matches, sequences, proteins, protein, np.zeros(n), np.ones(n, np.bool_), ())
+    identified = Identified(files, forms, matches, sequences, proteins, protein, np.zeros(n), np.ones(n, np.bool_), ())
     parameters = QuantificationParameters()
-    one, model = np.arange(n), comparison_model(design, ("control", "treated"))
-    normalised = normalised_levels(peptides, Grouping(one, one, protein, n_proteins), model, parameters)
+    rows, model = np.arange(n), comparison_model(design, ("control", "treated"))
+    normalised = normalised_levels(peptides, Grouping(rows, rows, protein, n_proteins), model, parameters)
     counts = (~np.isnan(log2)).astype(np.int64)
     of_group = np.add.reduceat(counts, np.arange(0, n, _PER_PROTEIN))
-    found = Quantities(design, known, normalised, np.full(of_group.shape, 1e-4), (counts, counts, of_group))
-    tables = quantity_tables(found, protein_changes(found.proteins, model, parameters), {})
+    quantities = Quantities(design, identified, normalised, np.full(of_group.shape, 1e-4), (counts, counts, of_group))
+    tables = quantity_tables(quantities, protein_changes(quantities.proteins, model, parameters), {})
     with Project.create_or_open(folder).run("quantify", parameters.model_dump(mode="json"), device="cpu") as run:
-        for one in TABLES:
-            run.write_table(one.name, tables[one.name])
+        for rows in TABLES:
+            run.write_table(rows.name, tables[rows.name])
 
 
 def _sequence(number: int) -> str:
     """A sequence of its own for each number."""
-    letters = "ADEFGHILNPQSTVWY"
-    return "".join(letters[number >> shift & 15] for shift in range(0, 24, 4)) + "GGK"
+    alphabet = "ADEFGHILNPQSTVWY"
+    return "".join(alphabet[number >> shift & 15] for shift in range(0, 24, 4)) + "GGK"
 
 
 def measure(folder: Path, where_above: float) -> None:

@@ -187,7 +187,7 @@ def end_to_end(queries: Path, database: Path, *options: str) -> dict[str, Any]:
     }
 
 
-def measure_beside_parasail(data: Path, threads: int, repeats: int) -> None:
+def compare_with_parasail(data: Path, threads: int, repeats: int) -> None:
     """Print the seconds of the command and of parasail, which take turns."""
     from proteoscope.kernels.cpu.vectors import REGISTER_BYTES
 
@@ -200,7 +200,7 @@ def measure_beside_parasail(data: Path, threads: int, repeats: int) -> None:
 
     def score(first: int) -> list[int]:
         some = subjects[first : first + SUBJECTS_TOGETHER]
-        return [parasail.sw_striped_profile_sat(profile, one, opening, extending).score for profile in profiles for one in some]
+        return [parasail.sw_striped_profile_sat(profile, subject, opening, extending).score for profile in profiles for subject in some]
 
     ours, theirs = [], []
     for _ in range(repeats):
@@ -226,7 +226,7 @@ def measure_beside_parasail(data: Path, threads: int, repeats: int) -> None:
     )
 
 
-def measure_devices(data: Path, wishes: Sequence[str], repeats: int) -> None:
+def measure_devices(data: Path, requested: Sequence[str], repeats: int) -> None:
     """Print the time of the whole command on each device, for many cells and for few."""
     query_file, database_file = data / "cudasw_queries20.fasta", data / "mmseqs_DB.fasta"
     query_files = {"one query of 375": one_query(query_file, 375), "20 queries": query_file}
@@ -236,7 +236,7 @@ def measure_devices(data: Path, wishes: Sequence[str], repeats: int) -> None:
             text, repeated = database_file.read_text(), Path(folder) / "repeated.fasta"
             repeated.write_text("".join(text.replace(">", f">{k}_") for k in range(repeats)))
             databases[f"{repeats} times the 20,000 proteins"] = repeated
-        for (database_name, database), (queries_name, queries), wish in product(databases.items(), query_files.items(), wishes):
+        for (database_name, database), (queries_name, queries), wish in product(databases.items(), query_files.items(), requested):
             for run in ("first", "again"):
                 figures = end_to_end(queries, database, "--device", wish)
                 emit("devices", wish=wish, queries=queries_name, database=database_name, run=run, **figures)
@@ -274,10 +274,10 @@ class Scop:
         return len(self.label)
 
 
-def first_error(found: Found, scop: Scop, queries: np.ndarray) -> dict[str, float]:
+def first_error(hits: Found, scop: Scop, queries: np.ndarray) -> dict[str, float]:
     """Mean share of the members of each level, and of no narrower one, before the first domain of another fold, by E-value."""
-    order = np.lexsort((-found.score, found.e_value, found.query))
-    query, subject = found.query[order], found.subject[order]
+    order = np.lexsort((-hits.score, hits.e_value, hits.query))
+    query, subject = hits.query[order], hits.subject[order]
     same = scop.label[query] == scop.label[subject]
     wrong = ~same[:, 2]
     # Errors of the same query up to each hit.
@@ -295,15 +295,15 @@ def first_error(found: Found, scop: Scop, queries: np.ndarray) -> dict[str, floa
     return shares
 
 
-def coverage(found: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[str, list[float]]:
+def coverage(hits: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[str, list[float]]:
     """Share of the true pairs that stand before so many errors per query, all queries ranked together by E-value.
 
     True are pairs of the same group of the level, errors pairs of different folds; other pairs (of one fold, but not of one group) count
     as neither. Without weights each pair counts the same; with linear ones each query that has relatives; with quadratic ones each group
     (Green and Brenner 2002, Proceedings of the IEEE 90:1834).
     """
-    order = np.lexsort((-found.score, found.e_value))
-    query, subject = found.query[order], found.subject[order]
+    order = np.lexsort((-hits.score, hits.e_value))
+    query, subject = hits.query[order], hits.subject[order]
     true = scop.label[query, level] == scop.label[subject, level]
     errors = np.cumsum(scop.label[query, 2] != scop.label[subject, 2])
     others = scop.others[queries, level].astype(float)
@@ -322,12 +322,12 @@ def coverage(found: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[
     return curves
 
 
-def emit_sensitivity(program: str, found: Found, scop: Scop, queries: np.ndarray, seconds: float) -> None:
+def emit_sensitivity(program: str, hits: Found, scop: Scop, queries: np.ndarray, seconds: float) -> None:
     """Print the sensitivity to the first error, and a curve for each level and weight."""
-    own = {"program": program, "queries": len(queries), "domains": len(scop)}
-    emit("sensitivity", **own, seconds=round(seconds, 1), **first_error(found, scop, queries))
+    about = {"program": program, "queries": len(queries), "domains": len(scop)}
+    emit("sensitivity", **about, seconds=round(seconds, 1), **first_error(hits, scop, queries))
     for k, level in enumerate(LEVELS):
-        emit("coverage", **own, level=level, errors_per_query=ERRORS_PER_QUERY, **coverage(found, scop, queries, k))
+        emit("coverage", **about, level=level, errors_per_query=ERRORS_PER_QUERY, **coverage(hits, scop, queries, k))
 
 
 def searched(
@@ -359,12 +359,12 @@ def searched(
 def found_by_peer(peer: str, query_file: Path, database: Path, scop: Scop, threads: int) -> tuple[Found, float]:
     """What a peer finds, and the seconds of it."""
     hits, seconds = run_peer(peer, query_file, database, LARGEST_E_VALUE, MAXIMUM_HITS, threads)
-    kept = [hit for hit in hits if hit.subject in scop.number and hit.subject != hit.query]
+    selected = [hit for hit in hits if hit.subject in scop.number and hit.subject != hit.query]
     return Found(
-        np.array([scop.number[hit.query] for hit in kept]),
-        np.array([scop.number[hit.subject] for hit in kept]),
-        np.array([hit.e_value for hit in kept]),
-        np.array([hit.bit_score for hit in kept]),
+        np.array([scop.number[hit.query] for hit in selected]),
+        np.array([scop.number[hit.subject] for hit in selected]),
+        np.array([hit.e_value for hit in selected]),
+        np.array([hit.bit_score for hit in selected]),
     ), seconds
 
 
@@ -375,8 +375,8 @@ def measure_roc(data: Path, every: int, peers: Sequence[str], threads: int) -> N
     scop = Scop(data, list(place))
     numbers, queries = np.array([place[name] for name in scop.number]), np.arange(0, len(scop), every)
     for program, is_adjusted in (("proteoscope", True), ("proteoscope, E-values not adjusted", False)):
-        found, seconds = searched(database, numbers, queries, threads, is_adjusted=is_adjusted)
-        emit_sensitivity(program, found, scop, queries, seconds)
+        hits, seconds = searched(database, numbers, queries, threads, is_adjusted=is_adjusted)
+        emit_sensitivity(program, hits, scop, queries, seconds)
     names = list(scop.number)
     with tempfile.TemporaryDirectory() as folder:
         query_file = Path(folder) / "queries.fasta"
@@ -385,8 +385,8 @@ def measure_roc(data: Path, every: int, peers: Sequence[str], threads: int) -> N
             if not installed(peer):
                 emit("sensitivity", program=peer, reason="not installed")
                 continue
-            found, seconds = found_by_peer(peer, query_file, data / "scop40.fa", scop, threads)
-            emit_sensitivity(peer, found, scop, queries, seconds)
+            hits, seconds = found_by_peer(peer, query_file, data / "scop40.fa", scop, threads)
+            emit_sensitivity(peer, hits, scop, queries, seconds)
 
 
 def main() -> None:
@@ -411,7 +411,7 @@ def main() -> None:
     if options.command == "speed":
         measure_speed(data, options.threads)
     elif options.command == "beside":
-        measure_beside_parasail(data, options.threads, options.repeats)
+        compare_with_parasail(data, options.threads, options.repeats)
     elif options.command == "devices":
         measure_devices(data, options.wishes, options.repeats)
     else:

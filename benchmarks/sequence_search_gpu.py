@@ -144,7 +144,7 @@ class Peer(NamedTuple):
             text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
         first, seconds = np.array(re.findall(r"Scan time: (\S+) s", text), float).reshape(2, len(queries))
         top = np.array(re.findall(r"^Result \d+\. Score: (\d+)", text, re.MULTILINE), np.int32).reshape(2, len(queries), -1)
-        matrix, ordinary = SCHEME.matrix.scores.copy(), [ord(letter) - ord("A") for letter in "ACDEFGHIKLMNPQRSTVWY"]
+        matrix, ordinary = SCHEME.matrix.scores.copy(), [ord(residue) - ord("A") for residue in "ACDEFGHIKLMNPQRSTVWY"]
         other = np.setdiff1d(np.arange(len(matrix)), ordinary)
         matrix[other], matrix[:, other] = -4, -4
         out = np.empty((len(queries), len(offsets) - 1), np.int32)

@@ -41,7 +41,7 @@ def request_of(search: Search, project: Path, out: Path, device: str, threads: i
     """The sample search of a kind; those that go on from a project go on from this one."""
     assert search.demo is not None
     inputs = {name: [resources.path("samples", file)] for name, file in search.demo.samples.items()}
-    inputs |= {one.name: [project] for one in search.inputs if one.sort == "project"}
+    inputs |= {wanted_input.name: [project] for wanted_input in search.inputs if wanted_input.sort == "project"}
     options = {option.name: project for option in search.options if option.is_project}
     format = search.exports[0].name if search.writes == "file" else ""
     target = out / f"{search.kind}.out" if search.writes == "file" else None
@@ -52,11 +52,11 @@ def held(temporary: Path) -> dict[str, float]:
     """What this process holds now."""
     gc.collect()
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    own = os.getpid()
+    process = os.getpid()
     children = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            children += int(path.read_text().rpartition(")")[2].split()[1]) == own
+            children += int(path.read_text().rpartition(")")[2].split()[1]) == process
         except (OSError, IndexError):  # it has ended meanwhile
             continue
     return {
@@ -126,7 +126,7 @@ def main() -> None:
     queue.shutdown()
     quarter = max(1, len(rounds) // 4)
     second, last = rounds[quarter : 2 * quarter] or rounds, rounds[-quarter:]
-    growth = median(one["memory_mb"] for one in last) / median(one["memory_mb"] for one in second)
+    growth = median(sample["memory_mb"] for sample in last) / median(sample["memory_mb"] for sample in second)
     left = {name: rounds[-1][name] - rounds[min(1, len(rounds) - 1)][name] for name in COUNTED}
     emit(
         {"what": "soak"},
@@ -145,7 +145,7 @@ def _export_of(search: Search, project: Path, folder: Path) -> Callable[[Progres
 
     def export(progress: Progress) -> list[Path]:
         opened = Project.open(project)
-        run = [one for one in opened.runs() if one.kind == search.kind and one.status == "done"][-1]
+        run = [run for run in opened.runs() if run.kind == search.kind and run.status == "done"][-1]
         return search.export(opened, ExportRequest(run.id, search.exports[0].name, folder / f"{search.kind}.export"), progress)
 
     return export

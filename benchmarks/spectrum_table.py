@@ -52,11 +52,11 @@ def made_project(folder: Path, n: int) -> Project:
         mz,
         intensity,
     )
-    found = identification(n_spectra=_IDENTIFIED)
+    result = identification(n_spectra=_IDENTIFIED)
     project = Project.create_or_open(folder)
     with project.run("identify", PARAMETERS) as run:
         for name in ("psms", "peptides", "proteins"):
-            run.write_table(name, getattr(found, name).sort_by([("score" if name == "psms" else "q_value", "descending")]))
+            run.write_table(name, getattr(result, name).sort_by([("score" if name == "psms" else "q_value", "descending")]))
         write_spectra(run, spectra, Progress())
     return project
 

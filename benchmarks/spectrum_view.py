@@ -46,12 +46,12 @@ def settle(application: QApplication, view: IdentificationView) -> None:
 
 def measure_clicks(application: QApplication, folder: Path, n_peaks: int) -> None:
     """Click through the rows of the PSMs."""
-    found = identification(n_spectra=150)
+    result = identification(n_spectra=150)
     project = Project.create_or_open(folder)
     with project.run("identify", PARAMETERS) as run:
         for name in ("psms", "peptides", "proteins"):
-            run.write_table(name, getattr(found, name))
-        run.write_table("spectra", spectra_table(found, n_noise=n_peaks - 30))
+            run.write_table(name, getattr(result, name))
+        run.write_table("spectra", spectra_table(result, n_noise=n_peaks - 30))
     view = IdentificationView()
     view.resize(1600, 1000)
     view.show()

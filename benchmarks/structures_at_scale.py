@@ -94,8 +94,8 @@ def run(query: Path, database: Path, device: str, cache: Path, scratch: Path) ->
     seconds = time.perf_counter() - began
     if os.waitstatus_to_exitcode(status):
         raise SystemExit(f"the search failed on {device}")
-    told = max(project.glob("**/run.json"), key=lambda path: path.stat().st_mtime)
-    return seconds, json.loads(told.read_text())["seconds"], used.ru_maxrss >> 10
+    record = max(project.glob("**/run.json"), key=lambda path: path.stat().st_mtime)
+    return seconds, json.loads(record.read_text())["seconds"], used.ru_maxrss >> 10
 
 
 def main() -> None:
@@ -119,11 +119,11 @@ def main() -> None:
                 {"figure": "structures at scale", "date": str(date.today()), "threads": available_threads(), "device": device},
                 chains=options.chains,
                 query=query.stem,
-                seconds=round(median(one[0] for one in runs), 3),
+                seconds=round(median(run[0] for run in runs), 3),
                 least_seconds=round(best[0], 3),
                 describing_seconds=round(first[0], 1),
                 steps=best[1],
-                megabytes=max(one[2] for one in runs),
+                megabytes=max(run[2] for run in runs),
             )
 
 

@@ -214,14 +214,14 @@ def main() -> None:
         for name, chosen in filters.items():
             conditions = filter_conditions(chosen, "psms")
             times = [watch.measure(lambda conditions=conditions: model.show(conditions)) for _ in range(REPEATS)]
-            emit("filter", [one[0] for one in times], by=name, rows=len(model.rows), held=round(max(one[1] for one in times), 1))
+            emit("filter", [time[0] for time in times], by=name, rows=len(model.rows), held=round(max(time[1] for time in times), 1))
             alone = [seconds_of(lambda conditions=conditions: source.rows(conditions)) * 1000 for _ in range(REPEATS)]
             emit("rows of a filter", alone, by=name, rows=len(model.rows), least=round(min(alone), 1))
         source.close()
         watch.measure(lambda: model.show([]))
         for name in ("score", "q_value", "precursor_mz", "peptide", "proteins"):
             times = [watch.measure(lambda name=name: model.show(order=[(name, True)])) for _ in range(REPEATS)]
-            emit("sort", [one[0] for one in times], by=name, rows=len(model.rows), held=round(max(one[1] for one in times), 1))
+            emit("sort", [time[0] for time in times], by=name, rows=len(model.rows), held=round(max(time[1] for time in times), 1))
         watch.measure(lambda: model.show(order=[("score", True)]))
         watch.stop()
         measure_scrolling(view, model)

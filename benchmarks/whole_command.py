@@ -114,9 +114,9 @@ def identifications(data: Path, folder: Path, common: Sequence[str], repeats: in
     alone = min(run("-c", READ, str(spectra), "1", threads).seconds for _ in range(repeats))
     about = {"spectra": 2269 * TIMES, "megabytes": round(spectra.stat().st_size / 1e6, 1)}
     about |= {"reading_seconds": round(reading, 2), "reading_command_seconds": round(alone, 2)}
-    one = command("identify", "--preset", "high-resolution", "--json", *common, "--database", database, spectra, "--out")
-    first = [*one, str(folder / "first")]
-    yield Case(about | {"index": "built"}, [[*one, str(folder / f"project-{number}")] for number in range(repeats)], first)
+    identify = command("identify", "--preset", "high-resolution", "--json", *common, "--database", database, spectra, "--out")
+    first = [*identify, str(folder / "first")]
+    yield Case(about | {"index": "built"}, [[*identify, str(folder / f"project-{number}")] for number in range(repeats)], first)
     yield Case(about | {"index": "kept"}, [first] * repeats)
 
 
@@ -124,8 +124,8 @@ def alignments(data: Path, folder: Path, common: Sequence[str], repeats: int) ->
     """`align`, 20 x 20,000."""
     database = folder / "proteins.fasta"
     database.write_bytes(unpacked(data / "sequences" / "mmseqs_DB.fasta"))
-    one = command("align", data / "sequences" / "cudasw_queries20.fasta", database, "--out", folder / "hits.tsv", "--json", *common)
-    yield Case({"queries": 20, "subjects": 20_000}, [one] * repeats, one)
+    align = command("align", data / "sequences" / "cudasw_queries20.fasta", database, "--out", folder / "hits.tsv", "--json", *common)
+    yield Case({"queries": 20, "subjects": 20_000}, [align] * repeats, align)
 
 
 def structures(kind: str, data: Path, folder: Path, common: Sequence[str], repeats: int) -> Iterator[Case]:
@@ -141,7 +141,7 @@ def structures(kind: str, data: Path, folder: Path, common: Sequence[str], repea
         chosen.write_text("\n".join(map(str, files[:: len(files) // _SET][:_SET])))
         queries = [chosen] * repeats
     rest: tuple[str | Path, ...] = ("--database", database, "--out", folder / "hits.tsv", "--set", "hits_per_query=100", "--json", *common)
-    commands = [command("structures", one, *rest) for one in queries]
+    commands = [command("structures", query, *rest) for query in queries]
     yield Case({"queries": _SET if kind == "structure-set" else 1, "chains": len(files)}, commands, commands[0])
 
 
@@ -157,18 +157,18 @@ def measured(case: Case) -> dict[str, Any]:
     """The figures of a case."""
     if case.before:
         run(*case.before)
-    found = [run(*one) for one in case.commands]
-    best, seconds = json.loads(min(found, key=lambda one: one.seconds).text), [one.seconds for one in found]
+    results = [run(*command) for command in case.commands]
+    best, seconds = json.loads(min(results, key=lambda result: result.seconds).text), [result.seconds for result in results]
     return {
         **case.about,
-        "commands": len(found),
+        "commands": len(results),
         "seconds": round(median(seconds), 3),
         "least_seconds": round(min(seconds), 3),
         "most_seconds": round(max(seconds), 3),
-        "processor_seconds": round(median(one.processor_seconds for one in found), 3),
+        "processor_seconds": round(median(result.processor_seconds for result in results), 3),
         "own_seconds": best["seconds"],
         "steps": {name: round(step["seconds"], 3) for name, step in best["stages"].items()},
-        "peak_megabytes": round(max(one.peak for one in found) / 1e6),
+        "peak_megabytes": round(max(result.peak for result in results) / 1e6),
     }
 
 

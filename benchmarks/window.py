@@ -107,7 +107,7 @@ class StallMeter:
     def __init__(self, where_above: float) -> None:
         from PySide6.QtCore import Qt, QTimer
 
-        self.own = self.clock = 0.0
+        self.computed = self.clock = 0.0
         self.places: Counter[str] = Counter()
         self._where_above = where_above
         self._thread = threading.get_ident()
@@ -123,7 +123,7 @@ class StallMeter:
 
     def reset(self) -> None:
         """Begin anew."""
-        self.own = self.clock = 0.0
+        self.computed = self.clock = 0.0
         self.places.clear()
         self._last = (time.thread_time(), time.perf_counter())
 
@@ -135,8 +135,8 @@ class StallMeter:
 
     def _beat(self) -> None:
         now = (time.thread_time(), time.perf_counter())
-        own, clock = now[0] - self._last[0], now[1] - self._last[1]
-        self.own, self.clock = max(self.own, own), max(self.clock, clock - _BEAT_MS / 1000)
+        computed, clock = now[0] - self._last[0], now[1] - self._last[1]
+        self.computed, self.clock = max(self.computed, computed), max(self.clock, clock - _BEAT_MS / 1000)
         self._last = (time.thread_time(), time.perf_counter())
 
     def _sample(self) -> None:
@@ -145,7 +145,9 @@ class StallMeter:
             if time.perf_counter() - self._last[1] > self._where_above:
                 frame = sys._current_frames().get(self._thread)
                 stack = traceback.extract_stack(frame) if frame is not None else []
-                ours = [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in stack if "site-packages" not in one.filename]
+                ours = [
+                    f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in stack if "site-packages" not in frame.filename
+                ]
                 self.places[" < ".join(reversed(ours[-7:]))] += 1
 
 
@@ -181,10 +183,10 @@ class Journey:
         self.meter.reset()
         yield
         self.wait(0.3)
-        own, clock = round(1000 * self.meter.own), round(1000 * self.meter.clock)
-        emit(figure="stall", step=name, own_ms=own, clock_ms=clock)
+        computed, clock = round(1000 * self.meter.computed), round(1000 * self.meter.clock)
+        emit(figure="stall", step=name, own_ms=computed, clock_ms=clock)
         if self.meter.places:
-            print(f"{name}: own {own} ms, clock {clock} ms", file=sys.stderr, flush=True)
+            print(f"{name}: own {computed} ms, clock {clock} ms", file=sys.stderr, flush=True)
             for place, n in self.meter.places.most_common(6):
                 print(f"    {n:4d}  {place}", file=sys.stderr)
 
@@ -252,7 +254,7 @@ def measure_memory(folder: Path, rounds: int, is_prepared: bool) -> None:
     journey = Journey(folder, 1e9)
     if is_prepared:
         journey.prepare()
-    own: dict[int, float] = {}
+    private: dict[int, float] = {}
     for n in range(1, rounds + 1):
         journey.open(KINDS[(n - 1) % len(KINDS)])
         journey.choose_rows(1)
@@ -262,21 +264,21 @@ def measure_memory(folder: Path, rounds: int, is_prepared: bool) -> None:
             journey.window.results.clear()
             journey.wait(0.5)
             gc.collect()
-            objects = Counter(type(one).__name__ for one in gc.get_objects())
-            own[n] = resident("Anonymous")
+            objects = Counter(type(tracked).__name__ for tracked in gc.get_objects())
+            private[n] = resident("Anonymous")
             emit(
                 figure="memory",
                 results=n,
                 kinds=min(n, len(KINDS)),
-                own=own[n],
+                own=private[n],
                 private=resident("Private_Dirty", "Private_Clean"),
                 python_objects=sum(objects.values()),
                 qt_objects=qt_objects(journey.window),
                 threads=threading.active_count(),
                 most=dict(objects.most_common(6)),
             )
-    last = max(own)
-    growth = {f"after_{n}": f"{own[last] / own[n] - 1:+.1%}" for n in (10, len(KINDS)) if n in own}
+    last = max(private)
+    growth = {f"after_{n}": f"{private[last] / private[n] - 1:+.1%}" for n in (10, len(KINDS)) if n in private}
     emit(figure="memory growth", results=last, is_prepared=is_prepared, **growth)
     journey.close()
 
