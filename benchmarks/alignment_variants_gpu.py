@@ -1,4 +1,4 @@
-"""How the cutting of a short database into launches changes the time of `AlignmentSearch.score` on a GPU.
+"""Time of `AlignmentSearch.score` on a GPU by the division of a short database into launches.
 
     python -m benchmarks.alignment_variants_gpu --data FOLDER [--device 0] [--only short steps host all] > alignment_variants_gpu.txt
 
@@ -241,7 +241,7 @@ def measure_all(card: TimedCard, database: SequenceDatabase, queries: list[NDArr
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--device", type=int, default=0)

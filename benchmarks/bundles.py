@@ -1,10 +1,10 @@
-"""What the bundles of a release take: their sizes, and the processor time of small commands of the folder.
+"""Sizes of the bundles of a release, and CPU time of small commands of the folder.
 
     bash installer/bundle.sh --out FOLDER
     python -m benchmarks.bundles FOLDER
 
-Each command runs once to fill the caches of the disk, and then `--times` times, of which the median is told (seconds of processor time,
-user and system). Folders hold megabytes as they lie on the disk.
+Each command runs once to fill the caches of the disk, and then `--times` times; the median is printed (seconds of CPU time,
+user and system). Sizes of folders are megabytes on the disk.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def size_of(path: Path) -> float:
 
 
 def processor_seconds(command: list[str]) -> float:
-    """Of a command and what it starts."""
+    """Return the CPU seconds of a command and its child processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=variables)

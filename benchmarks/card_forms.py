@@ -1,4 +1,4 @@
-"""Which forms of the card's sources usual searches compile: runs some of every kind on a GPU, and writes them down.
+"""Forms of the CUDA sources that usual searches compile, recorded by running searches of every kind on a GPU.
 
     python -m benchmarks.card_forms --data FOLDER [--write]
 
@@ -53,7 +53,7 @@ def searches(data: Path, folder: Path) -> Iterator[tuple[str, dict[str, Any], di
 
 
 def main() -> None:
-    """Run them, and tell the forms."""
+    """Run the searches and print the forms."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--write", action="store_true", help=f"keep them as {FORMS.name}")

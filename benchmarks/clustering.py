@@ -1,12 +1,12 @@
-"""How well spectra are grouped, and how fast, on this machine.
+"""Quality and speed of the clustering of spectra on this machine.
 
     python -m benchmarks.clustering [--data FOLDER] [--times 5]
 
 One JSON line each for
 
 * ``peptides``: 891 spectra of 312 peptides; the first spectrum of each is its centroid, the others are given to the most similar one within
-  3,000 ppm and of the same charge. Settings are chosen on the spectra of one half of the peptides, and shown on the other and on all;
-  beside it the distance of Li's thesis as printed (Algorithm 4.8);
+  3,000 ppm and of the same charge. Settings are chosen on the spectra of one half of the peptides, and shown on the other and on all,
+  next to the distance of Li's thesis as printed (Algorithm 4.8);
 * ``massbank``: 39,212 spectra; the largest distance is chosen on the compounds of one half (.036 incorrectly clustered at most), and
   shown on the other and on all, each half clustered on its own;
 * ``command``: seconds of the whole command ``cluster`` on MassBank, compiled before, in a fresh project each time.
@@ -63,7 +63,7 @@ class Peptides:
         self.rest = np.setdiff1d(np.arange(len(spectra)), self.centroids)
 
     def right(self, **settings: Any) -> NDArray[np.bool_]:
-        """Of each of the rest, whether it is given to the centroid of its label."""
+        """Return True for each remaining spectrum that is assigned to the centroid of its label."""
         parameters = ExplanationParameters().changed(minimum_peaks=1, **settings)
         vectors = spectrum_vectors(self.spectra, parameters, Resources(2))
         place = np.argsort(vectors.order)  # of each spectrum

@@ -1,4 +1,4 @@
-"""How long many millions of spectra take to be grouped, from columns to a project's tables, on cards or the processor.
+"""Time to cluster many millions of spectra, from columns to a project's tables, on GPUs or the CPU.
 
     python -m benchmarks.clustering_at_scale --data FOLDER [--copies 640] [--device auto] [--tables]
 
@@ -66,7 +66,7 @@ def _copied(offsets, mz, intensity, random, copies, seed, out_offsets, out_mz, o
 
 
 def repeated(spectra: Spectra, copies: int, seed: int = 1) -> Spectra:
-    """Spectra with so many copies of each, the first as it is."""
+    """Return `copies` copies of each spectrum; the first is unchanged."""
     random, n = np.random.default_rng(seed), len(spectra)
     offsets = np.zeros(copies * n + 1, np.int64)
     mz, intensity = np.empty(copies * len(spectra.mz)), np.empty(copies * len(spectra.mz), np.float32)

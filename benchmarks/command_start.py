@@ -1,4 +1,4 @@
-"""How long small commands take from their start to their end, in turns by two versions of the program. One JSON line a command.
+"""Wall time of small commands of two versions of the program in turn, one JSON line per command.
 
     python -m benchmarks.command_start --data FOLDER --against CHECKOUT [--pairs N] [--only NAME ...]
 
@@ -34,7 +34,7 @@ SEARCHES = {"align": "small_align", "structures": "small_structures_sensitive", 
 
 
 def commands(data: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The commands and their names; what goes on from a project stands behind what makes it."""
+    """Yield the commands and their names; a command that reads a project follows the command that writes it."""
     yield from (("help", ("--help",)), ("version", ("--version",)), ("align --help", ("align", "--help")))
     yield from (("parameters cluster", ("parameters", "cluster")), ("parameters identify", ("parameters", "identify")))
     cases = {case.name: case.commands for case in small(data)}

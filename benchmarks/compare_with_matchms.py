@@ -1,7 +1,7 @@
 """Search spectra in a library by a similarity of matchms: compare_with_matchms.py LIBRARY.mgf QUERIES.mgf TOLERANCE ppm|Da MEASURE POWER.
 
 Run by the peers' Python. Titles are what spectra are of. Candidates are those of the same polarity whose precursor is near enough, found by
-bisection; the time is that of the comparisons alone, of the processor, with what numba compiles behind it. MEASURE is a class of
+bisection; the time is the CPU time of the comparisons only, including what numba compiles. MEASURE is a class of
 `matchms.similarity`, POWER to what intensities are raised. Prints how many queries have the right one first, and seconds.
 """
 

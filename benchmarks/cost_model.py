@@ -1,4 +1,4 @@
-"""How well the cost model predicts on a GPU: one JSON line for each figure, and a table at the end.
+"""Accuracy of the cost model on a GPU: one JSON line for each figure, and a table at the end.
 
     python -m benchmarks.cost_model --part kernels [--device 0] [--threads N] [--scratch DIR]
     python -m benchmarks.cost_model --part plans [--shapes 40]
@@ -150,7 +150,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
 
 def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any, shares: list[float]) -> list[tuple[str, list[float]]]:
-    """Those of the thesis: seconds, and the shares of transfers."""
+    """Measure the problems of the thesis: seconds, and the shares of transfers."""
     from proteoscope.engine.execution.cost.analyses import measured_problem, predicted_problem
     from proteoscope.kernels.analyses_layouts import PROBLEMS
     from proteoscope.kernels.cuda.modules import card
@@ -231,7 +231,7 @@ def write_proteins(path: Path, n: int, seed: int) -> None:
 
 
 def write_reads(genome: Path, reads: Path, n: int, seed: int) -> None:
-    """A genome of half a million letters, and reads of 150 with 2 % errors."""
+    """Write a genome of half a million bases, and reads of 150 bases with 2 % errors."""
     rng = np.random.default_rng(1)
     bases = np.frombuffer(b"ACGT", np.uint8)
     text = rng.choice(bases, 500_000)
@@ -283,7 +283,7 @@ COMMANDS = {
 
 
 def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
-    """Seconds of a process of the program on so many cores, and the JSON that it prints.
+    """Return the seconds of a process of the program on a number of cores, and the JSON that it prints.
 
     Raises
     ------

@@ -127,7 +127,7 @@ def mixture(*parts: tuple[float, Callable[[Floats], Floats]]) -> Callable[[Float
 
 
 def exponential(spread: float, start: float = 0.0) -> Callable[[Floats], Floats]:
-    """Return the survival function of candidates of which few score high, as hyperscores."""
+    """Return the survival function of candidates with few high scores, as hyperscores."""
     return lambda score: np.exp(-np.maximum(score - start, 0.0) / spread)
 
 

@@ -1,10 +1,10 @@
-"""Databases whose wrong answers can be told: a sample's own proteins beside proteins that cannot be in it.
+"""Databases with recognisable wrong answers: a sample's own proteins and proteins that cannot be in it.
 
 paired
-    For each protein of the sample another whose tryptic peptides are shuffled, so that each peptide has one partner of the same length and
-    mass (Wen et al. 2025, Nature Methods 22:1454). Whatever is matched to a partner is false.
+    For each protein of the sample, another whose tryptic peptides are shuffled, so that each peptide has one partner of the same length and
+    mass (Wen et al. 2025, Nature Methods 22:1454). Matches to partners are false.
 foreign
-    Proteins of other organisms. What a protein of the sample or a contaminant holds too (I = L) is not foreign.
+    Proteins of other organisms. Peptides that a protein of the sample or a contaminant also holds (I = L) are not foreign.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _REDRAWS = 40
 
 @dataclass(frozen=True)
 class EntrapmentDatabase:
-    """A database of which it is known what is wrong.
+    """A database with known wrong answers.
 
     Attributes
     ----------
     proteins : all sequences by accession, in the order in which they are written; those that cannot be in the sample begin with
         ``ENTRAPMENT_``.
-    harmless : what a true match may come from, I written as L, in one text.
+    harmless : sequences that a true match may come from, I written as L, in one text.
     ratio : distinct entrapment peptides for each distinct peptide of the sample, within the limits of length and mass.
-    partners : cut pieces of the sample (I as L, leading methionines taken off) by the shuffled piece; empty for a foreign database.
+    partners : peptides of the sample (I as L, without leading methionines) by the shuffled peptide; empty for a foreign database.
     n_unpaired : distinct peptides of the sample whose partner is another peptide of the sample, or the partner of another too.
     """
 
@@ -63,11 +63,11 @@ class EntrapmentDatabase:
     n_unpaired: int = 0
 
     def is_entrapment(self, sequence: str) -> bool:
-        """Whether no protein of the sample and no contaminant holds the peptide (I = L)."""
+        """Return True if neither a protein of the sample nor a contaminant holds the peptide (I = L)."""
         return sequence.replace("I", "L") not in self.harmless
 
     def partner(self, sequence: str) -> str:
-        """The sample's peptide (I as L) of which the entrapment peptide is the shuffled form; empty where there is none."""
+        """Return the sample's peptide (I as L) that was shuffled to the entrapment peptide, or ''."""
         whole = ""
         for peptide in digested(sequence.replace("I", "L")):
             core = peptide.lstrip("M")
@@ -79,7 +79,7 @@ class EntrapmentDatabase:
 
 
 def digested(sequence: str) -> list[str]:
-    """What trypsin leaves of a protein when it misses no site: cut behind K and R, not before P."""
+    """Return the tryptic peptides without missed cleavages: cut after K and R, not before P."""
     return [peptide for peptide in _CUT.split(sequence) if peptide]
 
 
@@ -89,13 +89,13 @@ def write_fasta(proteins: Mapping[str, str], path: Path) -> None:
 
 
 def paired_databases(proteins: dict[str, str], seeds: Iterable[int]) -> Iterator[EntrapmentDatabase]:
-    """For each seed the proteins and their shuffled partners, in random order, so that no rule of ties prefers either.
+    """Yield for each seed the proteins and their shuffled partners, in random order, so that no rule of ties prefers either.
 
-    Each piece between cleavage sites is shuffled on its own and is shuffled alike wherever it occurs, so that peptides with missed
-    cleavages have partners too. In their places stay the last residue, a K or R with the P behind it that keeps it from being cut, and
-    methionines that a piece begins with, since a protein may lose its first. A shuffled piece begins with P or M only where the piece does.
-    I and L are one residue: two pieces that differ by them are shuffled alike. A piece long enough to be searched is drawn again while it
-    is one of the sample; where all draws are, it stays as it is, and counts as the sample's own.
+    Each peptide between cleavage sites is shuffled separately, and in the same way wherever it occurs, so that peptides with missed
+    cleavages have partners too. The last residue, a K or R with the P after it that prevents a cut, and leading methionines are not moved,
+    since a protein may lose its first. A shuffled peptide begins with P or M only if the original does. I and L are one residue: peptides
+    that differ only by them are shuffled in the same way. A peptide long enough to be searched is drawn again while the result is a peptide
+    of the sample; if all draws are, the peptide is not shuffled and counts as the sample's own.
     """
     cut = {accession: digested(sequence) for accession, sequence in proteins.items()}
     distinct = {peptide for peptides in cut.values() for peptide in peptides}
@@ -155,10 +155,10 @@ def _mixed(proteins: Mapping[str, str], generator: np.random.Generator) -> dict[
 
 
 def _arrangements(taken: set[str], generator: np.random.Generator) -> dict[str, tuple[str, NDArray[np.int64]]]:
-    """For each piece without its leading methionines (I as L) how it is written, and the order of its residues in that.
+    """Return the shuffled form and residue order of each peptide without its leading methionines (I as L).
 
-    `taken` are the pieces of the sample, which no piece of `SHORTEST` residues or more becomes. Shorter ones are only searched as parts of
-    others: they change where they can, and no two become the same where that can be.
+    `taken` are the peptides of the sample; peptides of `SHORTEST` residues or more are not shuffled to any of them. Shorter peptides are
+    only searched as parts of others: they change, and differ from each other, where possible.
     """
     leading: dict[str, set[int]] = {}
     for peptide in taken:
@@ -181,7 +181,7 @@ def _arrangements(taken: set[str], generator: np.random.Generator) -> dict[str, 
 
 
 def _drawn(cores: Sequence[str], generator: np.random.Generator) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Each word in a random order; the last unit stays, and K or R with a P behind them are one unit."""
+    """Yield each word in a random order; the last unit is not moved, and K or R with a P after them are one unit."""
     if not cores:
         return
     lengths = np.array([len(core) for core in cores])
@@ -207,7 +207,7 @@ def _drawn(cores: Sequence[str], generator: np.random.Generator) -> Iterator[tup
 
 
 def _residue_tables() -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
-    """Mass of each letter (NaN where it has none) with carbamidomethylated cysteine, and a random number for it, the same for I and L."""
+    """Return the mass of each residue (NaN if unknown) with carbamidomethylated cysteine, and a random number, the same for I and L."""
     masses = np.full(128, np.nan)
     for residue, value in mass.std_aa_mass.items():
         masses[ord(residue)] = value
@@ -230,10 +230,10 @@ def _powers(base: int, n: int) -> NDArray[np.uint64]:
 
 
 def distinct_peptides(proteins: Iterable[str]) -> NDArray[np.uint64]:
-    """The tryptic peptides within the limits of length and mass, as ascending 64-bit hashes; peptides that differ by I and L are one.
+    """Return hashes of the tryptic peptides within the limits of length and mass, uint64, ascending; I and L are the same residue.
 
-    With the peptides behind an initial methionine and up to `MISSED_CLEAVAGES` missed cleavages, without those that hold a letter that has
-    no mass.
+    Includes peptides after an initial methionine and peptides with up to `MISSED_CLEAVAGES` missed cleavages; excludes peptides with a
+    residue without a mass.
     """
     cut = [digested(sequence) for sequence in proteins]
     text = "".join("".join(peptides) for peptides in cut)
@@ -247,7 +247,7 @@ def distinct_peptides(proteins: Iterable[str]) -> NDArray[np.uint64]:
     masses = _MASS[residues]
     no_mass = np.concatenate(([0], np.cumsum(np.isnan(masses))))
     masses = np.concatenate(([0.0], np.cumsum(np.nan_to_num(masses))))
-    # A hash of letters s..t is the sum of number x base^place, brought back by base^-s; all modulo 2^64.
+    # A hash of residues s..t is the sum of number x base^place, brought back by base^-s; all modulo 2^64.
     sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_NUMBER[residues] * _powers(_BASE, len(residues)), dtype=np.uint64)))
     back = _powers(_INVERSE, len(residues) + 1)
     hashed = []

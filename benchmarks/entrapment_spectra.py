@@ -21,7 +21,7 @@ DROPPED, ADDED = 0.15, 0.15  # of the peaks
 
 
 def exact_copies(spectra: Sequence[Path], folder: Path) -> list[Path]:
-    """The files and their copies, `COPIES` of each in all; one set of files behind the other, so that spectra repeat in their order."""
+    """Return the files and their copies, `COPIES` of each in total, one set of files after the other, so that spectra repeat in order."""
     made = list(spectra)
     for number in range(2, COPIES + 1):
         for path in spectra:

@@ -1,4 +1,4 @@
-"""The figures of an examination as tables to read, alone or beside those of another."""
+"""Figures of an examination as printed tables, optionally compared with another examination."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MAXIMUM_FALSE_OF_NULLS = 1.0
 MAXIMUM_SMALL_E_VALUES = 0.015
 """Of spectra without a right answer, those with E <= 0.01."""
 LOSS = 2.0
-"""A set loses by a change where its difference is below zero by more than so many standard errors."""
+"""Number of standard errors below zero from which the difference of a set is a loss."""
 FEW = 300
 """Sets with fewer PSMs are listed, and do not decide alone."""
 
@@ -47,7 +47,7 @@ Record = dict[str, Any]
 
 
 def print_tables(records: Sequence[Record]) -> None:
-    """All that the records tell."""
+    """Print all tables of the records."""
     header = next(record for record in records if record["figure"] == "examination")
     print(" ".join(f"{name}={value}" for name, value in header.items() if name != "figure"))
     for part in (
@@ -66,7 +66,7 @@ def print_tables(records: Sequence[Record]) -> None:
 
 
 def exceeded(records: Sequence[Record]) -> list[str]:
-    """What is false more often than it may be, in words: where even the lower end of the interval over spectra is above the bound."""
+    """Describe the shares above their bound: those whose interval over spectra lies entirely above it."""
     lines = []
     discoveries = [record for record in _chosen(records, "discoveries", program=OURS, reported=0.01) if record["set"] in INDEPENDENT]
     for part, level in dict.fromkeys(
@@ -193,7 +193,7 @@ def _with_interval(value: Interval | Spread) -> str:
 
 
 def _print_discoveries(chosen: Sequence[Record], part: str) -> None:
-    """What is accepted and what of it is false, for each level and reported rate: pooled, and combined for each set at 1 %."""
+    """Print accepted and false discoveries for each level and reported rate: pooled, and combined for each set at 1 %."""
     pooled = [record for record in chosen if record["set"] in INDEPENDENT]
     if pooled:
         n = len({(record["set"], record["seed"]) for record in pooled})
@@ -227,7 +227,7 @@ def _print_discoveries(chosen: Sequence[Record], part: str) -> None:
 
 
 def _print_null(chosen: Sequence[Record]) -> None:
-    """What searches without a right answer accept, and how often their E-values are small."""
+    """Print how many PSMs searches without a right answer accept, and how often their E-values are small."""
     if not chosen:
         return
     print("\nno right answer: matched spectra, accepted at 1 %, and the share in % whose E-value is at most so much")

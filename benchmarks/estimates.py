@@ -1,4 +1,4 @@
-"""How well `estimate` tells what whole commands take on two cores: one JSON line for each command, and a table at the end.
+"""Accuracy of `estimate` for whole commands on two cores: one JSON line for each command, and a table at the end.
 
     python -m benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR] [--busy N]
 
@@ -86,7 +86,7 @@ def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[
 
 
 def figures(measured_commands: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Estimate a command and run it: how far the estimate was off, and what there is to tell."""
+    """Estimate and run a command; yield the error of the estimate and the figures."""
     command = [*measured_commands, "--device", "cpu", "--threads", "2", "--json"]
     try:
         _, predicted = called(["estimate", *command], 2)

@@ -4,9 +4,9 @@
 
     python -m benchmarks.evidence --data FOLDER [--proteins 1000] [--chains 105580] [--device cpu] [--threads N] [--out FILE]
 
-The database is that of `structures_at_scale`; the proteins are sequences of its chains with one residue in seven exchanged, of which every
-second peptide of a full digestion was seen. Its files are not there, so that neither atoms nor exposure are read. One JSON line, also
-behind what is in FILE; `tables` is the SHA-256 of all tables of the run, which any device gives alike.
+The database is that of `structures_at_scale`; the proteins are sequences of its chains with one residue in seven exchanged, and every
+second peptide of a full digestion was observed. Its files do not exist, so that neither atoms nor exposure are read. One JSON line, also
+appended to FILE; `tables` is the SHA-256 of all tables of the run, which is the same on all devices.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the pages of proteins take: relatives of albumin with peptides, sites and contacts, each on the structure that ships.
+"""Time and memory of pages of proteins: relatives of albumin with peptides, sites and contacts on the bundled structure.
 
     python -m benchmarks.evidence_pages [--proteins 20]
 

@@ -1,14 +1,14 @@
-"""What the executor costs beside a plain call of the search on the same device.
+"""Overhead of the executor over a plain call of the search on the same device.
 
     python -m benchmarks.executor_overhead --data FOLDER [--device cpu|cuda] [--pairs 9] [--size 1] [--workers 2]
 
-Two workloads, a database of sequences and spectra against peptides, each scored by a plain call of the twin and through a session, in turn
-and in changing order, everything brought to the device before. Then samples of the other kinds of work, by which the cost model measures
-devices: the work's own computation, whose rows are put together, and a session. `--size` is that of these samples. One JSON line for
-each: medians of both in seconds, and the median ratio of a pair.
+Two workloads, a database of sequences and spectra against peptides, each scored by a plain call of the kernels and through a session, in
+turn and in changing order, everything brought to the device before. Then samples of the other kinds of work, by which the cost model
+measures devices: the work's own computation, whose rows are put together, and a session. `--size` is that of these samples. One JSON line
+for each: medians of both in seconds, and the median ratio of a pair.
 
 With ``--workers N``, instead, each workload, and samples of other kinds of work by which the cost model measures devices, by a
-session on N local workers beside one on as many threads here, in turn and in changing order: `ratio` of seconds, `imbalance` the greatest
+session on N local workers and by one on as many threads here, in turn and in changing order: `ratio` of seconds, `imbalance` the greatest
 of the seconds that a worker was busy over their mean. Starting the workers, and bringing the columns to them (`opening_s`), is apart.
 """
 
@@ -51,8 +51,8 @@ from tests.shim.search_inputs import empty_hits, random_search
 _QUERIES = 8  # the short ones: seconds of a processor
 _SIZES = {"vector-groups": 4.0, "fragment-index": 0.5, "mass-lists": 0.25, "reads": 0.06, "structures": 0.5, "superpositions": 0.06}
 _USUAL_SIZE = 0.25
-"""Of samples of kinds that have no workload here: about a second of two threads. Not of k-means, of which a device that is alone does
-several rounds at once."""
+"""Size of samples of kinds without a workload here: about a second of two threads. K-means is excluded: a single device computes several
+rounds together."""
 Run = Callable[[], object]
 
 
@@ -151,12 +151,12 @@ def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
 
 
 def joined(every: list[Rows]) -> np.ndarray:
-    """All columns of all rounds, one behind the other."""
+    """Return all columns of all rounds, concatenated."""
     return np.concatenate([np.ravel(column) for rows in every for _, column in sorted(rows.items())])
 
 
 def compare_workers(data: Path, n: int, pairs: int, only: list[str], size: float) -> None:
-    """Sessions on local workers beside sessions here, on as many threads."""
+    """Compare sessions on local workers with sessions here, on as many threads."""
     assert {name for search in SEARCHES for name, _ in search.work} >= set(_SIZES)
     with open_cluster(f"local:{n}", Progress(), device="cpu", threads=n) as cluster:
         kinds = [of_kind(name, size) for name in only or _SIZES]

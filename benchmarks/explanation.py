@@ -4,7 +4,7 @@
 
 Each set is identified first (the shipped presets). In a trial a share of the sequences is left out, one spectrum of each other peptide
 and charge stays in the library, and all other spectra of the run are explained. One JSON line a set and share: rows with q <= 0.01 of all
-trials, of them spectra of peptides that were left out, and those of kept peptides that joined another sequence; with
+trials, of them spectra of peptides that were left out, and those of retained peptides that joined another sequence; with
 ``--mass-difference`` also with other masses.
 """
 

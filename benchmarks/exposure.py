@@ -1,11 +1,11 @@
-"""Solvent exposure of residues beside that of DSSP (mkdssp) or FreeSASA, of all chains of folders that are their files' only ones.
+"""Solvent exposure of residues compared with DSSP (mkdssp) or FreeSASA, for all single chains of files in folders.
 
     bash tests/peers/install.sh            # for DSSP; pip install freesasa, in an environment of one's own, for the other
     python -m benchmarks.exposure --structures FOLDER [FOLDER ...] [--every 20] [--first 0] [--beside mkdssp|freesasa]
 
 One JSON line: how far the area of whole chains is from the other's (`chain_median`, `chain_95`, `chain_worst`, shares), how far that of the
-residues which water touches on 20 Å² and more is (`residue_median`, `residue_95`, shares; DSSP tells whole Å²), and how many residues lie
-elsewhere than the other has them where 25 % of the greatest area divides surface from inside (`elsewhere`, share).
+residues which water touches on 20 Å² and more is (`residue_median`, `residue_95`, shares; DSSP has whole Å²), and the share of residues
+that the two place differently if 25 % of the greatest area divides surface from inside (`elsewhere`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SURFACE = 0.25
 
 
 class Areas(NamedTuple):
-    """Of a chain: its name, and (r,) Å² of each residue that both know, by the program and by the other; and its greatest."""
+    """Areas of a chain: its name, and (r,) Å² of each residue that both have, by the program and by the other; and the greatest."""
 
     name: str
     ours: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""What false matches of a library are: peptides nearly the same, or peptides whose fragments are in the spectrum too."""
+"""Causes of false matches of a library: nearly identical peptides, or peptides whose fragments are in the spectrum too."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class FalseMatches:
     def is_contained(self, row: int, number: int, other: int, charge: int) -> bool:
         """Return whether a spectrum has more fragments of a peptidoform `other` than of 99 of 100 of its orders.
 
-        Only peaks count that the peptidoform `number`, of which the spectrum is, does not explain.
+        Only peaks count that the spectrum's own peptidoform `number` does not explain.
         """
         begin, end = self._spectra.offsets[row : row + 2]
         mz = np.asarray(self._spectra.mz[begin:end])

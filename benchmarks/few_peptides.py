@@ -2,13 +2,13 @@
 
     python -m benchmarks.few_peptides --data FOLDER [--peptides 20 100 1000] [--trials 200] [--short]
 
-A library is so many peptides of a proteome (`18Protein_SoCe_Tr_detergents_trace.fasta`), predicted. Three of five have spectra, one to five
-each: predicted peaks, some missing, others' heights changed, with noise. As many spectra, one to five each of one peptide, are of other
-peptides of the proteome, whose mass is within 10 ppm of a peptide's of the library: replicates find the same false entry again and again.
-What is accepted at 1 % and is not of its entry's peptide is false; told is the mean over trials of the share of these (0 where nothing is
-accepted), which is what a false discovery rate promises, with two standard errors. `--short`: peptides of 5 and 6 residues, of which
-few orders are different. With `single`, each peptide has one decoy, however few there are; else as many as the search makes. Fragments
-within 0.5 Da.
+A library has predicted spectra of peptides of a proteome (`18Protein_SoCe_Tr_detergents_trace.fasta`). Three of five have spectra, one to
+five each: predicted peaks, some missing, others' heights changed, with noise. As many spectra, one to five each of one peptide, are of
+other peptides of the proteome, whose mass is within 10 ppm of a peptide's of the library: replicates find the same false entry again and
+again. A match accepted at 1 % is false if the spectrum is not of its entry's peptide. The figure is the mean over trials of the share of
+false matches (0 if none is accepted), which is what a false discovery rate promises, with two standard errors. `--short`: peptides of 5 and
+6 residues, which have few different orders. With `single`, each peptide has one decoy, however few there are; else as many as the search
+creates. Fragments within 0.5 Da.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def proteome(database: Path, *, is_short: bool) -> SpectralLibrary:
 
 
 class Trial:
-    """A library, and spectra of which is known what they are."""
+    """A library, and spectra with known peptides."""
 
     def __init__(self, whole: SpectralLibrary, n_peptides: int, generator: np.random.Generator) -> None:
         self._whole, self._generator = whole, generator

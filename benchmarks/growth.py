@@ -1,4 +1,4 @@
-"""Time and memory of whole commands as their input grows: one JSON line a size, kept in `results/growth.jsonl` with ``--keep``.
+"""Time and memory of whole commands as their input grows: one JSON line a size, added to `results/growth.jsonl` with ``--keep``.
 
     python -m benchmarks.growth identify --data FOLDER [--sizes 22690 226900 1000000] [--threads 2] [--device cpu]
     python -m benchmarks.growth cluster --data FOLDER [--sizes 300000 3000000]
@@ -14,9 +14,9 @@ cluster
 reads
     simulated reads of 150 bases (2 % errors, up to two gaps) of S. aureus NCTC 8325, to SAM.
 
-A process of its own does each, with its kernels compiled and its indexes kept by a small run before. `seconds` and `processor_seconds` of
-the process, `microseconds_each`, `peak_megabytes` as the system tells (what is mapped from files and was looked at counts), `steps` as the
-run tells them. On Linux ``taskset -c 0,1`` before the command leaves it two cores of many.
+Each is a separate process; a small run before it compiles kernels and stores indexes. `seconds` and `processor_seconds` of the process,
+`microseconds_each`, `peak_megabytes` as reported by the system (including accessed pages of mapped files), `steps` as reported by the run.
+On Linux ``taskset -c 0,1`` before the command limits it to two cores.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def write_copies(source: Path, out: Path, n: int) -> None:
 
 
 def measured(command: list[str]) -> dict[str, Any]:
-    """What a process of the program takes."""
+    """Return the time and memory of a process of the program."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     began = time.perf_counter()

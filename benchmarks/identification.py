@@ -1,4 +1,4 @@
-"""Identification measured beside Comet, X!Tandem and Sage's core, in one run on one machine.
+"""Identification compared with Comet, X!Tandem and Sage's core, in one run on one machine.
 
     bash tests/peers/install.sh
     .venv/bin/python -m benchmarks.identification --data FOLDER [DATASET ...] > figures.jsonl
@@ -14,8 +14,8 @@ entrapment
     foreign peptides among the accepted matches of a search that holds the proteomes of organisms that are not in the sample: their share,
     which is a lower bound of the false share, and the share corrected for the sizes of the two parts of the database.
 
-The kernels are compiled once before, on the smallest dataset. Proteoscope searches each dataset twice: without an index, then with the one
-it kept.
+The kernels are compiled once before, on the smallest dataset. Proteoscope searches each dataset twice: without an index, then with the
+stored one.
 """
 
 from __future__ import annotations
@@ -94,9 +94,11 @@ def main() -> int:
     parser.add_argument("--programs", nargs="+", choices=["proteoscope", *PEERS], default=["proteoscope", *PEERS])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu", help="where Proteoscope computes")
-    parser.add_argument("--isotope-errors", type=int, choices=range(4), default=1, help="precursors may be off by 0 to so many isotopes")
-    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a parameter of Proteoscope besides the preset")
-    parser.add_argument("--refresh", action="store_true", help="run the peers again, also where their results are kept")
+    parser.add_argument("--isotope-errors", type=int, choices=range(4), default=1, help="maximum isotope error of precursors")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="a parameter of Proteoscope in addition to the preset"
+    )
+    parser.add_argument("--refresh", action="store_true", help="run the peers again even if their results are cached")
     arguments = parser.parse_args()
     unknown = set(arguments.datasets) - set(DATASETS)
     if unknown:

@@ -1,9 +1,9 @@
-"""How long an import of many matches takes, and what memory: tables and XML of 100,000 PSMs that are made for it.
+"""Time and memory of the import of many matches: tables and XML with 100,000 synthetic PSMs.
 
     python -m benchmarks.importing --out results.jsonl [--psms 100000] [--formats sage pepxml]
 
-Spectra, a database and results are made of random peptides; each import is a process of its own, of which wall seconds and peak memory are
-measured. Asked for are 20 s for tables and 60 s for XML, on two cores, within 1 GB.
+Spectra, a database and results are made of random peptides; each import is a separate process whose wall seconds and peak memory are
+measured. The targets are 20 s for tables and 60 s for XML, on two cores, within 1 GB.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PEAKS = 40
 
 
 def made(n: int) -> list[Truth]:
-    """So many matches: random tryptic peptides, a third with a modification, a tenth decoys."""
+    """Return `n` matches: random tryptic peptides, a third with a modification, a tenth decoys."""
     chance = random.Random(7)
     matches = []
     for scan in range(1, n + 1):
@@ -88,7 +88,7 @@ def measured(results: Path, folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--psms", type=int, default=100_000)
     parser.add_argument("--formats", nargs="*", default=list(FORMATS), choices=list(FORMATS))

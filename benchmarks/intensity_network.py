@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 OUTPUT = Path(__file__).resolve().parents[1] / "resources" / "fragmentation" / "intensities.npz"
-RESIDUES = "ACDEFGHIKMNPQRSTVWY"  # with L as I; codes count from 1, and 0 is no residue
+RESIDUES = "ACDEFGHIKMNPQRSTVWY"  # with L as I; codes count from 1; 0 is padding
 SHORTEST, LONGEST = 7, 45
 CHARGES, SHARE_OF_CHARGES = (1, 2, 3, 4, 5), (0.04, 0.5, 0.32, 0.11, 0.03)
 FLOOR = 0.001
@@ -42,7 +42,7 @@ HELD_OUT = 10
 
 
 def read_proteins(folder: Path) -> list[str]:
-    """Sequences of the letters that MS2PIP knows, the longest ones cut."""
+    """Return sequences of the residues that MS2PIP supports, with the longest truncated."""
     peptides: dict[str, None] = {}
     for path in sorted(folder.glob("*.fasta")):
         for entry in path.read_text(errors="replace").split(">")[1:]:
@@ -106,7 +106,7 @@ def teach(folder: Path, n: int, out: Path, processes: int) -> None:
 
 
 def inputs_of(peptide: str, charge: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each bond the rows of the first layer's tables, (bonds, tables), and its other inputs, (bonds, 2 residues' counts and 2)."""
+    """Return rows of the first layer's tables for each bond, (bonds, tables), and its other inputs (bonds, 2 residues' counts and 2)."""
     codes = np.array([RESIDUES.index(residue) + 1 for residue in peptide])
     n, n_codes = len(codes), len(RESIDUES) + 1
     padded = np.concatenate((np.zeros(AROUND, int), codes, np.zeros(AROUND, int)))
@@ -234,7 +234,7 @@ def train(predictions: Path, epochs: int, out: Path, threads: int) -> None:
 
 
 def main() -> None:
-    """Do what the command line asks."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parts = parser.add_subparsers(dest="part", required=True)
     teaching = parts.add_parser("teach")

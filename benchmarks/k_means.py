@@ -1,13 +1,13 @@
-"""k-means on the processor beside scikit-learn's: one JSON line for each figure.
+"""k-means on the CPU compared with scikit-learn: one JSON line for each figure.
 
     python -m benchmarks.k_means --data FOLDER [--spectra 38252] [--centroids 3226] [--rounds 100] [--pairs 3] [--threads N]
 
 FOLDER is the unpacked test data: the spectra of FOLDER/clustering/massbank_esi_ms2.mgf, their square roots of intensities in 10,800 bins
 from 50 to 2,000 thomson, the whole scaled to the length of 1,024 and rounded; where there are too few spectra, they come again. The first
 centroids are the same spectra, chosen at random, for both; scikit-learn gets the same whole numbers as CSR in float64, `algorithm="lloyd"`,
-no tolerance. Both do so many rounds, or stop when no label changes. Then points: uniform, of 2, 8 and 34 dimensions.
+no tolerance. Both do the same number of rounds, or stop when no label changes. Then points: uniform, of 2, 8 and 34 dimensions.
 
-`seconds` is the median of the pairs, which take turns; `inertia` is told in units of scikit-learn's.
+`seconds` is the median of the pairs, which take turns; `inertia` is in units of scikit-learn's.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def spectrum_vectors(folder: Path, n: int) -> VectorArrays:
 
 
 def seeded(data: Vectors, k: int) -> Any:
-    """So many of the vectors, at random, as centroids; no two that are the same."""
+    """Return k random, distinct vectors as centroids."""
     offsets, bins = data.vectors.offsets, data.vectors.bins
     first: dict[bytes, int] = {}
     for item, (begin, end) in enumerate(pairwise(offsets.tolist())):

@@ -1,4 +1,4 @@
-"""How fast k-means is on a card, step by step, on several, and whether they find what the processor finds: one JSON line for each figure.
+"""Speed of k-means on one and several GPUs, by step, and whether results equal the CPU's: one JSON line for each figure.
 
     python -m benchmarks.k_means_gpu [--data FOLDER | --vectors FILE.npz] [--points 4000000] [--rounds 50] [--repeats 5] [--cards 1 2]
 

@@ -27,7 +27,7 @@ _NAMES = {SDP: "dot product", KSDP: "kernel dot product", HYPERSCORE: "hyperscor
 
 
 def digest(*arrays: np.ndarray) -> str:
-    """Of all bytes."""
+    """Return a digest of all bytes of arrays."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()[:16]
 
 

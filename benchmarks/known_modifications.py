@@ -1,15 +1,15 @@
-"""What searching known modifications at their residues finds, and what of it is false, on spectra of samples.
+"""Accepted and false PSMs of the search for known modifications at their residues, on spectra of samples.
 
     python -m benchmarks.known_modifications --data FOLDER [SET ...] [--seeds N]
 
-A share of the aspartates of each database becomes asparagine that the database knows to be deamidated, which weighs the same: what the
-spectra show is then there with a known modification alone. Beside the proteins stand as many of shuffled peptides, and all have, at random,
-as many annotations per residue as a well-studied proteome: phosphorylation, acetylation and methylation, of which no spectrum shows any.
+A share of the aspartates of each database becomes asparagine that the database knows to be deamidated, which weighs the same: the
+sequences in the spectra are then present only with a known modification. As many proteins of shuffled peptides are added, and all have, at
+random, as many annotations per residue as a well-studied proteome: phosphorylation, acetylation and methylation, which no spectrum shows.
 
 A JSON line for each set, seed and search: PSMs at 1 %, how many of them are false (twice those in shuffled proteins), and PSMs at 1 % of
 measured share. Searches: ``before`` (the aspartates as they were), ``idle`` (the same with the annotations that no spectrum shows),
-``without`` the known modifications, ``known`` with them, and ``variable`` with deamidation of any asparagine instead. Processor seconds,
-with those for the index, stand beside them.
+``without`` the known modifications, ``known`` with them, and ``variable`` with deamidation of any asparagine instead. CPU seconds,
+including those for the index, are added.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Ion traps: `ltq`, BSA1-3 against 18 proteins and a proteome that is not there; `ecoli`. Q Exactive: `qe`, Shewanella; `metaproteome`.
 Orbitrap Velos: `velos`, yeast; `hela`. A run is identified, and what is accepted at 1 % is assumed to be the truth. In each trial half of
-the peptides, by sequence, are left out; of the others up to so many entries (peptidoform and charge) are chosen, each a spectrum of its
+the peptides, by sequence, are left out; of the others up to `--entries` entries (peptidoform and charge) are chosen, each a spectrum of its
 own, which is not searched. All other identified spectra are searched in this library. An accepted match whose entry is of another peptide
 than the spectrum (I as L) is false: `left_out` of spectra whose peptide the library does not have, `others` of the rest. Of these
 `homologous` share half of the masses of their fragments with the spectrum's peptide, and in `contained` other ones the spectrum has more
@@ -144,8 +144,11 @@ class Identified:
 
 
 class Counts(NamedTuple):
-    """Counts of a trial: entries, accepted matches, false ones of left out and of other peptides, which of these are homologous or
-    contained, and accepted and false ones of spectra that were not identified."""
+    """Counts of a trial.
+
+    Entries; accepted matches; false ones of left out and of other peptides; homologous and contained ones of these; accepted and false ones
+    of spectra that were not identified.
+    """
 
     entries: int
     accepted: int
@@ -174,7 +177,7 @@ class RunTrials:
         self._examined = FalseMatches(identified.spectra, identified.peptidoform, parameters.fragment_tolerance)
 
     def trial(self, n_entries: int, number: int) -> Counts:
-        """Search a library of up to so many entries, without half of the peptides."""
+        """Search a library of up to `n_entries` entries, without half of the peptides."""
         identified, code, generator = self._identified, self._code, np.random.default_rng((n_entries, number))
         n_peptides = int(code.max()) + 1
         is_left_out = np.zeros(n_peptides, np.bool_)
@@ -266,7 +269,7 @@ class LibraryTrials:
         self._best[identified.spectrum] = self._code[references.entry[identified.reference]]
 
     def trial(self, n_entries: int, number: int) -> Counts:
-        """Search a library of up to so many entries, without half of the peptides."""
+        """Search a library of up to `n_entries` entries, without half of the peptides."""
         generator, n_peptides = np.random.default_rng((n_entries, number)), int(self._code.max()) + 1
         is_left_out = np.zeros(n_peptides, np.bool_)
         is_left_out[generator.permutation(n_peptides)[: n_peptides // 2]] = True

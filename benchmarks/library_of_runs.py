@@ -1,14 +1,14 @@
-"""A library made of runs, searched with these runs and with one that it was not made of, beside the identification of the same.
+"""A library made from runs, searched with these and with another run, compared with the identification of the same runs.
 
     python -m benchmarks.library_of_runs --data FOLDER [--consensus merged best]
 
 BSA1, BSA2 and BSA3 are identified (18 proteins and a proteome that is not there, preset low-resolution), exported as a library, and
-searched in it. A run finds itself in its own library, so that the fair figure stands beside: the library of two of the runs, searched with
+searched in it. A run finds itself in its own library, so that the fair figure is added: the library of two of the runs, searched with
 the third, each in turn, against what identifying the third alone finds. `psms` are matches of targets at 1 %, `peptides` distinct sequences
 among them. `same` of the spectra that both identify have the same peptide, `others` another. `library of one run`: BSA2 and BSA3 in that of
 BSA1; of what identifying both finds `identify_of_library` are spectra of the library's peptides, since no others can be found in it.
 `predicted library`: all runs in the library that is predicted from bovine albumin, alone and with `absent_proteins` of the proteome that is
-not there, of which `foreign` spectra are. One JSON line for each figure.
+not there; `foreign` spectra match those. One JSON line for each figure.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Comparison:
         return out
 
     def predicted(self, n_others: int) -> tuple[Path, str]:
-        """Return the library that is predicted from bovine albumin and so many proteins that are not there, and albumin's sequence."""
+        """Return the library predicted from bovine albumin and `n_others` absent proteins, and albumin's sequence."""
         open_text = gzip.open if self._database.suffix == ".gz" else open
         with open_text(self._database, "rt") as source:
             entries = source.read().split(">")[1:]
@@ -102,7 +102,7 @@ class Comparison:
         return out, "".join(albumin.split("\n")[1:])
 
     def search(self, library: Path, names: Sequence[str]) -> dict[str, str]:
-        """What is found in a library."""
+        """Return the peptides found in a library, by spectrum."""
         project = self._project()
         inputs = {"spectra": [self._spectra[name] for name in names], "library": [library]}
         run_search("library", inputs, project=project, preset="low-resolution", device="cpu")

@@ -5,7 +5,7 @@
 foreign: BSA1-3 against NIST's library of BSA joined with as many entries of peptides that are not there (residues exchanged, fragments
 where those of the others are), by several seeds: what share of the accepted matches is of these, twice, since as many more false ones
 fall on the library's own. molecules: MassBank, every other spectrum of each compound as library, the others as queries: how many have the
-right compound first. speed: many spectra against a library of so many entries, with its index kept. reading: an MSP of 500 MB, NIST's
+right compound first. speed: many spectra against a library of `--entries` entries, with its index stored. reading: an MSP of 500 MB, NIST's
 again and again, read by a process of its own. One JSON line for each figure.
 """
 
@@ -91,10 +91,10 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
         moved = _moved(mz[some], int(entries.charge[k]), residues[peptide], others[peptide], float(tolerance.value))
         order = np.argsort(moved, kind="stable")
         mz[some], intensity[some] = moved[order], intensity[some][order]
-    letters = listed.letters[order]
-    names = ["".join(map(chr, letters[slice(*listed.residue_offsets[i : i + 2])])) for i in of.tolist()]
+    residues = listed.letters[order]
+    names = ["".join(map(chr, residues[slice(*listed.residue_offsets[i : i + 2])])) for i in of.tolist()]
     texts = [
-        "".join(f"{chr(letter)}[{mass:+.4f}]" if abs(mass) > 1e-6 else chr(letter) for letter, mass in zip(*changed, strict=True))
+        "".join(f"{chr(residue)}[{mass:+.4f}]" if abs(mass) > 1e-6 else chr(residue) for residue, mass in zip(*changed, strict=True))
         for changed in _with_changes(listed, order, of)
     ]
     return replace(
@@ -148,7 +148,7 @@ def rated_matches(spectra: Spectra, references: References, parameters: LibraryS
 def searched(
     library: SpectralLibrary, spectra: Spectra, parameters: LibrarySearchParameters
 ) -> tuple[RatedMatches, References, dict[str, float]]:
-    """Matches, the index, and seconds of the search behind it: of the clock, and of the processor."""
+    """Return matches, the index, and wall and CPU seconds of the search."""
     with tempfile.TemporaryDirectory() as folder:
         save_references(library, Path(folder), parameters, RESOURCES)
         references = load_references(Path(folder))
@@ -254,7 +254,7 @@ def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
 def matchms(
     spectra: Spectra, rows: np.ndarray, queries: np.ndarray, label: np.ndarray, tolerance: str, measure: str, power: float
 ) -> dict[str, Any]:
-    """What a similarity of matchms finds, and how long its comparisons take."""
+    """Return the matches of a similarity of matchms, and the time of its comparisons."""
     python, script = peers_folder() / "python" / "bin" / "python", Path(__file__).with_name("compare_with_matchms.py")
     with tempfile.TemporaryDirectory() as folder:
         titled = replace(spectra, identifier=[str(title) for title in label])
@@ -328,7 +328,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--library", type=Path, help="of foreign: another than NIST's, as one of few peptides")
-    parser.add_argument("--matchms", action="store_true", help="of molecules: matchms on the same beside it (tests/peers/install.sh)")
+    parser.add_argument("--matchms", action="store_true", help="of molecules: also run matchms on the same (tests/peers/install.sh)")
     parser.add_argument("--queries", type=int, default=0)
     parser.add_argument("--entries", type=int, default=500_000)
     parser.add_argument("--megabytes", type=int, default=500, help="of reading")

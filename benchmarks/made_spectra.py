@@ -2,9 +2,9 @@
 
 Intensities are those of the model that ships (`proteoscope.engine.matches.fragment_intensities`), masses those of the peptide with a label
 (TMT) or without. The model knows no label: a labelled peptide has the intensities of the bare one here, so that a search of these spectra
-shows how false matches are judged, not how many peptides of a labelled sample are found. Each spectrum stands there several times with
-noise of its own, and beside those of peptides in the database are as many of sequences that no protein holds: what a search finds for them
-is false.
+tests the estimation of error rates, not how many peptides of a labelled sample are found. Each spectrum occurs several times with
+its own noise. In addition to spectra of peptides in the database, there are as many of sequences that no protein holds: all their
+matches are false.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FIXED = {"C": 57.021464}
 _REPORTERS = (126.12773, 127.12476, 128.13443, 129.13147, 130.14114, 131.13818)
 _STANDARD = set("ACDEFGHIKLMNPQRSTVWY")
 _LEAST, _MOST = 8, 25  # residues
-_SHORTEST_ABSENT = 5  # and one behind them: samples hold peptides that are too short to be searched
+_SHORTEST_ABSENT = 5  # plus one residue: samples hold peptides that are too short to be searched
 _PEPTIDES_OF_PROTEIN = 12
 _FRAGMENT_PPM, _PRECURSOR_PPM, _SYSTEMATIC_PPM = 4.0, 2.0, 1.0  # standard deviations, and what all precursors err by
 _FAINTEST = 0.003  # of the highest peak
@@ -53,7 +53,7 @@ class KnownPeptides:
 
 @dataclass(frozen=True)
 class MadeSpectra:
-    """What was written: by the number of the spectrum the sequence, empty where no protein holds it."""
+    """Written spectra: the sequence by spectrum number, empty if no protein holds it."""
 
     path: Path
     sequence: dict[int, str]
@@ -92,10 +92,10 @@ def host_proteins(proteins: Mapping[str, str], peptides: Sequence[str]) -> dict[
 def make_spectra(
     peptides: KnownPeptides, n_present: int, n_absent: int, replicates: tuple[int, int], seed: int, out: Path, *, is_labelled: bool
 ) -> MadeSpectra:
-    """Write spectra of peptides drawn from those that are known, and of others made of random residues as frequent as
-    theirs, no longer, and down to six.
+    """Write spectra of known peptides and of random sequences.
 
-    Of both a fifth carry a modification that no search names, and a tenth have lost residues of an end.
+    Random sequences have residues as frequent as in the known peptides, are no longer, and have six or more. Of both a fifth carry a
+    modification that no search names, and a tenth have lost residues of an end.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def made_spectrum(
 
 
 def _varied(sequence: str, generator: np.random.Generator) -> tuple[str, NDArray[np.float64]]:
-    """The peptide as it is measured, without residues of an end now and then, and what each residue carries besides."""
+    """Return the measured peptide, sometimes truncated at an end, and the additional mass of each residue."""
     draw = generator.random()
     if draw < _SHARE_OF_ENDS and len(sequence) > _LEAST + 1:
         lost = int(generator.integers(1, len(sequence) - _LEAST + 1))

@@ -1,4 +1,4 @@
-"""How fast match scores are on a card beside the processor, step by step: one JSON line for each figure.
+"""Speed of match scores on a GPU and on the CPU, by step: one JSON line for each figure.
 
     python -m benchmarks.match_scores_gpu [--shapes published spectra peptides] [--threads 16] [--quick] [--repeats 3]
 
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def searched(search: Any, shape: Shape) -> tuple[np.ndarray, ...]:
-    """What is found: the best candidates with their scores, or all scores."""
+    """Return the best candidates with their scores, or all scores."""
     n = len(shape.queries.precursors)
     if not shape.top:
         scores = np.zeros((n, len(shape.candidates.precursors)), np.uint16)
@@ -96,7 +96,7 @@ def processor(about: dict[str, Any], shape: Shape) -> tuple[tuple[np.ndarray, ..
 
 
 def whole(device: Card, shape: Shape, kind: type[OnCard]) -> tuple[tuple[np.ndarray, ...], OnCard, float, float]:
-    """What is found, by which search, and the seconds of making rows and of searching."""
+    """Return the result, the search, and the seconds of building rows and of searching."""
     began = time.perf_counter()
     search = kind(device, shape.candidates)
     for _ in search._groups():
@@ -147,7 +147,7 @@ def on_card(
 
 
 def matches(shape: Shape) -> int:
-    """Of queries and the candidates in their windows, estimated from twenty queries."""
+    """Return the number of matches of queries with the candidates in their windows, estimated from twenty queries."""
     n = len(shape.queries.precursors)
     some = np.linspace(0, n - 1, min(n, 20)).astype(int)
     windows = candidate_ranges(shape.candidates, shape.queries, shape.window)

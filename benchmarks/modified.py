@@ -1,4 +1,4 @@
-"""The search for modified peptides: what it finds of modifications that are known, and in all, beside other searches.
+"""Search for modified peptides: known modifications that it finds, and all results, compared with other searches.
 
     python -m benchmarks.modified --data FOLDER [--only put-back planted names entrapment replicates open filter]
         [--seeds N] [--first-seed N] [--threads N] [--jobs N] [--set FIELD=VALUE ...]
@@ -8,15 +8,15 @@ One JSON line for each figure, all at 1 % FDR:
 * put back: spectra identified with an oxidation, a deamidation or an acetylated N-terminus are searched without naming it. `matched` to the
   right peptide with the right shift, `found` of these at 1 %, `named` rightly, `sited` on the right residue. Left out, and counted as
   `doubtful`, are those that are identified without the modification too, with an isotope error in its place. The last line counts only
-  those where no isotope error was needed to find them: where one was, it may stand for another modification.
+  those where no isotope error was needed to find them: an isotope error may hide another modification.
 * planted: in half of the spectra that are identified without a modification, the peaks that hold a residue are moved, and the precursor.
-* names: one modification planted at a time, which others are hard to tell from: `named` as it is called, `told` among the names as likely
-  as the first, `listed` among all possible names.
+* names: single planted modifications that are hard to distinguish from others: `named` correctly, `told` among the names as likely as the
+  first, `listed` among all possible names.
 * entrapment: in databases with a shuffled partner for each peptide (`entrapment_databases.py`), the share of false PSMs by the combined
   estimator, of all and by group, pooled over `--seeds` databases of each set, with the interval of 95 of 100 resamples of sets, then of
-  databases within sets; beside it the open and the narrow search of the same.
-* replicates: the same of `modified` alone, where spectra repeat each other and most are of no peptide in the database: `tmt` and `made`,
-  spectra that are made with and without a label, each peptide five to ten times, four of five of sequences that no protein holds; `copies`,
+  databases within sets; also of the open and the narrow search of the same.
+* replicates: the same of `modified` only, where spectra repeat each other and most are of no peptide in the database: `tmt` and `made`,
+  synthetic spectra with and without a label, each peptide five to ten times, four of five of sequences that no protein holds; `copies`,
   yeast and HeLa spectra five times with noise; `known`, spectra of synthetic and library peptides (`made_spectra.py`).
 * filter: of spectra that have a match at E <= 0.01 when every peptide within the shifts is placed and scored, how many have the same
   match among the candidates with most matching masses. `--spectra` of each set, drawn at random.
@@ -74,7 +74,7 @@ Counts = NDArray[np.float64]  # accepted, entrapped, and false by the combined e
 
 
 class _Search(NamedTuple):
-    """What is searched: files, proteins of the sample, parameters."""
+    """Input of a search: files, proteins of the sample, parameters."""
 
     spectra: list[Path]
     proteins: dict[str, str]
@@ -138,7 +138,7 @@ def entrapment(
     how: dict[str, Any],
     searches: tuple[str, ...],
 ) -> None:
-    """How many of the accepted are false, by search, set and group, and of all sets together."""
+    """Print the shares of false PSMs by search, set and group, and of all sets together."""
     tasks = [(name, seed) for seed in seeds for name in sets]
     if jobs > 1:
         with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -164,7 +164,7 @@ def entrapment(
 
 
 def _interval(by_set: list[Counts]) -> tuple[float, float]:
-    """Of the pooled share: what 95 of 100 resamples lie between, of sets and of databases within them."""
+    """Return the 95 % interval of the pooled share, by resampling sets and databases within them."""
     random, shares = np.random.default_rng(1), []
     for _ in range(_RESAMPLES):
         drawn = [by_set[i] for i in random.integers(len(by_set), size=len(by_set))]

@@ -1,4 +1,4 @@
-"""Spectra whose modification is known: those that an identification found one in, and those that a shift is planted in."""
+"""Spectra with known modifications: identified ones, and planted shifts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PLANTED: Planted = (
     *(("Phospho", "STY"), ("Acetyl", "K"), ("Methyl", "K"), ("TMT6plex", "K"), ("GG", "K"), ("Dimethyl", "KR"), ("Oxidation", "W")),
     *(("Carbamyl", "K"), ("Nitro", "Y"), ("HexNAc", "ST"), ("Deamidated", "NQ"), ("Dehydrated", "DST"), ("Malonyl", "K")),
 )
-"""Modifications that are planted, and the residues that may carry them. One residue carries one: TMT on a lysine that has a free N-terminus
-stands for a single label, where a real one would be two."""
+"""Planted modifications, and the residues that may carry them. A residue carries one modification: TMT on a lysine with a free N-terminus
+is a single label, where a real peptide would have two."""
 
 _FIXED = {"C": 57.021464}
 _ISOTOPES, _CHARGES = 3, 2
@@ -32,8 +32,10 @@ _LOST_BY_PRECURSOR = (0.0, 17.026549, 18.010565)  # dalton: nothing, ammonia, wa
 
 @dataclass(frozen=True)
 class Known:
-    """A modification that is known: the peptide without it, its name, mass (dalton) and residue (0 the N-terminus, 1 to L); and the isotope
-    error with which it was found."""
+    """A known modification.
+
+    The peptide without it, its name, mass (dalton) and residue (0 the N-terminus, 1 to L), and the isotope error of the match.
+    """
 
     sequence: str
     name: str
@@ -54,7 +56,7 @@ def accepted(rows: list[dict[str, str]], level: float = 0.01) -> list[dict[str, 
 
 
 def known_modifications(rows: list[dict[str, str]]) -> dict[int, Known]:
-    """By spectrum: accepted peptides with one modification besides the fixed ones."""
+    """Return accepted peptides with one modification in addition to the fixed ones, by spectrum."""
     answers = {}
     for row in accepted(rows):
         names, sites = row["modification_names"].split(";"), row["modification_positions"].split(";")
@@ -67,10 +69,11 @@ def known_modifications(rows: list[dict[str, str]]) -> dict[int, Known]:
 
 
 def recovered(answers: Mapping[int, Known], rows: list[dict[str, str]], tolerance: float = 0.03) -> dict[str, int]:
-    """How many of the known are found: `matched` at any q-value, `found` at 1 %, and of these `named` as they are called, `told` among the
-    names that are as likely as the first, `listed` among all possible names, and `sited` right.
+    """Count the known modifications that were recovered.
 
-    A site next to a terminus counts as right for the terminus too: the same ions tell of both.
+    `matched` at any q-value, `found` at 1 %, and of these `named` correctly, `told` among the names that are as likely as the first,
+    `listed` among all possible names, and `sited` correctly. A site next to a terminus counts as correct for the terminus too, since the
+    same ions support both.
     """
     counts = {"known": len(answers), "matched": 0, "found": 0, "named": 0, "told": 0, "listed": 0, "sited": 0}
     passed = {int(row["spectrum"]) for row in accepted(rows)}
@@ -131,8 +134,10 @@ def _is_plain(row: dict[str, str]) -> bool:
 def _moved(
     mz: NDArray[np.float64], sequence: str, site: int, mass: float, precursor_charge: int, tolerance: float = 20e-6
 ) -> NDArray[np.float64]:
-    """The peaks, those of ions that hold the residue `site` moved by a mass (dalton), and what is left of the precursor, whole or without
-    water or ammonia: it would stand where the modified peptide's loss is looked for."""
+    """Move the peaks of ions that hold the residue `site` by a mass (dalton), and the remaining precursor peaks.
+
+    These are the precursor, whole or without water or ammonia; unmoved, they would be at the neutral loss of the modified peptide.
+    """
     residues = np.array([RESIDUE_MASS[ord(residue) - 65] + _FIXED.get(residue, 0.0) for residue in sequence])
     prefix = np.cumsum(residues)[:-1]
     bonds = np.arange(1, len(sequence))

@@ -12,7 +12,7 @@ the runs, after one on the same cards that compiles the kernels and takes pinned
 to all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one card over n times that of n;
 with the processor, `gain` is the time of the same cards alone over the time together.
 
-Then k-means of so many points (25 million of 8 dimensions, 400 centroids, 100 rounds) by
+Then k-means of points (25 million of 8 dimensions, 400 centroids, 100 rounds) by
 `proteoscope.engine.clustering.k_means`, with all transfers: `speedup` is the time of one card over that of n, of the whole (`seconds`) and
 of a round (`round_speedup`, by the difference of runs with half as many), and `same` whether labels and sums are those of one card.
 """
@@ -49,7 +49,7 @@ _DIMENSIONS, _CENTROIDS = 8, 400  # of k-means
 
 
 def several_times(work: Workload, copies: int) -> Workload:
-    """Each query so many times, with other masses."""
+    """Return `copies` copies of each query, with other masses."""
     queries = work.index.queries
     mass = np.concatenate([queries.mass + shift for shift in _shifts(len(queries.mass), copies)])
     order = np.argsort(mass, kind="stable")

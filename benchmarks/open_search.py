@@ -1,4 +1,4 @@
-"""Open search with the fragment-ion index, beside scoring every candidate: one JSON line for each figure.
+"""Open search with the fragment-ion index compared with scoring every candidate: one JSON line for each figure.
 
     python -m benchmarks.open_search --data FOLDER [--window "500 Da"] [--repeats 10] [--threads N] [--memory MB] [--gpu]
 
@@ -41,7 +41,7 @@ from proteoscope.kernels.layouts import HitArrays, QueryArrays
 from proteoscope.kernels.partitions import Partition, equal_partitions
 from tests.shim.search_inputs import NOT_STOPPED, empty_hits
 
-_VISITED = 100  # one query in so many is looked at for counting visits
+_VISITED = 100  # visits are counted for one query in 100
 
 
 class StageSeconds:
@@ -137,7 +137,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=10, help="how many times each spectrum is searched")
     parser.add_argument("--threads", type=int, default=available_threads())
     parser.add_argument("--memory", type=int, default=512, help="megabytes of a partition of the index")
-    parser.add_argument("--every", type=int, default=500, help="of so many queries one is searched exhaustively; 0: none")
+    parser.add_argument("--every", type=int, default=500, help="search every n-th query exhaustively; 0: none")
     parser.add_argument("--gpu", action="store_true", help="search on the GPUs too")
     arguments = parser.parse_args()
     usable = usable_gpus(needed=False) if arguments.gpu else []

@@ -26,7 +26,7 @@ class RealRun(MadeRun):
     tails: dict[str, float] = field(default_factory=dict)
 
     def surveys(self) -> tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
-        """Times, and the peaks of each survey spectrum, planted ones among the real."""
+        """Return times, and the peaks of each MS1 spectrum, planted ones among the real."""
         assert self.real is not None
         rng, times, offsets = np.random.default_rng(self.seed), self.real.retention_time, self.real.offsets
         added: list[list[tuple[float, float]]] = [[] for _ in times]
@@ -54,7 +54,7 @@ def profile(apart: NDArray[np.float64], deviation: float, tail: float) -> NDArra
 
 
 def merged(mz: NDArray[np.float64], intensity: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Peaks that the instrument does not tell apart as one, at their centre."""
+    """Merge peaks that the instrument does not resolve, at their centre."""
     if not len(mz):
         return mz, intensity
     group = np.concatenate(([0], np.cumsum(np.diff(mz) > mz[1:] / _RESOLUTION / 2)))
@@ -70,8 +70,10 @@ def _within(rng: np.random.Generator, real: Ms1Spectra, sequence: str, amount: f
 
 
 def planted_ratios(real: list[Ms1Spectra], n: int, seed: int) -> tuple[dict[str, RealRun], dict[str, float]]:
-    """Two runs with n peptides in ratios from 1:1 to 1:50, either way; and the logarithm of each. Beside a third of them another peptide of
-    theirs comes off with an m/z less than a thomson away."""
+    """Return two runs with n peptides in ratios from 1:1 to 1:50, either way, and the logarithm of each ratio.
+
+    With a third of them co-elutes another peptide of theirs with an m/z less than a thomson away.
+    """
     rng = np.random.default_rng(seed)
     peptides = random_peptides(n, seed + 1000, (8, 14))
     runs = {name: RealRun(seed=seed + i, real=real_run) for i, (name, real_run) in enumerate(zip(("one", "two"), real, strict=True))}
@@ -97,8 +99,10 @@ def planted_ratios(real: list[Ms1Spectra], n: int, seed: int) -> tuple[dict[str,
 
 
 def planted_transfers(real: list[Ms1Spectra], n: int, seed: int) -> tuple[dict[str, RealRun], set[tuple[str, str]]]:
-    """Runs with n peptides, each identified in one or more; where it is not, it is there in two of three cases. Also those that are not
-    there: pairs of peptide and run."""
+    """Return runs with n peptides, each identified in one or more, and the pairs of absent peptide and run.
+
+    A peptide is present in two of three runs in which it is not identified.
+    """
     rng = np.random.default_rng(seed)
     peptides = random_peptides(n, seed + 2000, (8, 16))
     runs = {f"run{i}": RealRun(seed=seed + i, real=real_run) for i, real_run in enumerate(real)}

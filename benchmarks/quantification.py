@@ -1,16 +1,16 @@
-"""Whether quantities are right, on peptides planted into real runs and on planted mixtures: one JSON line for each figure.
+"""Accuracy of quantities of peptides planted into real runs and of planted mixtures: one JSON line for each figure.
 
     python -m benchmarks.quantification --data FOLDER ratios transfers changes mixtures [--seeds 1] [--rscript Rscript]
     python -m benchmarks.quantification --data FOLDER ratios --first-seed 101 --seeds 12 --ends 0.1 0.15 0.2
 
-`ratios`: 200 peptides in ratios from 1:1 to 1:50 in the MS1 of BSA1 and BSA2, a third of them beside another that co-elutes: how many
-have a quantity in both runs, the median error of the ratio, and how many are off by more than two, as those are that took another for
-themselves; with other ends of traces than the program's, if any are named. `transfers`: 2,400 peptides over BSA1-3, not identified
+`ratios`: 200 peptides in ratios from 1:1 to 1:50 in the MS1 of BSA1 and BSA2, a third of them next to a co-eluting peptide: how
+many have a quantity in both runs, the median error of the ratio, and how many are off by more than two, such as those that include another
+peptide; optionally with other ends of traces than the program's. `transfers`: 2,400 peptides over BSA1-3, not identified
 everywhere, and in a third of these places not there: the part of transfers at 1 % that end there. `changes`: tables of 2,000 proteins in
-two conditions of three replicates, a tenth of which change by 1.5 to 4 times: the part of those found changed at 1 % that did not, and
-how many of the changed are found; beside other moderated and plain t-tests on the same proteins, and limma (Bioconductor) where Rscript
-has it. `mixtures`: the same of 400 proteins, a fifth of which change, whose peptides are planted into the MS1 of six runs made from
-BSA1-3, nine of ten identified, through the whole of `quantify`, with and without match between runs, and beside the planted amounts
+two conditions of three replicates, where a tenth change by 1.5 to 4 times: the part of those found changed at 1 % that did not, and
+how many of the changed are found; also by other moderated and plain t-tests on the same proteins, and by limma (Bioconductor) if Rscript
+has it. `mixtures`: the same of 400 proteins, where a fifth change, whose peptides are planted into the MS1 of six runs made from
+BSA1-3, nine of ten identified, through the whole of `quantify`, with and without match between runs, and of the planted amounts
 themselves. FOLDER holds spectra/bsa_ltq.
 """
 
@@ -170,7 +170,7 @@ def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> No
 def mixture(
     rng: np.random.Generator, n: int, n_changed: int, middle: float, spread: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64]]:
-    """Which of n proteins change, by 1.5 to 4 times, the protein of each peptide, and log2 of peptides in two times three samples."""
+    """Return flags of proteins that change by 1.5 to 4 times, the protein of each peptide, and log2 of peptides in six samples."""
     changed = np.arange(n) < n_changed
     fold = np.where(changed, rng.uniform(np.log2(1.5), 2, n) * rng.choice([-1, 1], n), 0.0)
     protein = np.repeat(np.arange(n), rng.integers(1, 8, n))
@@ -194,8 +194,10 @@ def tested(
 def emit_tests(
     about: dict, changed: NDArray[np.bool_], logs: NDArray[np.float64], ours: NDArray[np.float64], is_found: NDArray[np.bool_], rscript: str
 ) -> None:
-    """What this program found of what changed, beside other tests on its table of proteins, (n, 6) log2: moderated t-tests whose prior is
-    fitted by maximum likelihood, plain t-tests, and limma itself where there is R."""
+    """Print the changed proteins found by this program, and by other tests on its table of proteins, (n, 6) log2.
+
+    The other tests are moderated t-tests whose prior is fitted by maximum likelihood, plain t-tests, and limma if R is installed.
+    """
     programs = {"proteoscope": (ours, is_found)}
     for name, test in (("moderated by likelihood", likelihood_moderated), ("plain t-test", plain_t_test)):
         p_value = test(logs)
@@ -219,8 +221,10 @@ def emit_tests(
 
 
 def likelihood_moderated(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """p-values of a t-test with variances drawn to a prior as limma does, which is fitted by the likelihood of all variances: they are its
-    location times F of their degrees of freedom and its own."""
+    """Return p-values of a t-test with variances moderated by a prior, as in limma.
+
+    The prior is fitted by the likelihood of all variances: they are its location times F of their degrees of freedom and its own.
+    """
     from scipy import optimize, stats
 
     difference, variance, degrees, share = pooled(logs)
@@ -245,8 +249,10 @@ def plain_t_test(logs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def pooled(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Difference of the means of two times three samples, their pooled variance, its degrees of freedom, and the part of the variance that
-    the difference has; degrees are 0 where a condition is missing."""
+    """Return differences of means, pooled variances, degrees of freedom and variance factors of two times three samples.
+
+    The factor is the part of the variance that the difference has; degrees of freedom are 0 if a condition is missing.
+    """
     conditions = np.ma.masked_invalid(logs.reshape(-1, 2, 3))
     number, mean = conditions.count(axis=2), conditions.mean(axis=2).filled(np.nan)
     degrees = np.where(number.min(axis=1) > 0, number.sum(axis=1) - 2, 0)

@@ -1,9 +1,9 @@
-"""Errors of quantification on simulated tables and runs, of which the truth is known: one JSON line for each figure, and a table.
+"""Errors of quantification on simulated tables and runs with known truth: one JSON line for each figure, and a table.
 
     python -m benchmarks.quantification_errors WHAT ... [--seeds 10] [--rscript Rscript]
 
-`centre`: 2,000 proteins in three against three samples, of which none, 20 % (half of them up), 20 % (all up) or 40 % (all up) change by 1.5
-to 4 times, with the noise of label-free and of TMT ratios: the share of those reported at 5 % that do not change, the power, and the
+`centre`: 2,000 proteins in three against three samples, where none, 20 % (half of them up), 20 % (all up) or 40 % (all up) change by 1.5 to
+4 times, with the noise of label-free and of TMT ratios: the share of those reported at 5 % that do not change, the power, and the
 remaining shift of the proteins that do not change. `small`: the same with changes of 1.2 to 1.5 times, and in how many tables the program
 warns that the centre is not determined. `imputation`: the same with low quantities missing and with wrong identifications, each
 in one sample, with and without imputation. `charges`: log2 errors of ratios of peptides and proteins where charge states are missing, by
@@ -88,7 +88,7 @@ def pooled(rows: list[dict]) -> dict:
 def mixture(
     rng: np.random.Generator, noise: str, up: float, down: float, n: int = 2000, folds: tuple[float, float] = (1.5, 4)
 ) -> tuple[NDArray[np.bool_], Grouping, RawQuantities]:
-    """Proteins of which some change, their ions, and amounts of these in three against three samples."""
+    """Return flags of changed proteins, their ions, and amounts of these in three against three samples."""
     place = np.arange(n) / n
     changed = place < up + down
     fold = np.where(changed, rng.uniform(*np.log2(folds), n) * np.where(place < up, 1, -1), 0.0)
@@ -104,7 +104,7 @@ def mixture(
 
 
 def with_gaps(rng: np.random.Generator, amounts: RawQuantities) -> RawQuantities:
-    """Amounts of which the lower are missing the more often."""
+    """Return amounts with gaps; lower amounts are missing more often."""
     logs = np.log2(amounts.value)
     missing = rng.random(logs.shape) < 1 / (1 + np.exp((logs - 18.5) / 0.7))
     return RawQuantities.of(np.where(missing, np.nan, amounts.value))

@@ -1,4 +1,4 @@
-"""How long the view of a quantification stands still, with thousands of proteins in a dozen samples.
+"""Longest stalls of the view of a quantification with thousands of proteins in a dozen samples.
 
     xvfb-run -a python -m benchmarks.quantity_view [--proteins 5000] [--samples 12] [--where-above 40]
 
@@ -22,7 +22,7 @@ _PER_PROTEIN = 5
 
 
 def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
-    """A project with a run of quantities of so many proteins in so many samples, half of them of another condition."""
+    """Create a project with a run of quantities of `n_proteins` proteins in `n_samples` samples of two conditions."""
     from proteoscope.engine.project import Project
     from proteoscope.engine.quantification.amounts import Grouping, RawQuantities
     from proteoscope.engine.quantification.changes import protein_changes
@@ -78,7 +78,7 @@ def _sequence(number: int) -> str:
 
 
 def measure(folder: Path, where_above: float) -> None:
-    """Print the longest stall of each step; the view is made before, while nobody waits, as the window does it."""
+    """Print the longest stall of each step; the view is created before, while idle, as in the window."""
     from proteoscope.gui.preloading import Preparation
 
     journey = Journey(folder, where_above)

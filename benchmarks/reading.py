@@ -1,4 +1,4 @@
-"""How fast spectra and proteins are read, beside the peers that are installed: one JSON line for each figure.
+"""Reading speed of spectra and proteins, compared with installed peers: one JSON line for each figure.
 
     python -m benchmarks.reading DATA_FOLDER [--threads N]
 
@@ -37,7 +37,7 @@ def repeated(path: Path, times: int, folder: Path) -> Path:
 
 
 def best_of_three(read: Callable[[], int], runs: int = 3) -> tuple[int, float]:
-    """What `read` returns and the seconds of its fastest run."""
+    """Return the result of `read` and the seconds of its fastest run."""
     seconds, n = float("inf"), 0
     for _ in range(runs):
         start = time.perf_counter()
@@ -78,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--threads", type=int, default=None)
-    parser.add_argument("--memory-of", type=Path, help="only read this file and tell the peak memory (used by the benchmark itself)")
+    parser.add_argument("--memory-of", type=Path, help="only read this file and print the peak memory (used by the benchmark)")
     arguments = parser.parse_args()
     if arguments.memory_of:
         spectra = read_spectra([arguments.memory_of], threads=arguments.threads)

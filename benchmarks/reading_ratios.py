@@ -1,4 +1,4 @@
-"""How fast this program reads each format compared with another checkout of it: one JSON line for each kind of file.
+"""Reading speed of each format compared with another checkout: one JSON line for each kind of file.
 
     python -m benchmarks.reading_ratios --data FOLDER --against CHECKOUT [--rounds N] [--only NAME ...]
 
@@ -218,7 +218,7 @@ def measure(case: Case, readers: dict[str, Reader], rounds: int, against: str) -
 
 
 def revision(checkout: Path) -> str:
-    """Return the commit of a checkout, '' if it is none."""
+    """Return the commit of a checkout, or ''."""
     command = ["git", "-C", str(checkout), "rev-parse", "--short=12", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 

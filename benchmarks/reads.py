@@ -1,15 +1,15 @@
-"""Speed of the alignment with a bounded number of gaps, and reads placed in genomes beside minimap2. One JSON line for each figure.
+"""Speed of the alignment with a bounded number of gaps, and mapping of reads to genomes compared with minimap2, as JSON lines.
 
     python -m benchmarks.reads cells [--pairs 204800] [--text 250] [--pattern 200] [--gaps 2] [--threads N] [--device cpu|cuda]
 
-Cells of all layers a second, scores alone and with alignments; the median of five rounds. Texts are random nucleotides, patterns their
+Cells of all layers a second, scores only and with alignments; the median of five rounds. Texts are random nucleotides, patterns their
 beginnings with 2 % errors. Biopython's `PairwiseAligner`, which has no bound on gaps and one layer, scores some of the same pairs.
 
     python -m benchmarks.reads places --data FOLDER [--reads 1000000] [--rounds 3] [--threads N] [--device cpu|cuda]
 
-Simulated reads of 150 bases (2 % errors, up to two gaps of 1 to 6 letters, both strands) of S. aureus NCTC 8325: the whole command, and
-minimap2 (mappy, preset sr) in turn, each a process of its own that reads, indexes, places and writes: seconds, processor seconds, and the
-share that came back within 20 letters, by number of gaps.
+Simulated reads of 150 bases (2 % errors, up to two gaps of 1 to 6 bases, both strands) of S. aureus NCTC 8325: the whole command, and
+minimap2 (mappy, preset sr) in turn, each a separate process that reads, indexes, places and writes: seconds, CPU seconds, and the
+share that is mapped within 20 bases of its origin, by number of gaps.
 
     python -m benchmarks.reads strains --data FOLDER [--reads 100000]
 
@@ -80,7 +80,7 @@ def peer_seconds(texts: Sequences, patterns: Sequences, n: int) -> float:
 
 
 class Placed(NamedTuple):
-    """Places of reads, by their number: the first letter on the genome, -1 for none; the reverse strand; mapping quality; what it cost."""
+    """Positions of reads, by number: first base on the genome, or -1; reverse strand; mapping quality; time and memory."""
 
     start: NDArray[np.int64]
     is_reverse: NDArray[np.bool_]
@@ -89,7 +89,7 @@ class Placed(NamedTuple):
 
 
 def measured(command: list[str]) -> tuple[str, dict[str, object]]:
-    """What a process prints, and its seconds and processor seconds."""
+    """Return the output of a process, and its wall and CPU seconds."""
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -143,7 +143,7 @@ PROGRAMS = {"Proteoscope": placed_here, "minimap2": placed_by_peer}
 
 
 def circumstances(options: argparse.Namespace) -> dict[str, object]:
-    """What figures depend on."""
+    """Return the settings that figures depend on."""
     return {
         "date": time.strftime("%Y-%m-%d"),
         "machine": processor().description,
@@ -156,7 +156,7 @@ def circumstances(options: argparse.Namespace) -> dict[str, object]:
 
 
 def are_at(placed: Placed, start: NDArray[np.int64], is_reverse: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which reads are placed there."""
+    """Return True for each read that is mapped there."""
     return (placed.start >= 0) & (placed.is_reverse == is_reverse) & (np.abs(placed.start - start) <= NEAR)
 
 

@@ -2,11 +2,11 @@
 
     python -m benchmarks.reads_gpu [--parts table plans laid] [--pairs 204800] [--shapes 40] [--repeats 3] [--processor-pairs 20480]
 
-`table`: pairs of a text of 250 and a pattern of 200 letters with two gaps, scores and alignments: seconds of the class on the card, with
-all transfers of the pairs (`with_opening_s`: and of the sequences), by the engine, and on all threads of the processor for some of the
+`table`: pairs of a text of 250 and a pattern of 200 bases with two gaps, scores and alignments: seconds of the class on the GPU, with
+all transfers of the pairs (`with_opening_s`: and of the sequences), by the engine, and on all threads of the CPU for some of the
 pairs in the same run; GCUPS count the cells of all layers. `kernels_ms` is the time of each kernel by the device's clock, apart.
 `laid`: of the same pairs, the kernel with every number of lanes and columns, with registers and bytes of local memory (spills) of a
-thread, and blocks that fit on a multiprocessor by them; `predicted_ms` beside.
+thread, and blocks that fit on a multiprocessor by them; also `predicted_ms`.
 `plans`: for many shapes of tasks the seconds of each plan, the one that is chosen, and how much longer it takes than the fastest; at the
 end, in how many of the shapes it is within 5 %. Times are the least of the repeats, after one that compiles (some seconds for each form).
 `same` compares with the processor's rows, of some pairs.
@@ -45,7 +45,7 @@ _Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def minimum_seconds(work: Callable[[], Any], repeats: int) -> float:
-    """Of some runs, after one that is not counted."""
+    """Return the minimum seconds of some runs, after one that is not counted."""
     work()
     return min(seconds_of(work) for _ in range(repeats))
 
@@ -65,7 +65,7 @@ def aligned(search: Any, pairs: _Pairs, rules: GapRules, *, traces: bool, first:
 
 
 def is_same(alignments: Alignments, texts: Sequences, patterns: Sequences, pairs: _Pairs, rules: GapRules, *, traces: bool) -> bool:
-    """Of the first pairs."""
+    """Return True if the first pairs have the same alignments."""
     n = min(_SAME_PAIRS, len(pairs[0]))
     expected = aligned(OnProcessor(Processor(available_threads()), texts, patterns, rules), pairs, rules, traces=traces, last=n)
     return all(np.array_equal(column[:n], other[:n]) for column, other in zip(alignments, expected, strict=True))
@@ -133,7 +133,7 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
 def profile(
     options: argparse.Namespace, about: dict[str, Any], texts: Sequences, patterns: Sequences, rules: GapRules, pairs: _Pairs, traces: bool
 ) -> None:
-    """Where the host's time goes."""
+    """Print a profile of the host's time."""
     import cProfile
     import io
     import pstats
@@ -188,7 +188,7 @@ def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
 
 def attributes(device: CudaGpu, shape: GapsMisShape) -> dict[str, Any]:
-    """Of the kernel that was compiled last for a shape."""
+    """Return attributes of the kernel that was compiled last for a shape."""
     for (_, _, kernel), (function, _) in reversed(device._functions.items()):
         if kernel == "align_reads":
             used = int(function.num_regs)
@@ -203,7 +203,7 @@ def attributes(device: CudaGpu, shape: GapsMisShape) -> dict[str, Any]:
 
 
 def tasks(n: int, seed: int = 40) -> list[dict[str, Any]]:
-    """So many kinds of work: texts, patterns for each of them, their lengths, gaps, mode, letters and whether they are traced."""
+    """Return n random tasks: texts, patterns for each of them, lengths, gaps, mode, number of symbols, and whether to trace."""
     random, alignments = np.random.default_rng(seed), []
     for k in range(n):
         text = int(random.choice([60, 100, 150, 250, 400, 700]))
@@ -249,12 +249,12 @@ def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
 def made(case: dict[str, Any], number: int) -> tuple[tuple[Sequences, Sequences], _Pairs, GapRules]:
     """Texts and patterns of a task, its pairs, and how they are aligned."""
-    random, letters = np.random.default_rng(number), case["letters"]
-    texts = random.integers(0, letters, (case["texts"], case["text"])).astype(np.int8)
+    random, n_symbols = np.random.default_rng(number), case["letters"]
+    texts = random.integers(0, n_symbols, (case["texts"], case["text"])).astype(np.int8)
     patterns = np.tile(texts, (-(-case["patterns"] // len(texts)), 1))[: case["patterns"], : case["pattern"]].copy()
     wrong = random.random(patterns.shape) < 0.02
-    patterns[wrong] = random.integers(0, letters, wrong.sum())
-    rules = GapRules(np.where(np.eye(letters, dtype=bool), 2, -3).astype(np.int32), 5, 2, case["gaps"], case["mode"])
+    patterns[wrong] = random.integers(0, n_symbols, wrong.sum())
+    rules = GapRules(np.where(np.eye(n_symbols, dtype=bool), 2, -3).astype(np.int32), 5, 2, case["gaps"], case["mode"])
     pairs = np.tile(np.arange(case["texts"]), case["patterns"]), np.repeat(np.arange(case["patterns"]), case["texts"])
     columns = (
         Sequences(texts.ravel(), np.arange(len(texts) + 1) * texts.shape[1]),

@@ -57,8 +57,11 @@ COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 class Case(NamedTuple):
-    """A search: its name, and the command lines that do it; ``OUT`` stands for the folder of its results, ``MADE`` for that of files made
-    here. `kinds`: those of the runs of its project that are exported in all formats."""
+    """A search: its name and command lines.
+
+    ``OUT`` is replaced by the folder of its results, ``MADE`` by the folder of synthetic files. Runs of the `kinds` of its project are
+    exported in all formats.
+    """
 
     name: str
     commands: tuple[tuple[str, ...], ...]
@@ -133,7 +136,7 @@ def small(data: Path) -> Iterator[Case]:
 
 
 def make_files(data: Path, folder: Path) -> None:
-    """What the small searches read besides the data."""
+    """Write the input of the small searches that is not in the data."""
     folder.mkdir()
     (folder / "globins").mkdir()
     for path in (data / "structures/globins").iterdir():
@@ -161,7 +164,7 @@ def make_files(data: Path, folder: Path) -> None:
 
 
 def searches(data: Path) -> Iterator[tuple[str, list[str]]]:
-    """Name and arguments of each search of the usual size; ``OUT`` stands for the folder of its results."""
+    """Yield name and arguments of each search of the usual size; ``OUT`` is replaced by the folder of its results."""
 
     def identify(dataset: Dataset, settings: tuple[str, ...] = ()) -> list[str]:
         spectra = [str(data / name) for name in dataset.spectra]
@@ -182,7 +185,7 @@ def searches(data: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def digests(folder: Path, place: Path) -> dict[str, str]:
-    """SHA-256 of all files below a folder but for those that tell of time: databases, locks and records; of Parquet, of each column.
+    """Return SHA-256 of files below a folder (of Parquet by column), except databases, locks and records, which contain times.
 
     What names `place`, where this version put its files, is as if it were elsewhere.
     """
@@ -200,7 +203,7 @@ def digests(folder: Path, place: Path) -> dict[str, str]:
 
 
 def of_columns(path: Path, place: Path) -> dict[str, str]:
-    """SHA-256 of the values of each column of a Parquet table. A rotation is its nine numbers, however they are kept."""
+    """Return SHA-256 of the values of each column of a Parquet table. A rotation is its nine numbers, however they are stored."""
     table = pq.read_table(path)
     digests = {}
     for name in table.column_names:

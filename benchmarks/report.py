@@ -1,9 +1,9 @@
-"""One HTML page of what was measured: published figures beside ours, false shares, and every benchmark's newest rows.
+"""HTML page of measurements: published figures next to ours, false shares, and every benchmark's newest rows.
 
     python -m benchmarks.report --out FILE.html [--rows 40]
 
-Nothing is measured: the page is made from `results/*.jsonl` alone, and says of each figure its date, its card or processor, and the command
-that measured it (the first lines of its module say the same). Published figures stand in `published.toml`.
+Nothing is measured: the page is built only from `results/*.jsonl`, and shows for each figure its date, its GPU or CPU, and the command that
+measured it (as in the first lines of its module). Published figures are in `published.toml`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TITLE = "Proteoscope: what was measured"
 
 @dataclass(frozen=True)
 class Published:
-    """A figure of a paper or a peer, and ours beside it; `value`: None where the paper gives none."""
+    """A figure of a paper or a peer, with ours; `value` may be None."""
 
     what: str
     source: str
@@ -53,7 +53,7 @@ class Published:
 
     @property
     def ratio(self) -> float | None:
-        """How many times better ours is."""
+        """Ratio by which ours is better."""
         if self.value is None:
             return None
         return self.ours / self.value if self.higher_is_better else self.value / self.ours
@@ -75,7 +75,7 @@ def read_rows(name: str) -> list[dict[str, Any]]:
 
 
 def published_figures() -> list[Published]:
-    """Published figures, each with the newest row of ours that stands beside it.
+    """Return published figures, each with the newest row of ours to compare.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def report(most_rows: int) -> str:
     """The page. `most_rows`: of each benchmark, the newest."""
     parts = [
         "<h1>Proteoscope: what was measured</h1>",
-        section("Published figures, and the best of today, beside ours", _published_table()),
+        section("Published figures, and the best of today, next to ours", _published_table()),
     ]
     for entry in benchmarks():
         commands = "".join(f"<pre>{shown(command, 300)}</pre>" for command in entry.commands)
@@ -149,7 +149,7 @@ def _published_table() -> str:
 
 
 def _examined(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What an examination prints of its rows."""
+    """Return the text that an examination prints of its rows."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         print_tables(list(rows))

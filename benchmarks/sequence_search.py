@@ -1,4 +1,4 @@
-"""The sequence search measured: speed, memory and opening time; and sensitivity on SCOP beside peers.
+"""Speed, memory and opening time of the sequence search, and sensitivity on SCOP compared with peers.
 
     python -m benchmarks.sequence_search --data FOLDER speed [--threads 1 2] > speed.jsonl
     python -m benchmarks.sequence_search --data FOLDER beside [--threads 2] [--repeats 5] > beside.jsonl
@@ -21,8 +21,8 @@ beside
 devices
     the same on each device, with its steps and what each device did.
 sensitivity
-    each domain of SCOP (or every n-th) against all: share of the family's, the superfamily's and the fold's other members that stand before
-    the first domain of another fold, averaged over the queries that have such members. Ranked by E-value.
+    each domain of SCOP (or every n-th) against all: share of the family's, the superfamily's and the fold's other members that rank
+    before the first domain of another fold, averaged over the queries that have such members. Ranked by E-value.
 coverage
     the same hits of all queries in one list: share of the pairs of one family, superfamily or fold at each rate of errors per query.
 """
@@ -62,7 +62,7 @@ SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 REPEATS = 3
 LEVELS = ("family", "superfamily", "fold")
 ERRORS_PER_QUERY = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
-LARGEST_E_VALUE, MAXIMUM_HITS = 200.0, 1500  # so that no list ends before many errors; BLAST gives up more where less is asked for
+LARGEST_E_VALUE, MAXIMUM_HITS = 200.0, 1500  # so that no list ends before many errors; BLAST discards more if less is requested
 QUERIES_TOGETHER = 1000
 SUBJECTS_TOGETHER = 500
 
@@ -236,10 +236,10 @@ def measure_devices(data: Path, requested: Sequence[str], repeats: int) -> None:
             text, repeated = database_file.read_text(), Path(folder) / "repeated.fasta"
             repeated.write_text("".join(text.replace(">", f">{k}_") for k in range(repeats)))
             databases[f"{repeats} times the 20,000 proteins"] = repeated
-        for (database_name, database), (queries_name, queries), wish in product(databases.items(), query_files.items(), requested):
+        for (database_name, database), (queries_name, queries), device in product(databases.items(), query_files.items(), requested):
             for run in ("first", "again"):
-                figures = end_to_end(queries, database, "--device", wish)
-                emit("devices", wish=wish, queries=queries_name, database=database_name, run=run, **figures)
+                figures = end_to_end(queries, database, "--device", device)
+                emit("devices", wish=device, queries=queries_name, database=database_name, run=run, **figures)
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ class Scop:
         self.label = np.stack(levels, axis=1)
         """(domains, 3)."""
         self.others = np.stack([np.bincount(level)[level] - 1 for level in levels], axis=1)
-        """(domains, 3) members of the same group besides itself."""
+        """(domains, 3) other members of the same group."""
 
     def __len__(self) -> int:
         return len(self.label)
@@ -296,7 +296,7 @@ def first_error(hits: Found, scop: Scop, queries: np.ndarray) -> dict[str, float
 
 
 def coverage(hits: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[str, list[float]]:
-    """Share of the true pairs that stand before so many errors per query, all queries ranked together by E-value.
+    """Return the share of true pairs before each rate of errors per query, all queries ranked together by E-value.
 
     True are pairs of the same group of the level, errors pairs of different folds; other pairs (of one fold, but not of one group) count
     as neither. Without weights each pair counts the same; with linear ones each query that has relatives; with quadratic ones each group
@@ -312,7 +312,7 @@ def coverage(hits: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[s
     weights = {"unweighted": np.ones(len(scop)), "linear": np.zeros(len(scop)), "quadratic": np.zeros(len(scop))}
     weights["linear"][queries[has_any]] = 1.0 / others[has_any]
     weights["quadratic"][queries[has_any]] = 1.0 / (others * queries_of_group[group])[has_any]
-    # Behind the last hit that fits in a number of errors.
+    # After the last hit that fits in a number of errors.
     ends = [int(np.searchsorted(errors, round(rate * len(queries)), side="right")) for rate in ERRORS_PER_QUERY]
     curves = {}
     for name, weight in weights.items():
@@ -333,7 +333,7 @@ def emit_sensitivity(program: str, hits: Found, scop: Scop, queries: np.ndarray,
 def searched(
     database: SequenceDatabase, numbers: np.ndarray, queries: np.ndarray, threads: int, *, is_adjusted: bool
 ) -> tuple[Found, float]:
-    """What Proteoscope finds, with E-values adjusted for composition or not, and the seconds of it.
+    """Return Proteoscope's hits, with E-values adjusted for composition or not, and the seconds.
 
     `numbers`: each domain's number in the database.
     """
@@ -357,7 +357,7 @@ def searched(
 
 
 def found_by_peer(peer: str, query_file: Path, database: Path, scop: Scop, threads: int) -> tuple[Found, float]:
-    """What a peer finds, and the seconds of it."""
+    """Return a peer's hits, and the seconds."""
     hits, seconds = run_peer(peer, query_file, database, LARGEST_E_VALUE, MAXIMUM_HITS, threads)
     selected = [hit for hit in hits if hit.subject in scop.number and hit.subject != hit.query]
     return Found(
@@ -390,22 +390,22 @@ def measure_roc(data: Path, every: int, peers: Sequence[str], threads: int) -> N
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, type=Path, help="folder of the unpacked test data")
     commands = parser.add_subparsers(dest="command", required=True)
     speed = commands.add_parser("speed")
     speed.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    beside = commands.add_parser("beside")
-    beside.add_argument("--threads", type=int, default=2)
-    beside.add_argument("--repeats", type=int, default=5)
+    parasail = commands.add_parser("beside")
+    parasail.add_argument("--threads", type=int, default=2)
+    parasail.add_argument("--repeats", type=int, default=5)
     roc = commands.add_parser("roc")
     roc.add_argument("--every", type=int, default=10, help="search every n-th domain")
     roc.add_argument("--peers", nargs="*", choices=list(PEERS), default=list(PEERS))
     roc.add_argument("--threads", type=int, default=2)
     on_devices = commands.add_parser("devices")
     on_devices.add_argument("--wishes", nargs="+", default=["cpu", "cuda", "all"], help="what --device is given")
-    on_devices.add_argument("--repeats", type=int, default=1, help="also against the proteins so many times")
+    on_devices.add_argument("--repeats", type=int, default=1, help="also against the proteins repeated this number of times")
     options = parser.parse_args()
     data = options.data / "sequences"
     if options.command == "speed":

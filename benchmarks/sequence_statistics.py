@@ -4,7 +4,7 @@
     python -m benchmarks.sequence_statistics --data FOLDER [--every 8] peer [--queries 50] > peer.jsonl
 
 A shuffled protein has its composition and no relatives, so that hits up to an E-value are as many as that E-value for each query. Real
-proteins of five proteomes and of a database are put into classes by the residue of which they hold most beyond its usual share. Those of a
+proteins of five proteomes and of a database are put into classes by the residue with the largest excess over its usual share. Those of a
 class are drawn, shuffled and searched against every n-th sequence of `mmseqs_DB.fasta`. One JSON line for each figure:
 
 shuffled

@@ -15,11 +15,11 @@ _COMPLEMENT = np.arange(256, dtype=np.uint8)
 _COMPLEMENT[_BASES] = _BASES[::-1]
 _READS_OF_BLOCK = 1 << 15
 _LONGEST_GAP = 6
-_MARGIN = 10  # letters at both ends without a gap
+_MARGIN = 10  # bases at both ends without a gap
 
 
 class Origins(NamedTuple):
-    """Where reads come from: the first letter on the sequence, from 0, whether of the reverse strand, and how many gaps they have."""
+    """Origins of reads: the first base on the sequence, from 0; whether of the reverse strand; number of gaps."""
 
     start: NDArray[np.int64]
     is_reverse: NDArray[np.bool_]
@@ -27,7 +27,7 @@ class Origins(NamedTuple):
 
 
 def genome_of(path: Path) -> list[NDArray[np.uint8]]:
-    """The letters of each sequence of a FASTA file."""
+    """Return the bases of each sequence of a FASTA file."""
     records = path.read_text().split(">")[1:]
     return [np.frombuffer("".join(record.splitlines()[1:]).upper().encode(), np.uint8) for record in records]
 
@@ -35,7 +35,7 @@ def genome_of(path: Path) -> list[NDArray[np.uint8]]:
 def write_reads(
     out: Path, genome: list[NDArray[np.uint8]], n: int, *, length: int = 150, errors: float = 0.02, maximum_gaps: int = 2, seed: int = 7
 ) -> Origins:
-    """Write reads as FASTQ, named by their number: of both strands, with errors, and with none to `maximum_gaps` gaps of 1 to 6 letters."""
+    """Write reads as FASTQ, named by their number: of both strands, with errors, and with none to `maximum_gaps` gaps of 1 to 6 bases."""
     random = np.random.default_rng(seed)
     parts = []
     bases_of_all = np.concatenate(genome)

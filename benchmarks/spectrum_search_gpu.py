@@ -1,4 +1,4 @@
-"""Scoring of spectra on GPUs, beside the processor of the same machine in the same run: one JSON line for each figure.
+"""Scoring of spectra on GPUs and on the CPU of the same machine in the same run: one JSON line for each figure.
 
     python -m benchmarks.spectrum_search_gpu --data FOLDER [WORKLOAD ...] [--repeats N] [--threads N]
 
@@ -116,7 +116,7 @@ def sparse(data: Path) -> tuple[Workload, Workload]:
 
 
 def dense(data: Path, times: int = 19) -> tuple[Workload, Workload]:
-    """A few of the spectra, and all so many times."""
+    """Return workloads of a few of the spectra, and of all `times` times."""
     parameters = preset(
         "high-resolution",
         precursor_tolerance="3 Da",
@@ -248,7 +248,7 @@ def same_queries(name: str, search: SpectrumSearch, once: Workload, hits: HitArr
 
 
 def compared(hits: HitArrays, expected: HitArrays) -> dict[str, float | int]:
-    """How far two answers agree."""
+    """Return figures of the agreement of two answers."""
     there = expected.peptide >= 0
     difference = np.abs(hits.score[there] - expected.score[there]) / np.maximum(np.abs(expected.score[there]), 1e-6)
     first = there[:, 0]

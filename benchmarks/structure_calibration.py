@@ -63,7 +63,7 @@ class Pairs:
     Attributes
     ----------
     labels : of the chains. part : (n,) what each was dealt to. lengths : (n,) residues. shares : (n, 2) of helix and strand.
-    scores, backwards : (n, n) of query and chain, and of query and reversed chain; the last None where it was not asked.
+    scores, backwards : (n, n) of query and chain, and of query and reversed chain; the last may be None (not requested).
     query, target, tm_query, tm_target : (k,) of the hits that are reported, without the query itself: both chains and TM-scores.
     """
 
@@ -80,19 +80,19 @@ class Pairs:
 
     @property
     def of_class(self) -> NDArray:
-        """(n,) SCOPe class, a letter."""
+        """(n,) SCOPe class, a character."""
         return np.array([name[0] for name in self.labels.fold])
 
     def features(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of pairs, as the search has them for E-values."""
+        """Return features of pairs for E-values, as in the search."""
         return chance_features(self.lengths[i], self.lengths[j], np.minimum(self.shares[i], self.shares[j]).sum(axis=1))
 
     def fold_features(self) -> NDArray[np.float64]:
-        """Of hits, as the search has them for the probability of the same fold."""
+        """Return features of hits for the probability of the same fold, as in the search."""
         return fold_features(self.tm_query, self.tm_target, np.minimum(self.lengths[self.query], self.lengths[self.target]))
 
     def is_same_fold(self) -> NDArray[np.bool_]:
-        """Of hits."""
+        """Return True for each hit of the query's fold."""
         return self.labels.fold[self.query] == self.labels.fold[self.target]
 
 
@@ -141,8 +141,8 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
 def fitted_chance(scores: NDArray[np.float64], features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Location and logarithm of the scale of a Gumbel distribution, both linear in the features, by maximum likelihood.
 
-    First by all scores; then only by where the upper ones lie, of which the improbable count as no more than improbable: among unrelated
-    chains are some that are alike all the same.
+    First by all scores; then only by the upper ones, where improbable scores count only as improbable: some unrelated
+    chains are similar all the same.
     """
     constants = _gumbel(scores, features, np.full(len(scores), -np.inf), np.full(len(scores), np.inf))
     for _ in range(_ROUNDS):
@@ -155,7 +155,7 @@ def fitted_chance(scores: NDArray[np.float64], features: NDArray[np.float64]) ->
 def _gumbel(
     scores: NDArray[np.float64], features: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of scores up to `low` it is known that they are no greater, of those from `high` on that they are no less."""
+    """Fit a Gumbel distribution to scores censored below `low` and above `high`."""
     from scipy.optimize import minimize
 
     k, unit = features.shape[1], 10.0
@@ -191,7 +191,7 @@ def fitted_logistic(features: NDArray[np.float64], truth: NDArray[np.bool_]) -> 
 
 
 def calibrated(pairs: Pairs, chosen: NDArray[np.bool_]) -> Calibration:
-    """Constants from pairs of which both chains are chosen."""
+    """Return constants fitted to pairs with both chains chosen."""
     i, j = np.nonzero(chosen[:, None] & chosen[None])
     location = log_scale = None
     if pairs.backwards is not None:
@@ -210,7 +210,7 @@ def calibration_error(probabilities: NDArray[np.float64], truth: NDArray[np.bool
 
 
 def e_value_figures(pairs: Pairs, calibrations: list[Calibration]) -> list[dict[str, Any]]:
-    """How many chains a query finds up to E-values, by constants of the other parts; a database is the chains that are counted."""
+    """Return the number of chains that a query finds up to E-values, by constants of the other parts, among the counted chains."""
     assert pairs.backwards is not None
     n = len(pairs.lengths)
     chances = {"real": np.ones((n, n)), "reversed": np.ones((n, n))}
@@ -250,7 +250,7 @@ def e_value_figures(pairs: Pairs, calibrations: list[Calibration]) -> list[dict[
 
 
 def same_fold_figures(pairs: Pairs, calibrations: list[Calibration], mode: str) -> dict[str, Any]:
-    """Probabilities of hits beside the share that has the query's fold, by constants of the other parts."""
+    """Compare probabilities of hits with the share that has the query's fold, by constants of the other parts."""
     truth, shorter = pairs.is_same_fold(), np.minimum(pairs.lengths[pairs.query], pairs.lengths[pairs.target])
     probabilities = np.empty(len(truth))
     for number, calibration in enumerate(calibrations):

@@ -1,9 +1,9 @@
-"""How fast shapes of chains, their colours and their pictures without OpenGL are made.
+"""Speed of shapes of chains, their colours and their pictures without OpenGL.
 
     .venv/bin/python -m benchmarks.structure_geometry [FILE] [--residues 300] [--chains 20] [--times 30] > figures.jsonl
 
 One JSON line for each figure, in milliseconds of this thread's processor time, one core: `median` and `least`. FILE is a structure whose
-first chain is taken, as often as it must for so many residues; without one it is a made chain of helices and strands. `picture` is of
+first chain is repeated up to the number of residues; without FILE a synthetic chain of helices and strands is used. `picture` is of
 900 x 700 pixels.
 """
 

@@ -4,7 +4,7 @@
 
 writes `resources/structures/descriptors.json` and `rewards.json` from the labelled chains of `bench_ca`. The alphabets are k-means centres
 (they know no labels). Pairs of residues come from superposed chains of the same fold; their log-odds in each alphabet are added with the
-weights of a logistic regression that tells such pairs from random ones. Gap costs and baseline are not fitted but chosen, once for all.
+weights of a logistic regression that separates such pairs from random ones. Gap costs and baseline are not fitted but chosen, once for all.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class AlignedResidues:
     weight: NDArray[np.float64]
 
     def among(self, chosen: NDArray[np.bool_], offsets: NDArray[np.int64]) -> AlignedResidues:
-        """Those of which both residues are of chosen chains."""
+        """Return the pairs whose residues are both of chosen chains."""
         of_residue = np.repeat(chosen, np.diff(offsets))
         is_selected = of_residue[self.first] & of_residue[self.second]
         return AlignedResidues(self.first[is_selected], self.second[is_selected], self.weight[is_selected])

@@ -1,4 +1,4 @@
-"""How well and how fast the structure search ranks labelled chains, all against all.
+"""Quality and speed of the ranking of labelled chains by the structure search, all against all.
 
     python -m benchmarks.structures --data FOLDER [--modes sensitive published] [--folds 5] [--threads N]
 
@@ -99,7 +99,7 @@ def ranking_figures(rankings: dict[int, NDArray[np.int64]], labels: Labels) -> d
 
 
 def rankings_of(comparison: Comparison, queries: Sequence[int], n: int) -> dict[int, NDArray[np.int64]]:
-    """All other chains in order: the hits as they are reported, behind them the others by z-score (published: by score)."""
+    """Return all other chains in order: the reported hits, then the others by z-score (published mode: by score)."""
     place = np.empty(n, np.int64)
     place[comparison.database.file_order] = np.arange(n)
     rankings = {}
@@ -152,7 +152,7 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
         rows.append({"mode": mode, "held_out": fold, "queries": len(hits), **ranking_figures(hits, labels)})
         print(json.dumps(rows[-1]), flush=True)
     if mode == "sensitive":
-        # Of the tables that ship; a tenth of the queries tells.
+        # Of the bundled tables; a tenth of the queries suffices.
         with Executor(resources).session(work_of(chains.arrays)) as session:
             every = Comparison(chains, chains, parameters, session, resources)
             share = {"sequence_share": round(sequence_share(every, range(0, n, _OF_SHARE), labels, place), 3)}

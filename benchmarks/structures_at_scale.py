@@ -1,4 +1,4 @@
-"""How long ``proteoscope structures`` takes with one query and a large structure database, from the start of its process to its end.
+"""Wall time of ``proteoscope structures`` with one query and a large structure database.
 
     python -m benchmarks.structures_at_scale --data FOLDER [--chains 105580] [--devices cpu cuda] [--repeats 5] [--keep FOLDER]
 
@@ -8,7 +8,7 @@ copies. `--keep`: where the database stays, and is taken from if it is there.
 
 structures at scale
     `seconds` of the process, the median and the least of the runs; `describing_seconds`: of the first, which describes the chains and, in a
-    fresh checkout, compiles kernels. `steps`: seconds of the best run's steps as its run.json tells them; `megabytes` of memory, at most.
+    fresh checkout, compiles kernels. `steps`: seconds of the best run's steps from its run.json; `megabytes` of memory, at most.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""How fast a card superposes candidates, beside the processor, and whether it finds the same to the last bit.
+"""Speed of superposing candidates on a GPU and on the CPU, and whether results are bit-identical.
 
     python -m benchmarks.superposition_gpu --data FOLDER [--device 0] [--queries 60] [--candidates 100] [--machine WORDS]
 
 Every so manieth chain of `FOLDER/structures/bench_ca` is a query; chains drawn at random, and the query itself, are its candidates, with
-their alignments by descriptors. Printed, and added to `benchmarks/results/superposition_gpu.jsonl`: the processor's seconds with all
-threads; the card's with blocks of several sizes, of which several lie on a multiprocessor at a time, and for so many pairs in a launch: the
-best of three; whether moves, scores, RMSD and pairs are the processor's.
+their alignments by descriptors. Printed, and added to `benchmarks/results/superposition_gpu.jsonl`: the CPU's seconds with all
+threads; the GPU's by size of blocks, blocks per multiprocessor and pairs in a launch: the best of three; whether moves, scores, RMSD and
+pairs are identical to the CPU's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast a card clusters vectors, by size and by stage, beside the processor, and whether their clusters are the same.
+"""Speed of clustering vectors on a GPU and on the CPU, by size and by stage, and whether their clusters are identical.
 
     python -m benchmarks.vector_clustering_gpu [--spectra FILE.npz] [--copies 1 25 640] [--device 0] [--part 100000]
 
@@ -106,7 +106,7 @@ def read_spectra(path: Path) -> tuple[NDArray[np.float64], VectorArrays]:
 
 @njit
 def _perturbed(rng, offsets, bins, weights, sources, new_offsets, new_bins, new_weights):
-    """Copies of vectors that have lost some elements, and others of which are stronger or weaker."""
+    """Write copies of vectors without some elements, and with other elements stronger or weaker."""
     end = 0
     for k in range(len(sources)):
         begin, spread, square = end, 0.5 * rng.random(), 0.0
@@ -124,7 +124,7 @@ def _perturbed(rng, offsets, bins, weights, sources, new_offsets, new_bins, new_
 
 
 def copied(places: NDArray[np.float64], vectors: VectorArrays, copies: int) -> tuple[VectorArrays, NDArray[np.int64]]:
-    """So many of each, in the order of their places, and how far each may be compared."""
+    """Return `copies` copies of each vector in the order of their places, and how far each may be compared."""
     rng, n = np.random.default_rng(2), len(places)
     masses = places - np.where(places > 5e4, 1e5, np.where(places < -5e4, -1e5, 0.0))
     everywhere = np.concatenate([places + masses * rng.normal(0, _JITTER_PPM * 1e-6, n) for _ in range(copies)])

@@ -2,7 +2,7 @@
 
     python -m benchmarks.versions --data FOLDER --old CHECKOUT [--device DEVICE] [--pairs 11] [--commands align]
 
-Each pair runs the older and this version one after the other, in changing order, with indexes and compiled kernels kept by each; one pair
+Each pair runs the older and this version one after the other, in changing order, with indexes and compiled kernels stored by each; one pair
 before is not counted. One JSON line for each command: medians of wall and of processor seconds, and the median, least and greatest ratio of
 new to old of a pair. On a machine that does other things too, look at processor time.
 """

@@ -1,4 +1,4 @@
-"""How long whole commands take as a user sees them: a process of its own, from its start to its end. One JSON line a figure.
+"""Wall time of whole commands, each a separate process from its start to its end. One JSON line a figure.
 
     python -m benchmarks.whole_command --data FOLDER [--kinds identify align structures] [--devices cpu cuda] [--repeats N]
         [--threads N] [--keep] [--remark WORDS]
@@ -7,11 +7,11 @@ FOLDER is the unpacked test data (its files may be compressed with gzip).
 
 identify
     2,269 high-resolution spectra, each ten times (22,690; one MGF of 40 MB), against five proteomes with reversed decoys; preset
-    high-resolution. `index` is built by each run, or kept in the project from the run before. `reading_seconds` is what reading the spectra
+    high-resolution. `index` is built by each run, or stored in the project by the run before. `reading_seconds` is what reading the spectra
     takes in a process that has done it before, `reading_command_seconds` what a process takes that reads them and does nothing else: no
     command that reads them can take less.
 align
-    the 20 queries of the CUDASW++ papers against 20,000 proteins, whose packed copy is kept.
+    the 20 queries of the CUDASW++ papers against 20,000 proteins, whose packed copy is cached.
 structures
     one chain against a structure database of the 855 of ``bench_ca``: as many queries as repeats, by name (``--repeats 21`` takes every
     40th), one command each.
@@ -20,9 +20,9 @@ structure-folder
 structure-set
     60 of the chains, one command, the best 100 of each.
 
-Kernels are compiled, bytecode is written and indexes are kept by a run before, which is not counted. `seconds` of the process are the
-median of the runs, `own_seconds` and `steps` what the best run tells of itself, `processor_seconds` (the median, of all threads) and
-`peak_megabytes` what the system tells. With ``--keep`` the lines are added to `results/whole_command.jsonl`.
+A run before, which is not counted, compiles kernels, writes bytecode and stores indexes. `seconds` of the process are the median of the
+runs, `own_seconds` and `steps` are reported by the best run, `processor_seconds` (the median, of all threads) and `peak_megabytes` by the
+system. With ``--keep`` the lines are added to `results/whole_command.jsonl`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ for _ in range(int(sys.argv[2])):
 
 
 class Used(NamedTuple):
-    """What a process printed, its seconds from start to end, the processors' seconds, and its peak memory in bytes."""
+    """Output of a process, its wall and CPU seconds, and its peak memory in bytes."""
 
     text: str
     seconds: float
@@ -78,7 +78,7 @@ class Case(NamedTuple):
 
 
 def unpacked(path: Path) -> bytes:
-    """What a file holds, which may be compressed."""
+    """Return the content of a file, decompressed if needed."""
     path = existing(path)
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
@@ -105,7 +105,7 @@ def command(kind: str, *arguments: str | Path) -> list[str]:
 
 
 def identifications(data: Path, folder: Path, common: Sequence[str], repeats: int, threads: str) -> Iterator[Case]:
-    """`identify`, with its index built and kept."""
+    """Yield `identify` with its index built, and with its index stored."""
     spectra, database = folder / "bench_x10.mgf", folder / "combo.fasta"
     spectra.write_bytes(unpacked(data / "spectra" / "bench_hires_2269.mgf") * TIMES)
     database.write_bytes(unpacked(data / "proteomes" / "combo.fasta"))
@@ -146,7 +146,7 @@ def structures(kind: str, data: Path, folder: Path, common: Sequence[str], repea
 
 
 def cases(kind: str, data: Path, folder: Path, device: str, options: argparse.Namespace) -> Iterator[Case]:
-    """What is measured of a kind on a device."""
+    """Yield the cases of a kind on a device."""
     common = ("--device", device, "--threads", str(options.threads))
     if kind == "identify":
         return identifications(data, folder, common, options.repeats, str(options.threads))

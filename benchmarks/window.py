@@ -1,4 +1,4 @@
-"""The window as a user feels it: how soon it can be used, how long it ever stands still, and what it still holds after fifty results.
+"""The window as a user experiences it: time until it can be used, longest stalls, and memory after fifty results.
 
     xvfb-run -a python -m benchmarks.window [start memory stalls] [--rounds 50] [--where-above 40] [--unprepared]
 
@@ -9,16 +9,16 @@ start
     of the clock, and modules imported.
 memory
     megabytes after openings of results of every kind in turn, a row chosen in each table and each page looked at: after each tenth, and
-    after the eleventh, with which each of the eleven kinds was opened once; objects of Python and of Qt besides. As in the program, pages
+    after the eleventh, with which each of the eleven kinds was opened once; also objects of Python and of Qt. As in the program, pages
     are made before, in idle moments (`--unprepared`: with the first result of their kind). `own` is what the process has written
-    (anonymous pages of ``/proc/self/smaps_rollup``), by which growth is judged; `private` has the pages of libraries' files too that no
+    (anonymous pages of ``/proc/self/smaps_rollup``), by which growth is measured; `private` has the pages of libraries' files too that no
     other process has in use, tens of megabytes that come with each function that is used first, and go when another program loads the
     same library. The last line has the growth against the tenth, and against the eleventh.
 stalls
     the longest time between two beats of a timer of 2 ms, in each step of a journey through every form and every result: the seconds that
     the window's thread computed itself (`own`), and those that passed, other threads and programs included (`clock`). `--where-above`
-    writes to stderr where the window's thread was during stalls beyond so many ms; with `--unprepared` the journey begins at once,
-    before pages are made in idle moments.
+    writes to stderr where the window's thread was during longer stalls (ms); with `--unprepared` the journey begins immediately, before
+    pages are made in idle moments.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def qt_objects(window: Any) -> int:
 
 
 def measure_memory(folder: Path, rounds: int, is_prepared: bool) -> None:
-    """Print what is held after each tenth of so many results opened and closed, and once all kinds were opened."""
+    """Print the memory after each tenth of `rounds` results opened and closed, and once all kinds were opened."""
     journey = Journey(folder, 1e9)
     if is_prepared:
         journey.prepare()
@@ -335,7 +335,7 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="*", default=["start", "memory", "stalls"])
     parser.add_argument("--rounds", type=int, default=50)
