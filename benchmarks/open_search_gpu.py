@@ -35,7 +35,7 @@ from tests.shim.fragment_inputs import Answer, FragmentInputs, empty_answer
 from tests.shim.search_inputs import NOT_STOPPED
 from tests.shim.tuning import limited
 
-_WIDTH, _KEPT = 0.5, 8
+_WIDTH, _BEST = 0.5, 8
 _PARTS = 64
 
 
@@ -76,12 +76,12 @@ def on_processor(work: FragmentInputs, index: FragmentIndexArrays, threads: int)
     """The whole search on threads."""
     _, queries, peptides, modifications, settings = work.inputs
     n, code = len(queries.mass), peptidoforms.peptidoform_code(peptides, modifications)
-    answer = empty_answer(n, _KEPT)
-    found = IndexHits(answer.best, answer.histogram, _WIDTH, answer.n_candidates)
+    answer = empty_answer(n, _BEST)
+    hits = IndexHits(answer.best, answer.histogram, _WIDTH, answer.n_candidates)
 
     def part(first: int, last: int) -> None:
         postings.search_chunks(
-            index, rows(work.segments, first, last), work.windows[first:last], work.tables, code, settings, first, last, found, NOT_STOPPED
+            index, rows(work.segments, first, last), work.windows[first:last], work.tables, code, settings, first, last, hits, NOT_STOPPED
         )
 
     on_threads(part, n, threads)
@@ -98,7 +98,7 @@ def built_on_gpu(search: FragmentSearch) -> FragmentSearch:
 def on_gpu(search: FragmentSearch, work: FragmentInputs) -> Answer:
     """The whole search on the device."""
     n = len(work.windows)
-    answer = empty_answer(n, _KEPT)
+    answer = empty_answer(n, _BEST)
     for _ in search.search_chunks(
         work.segments, work.windows, work.tables, 0, n, answer.best, answer.histogram, _WIDTH, answer.n_candidates
     ):
@@ -203,21 +203,21 @@ def measured(card: TimedCard, work: FragmentInputs, budget: int | None, repeats:
     kind, given = limited(FragmentSearch, card, options)
     index_seconds, search = median_seconds(lambda: built_on_gpu(kind(given, *arrays)), 3)
     on_gpu(search, work)
-    seconds, found = median_seconds(lambda: on_gpu(search, work), repeats)
+    seconds, hits = median_seconds(lambda: on_gpu(search, work), repeats)
     megabytes = get_default_memory_pool().total_bytes() / 1e6
     kind, given = limited(FragmentSearch, card, options | {"pairs_of_batch": 1 << 30})
     in_one = kind(given, *arrays)
     on_gpu(in_one, work)
     card.kernel_seconds()
     on_gpu(in_one, work)
-    answers = (*found.best, *found[1:]), (*expected.best, *expected[1:])
+    answers = (*hits.best, *hits[1:]), (*expected.best, *expected[1:])
     return {
         "memory_budget": budget,
         "device_megabytes": round(megabytes),
         "index_seconds": round(index_seconds, 4),
         "seconds": round(seconds, 5),
         "kernel_seconds": card.kernel_seconds(),
-        "same": all(np.array_equal(one, other) for one, other in zip(*answers, strict=True)),
+        "same": all(np.array_equal(first, other) for first, other in zip(*answers, strict=True)),
     }
 
 

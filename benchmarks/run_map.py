@@ -1,4 +1,4 @@
-"""How fast the map of a run is drawn: a frame while a person zooms and moves.
+"""Drawing time of the map of a run: a frame while a user zooms and moves.
 
     xvfb-run -a .venv/bin/python -m benchmarks.run_map [--points 1000000] >> benchmarks/results/run_map.jsonl
 

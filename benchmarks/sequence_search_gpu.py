@@ -1,4 +1,4 @@
-"""The sequence search's scoring measured on a GPU, with the processor's beside it, in GCUPS (10^9 cells of the matrices in a second).
+"""Scoring of the sequence search on a GPU and on the CPU, in GCUPS (10^9 cells of the matrices in a second).
 
     python -m benchmarks.sequence_search_gpu --data FOLDER [--device 0] [--figures all single ...] [--cudasw4 FOLDER]
         > sequence_search_gpu.jsonl
@@ -29,8 +29,8 @@ or `single`, and `equal`, come with lines `peer`: CUDASW++ 4.0 on the same card,
 the flags of its own benchmark of peak speed: --uploadFull --prefetchDBFile --verbose --mat blosum62 --gop -11 --gex -1, and
 --singlePassType DPXs16 --manyPassType_small DPXs16 --manyPassType_large DPXs32 --overflowType DPXs32 (without DPX: Half2 and Float).
 `seconds` is its own "Scan time", in which it sorts the scores, of each query's second run; `first_seconds` of the first. `same_top_scores`
-compares its best 3,000 scores with ours, `different` counts those that differ. Both are calculated as it scores: -4 for every letter beyond
-the 20, and 10 + k for a gap of k residues: its gap opening includes the first residue.
+compares its best 3,000 scores with ours, `different` counts those that differ. Both are calculated as it scores: -4 for every residue
+beyond the 20, and 10 + k for a gap of k residues: its gap opening includes the first residue.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def emit(figure: str, **values: Any) -> None:
 
 
 def repeated(database: SequenceDatabase, times: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Every sequence so many times, still in order of length."""
+    """Return every sequence `times` times, still in order of length."""
     offsets = np.concatenate(([0], np.cumsum(np.repeat(database.lengths, times)))).astype(np.int64)
     return np.concatenate([np.tile(database.codes(i), times) for i in range(len(database))]), offsets
 
@@ -144,7 +144,7 @@ class Peer(NamedTuple):
             text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
         first, seconds = np.array(re.findall(r"Scan time: (\S+) s", text), float).reshape(2, len(queries))
         top = np.array(re.findall(r"^Result \d+\. Score: (\d+)", text, re.MULTILINE), np.int32).reshape(2, len(queries), -1)
-        matrix, ordinary = SCHEME.matrix.scores.copy(), [ord(letter) - ord("A") for letter in "ACDEFGHIKLMNPQRSTVWY"]
+        matrix, ordinary = SCHEME.matrix.scores.copy(), [ord(residue) - ord("A") for residue in "ACDEFGHIKLMNPQRSTVWY"]
         other = np.setdiff1d(np.arange(len(matrix)), ordinary)
         matrix[other], matrix[:, other] = -4, -4
         out = np.empty((len(queries), len(offsets) - 1), np.int32)
@@ -245,7 +245,7 @@ def measure_cold(device: int, database: SequenceDatabase, query: NDArray[np.int8
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run from the command line."""
     figures = ("all", "single", "streamed", "equal", "numbers", "overflow", "small", "cold")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, type=Path, help="folder of the unpacked test data")

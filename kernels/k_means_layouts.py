@@ -16,7 +16,7 @@ from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = [
     "AT_THE_END",
-    "IN_PIECES",
+    "IN_PARTS",
     "LOW_BITS",
     "NEVER",
     "POINTS_OF_RUN",
@@ -36,7 +36,7 @@ __all__ = [
     "total_sums",
 ]
 
-NEVER, AT_THE_END, IN_PIECES = range(3)
+NEVER, AT_THE_END, IN_PARTS = range(3)
 """When an assignment reports sums: never, for all items at its end, or as often as its end advances."""
 POINTS_OF_RUN = 256
 """Points per run; reports end with a run."""
@@ -144,7 +144,7 @@ class Assigner(Protocol):
     """Points or vectors on a device, as `PointMeans` and `VectorMeans` of both backends are."""
 
     def assign(
-        self, centroids: Any, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int, told: int
+        self, centroids: Any, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int, reporting: int
     ) -> Generator[Assigned, None, None]:
         """See there."""
 
@@ -178,11 +178,11 @@ def movement(old: Any, new: Any) -> float:
     """Return the total movement of centroids: the sum of squared distances."""
     if isinstance(old, VectorSums):
         k = len(old.counts)
-        one, other = (part.sums / part.counts[part.keys % k] for part in (old, new))
+        before, after = (part.sums / part.counts[part.keys % k] for part in (old, new))
         keys = np.union1d(old.keys, new.keys)
         difference = np.zeros(len(keys))
-        difference[np.searchsorted(keys, old.keys)] = one
-        difference[np.searchsorted(keys, new.keys)] -= other
+        difference[np.searchsorted(keys, old.keys)] = before
+        difference[np.searchsorted(keys, new.keys)] -= after
         return float(np.sum(difference * difference))
     moved = np.zeros(len(old))
     for column in range(old.shape[1]):  # one after the other, as a card adds them up
@@ -212,8 +212,10 @@ def sums_of(vectors: VectorArrays, labels: NDArray[np.integer], k: int, first: i
     weights = keys & ((1 << _WEIGHT_BITS) - 1)
     keys >>= _WEIGHT_BITS
     firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-    own = labels[first:last]
-    return VectorSums(keys[firsts], np.add.reduceat(weights, firsts) if len(firsts) else weights, np.bincount(own[own >= 0], minlength=k))
+    chosen = labels[first:last]
+    return VectorSums(
+        keys[firsts], np.add.reduceat(weights, firsts) if len(firsts) else weights, np.bincount(chosen[chosen >= 0], minlength=k)
+    )
 
 
 def tally_through_host(

@@ -1,8 +1,8 @@
 """Descriptions of the scores of spectra against peptides, one for each, from which all else that distinguishes scores is made.
 
-A description has the score's compiled function and its GPU kernel, what it needs of a spectrum besides the matched peaks, what fits its
-counts by chance, and how parameters, tables, files of other formats and the methods paragraph report it. docs/developers/extending.md
-explains how to add a score.
+A description has the score's compiled function and its GPU kernel, the properties of a spectrum that it needs in addition to the matched
+peaks, what fits its counts by chance, and how parameters, tables, files of other formats and the methods paragraph report it.
+docs/developers/extending.md explains how to add a score.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ScoreKind(NamedTuple):
         Setting whose root of the score has a straight tail, where the score itself has a long one; see
         `proteoscope.engine.matches.scoring`.
     needs_roots, needs_correlation : bool
-        What it needs of the peaks, besides which of them match: the roots of their weights, or the spectrum less its surroundings.
+        Properties of the peaks that it needs in addition to the matches: roots of their weights, or the spectrum minus its surroundings.
     dense_on_card : str
         Its kernel in ``dense_search.cu``, or ''.
     in_index : IndexTerms or None
@@ -235,4 +235,4 @@ def score_kind(name: str) -> tuple[int, ScoreKind]:
     KeyError
         There is none.
     """
-    return {one.name: (code, one) for code, one in enumerate(SCORE_KINDS)}[name]
+    return {kind.name: (code, kind) for code, kind in enumerate(SCORE_KINDS)}[name]

@@ -181,7 +181,7 @@ class FoundSuperpositions(NamedTuple):
     places: NDArray[np.int64]
 
     @classmethod
-    def room(cls, pairs: ChainPairs) -> FoundSuperpositions:
+    def empty(cls, pairs: ChainPairs) -> FoundSuperpositions:
         """Return space for all pairs."""
         n, places = len(pairs.fixed), pairs.places
         return cls(

@@ -20,7 +20,7 @@ from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.workload import CardShape, Columns, PartialResult, Rows, Sample, Workload
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.k_means_layouts import (
-    IN_PIECES,
+    IN_PARTS,
     NEVER,
     POINTS_OF_RUN,
     Assigned,
@@ -312,7 +312,7 @@ class _Computation:
         if tells == SUMS:
             yield from self._tally(first, last, begun, until)
             return
-        reporting = IN_PIECES if tells == ROUNDS else NEVER  # a part of what a device alone was to do
+        reporting = IN_PARTS if tells == ROUNDS else NEVER  # a part of what a device alone was to do
         parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, begun, until, reporting)
         with closing(parts):
             for end, sums in parts:

@@ -61,7 +61,7 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     if not failures:
         with suppress(OSError):  # a disk that is full: they are looked up again
             signatures.mark_compiled(missing)
-    if reason := kernels_package.cpu.caching.why_not_kept():
+    if reason := kernels_package.cpu.caching.why_not_cached():
         progress.message(f"What was compiled may have to be compiled again: {reason}", "warning")
     return failures
 

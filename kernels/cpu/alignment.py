@@ -30,7 +30,7 @@ _CELLS_OF_A_CALL = 250_000_000  # between two looks at the flag: 20 ms with AVX-
 _CELLS_OF_ROWS = 25_000_000  # as _CELLS_OF_A_CALL
 _VECTOR_BY_ROWS = 6  # vectors of lanes that take as long as one of a pair's row
 _PAIR_BY_ROWS = 200_000  # vectors of lanes that take as long as preparing a pair
-_PLANS_KEPT = 4
+_PLANS_CACHED = 4
 _VECTORS_OF_BLOCK = 4  # of H and E that are read and written in a block of columns, for each row of the query
 _VECTORS_OF_ROW = 4  # of H and F, for each vector of a row's columns
 
@@ -102,7 +102,7 @@ class AlignmentSearch:
                 tasks = [task for i, some in groups for task in scorer.tasks(some, every[i : i + 1], self._processor.threads)]
             if tasks:
                 cells = np.cumsum([0, *(task.cells for task in tasks)])
-                for done in self._processor.run(scorer.runner(tasks), _pieces(tasks), 0):
+                for done in self._processor.run(scorer.runner(tasks), _partitions(tasks), 0):
                     self.cells_done = max(self.cells_done, int(cells[done]))
                     yield first
         yield last
@@ -137,7 +137,7 @@ class AlignmentSearch:
         """Return the lanes of `subjects`, all non-empty ones of `first:last`; those of recent parts of the database are cached."""
         key = first, last, bits
         if key not in self._plans:
-            if len(self._plans) == _PLANS_KEPT:
+            if len(self._plans) == _PLANS_CACHED:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = lane_groups(subjects, self._lengths[subjects], lane_count(bits))
         return self._plans[key]
@@ -184,7 +184,7 @@ def _tasks(
     return sorted(tasks, key=lambda task: -task.cells)
 
 
-def _pieces(tasks: Sequence[_Task]) -> list[Partition]:
+def _partitions(tasks: Sequence[_Task]) -> list[Partition]:
     return [Partition(i, i + 1, float(task.cells)) for i, task in enumerate(tasks)]
 
 

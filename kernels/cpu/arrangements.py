@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from proteoscope.kernels.cpu.ion_lookup import LETTERS_AT_ONCE, count_bits, lowest_bit, matching_letters
+from proteoscope.kernels.cpu.ion_lookup import RESIDUES_AT_ONCE, count_bits, lowest_bit, matching_residues
 from proteoscope.kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
 
 __all__ = ["add_modifications", "find_arrangement", "first_arrangement", "is_possible", "known_row", "next_arrangement"]
@@ -21,12 +21,12 @@ _NO_MODIFICATION = 255
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _letters_of(residues, position, length, residue_mask):
+def _residues_of(residues, position, length, residue_mask):
     """Return the bits of a peptide's residues within a mask."""
     bits = np.uint64(0)
     if position + _LONGEST <= len(residues):
-        for i in range(0, length, LETTERS_AT_ONCE):
-            bits |= matching_letters(residues, position + i, residue_mask) << np.uint64(i)
+        for i in range(0, length, RESIDUES_AT_ONCE):
+            bits |= matching_residues(residues, position + i, residue_mask) << np.uint64(i)
         return bits & (_ALL_BITS >> np.uint64(_LONGEST - length))
     for i in range(length):
         bits |= np.uint64((residue_mask >> np.uint32(residues[position + i] - 65)) & np.uint32(1)) << np.uint64(i)
@@ -40,7 +40,7 @@ def _find_sites(residues, position, length, flags, residue_mask, place, sites, m
     Sites are 0 for the N-terminus, 1..length for residues, length + 1 for the C-terminus.
     """
     if place == 0:
-        bits = _letters_of(residues, position, length, residue_mask)
+        bits = _residues_of(residues, position, length, residue_mask)
         n = count_bits(bits)
         if n >= wanted:
             for k in range(n):

@@ -121,7 +121,7 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _choose(c, first, last, letters, modifications, chosen):
+def _choose(c, first, last, residue_sets, modifications, chosen):
     """List the peptides of `first:last` with a residue for each modification of combination `c`; return their number."""
     n = last - first
     for i in range(n):
@@ -133,7 +133,7 @@ def _choose(c, first, last, letters, modifications, chosen):
         for i in range(n):
             peptide = chosen[i]
             chosen[retained] = peptide
-            retained += (letters[peptide] & mask) != 0  # no branch: it would be guessed wrong
+            retained += (residue_sets[peptide] & mask) != 0  # no branch: it would be guessed wrong
         n = retained
     return n
 

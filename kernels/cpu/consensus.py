@@ -66,17 +66,17 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
                 table[bins[i]] = 0
         if choice == MEAN:
             continue
-        own = np.int64(0)
+        chosen_square = np.int64(0)
         for i in range(offsets[chosen], offsets[chosen + 1]):
             table[bins[i]] = weights[i]
-            own += np.int64(weights[i]) * weights[i]
+            chosen_square += np.int64(weights[i]) * weights[i]
         for k in range(start, stop):
             v = members[k]
             dot, square = np.int64(0), np.int64(0)
             for i in range(offsets[v], offsets[v + 1]):
                 dot += table[bins[i]] * weights[i]
                 square += np.int64(weights[i]) * weights[i]
-            length = np.sqrt(np.float64(square) * np.float64(own))
+            length = np.sqrt(np.float64(square) * np.float64(chosen_square))
             similarity[v] = np.float64(dot) / length if length > 0 else np.float64(v == chosen)
         for i in range(offsets[chosen], offsets[chosen + 1]):
             table[bins[i]] = 0

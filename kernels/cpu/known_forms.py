@@ -24,9 +24,9 @@ _SAME_MASS = 1e-4  # dalton
 def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cursor, forms):
     """List the forms of peptides `first:last` with known modifications and masses from `lightest` to below `heaviest` (dalton).
 
-    Of a peptide come those with one modification first, then those with two, and so on, each in order of sites and modifications, until
-    there are `KnownFormRules.maximum_forms`. Masses of modifications are added to that of the peptide in order of their sites. What a
-    variable modification of the search makes too is no form here.
+    Forms of a peptide with one modification are listed first, then forms with two, and so on, each in order of sites and modifications,
+    up to `KnownFormRules.maximum_forms`. Masses of modifications are added to the mass of the peptide in order of their sites. Forms that
+    a variable modification of the search produces as well are excluded.
 
     Parameters
     ----------

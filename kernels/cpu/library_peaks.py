@@ -37,7 +37,7 @@ class PeakRules(NamedTuple):
     noise
         Share of the base peak below which a peak is noise.
     maximum_peaks
-        The so many most intense ones are taken, at most `MOST_PEAKS`.
+        Number of most intense peaks to select, at most `MOST_PEAKS`.
     minimum_peaks
         A spectrum with fewer has an empty list.
     power
@@ -59,9 +59,9 @@ class PeakRules(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def _apart(one, other, rules):
+def _apart(first, second, rules):
     """Return True if two peaks are farther apart than twice the tolerance."""
-    low, high = min(one, other), max(one, other)
+    low, high = min(first, second), max(first, second)
     return high - low > 2 * (np.int64(rules.absolute) + high * np.int64(rules.relative) // np.int64(1_000_000_000))
 
 

@@ -179,7 +179,7 @@ def _walk_block(directions, first, at, runs):
     Parameters
     ----------
     at : (5,) int64
-        Row, column, layer, kind of the gap that is being followed (0 for none) and its letters; updated.
+        Row, column, layer, kind of the gap that is being followed (0 for none) and its length; updated.
     runs
         Of the alignment, filled.
     """

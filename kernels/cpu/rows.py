@@ -63,11 +63,11 @@ class RowArrays(NamedTuple):
 
 def row_arrays(costs: Substitution, subject: NDArray[np.int8], bits: int) -> RowArrays:
     """Return the state of a subject before the first row of `score_rows`, in numbers of a bit width."""
-    number, lanes, n_letters = np.dtype(f"int{bits}"), REGISTER_BYTES * 8 // bits, len(costs.scores)
+    number, lanes, n_symbols = np.dtype(f"int{bits}"), REGISTER_BYTES * 8 // bits, len(costs.scores)
     width = -(-len(subject) // lanes) * lanes
-    profile, decay, f_row = aligned(n_letters * width, number), aligned(lanes, number), aligned(width, number)
+    profile, decay, f_row = aligned(n_symbols * width, number), aligned(lanes, number), aligned(width, number)
     profile[:], f_row[:] = -1, -1
-    profile.reshape(n_letters, width)[:, : len(subject)] = costs.scores[:, subject]
+    profile.reshape(n_symbols, width)[:, : len(subject)] = costs.scores[:, subject]
     decay[:] = np.minimum(np.arange(1, lanes + 1) * costs.gap_extend, np.iinfo(number).max)
     return RowArrays(profile, decay, np.zeros((2, 1 + width), number), f_row)
 
@@ -121,7 +121,7 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
             f = load(f_row, j)
             paired = add_saturated(load_anywhere(above, j), load(profile, scores + j))
             without_e = maximum(maximum(paired, f), zero)
-            # E does not need H: where H is E, extending the gap is no more expensive than opening one.
+            # E does not need H: where H is E, extending the gap costs at most as much as opening one.
             gap = subtract_saturated(without_e, open_cost)
             gap = maximum(gap, subtract_saturated(shifted_1(least, gap), extend_cost))
             gap = maximum(gap, subtract_saturated(shifted_2(least, gap), extend_2))

@@ -15,7 +15,7 @@ from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["extract_traces"]
 
-_WINDOWS_OF_PIECE = 1 << 14
+_WINDOWS_OF_PARTITION = 1 << 14
 """Some milliseconds of a thread for windows of some hundred peaks each."""
 
 
@@ -42,7 +42,7 @@ def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows,
         cut_windows(peaks, windows, first, last, stop, cells)
 
     n = len(windows.low)
-    chunks = [Partition(first, min(n, first + _WINDOWS_OF_PIECE), 1.0) for first in range(0, n, _WINDOWS_OF_PIECE)]
+    chunks = [Partition(first, min(n, first + _WINDOWS_OF_PARTITION), 1.0) for first in range(0, n, _WINDOWS_OF_PARTITION)]
     yield from device.run(cut, chunks, 0)
 
 

@@ -27,7 +27,7 @@ class MetAlignments(NamedTuple):
 
     marks: NDArray[np.int64]
     rows: NDArray[np.int64]
-    found: NDArray[np.float64]
+    score: NDArray[np.float64]
     counts: NDArray[np.int64]
     moves: NDArray[np.float64]
     n: NDArray[np.int64]
@@ -94,10 +94,10 @@ def place_of(met, mark):
 
 
 @njit(nogil=True, cache=True)
-def note(met, found, count, move):
+def note(met, score, count, move):
     """Append a row and return its number."""
     row = met.n[0]
-    met.found[row], met.counts[row] = found, count
+    met.score[row], met.counts[row] = score, count
     met.moves[row] = move
     met.n[0] += 1
     return row

@@ -248,7 +248,7 @@ class _Query:
         self._defines = f"COLUMNS={self._columns}", f"SHIFTS={shifts}", f"COMPARES={int(len(rewards.of_length) > 0)}"
         threads = card.multiprocessors() * _ELEMENT_BLOCKS * _ELEMENT_THREADS
         self._element_threads, n_elements = threads, len(query.element_type)
-        self._room = {"next_chain": card.buffer(4), "rows": card.buffer(8 * threads * n_elements)}
+        self._workspace = {"next_chain": card.buffer(4), "rows": card.buffer(8 * threads * n_elements)}
         numbers = {
             "n": len(query.state),
             "n_elements": n_elements,
@@ -260,9 +260,9 @@ class _Query:
         self._query = struct(card, _QUERY, {**self._buffers, **numbers})
         card.wait(stream)
 
-    def align(self, chains: NDArray[np.void], room: dict[str, Any], first: int, last: int, least: int) -> None:
+    def align(self, chains: NDArray[np.void], workspace: dict[str, Any], first: int, last: int, least: int) -> None:
         """Run both phases for the chains `first:last` of a batch; only phase 2 if `least` is 0."""
-        card, results = self._card, struct(self._card, _RESULTS, {**self._room, **room})
+        card, results = self._card, struct(self._card, _RESULTS, {**self._workspace, **workspace})
         arguments = chains, self._query, results, np.int32(first), np.int32(last)
         if least > 0:
             blocks = min(self._element_threads // _ELEMENT_THREADS, -(-(last - first) // _ELEMENT_THREADS))
@@ -270,7 +270,7 @@ class _Query:
         blocks = min(card.multiprocessors() * _BLOCKS, -(-(last - first) // (_THREADS // _LANES)))
         admitting = np.int32(least if least > 0 else -1)  # without phase 1 all have -1
         for strip in range(self.n_strips):
-            card.clear(self._room["next_chain"], 4, self._stream)
+            card.clear(self._workspace["next_chain"], 4, self._stream)
             card.launch(
                 _FILE,
                 "align_residues",

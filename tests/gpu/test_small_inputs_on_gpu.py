@@ -147,7 +147,7 @@ def test_match_scores(longest, share_for_bits, device):
 def test_pairs_of_chains(device):
     pairs, steps, every = random_pairs(np.random.default_rng(900), 6, 8, 60), SearchSteps(16, 6, 2, 3, 1, 2, 40), []
     for one in (Processor(2), device):
-        found = FoundSuperpositions.room(pairs)
+        found = FoundSuperpositions.empty(pairs)
         kind = backend_module(one, "superposition").ChainSuperposition
         list(kind(one, steps).superpose(pairs, found))
         every.append(found)

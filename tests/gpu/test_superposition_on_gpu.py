@@ -19,7 +19,7 @@ def test_the_superpositions_are_those_of_the_processor(device, lengths, effort):
     pairs = random_pairs(np.random.default_rng(lengths[1]), 60 if lengths[1] < 600 else 6, *lengths)
     every = []
     for one in (Processor(8), device):
-        found = FoundSuperpositions.room(pairs)
+        found = FoundSuperpositions.empty(pairs)
         ends = list(backend_module(one, "superposition").ChainSuperposition(one, EFFORTS[effort]).superpose(pairs, found))
         assert ends[-1] == len(pairs.fixed)
         every.append(found)

@@ -245,7 +245,7 @@ def test_the_plan_is_the_one_that_is_predicted_to_be_fastest():
     assert best(*of_reads, FOUR, False).plan == MANY_TEXTS
     # Sorting pairs by their texts pays for long ones of many letters, each with many patterns.
     of_proteins = 204_800, 500, 500, 2, PREFIX, NARROW
-    assert best(*of_proteins, TABLE, False, patterns_of_text=2048, n_letters=24).plan == ONE_TEXT
+    assert best(*of_proteins, TABLE, False, patterns_of_text=2048, n_symbols=24).plan == ONE_TEXT
     assert best(*of_proteins, TABLE, False).plan == MANY_TEXTS
     # Few pairs are shared out among more lanes.
     assert best(50, 250, 200, 2, PREFIX, NARROW, FOUR, False).lanes > best(*of_reads, FOUR, False).lanes

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, near_totals, rotations
+from proteoscope.kernels.cpu.least_squares import (
+    BATCH,
+    FARTHEST,
+    MOMENTS,
+    MOVE,
+    batch_workspace,
+    moments,
+    near_moments,
+    near_totals,
+    rotations,
+)
 
 
 def by_svd(x, y):
@@ -53,7 +63,7 @@ def test_a_batch_of_superpositions_is_that_of_the_singular_value_decomposition(k
         if kind == "alike":
             first_x = first_y
         count[3] = 0
-        sums, (_, moves, kept) = moments_of(x, y, first_x, first_y, count), batch_room()
+        sums, (_, moves, kept) = moments_of(x, y, first_x, first_y, count), batch_workspace()
         rotations(sums, count, moves, kept)
         for k in np.flatnonzero(count):
             p, q = x[:, first_x[k] : first_x[k] + count[k]], y[:, first_y[k] : first_y[k] + count[k]]
@@ -68,7 +78,7 @@ def test_moments_are_the_sums_of_what_is_near_and_the_score_is_its_definition():
     x, y = rng.normal(size=(2, 3, 80)) * 8
     first_x, first_y, count = runs(rng, 80, shortest=6)
     count[5] = 0
-    sums, (_, moves, kept) = moments_of(x, y, first_x, first_y, count), batch_room()
+    sums, (_, moves, kept) = moments_of(x, y, first_x, first_y, count), batch_workspace()
     rotations(sums, count, moves, kept)
     near, totals, limits = np.full(MOMENTS * BATCH, 9.0), np.full(BATCH, 9.0), np.where(np.arange(BATCH) % 2, 8.0, FARTHEST)
     near_moments(x, y, first_x, first_y, count, moves, 3.0, limits, near, totals)
@@ -91,7 +101,7 @@ def test_the_sums_of_scores_alone_are_those_beside_the_moments_to_the_last_bit(s
     x, y = rng.normal(size=(3, 80)) * 20, rng.normal(size=(3, 80)) * 20
     first_x, first_y, count = runs(rng, 80)
     count[[2, 9]] = 0
-    sums, moves, kept = batch_room()
+    sums, moves, kept = batch_workspace()
     moments(x, y, first_x, first_y, count, sums)
     rotations(sums, count, moves, kept)
     both, alone = np.full(BATCH, -1.0), np.full(BATCH, -1.0)

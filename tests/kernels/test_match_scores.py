@@ -51,7 +51,7 @@ def random_searches(window):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("window", [(-50, 100), (0, 0), (-500, 500), (30, 20)], ids=str)
 def test_the_best_candidates_are_those_of_the_definition(options, threads, window):
-    kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e3)
+    kind = tuned(MatchScores, **options, nanoseconds_of_partition=1e3)
     for candidates, queries, best in random_searches(window):
         for top, expected in best.items():
             assert searched_on(Processor(threads), candidates, queries, window, top, kind) == expected
@@ -165,7 +165,7 @@ def test_a_search_that_is_closed_leaves_off_at_once(options):
     rng = np.random.default_rng(6)
     lists = np.sort(rng.choice(5000, (20_000, 40)), axis=1).astype(np.int32)
     every = MassLists(np.arange(20_001, dtype=np.int64) * 40, lists.ravel(), np.full(20_000, 6000, np.int32))
-    kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e6)
+    kind = tuned(MatchScores, **options, nanoseconds_of_partition=1e6)
     candidate, score = np.zeros((20_000, 1), np.int64), np.zeros((20_000, 1), np.int32)
     work = kind(Processor(2), every).search(every, (0, 0), 1, candidate, score)
     next(work)

@@ -20,7 +20,7 @@ SHORT = SearchSteps(12, 4, 2, 3, 1, 2, 40)
 
 
 def superposed(device, pairs: ChainPairs, steps: SearchSteps = EFFORTS["quick"], first: int = 0, last: int | None = None):
-    found = FoundSuperpositions.room(pairs)
+    found = FoundSuperpositions.empty(pairs)
     ends = list(backend_module(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, found, first, last))
     assert ends == sorted(ends)
     assert ends[-1] == (len(pairs.fixed) if last is None else last)
@@ -46,7 +46,7 @@ def test_the_order_and_the_number_of_threads_of_a_card_do_not_matter():
     expected = superposed(Processor(1), pairs, SHORT)
     assert_same(superposed(card, pairs, SHORT), expected)
     for threads in (64, 256):
-        found = FoundSuperpositions.room(pairs)
+        found = FoundSuperpositions.empty(pairs)
         list(tuned(backend_module(card, "superposition").ChainSuperposition, threads=threads)(card, SHORT).superpose(pairs, found))
         assert_same(found, expected)
 

@@ -50,7 +50,7 @@ def test_spectra_in_pieces_of_any_size_have_the_same_hits():
     kind, answers = backend_module(Processor(1), "scoring").SpectrumSearch, []
     for threads, candidates in ((1, 10**9), (3, 20)):
         hits = spoilt_hits(30, 0.5)
-        list(tuned(kind, candidates_of_piece=candidates)(Processor(threads), *others).search_queries(spectra, queries, hits, 0, 30))
+        list(tuned(kind, candidates_of_partition=candidates)(Processor(threads), *others).search_queries(spectra, queries, hits, 0, 30))
         answers.append(hits)
     assert_same_hits(*answers)
 
@@ -60,7 +60,7 @@ def test_spectra_in_pieces_of_any_size_have_the_same_hits():
 def test_both_search_the_same_forms_with_the_same_answers(score, is_built):
     work = random_fragment_search(120 + score, score, n_peptides=400, most=1)
     n, expected = len(work.windows), on_processor(work, WIDTH[score])
-    for device, options in ((Processor(2), {"nanoseconds_of_piece": 1e4}), (ShimCard(), {"forms_of_chunk": 512, "threads": 64})):
+    for device, options in ((Processor(2), {"nanoseconds_of_partition": 1e4}), (ShimCard(), {"forms_of_chunk": 512, "threads": 64})):
         kind = tuned(backend_module(device, "fragment_index").FragmentSearch, **options)
         search, found = kind(device, *work.inputs[2:], work.form_mass, work.form_code), empty_answer(n, 8)
         if is_built:
