@@ -43,7 +43,7 @@ def assert_private(folder: Path) -> None:
         if path.is_file() and not path.name.startswith("project.sqlite"):
             n_files += 1
             content = content_of(path)
-            assert [one for one in expressions if re.search(one, content)] == [], path.relative_to(folder)
+            assert [expression for expression in expressions if re.search(expression, content)] == [], path.relative_to(folder)
     assert n_files > 0
 
 

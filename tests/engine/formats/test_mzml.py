@@ -306,7 +306,7 @@ def windows(make: Any, targets: list[float], half: float) -> str:
 
     def precursor(mz: float) -> str:
         terms = (("MS:1000827", f"{mz}"), ("MS:1000828", f"{half}"), ("MS:1000829", f"{half}"))
-        return f"<precursor><isolationWindow>{''.join(make.term(*one) for one in terms)}</isolationWindow></precursor>"
+        return f"<precursor><isolationWindow>{''.join(make.term(*term) for term in terms)}</isolationWindow></precursor>"
 
     return make.mzml(*(make.mzml_spectrum(i, precursors=precursor(mz)) for i, mz in enumerate(targets)))
 

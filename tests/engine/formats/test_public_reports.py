@@ -126,7 +126,7 @@ def test_bed_lines_that_cannot_be_read_are_counted(written: Written) -> None:
     track = read_track(
         written("track   ChromStart  ChromEnd    locus tag\nbrowser foo\nchr 146750  147000  x y\nchr\tx\t9\nchr\t9\t3\n", "a.bed")
     )
-    assert [(one.first, one.last) for one in track.features["chr"]] == [(146751, 147000)]
+    assert [(feature.first, feature.last) for feature in track.features["chr"]] == [(146751, 147000)]
     assert "2 lines are left out" in track.warning and "line 4: 'chr\\tx\\t9'" in track.warning
     with pytest.raises(InputError, match="line 2: is not BED or GFF3"):
         read_track(written("browser foo\nchr\tx\t9\n", "b.bed"))

@@ -181,5 +181,5 @@ def test_probe_is_no_larger_than_the_time_allows(files, tmp_path, passes, monkey
     monkeypatch.setattr(low_yield, "affordable_spectra", half)
     searched(files, tmp_path / "p")
     assert passes[0] == 60 and set(passes[1:]) == {30} and len(passes) == 1 + len(seconds)
-    assert all(one > 0 for one in seconds)
+    assert all(second > 0 for second in seconds)
     assert warnings(tmp_path / "p")[-1].startswith(INCOMPLETE)

@@ -97,7 +97,9 @@ def test_what_the_database_knows_of_the_proteins_found_is_kept_and_placed(identi
     proteins = knowing.tables.source("proteins")
     place = proteins.query("SELECT file_row_number AS row FROM proteins WHERE list_contains(accessions, ?)", [albumin])["row"][0].as_py()
     coverage = coverage_of_group(proteins, place, 0.01)
-    assert [(one.kind, one.start, one.end) for one in coverage.features] == [(row["kind"], row["first"] - 1, row["last"]) for row in rows]
+    assert [(feature.kind, feature.start, feature.end) for feature in coverage.features] == [
+        (row["kind"], row["first"] - 1, row["last"]) for row in rows
+    ]
     assert coverage_of_group(bare.tables.source("proteins"), place, 0.01).features == ()
     for run in (bare, knowing):
         run.tables.close()
@@ -147,11 +149,11 @@ def test_features_of_queries_and_of_aligned_parts_of_hits_are_kept(databases: tu
     align([query], [databases[1]], None, SequenceSearchParameters(), project_folder=tmp_path / "project", threads=2)
     run = open_run(tmp_path / "project")
     bars = bars_of_query(run.tables.source("queries"), 0)
-    assert [(one.kind, one.start, one.end) for one in bars.features] == [("site", 4, 5), ("region", 49, 60)]
+    assert [(feature.kind, feature.start, feature.end) for feature in bars.features] == [("site", 4, 5), ("region", 49, 60)]
     best = bars.bars[0]
     assert best.name == "sp|A0A0000000|P0_BOVIN" and (best.start, best.end) == (1, 60)
     # Those of residues 61 to 120 of albumin; signal, variant and helix are not told of hits.
-    assert [(one.kind, one.start, one.end) for one in best.features] == [
+    assert [(feature.kind, feature.start, feature.end) for feature in best.features] == [
         ("domain", 18, 210),
         ("modified residue", 81, 82),
         ("disulfide bond", 76, 86),

@@ -185,7 +185,7 @@ def test_modified_search_of_a_mixed_file_gives_the_matches_of_its_parts(spectra,
     for name, series in SERIES.items():
         find_modified([spectra / f"{name}.mgf"], [database], tmp_path / name, parameters.changed(ion_series=series), threads=2)
         for row in accepted(rows_of(tmp_path / name)):
-            assert [best[row["spectrum_id"]][one] for one in columns] == [row[one] for one in columns]
+            assert [best[row["spectrum_id"]][column] for column in columns] == [row[column] for column in columns]
             n_same += 1
     assert n_same >= 2.5 * N_EACH
 

@@ -119,7 +119,7 @@ def test_a_variant_is_found_with_what_is_known_beside_it_by_the_residue_of_its_p
 def test_a_second_pass_finds_them_on_the_proteins_of_the_first(databases: tuple[Path, Path], tmp_path: Path) -> None:
     settings = parameters(second_pass=True, second_pass_maximum_modifications=2)
     found = identify([SAMPLES / "BSA1.mzML.gz"], [databases[1]], tmp_path, settings, threads=2)
-    assert [one.known_modifications for one in found.passes] == [("Deamidated (N)",)] * 2
+    assert [search_pass.known_modifications for search_pass in found.passes] == [("Deamidated (N)",)] * 2
     rows = rows_of(tmp_path, "psms")
     assert all(row["peptide"].count("[Deamidated]") >= len(row["known_modifications"]) for row in rows if len(row["proteins"]) == 1)
     assert "HLVN[Deamidated]EPQNLIK" in {row["peptide"] for row in rows if row["q_value"] is not None and row["q_value"] <= 0.01}
@@ -162,9 +162,9 @@ def test_the_coverage_tells_which_known_modifications_were_found(found: tuple[Pa
     asked = "SELECT file_row_number AS row FROM proteins WHERE list_contains(accessions, 'sp|A0A0000000|P0_BOVIN')"
     coverage = coverage_of_group(proteins, proteins.query(asked)["row"][0].as_py(), 0.01)
     at = chosen_proteins()[0].index("HLVDEPQNLIK") + 3
-    told = {one.start: one for one in coverage.features}
+    told = {feature.start: feature for feature in coverage.features}
     assert told[at].told == f"modified residue: Deamidated asparagine; partial (residue {at + 1}, found)"
     carried = {place for place, names in coverage.modified.items() if "Deamidated" in names}
-    assert {one.start for one in coverage.features if one.is_found} == carried
+    assert {feature.start for feature in coverage.features if feature.is_found} == carried
     assert 5 < len(carried) < len(coverage.features)
     run.tables.close()
