@@ -97,7 +97,7 @@ def test_read_columns_are_memory_mapped_with_a_spool_folder(genome, tmp_path, pa
     for column, other_column in (
         (mapped.sequences.codes, held.sequences.codes),
         (mapped.qualities, held.qualities),
-        (mapped.names.letters, held.names.letters),
+        (mapped.names.characters, held.names.characters),
     ):
         np.testing.assert_array_equal(column, other_column)
     assert mapped.names.strings() == held.names.strings() and mapped.sequences.codes.base is not None
