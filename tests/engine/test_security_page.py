@@ -129,7 +129,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "| names in the output": (
         "fuzz/test_names.py::test_planted_names_are_written_and_shown_as_text",
-        "engine/command_line/test_terminal.py::test_what_a_terminal_obeys_is_shown_as_an_escape",
+        "engine/command_line/test_terminal.py::test_printable_escapes_control_characters",
         "engine/results/test_separated.py::test_control_characters_of_names_become_spaces",
         "engine/evidence/test_strangers.py::test_a_name_is_no_command_and_no_path_in_what_is_exported",
         "engine/evidence/test_strangers.py::test_a_name_stays_in_its_cell_of_gff3_and_text",
@@ -185,7 +185,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "kernels/test_trusted_folders.py::test_untrusted_folder_finds_folders_and_links_of_others",
         "kernels/test_trusted_folders.py::test_cache_folder_ignores_a_folder_others_may_write",
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
-        "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_that_others_may_change",
+        "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_that_others_can_change",
     ),
     "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_groups_with_name_of_user",),
     "Checkpoints are neither written": ("engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",),
