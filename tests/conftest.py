@@ -26,7 +26,7 @@ LONGEST_FILES = (
     "tests/engine/formats/test_hostile_files.py",
     "tests/gui/results/test_results.py",
     "tests/gui/results/test_hits.py",
-    "tests/engine/execution/cluster/test_cluster_loads_its_modules_only.py",
+    "tests/engine/execution/cluster/test_cluster.py",
     "tests/kernels/test_alignment.py",
     "tests/engine/command_line/test_main.py",
     "tests/engine/command_line/test_loaded_modules.py",

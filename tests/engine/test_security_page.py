@@ -122,8 +122,8 @@ HELD: dict[str, tuple[str, ...]] = {
         "gui/test_settings.py::test_damaged_file_is_moved_aside_for_the_defaults",
     ),
     "| names in the input": (
-        "engine/formats/test_fasta.py::test_fasta_refuses_long_names",
-        "engine/formats/test_fastq.py::test_fastq_refuses_long_names",
+        "engine/formats/test_fasta.py::test_fasta_rejects_long_names",
+        "engine/formats/test_fastq.py::test_fastq_rejects_long_names",
         "engine/test_escaped_names.py::test_escape_unprintable_covers_each_control",
         "fuzz/test_names.py::test_names_are_read_or_refused",
     ),
@@ -172,7 +172,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/execution/cluster/test_untrusted.py::test_worker_with_a_foreign_answer_is_rejected",
     ),
     "A vendor's run is converted": (
-        "engine/formats/test_vendor.py::test_a_thermo_file_is_read_by_the_converter_that_is_there",
+        "engine/formats/test_vendor.py::test_thermo_file_is_read_by_the_installed_converter",
         "engine/formats/test_vendor.py::test_converter_in_the_data_folder_is_not_run",
     ),
     "**Presets** (TOML)": ("engine/test_parameters.py::test_presets_hold_nothing_but_a_description_and_parameters",),
