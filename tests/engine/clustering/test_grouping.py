@@ -42,7 +42,7 @@ def test_no_vectors_have_no_clusters() -> None:
         assert grouped(session, Linkage(SINGLE, 0.5)).tolist() == []
 
 
-def test_an_island_costs_its_pairs() -> None:
+def test_island_cost_is_the_number_of_its_pairs() -> None:
     rng = np.random.default_rng(3)
     vectors, ends = random_vectors(rng, 300), windows(rng, 300, 3.0)
     costs, starts = VectorGroups().costs(work_of(vectors, ends), None), islands(ends)

@@ -52,7 +52,7 @@ def export_all(project: Path, out: Path) -> None:
     for run in Project.open(project).runs():
         main(["report", str(project), "--run", run.id, "--out", str(out / f"report-{run.id}")])
         for export in search_of_kind(run.kind).exports:
-            # A run may lack what a format needs.
+            # A run may lack the tables of a format.
             main(["export", str(project), "--run", run.id, "--format", export.name, "--out", str(out / f"{run.id}-{export.name}")])
 
 

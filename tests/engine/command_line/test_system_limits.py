@@ -68,7 +68,7 @@ def test_small_memory_limit_is_one_sentence(module: str, limit: int, tmp_path: P
 
 
 @pytest.mark.parametrize("limit", [30_000, 100_000])
-def test_small_limit_of_data_is_one_sentence(limit: int, tmp_path: Path) -> None:
+def test_small_data_limit_is_one_sentence(limit: int, tmp_path: Path) -> None:
     done = run(tmp_path, "proteoscope.engine.command_line", limit << 10, kind=resource.RLIMIT_DATA)
     sentence = f"the memory limit of {limit >> 10} MB (ulimit -d) is too small; raise it, or remove it with ulimit -d unlimited"
     assert (done.returncode, done.stderr) == (2, f"proteoscope: {sentence}\n")

@@ -39,7 +39,7 @@ def test_store_loses_nothing_with_two_processes(own_cache: Path) -> None:
     assert Facts("runs", int, 10).get("count") == 60
 
 
-def test_store_keeps_facts_of_other_kinds(own_cache: Path) -> None:
+def test_store_retains_facts_of_other_kinds(own_cache: Path) -> None:
     speeds().store({"a": 1.0})
     Facts("runs", list[int], 5).store({"a": [1, 2]})
     speeds().clear()

@@ -15,10 +15,11 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 
+ALPHANUMERIC = string.ascii_lowercase + string.ascii_uppercase + string.digits
 finite = st.floats(min_value=1e-30, max_value=1e30)
 spectrum = st.fixed_dictionaries(
     {
-        "title": st.text(string.ascii_lowercase + string.ascii_uppercase + string.digits + " _.=:;,[]äµ", min_size=1).map(str.strip).filter(bool),
+        "title": st.text(ALPHANUMERIC + " _.=:;,[]äµ", min_size=1).map(str.strip).filter(bool),
         "mz": st.floats(min_value=0.001, max_value=1e5),
         "intensity": st.none() | finite,
         "charges": st.sets(st.integers(1, 31)),

@@ -1,6 +1,6 @@
 """Files of instrument vendors are recognised by content, and converted if a converter is installed.
 
-No converter is at hand: a script of its name on the path plays its part. It writes what it was called with, and the mzML that it is given.
+A script with the name of a converter replaces it; it writes its arguments and a given mzML file.
 """
 
 from __future__ import annotations

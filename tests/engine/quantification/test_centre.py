@@ -25,7 +25,7 @@ def test_unchanged_centre_withstands_a_one_sided_change(error, share):
     assert np.mean([centre.share for centre in centres]) == pytest.approx(1 - share, abs=0.1)
 
 
-def test_unchanged_centre_is_not_determined_when_half_changes_alike():
+def test_unchanged_centre_is_undetermined_when_half_changes():
     rng = np.random.default_rng(1)
     difference = np.concatenate([rng.normal(0, 0.1, 500), rng.normal(1, 0.1, 480)])
     centre = unchanged_centre(difference, np.full(980, 0.1))

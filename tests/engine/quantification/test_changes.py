@@ -118,7 +118,7 @@ def test_imputation_is_decided_by_the_compared_pair():
     assert comparisons[0].outcome[0] == "absent"
 
 
-def test_one_value_of_a_condition_is_not_tested():
+def test_condition_with_one_value_is_not_tested():
     logs = simulated(6, 200, 6)
     logs[0, [1, 2, 5]] = np.nan  # one against two
     logs[1, [1, 2]] = np.nan  # one against three

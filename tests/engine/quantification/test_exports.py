@@ -228,7 +228,7 @@ def test_quantities_that_lack_a_row_are_rejected(name, made, monkeypatch):
         read_quantities(Project.open(made), summary.run_id)
 
 
-def test_mztab_holds_quotes_and_commas_of_accessions(made, tmp_path):
+def test_mztab_escapes_commas_and_retains_quotes(made, tmp_path):
     summary = run_search("quantify", {"project": [made]}, preset="counts", device="cpu", threads=2)
     tables = dict(read_quantities(Project.open(made), summary.run_id))
     proteins = tables[PROTEINS.name]

@@ -38,7 +38,7 @@ def by_lstsq(row: np.ndarray, matrix: np.ndarray, contrast: np.ndarray) -> tuple
     return estimate, float(contrast @ inverse @ contrast), left, int(has.sum() - rank)
 
 
-def test_fit_is_least_squares_of_each_protein_when_values_are_missing():
+def test_fit_is_least_squares_by_protein_with_missing_values():
     model = comparison_model(design("aaabbbccc", subject="123123123", batch="112122211"), ("a", "b", "c"))
     assert model.blocks == ("batch", "subject")
     rng = np.random.default_rng(1)

@@ -80,7 +80,7 @@ def test_transfer_finds_planted_ions_and_not_absent_ones(planted):
     assert all(state[sequence, "two"] == ("transferred" if sequence in moved else "not seen") for sequence in only_in_one)
 
 
-def test_transfers_take_donors_by_peptide_q_value(tmp_path):
+def test_transfer_donors_are_limited_by_peptide_q_value(tmp_path):
     peptides = random_peptides(120, 41)
     doubtful = set(peptides[:36:3])
     runs = {stem: SyntheticRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
@@ -210,7 +210,7 @@ def test_retention_times_align_despite_a_tenth_of_outliers():
     assert aligned(times[:9])[0] is None
 
 
-def test_transfers_take_donors_of_accepted_proteins(tmp_path):
+def test_transfer_donors_belong_to_accepted_proteins(tmp_path):
     peptides = random_peptides(60, 42)
     runs = {stem: SyntheticRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
     rng = np.random.default_rng(6)

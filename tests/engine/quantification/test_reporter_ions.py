@@ -259,7 +259,7 @@ def older_kit_project(folder, shift):
     return write_project(folder, {"one": run}, {"P": peptides})
 
 
-def test_quantify_offers_the_older_kit_when_channels_lie_elsewhere(tmp_path):
+def test_quantify_offers_the_older_kit_for_shifted_channels(tmp_path):
     project = older_kit_project(tmp_path, 0.0)
     messages = quantify(project, label="tmt-6").messages
     (warning,) = [message for message in messages if "outside the reporter tolerance" in message]

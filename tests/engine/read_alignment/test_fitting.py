@@ -75,8 +75,8 @@ def test_reads_with_qualities_or_far_shorter_are_mapped(texts, patterns, options
 def test_reads_command_maps_reads_and_reports_it(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "found.tsv"
     main(["reads", *map(str, files), "--out", str(out), "--device", "cpu"])
-    said = capsys.readouterr()
-    assert "map-to-genome" in said.err
+    output = capsys.readouterr()
+    assert "map-to-genome" in output.err
     rows = [line.split("\t") for line in out.read_text(encoding="utf-8").splitlines()]
     identities = [float(row[rows[0].index("identity")]) for row in rows[1:]]
     assert len(identities) == 40 and min(identities) > 0.8

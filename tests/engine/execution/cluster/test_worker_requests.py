@@ -114,7 +114,7 @@ def test_certificates_are_private_and_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="this system has other file modes")
 @pytest.mark.parametrize("mode", [0o2775, 0o1777, 0o755])
-def test_write_certificates_keeps_mode_of_existing_folder(tmp_path: Path, mode: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_write_certificates_retains_mode_of_existing_folder(tmp_path: Path, mode: int, capsys: pytest.CaptureFixture[str]) -> None:
     folder, link = tmp_path / "shared", tmp_path / "link"
     folder.mkdir()
     folder.chmod(mode)

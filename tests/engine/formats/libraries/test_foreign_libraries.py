@@ -80,7 +80,7 @@ def test_msp_is_cut_between_entries(tmp_path: Path, end: str, size: int, monkeyp
         "PRECURSORMZ: 5.5\nNAME: a\nNum Peaks: 1\n1x 1\n\nPRECURSORMZ: 6.5\nNAME: b\nNum Peaks: 1\n50 1\n",
     ],
 )
-def test_msp_entry_without_peaks_does_not_take_the_next(tmp_path: Path, text: str) -> None:
+def test_msp_entry_without_peaks_leaves_the_next_unchanged(tmp_path: Path, text: str) -> None:
     library, _ = read(tmp_path / "a.msp", text)
     assert library.name.to_pylist() == ["b"] and library.precursor_mz.tolist() == [6.5] and library.skipped.n == 1
 

@@ -45,7 +45,7 @@ def blib(path: Path, then: str = "", n: int = 3, *, before: str = "", n_peaks: i
 
 
 @pytest.mark.parametrize("size", [512, 65536])
-def test_any_size_of_pages_is_read(tmp_path: Path, size: int) -> None:
+def test_blib_of_any_page_size_is_read(tmp_path: Path, size: int) -> None:
     assert len(read_libraries([blib(tmp_path / "a.blib", before=f"PRAGMA page_size = {size};")])) == 3
 
 

@@ -254,7 +254,7 @@ def test_blib_is_recognised_in_every_encoding_of_sqlite(tmp_path: Path, encoding
     assert other.peptidoform.equals(plain.peptidoform) and (other.mz == plain.mz).all()
 
 
-def test_blib_has_full_masses_and_rounded_text(tmp_path: Path) -> None:
+def test_blib_reads_full_masses_or_rounded_text(tmp_path: Path) -> None:
     library = read_libraries([_blib(tmp_path / "a.blib", *PACKED)])
     assert library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]M[Oxidation]K"] and library.retention_time.tolist() == [90.0]
     assert _peaks(library, 0) == [(100.5, 1), (200.5, 2)] and library.n_members.tolist() == [4]

@@ -119,7 +119,7 @@ def test_blib_has_the_tables_that_skyline_reads(tmp_path):
 @pytest.mark.parametrize("format", LIBRARY_FORMATS)
 def test_cancelled_library_leaves_the_former_file(format, tmp_path):
     path = tmp_path / f"library{SUFFIX[format]}"
-    path.write_text("what was there")
+    path.write_text("former content")
     stopped = Progress()
 
     def cut():
@@ -129,7 +129,7 @@ def test_cancelled_library_leaves_the_former_file(format, tmp_path):
 
     with pytest.raises(Cancelled):
         write_library(path, cut(), format, stopped)
-    assert path.read_text() == "what was there" and [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert path.read_text() == "former content" and [file.name for file in tmp_path.iterdir()] == [path.name]
     with pytest.raises(StorageError):
         write_library(tmp_path, batches(entries(2, 9)), format, Progress())
 
