@@ -232,7 +232,7 @@ def test_biopython_is_loaded_only_for_entry_formats(written: Callable[..., Path]
 
 def test_entry_formats_are_named_as_in_the_registry() -> None:
     for written_as in FORMATS:
-        if written_as.sort == "proteins" and written_as.reader:
+        if written_as.content == "proteins" and written_as.reader:
             assert written_as.reader()().name == written_as.name
 
 

@@ -68,7 +68,7 @@ def test_names_suffixes_and_roots_are_unique() -> None:
         assert len(set(values)) == len(values)
     assert all(suffix.startswith(".") and suffix == suffix.lower() for file_format in FORMATS for suffix in file_format.suffixes)
     for file_format in FORMATS:
-        if file_format.sort == "spectra":
+        if file_format.content == "spectra":
             assert file_format.reader and file_format.term and bool(file_format.roots) != (file_format.is_like is not None), (
                 file_format.name
             )
@@ -160,7 +160,7 @@ def test_format_names_are_joined_as_a_sentence() -> None:
 
 
 def test_every_format_of_search_results_has_a_reader() -> None:
-    assert {file_format.name for file_format in FORMATS if file_format.sort == "identifications"} == set(READERS)
+    assert {file_format.name for file_format in FORMATS if file_format.content == "identifications"} == set(READERS)
     assert all(callable(load()) for load in READERS.values())
 
 

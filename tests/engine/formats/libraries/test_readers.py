@@ -371,7 +371,7 @@ def test_libraries_of_other_programs_are_read(shared_data: Path) -> None:
     for file_format in select_formats("libraries"):
         for path in sorted(folder.glob(f"*{file_format.suffixes[0]}")):
             with ByteSource(path) as source:
-                assert recognise(source).sort == "libraries", path
+                assert recognise(source).content == "libraries", path
     path = folder / "nist-bsa_consensus.msp"
     library = read_libraries([path])
     entries = [entry for entry in re.split(r"\n\n(?=Name:)", path.read_text().strip()) if entry]
