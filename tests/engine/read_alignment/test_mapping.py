@@ -13,17 +13,17 @@ from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.sequences import gap_rules, read_sequences
 from proteoscope.kernels.gapsmis_layouts import Alignments
 from tests.engine.read_alignment import sam_check
-from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
+from tests.engine.read_alignment.test_search import BASES, SEED, fasta, mutate, rows_of
 from tests.searching import align_reads
 from tests.shim.shim_card import ShimCard, missing_compiler
 
-OTHER = str.maketrans("ACGT", "TGCA")
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
 WITHIN = ReadAlignmentParameters().changed(mode="within")
 SEEDS = WITHIN.changed(places="seeds")
 
 
-def turned(read: str) -> str:
-    return read.translate(OTHER)[::-1]
+def reverse_complement(read: str) -> str:
+    return read.translate(COMPLEMENT)[::-1]
 
 
 def random_bases(random, n: int) -> str:
@@ -39,9 +39,9 @@ def fastq(path, reads, names=None):
 def simulated(text: str, n: int, random, length: int = 150) -> tuple[list[str], list[tuple[int, str]]]:
     """Simulate reads of both strands with errors and gaps, also from both ends, and return them with their origins."""
     starts = np.concatenate([[0, len(text) - length - 20], random.integers(0, len(text) - length - 20, n - 2)])
-    reads = [damaged(text[start : start + length + 20], random)[:length] for start in starts.tolist()]
+    reads = [mutate(text[start : start + length + 20], random)[:length] for start in starts.tolist()]
     strands = ["-" if is_reverse else "+" for is_reverse in random.random(n) < 0.5]
-    return [turned(read) if sign == "-" else read for read, sign in zip(reads, strands, strict=True)], list(
+    return [reverse_complement(read) if sign == "-" else read for read, sign in zip(reads, strands, strict=True)], list(
         zip(starts.tolist(), strands, strict=True)
     )
 
@@ -101,9 +101,9 @@ def test_repeat_reports_first_copy_with_mapping_quality_zero(tmp_path):
     random = np.random.default_rng(SEED)
     unit, single = random_bases(random, 400), random_bases(random, 400)
     near = single[:200] + ("A" if single[200] != "A" else "C") + single[201:]
-    first = random_bases(random, 9000) + turned(unit) + random_bases(random, 2000) + single + random_bases(random, 500)
+    first = random_bases(random, 9000) + reverse_complement(unit) + random_bases(random, 2000) + single + random_bases(random, 500)
     second = random_bases(random, 3000) + unit + random_bases(random, 3000) + near + random_bases(random, 9000)
-    reads = [unit[100:250], turned(unit[100:250]), single[130:280], near[130:280], first[200:350]]
+    reads = [unit[100:250], reverse_complement(unit[100:250]), single[130:280], near[130:280], first[200:350]]
     out = tmp_path / "o.sam"
     align_reads(fasta(tmp_path / "t.fa", [first, second], "t"), fastq(tmp_path / "p.fq", reads), out, SEEDS, format="sam", device="cpu")
     header, records = sam_check.read(out)
@@ -180,9 +180,9 @@ def fragments(text, n, random, *, mean=300, spread=15, length=100):
         size = round(random.normal(mean, spread))
         start = int(random.integers(0, len(text) - size))
         fragment = text[start : start + size]
-        fragment = turned(fragment) if k % 2 else fragment
-        ones.append(damaged(fragment[:length], random, 1))
-        others.append(damaged(turned(fragment)[:length], random, 1))
+        fragment = reverse_complement(fragment) if k % 2 else fragment
+        ones.append(mutate(fragment[:length], random, 1))
+        others.append(mutate(reverse_complement(fragment)[:length], random, 1))
         places.append((start, start + size))
     return ones, others, places
 
@@ -228,10 +228,10 @@ def test_mate_resolves_repeat_and_maps_read_without_minimiser(tmp_path):
     # One read in the fifth copy, its mate before it; and one with an error in every twelfth base.
     copy = text.index(unit, sum(map(len, parts[:5])) + 4 * 250)
     ones.append(text[copy - 200 : copy - 100])
-    others.append(turned(text[copy : copy + 100]))
+    others.append(reverse_complement(text[copy : copy + 100]))
     start = 5000
     mutated = "".join(("A" if base != "A" else "C") if k % 12 == 6 else base for k, base in enumerate(text[start : start + 100]))
-    ones.append(turned(text[start + 200 : start + 300]))
+    ones.append(reverse_complement(text[start + 200 : start + 300]))
     others.append(mutated)
     texts, one_file, other_file = fasta(tmp_path / "t.fa", [text]), fastq(tmp_path / "1.fq", ones), fastq(tmp_path / "2.fq", others)
     align_reads(texts, one_file, tmp_path / "paired.sam", SEEDS, mates=other_file, format="sam", device="cpu")

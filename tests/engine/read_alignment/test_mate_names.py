@@ -31,7 +31,7 @@ ENDINGS = {
     "words": ("_forward", "_reverse"),
     "exchanged": ("/2", "/1"),
 }
-OTHER = str.maketrans("ACGT", "TGCA")
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
 MAPPING = ReadAlignmentParameters(mode="within", strands="both", places="seeds")
 
 
@@ -42,7 +42,7 @@ def fragments(tmp_path: Path) -> tuple[Path, list[str], list[str]]:
     text = "".join(random.choice(list("ACGT"), 8000))
     starts = random.integers(0, len(text) - 300, N_PAIRS).tolist()
     ones = [text[k : k + LENGTH] for k in starts]
-    others = [text[k + 300 - LENGTH : k + 300].translate(OTHER)[::-1] for k in starts]
+    others = [text[k + 300 - LENGTH : k + 300].translate(COMPLEMENT)[::-1] for k in starts]
     genome = tmp_path / "genome.fasta"
     genome.write_text(f">genome\n{text}\n", encoding="utf-8")
     return genome, ones, others

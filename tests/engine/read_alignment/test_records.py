@@ -10,10 +10,10 @@ from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from tests.engine.read_alignment import sam_check
-from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
+from tests.engine.read_alignment.test_search import BASES, SEED, fasta, mutate, rows_of
 from tests.searching import align_reads
 
-OTHER = str.maketrans("ACGT", "TGCA")
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def simulated(tmp_path, *, n=60, last_start=600):
@@ -23,8 +23,8 @@ def simulated(tmp_path, *, n=60, last_start=600):
     records = []
     for k in range(n):
         start = random.integers(0, last_start)
-        read = damaged(texts[k % 2][start : start + 90], random)
-        read = read.translate(OTHER)[::-1] if k % 3 == 0 else read
+        read = mutate(texts[k % 2][start : start + 90], random)
+        read = read.translate(COMPLEMENT)[::-1] if k % 3 == 0 else read
         qualities = bytes(random.integers(33, 74, len(read)).astype(np.uint8)).decode()
         records.append((f"read@{k}é\tmore\tof it", read, qualities))
     records.append(("empty", "", ""))
@@ -52,7 +52,7 @@ def test_sam_follows_the_specification(tmp_path, mode, is_sorted):
         for record, (name, read, qualities) in zip(primary, records, strict=True):
             assert record.name == name.split("\t")[0].replace("@", "%40").replace("é", "%C3%A9")
             turned = record.flag & 16
-            given = (record.sequence.translate(OTHER)[::-1], record.qualities[::-1]) if turned else (record.sequence, record.qualities)
+            given = (record.sequence.translate(COMPLEMENT)[::-1], record.qualities[::-1]) if turned else (record.sequence, record.qualities)
             assert given == (read or "*", qualities or "*")
     assert any("S" in record.cigar for record in written) == (mode == "local")
     assert any(record.flag & 16 for record in written) == (mode != "prefix")

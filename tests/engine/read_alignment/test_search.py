@@ -35,7 +35,7 @@ def rows_of(path):
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def damaged(read: str, random: np.random.Generator, n_gaps: int = 2) -> str:
+def mutate(read: str, random: np.random.Generator, n_gaps: int = 2) -> str:
     """Return a read with errors and up to `n_gaps` gaps."""
     bases = np.frombuffer(read.encode(), np.uint8).copy()
     wrong = random.random(len(bases)) < 0.03
@@ -55,7 +55,7 @@ def test_scores_equal_biopython_with_enough_gaps(genome, tmp_path, mode):
     starts = random.integers(0, len(genome) - 400, 60)
     texts = [genome[k : k + 250] for k in starts]
     skipped = 0 if mode == "prefix" else 20
-    patterns = [damaged(text[skipped : skipped + 150], random, 3) for text in texts]
+    patterns = [mutate(text[skipped : skipped + 150], random, 3) for text in texts]
     aligner = PairwiseAligner(match_score=2, mismatch_score=-3, open_gap_score=-7, extend_gap_score=-2)
     aligner.mode = "local" if mode == "local" else "global"
     if mode != "local":
@@ -161,7 +161,7 @@ def test_pairs_are_independent_of_threads_and_round_size(tmp_path, monkeypatch):
 
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, n)].tobytes().decode() for n in random.integers(30, 90, 12)]
-    files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [damaged(text[:25] + text[:20], random) for text in texts])
+    files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [mutate(text[:25] + text[:20], random) for text in texts])
     parameters = ReadAlignmentParameters().changed(mode="within")
     align_reads(*files, tmp_path / "one.tsv", parameters, threads=1, device="cpu")
     monkeypatch.setattr(pairwise, "_PAIRS_OF_ROUND", 7)
@@ -206,7 +206,7 @@ def test_project_holds_the_data_to_draw_alignments(tmp_path):
 
     random = np.random.default_rng(SEED)
     text = BASES[random.integers(0, 4, 900)].tobytes().decode()
-    reads = [damaged(text[k : k + 80], random) for k in range(0, 800, 40)]
+    reads = [mutate(text[k : k + 80], random) for k in range(0, 800, 40)]
     reads[1::2] = [read.translate(str.maketrans("ACGT", "TGCA"))[::-1] for read in reads[1::2]]
     (tmp_path / "p.fq").write_text("".join(f"@s{k}\n{read}\n+\n{'ABC' * 80:.{len(read)}}\n" for k, read in enumerate(reads)))
     parameters = ReadAlignmentParameters().changed(mode="within")
