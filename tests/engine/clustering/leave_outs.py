@@ -28,7 +28,7 @@ __all__ = ["Trial", "explained", "leave_out"]
 
 
 class Trial(NamedTuple):
-    """Numbers of rows at q <= 0.01, of these spectra of left-out peptides, and of these spectra that joined another sequence."""
+    """Rows at q <= 0.01, rows of left-out peptides among these, and rows of retained peptides that joined another sequence."""
 
     rows: int
     left_out: int

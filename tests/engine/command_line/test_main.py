@@ -280,7 +280,7 @@ def test_command_builds_only_its_own_parser(monkeypatch):
 
 
 def one_spectrum(folder):
-    """Write a file with a spectrum of random peaks."""
+    """Write a file with a spectrum of regularly spaced peaks."""
     path = folder / "a.mgf"
     peaks = "".join(f"{150 + 37 * i}.25 {i + 1}\n" for i in range(20))
     path.write_text(f"BEGIN IONS\nPEPMASS=487.73\nCHARGE=2+\n{peaks}END IONS\n", encoding="utf-8")

@@ -19,18 +19,18 @@ KIT = label("tmt-10")
 PEPTIDES = random_peptides(8, 77)
 IDENTIFIED = [Planted(peptide, 2, 1e6, 10.0 + 10 * i) for i, peptide in enumerate(PEPTIDES)]
 AMOUNTS = 1e4 * np.random.default_rng(4).lognormal(0, 1, (len(PEPTIDES), len(KIT)))
-WITHOUT_THIRD = 5
+WITHOUT_MS3 = 5
 """Index of the peptide whose MS2 spectrum has no MS3 spectrum."""
 
 
-class SpectraByThree(SyntheticRun):
+class MzmlRunWithMs3(SyntheticRun):
     """A run of synchronous precursor selection, written by psims.
 
     A cycle has all MS2 spectra, with wrong reporter ions, and then their MS3 spectra in another order, with the planted reporter ions.
     """
 
     names = True
-    has_third = True
+    has_ms3 = True
 
     def write(self, path):
         scans, rng = [], np.random.default_rng(1)
@@ -40,7 +40,7 @@ class SpectraByThree(SyntheticRun):
             out.software_list([{"id": "made", "version": "1", "params": ["custom unreleased software tool"]}])
             out.instrument_configuration_list([out.InstrumentConfiguration(id="IC1", component_list=[])])
             out.data_processing_list([out.DataProcessing([out.ProcessingMethod(order=1, software_reference="made")], id="DP1")])
-            with out.run(id="made", instrument_configuration="IC1"), out.spectrum_list(count=8 + 8 + 7 * self.has_third):
+            with out.run(id="made", instrument_configuration="IC1"), out.spectrum_list(count=8 + 8 + 7 * self.has_ms3):
                 number = 0
                 for first in range(0, 8, 4):
                     of_cycle = range(first, first + 4)
@@ -50,8 +50,8 @@ class SpectraByThree(SyntheticRun):
                         wrong = rng.permutation(AMOUNTS[i])
                         self._spectrum(out, number, 2, IDENTIFIED[i].apex, wrong, [{"mz": IDENTIFIED[i].mz, "charge": 2}])
                     named = {i: scans[i][0] for i in of_cycle}
-                    for i in reversed(of_cycle) if self.has_third else ():
-                        if i == WITHOUT_THIRD:
+                    for i in reversed(of_cycle) if self.has_ms3 else ():
+                        if i == WITHOUT_MS3:
                             continue
                         number += 1
                         before = [
@@ -81,12 +81,12 @@ class SpectraByThree(SyntheticRun):
         )
 
 
-class ScansByThree(SyntheticRun):
+class MzxmlRunWithMs3(SyntheticRun):
     """The same run as mzXML, each MS3 scan within that of MS2 or after it."""
 
     suffix = ".mzXML"
     names = True
-    has_third = True
+    has_ms3 = True
     within = True
     invalid_reference = ""
 
@@ -96,7 +96,7 @@ class ScansByThree(SyntheticRun):
             number += 1
             scans.append((number, peptide))
             second = self._scan(number, 2, peptide.apex, rng.permutation(AMOUNTS[i]), f"<precursorMz>{peptide.mz:.6f}</precursorMz>")
-            if not self.has_third or i == WITHOUT_THIRD:
+            if not self.has_ms3 or i == WITHOUT_MS3:
                 texts.append(second + "</scan>")
                 continue
             named = f' precursorScanNum="{self.invalid_reference or number}"' if self.names else ""
@@ -116,7 +116,7 @@ class ScansByThree(SyntheticRun):
         )
 
 
-def made(folder, run_type=SpectraByThree, **options):
+def made(folder, run_type=MzmlRunWithMs3, **options):
     run = run_type(suffix=run_type.suffix)
     for name, value in options.items():
         setattr(run, name, value)
@@ -146,12 +146,12 @@ def planted(i):
 @pytest.mark.parametrize(
     ("run_type", "options"),
     [
-        (SpectraByThree, {"names": True}),
-        (SpectraByThree, {"names": False}),
-        (ScansByThree, {"names": True}),
-        (ScansByThree, {"names": False, "within": False}),
-        (ScansByThree, {"invalid_reference": "99999"}),
-        (ScansByThree, {"invalid_reference": "none&lt;", "within": False}),
+        (MzmlRunWithMs3, {"names": True}),
+        (MzmlRunWithMs3, {"names": False}),
+        (MzxmlRunWithMs3, {"names": True}),
+        (MzxmlRunWithMs3, {"names": False, "within": False}),
+        (MzxmlRunWithMs3, {"invalid_reference": "99999"}),
+        (MzxmlRunWithMs3, {"invalid_reference": "none&lt;", "within": False}),
     ],
 )
 def test_ms3_reporter_ions_are_assigned_to_their_ms2_spectrum(tmp_path, run_type, options):
@@ -159,7 +159,7 @@ def test_ms3_reporter_ions_are_assigned_to_their_ms2_spectrum(tmp_path, run_type
     summary = quantify(project)
     parts, levels = shares(project)
     for i, peptide in enumerate(PEPTIDES):
-        if i == WITHOUT_THIRD:
+        if i == WITHOUT_MS3:
             assert levels[peptide] == {(3, "no spectrum of MS3")} and peptide not in parts
         else:
             assert levels[peptide] == {(3, None)}
@@ -177,9 +177,9 @@ def test_reporter_level_ms2_reads_ms2(tmp_path):
         assert np.abs(parts[peptide] - planted(i)).max() > 0.01
 
 
-@pytest.mark.parametrize("run_type", [SpectraByThree, ScansByThree])
+@pytest.mark.parametrize("run_type", [MzmlRunWithMs3, MzxmlRunWithMs3])
 def test_file_without_ms3_uses_ms2_or_is_rejected(tmp_path, run_type):
-    project = made(tmp_path, run_type, has_third=False)
+    project = made(tmp_path, run_type, has_ms3=False)
     quantify(project)
     assert set().union(*shares(project)[1].values()) == {(2, None)}
     with pytest.raises(InputError, match=r"has no fragment spectra \(MS3\)"):
@@ -187,7 +187,7 @@ def test_file_without_ms3_uses_ms2_or_is_rejected(tmp_path, run_type):
 
 
 def test_other_methods_ignore_the_reporter_level(tmp_path):
-    project = made(tmp_path, ScansByThree)
+    project = made(tmp_path, MzxmlRunWithMs3)
     summary = run_search("quantify", {"project": [project]}, method="counts", device="cpu", reporter_level="ms3")
     assert summary.n_peptides == len(PEPTIDES) and not table_of(project, "reporter_ions")
     with pytest.raises(InputError, match=r"has no MS1 spectra"):

@@ -126,7 +126,7 @@ def test_experiment_q_values_equal_their_definition():
     best = {row["peptide"]: row["peptide_q_value"] for row in (*rows[False], *rows[True])}
 
     def of_group(name: str) -> float:
-        """Return the minimum number of decoys for each target over all thresholds at or above that of the peptide."""
+        """Return the minimum ratio of decoys to targets over all thresholds at or above that of the peptide."""
         group = [peptide for peptide in files if (len(files[peptide]) == 1) == (len(files[name]) == 1) and best[peptide] is not None]
         rates = []
         for limit in {best[peptide] for peptide in group if best[peptide] >= best[name]}:
