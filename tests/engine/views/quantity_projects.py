@@ -8,7 +8,7 @@ import numpy as np
 
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, write_project
+from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, write_project
 
 FILES = ("made_control_1", "made_control_2", "made_heat_1", "made_heat_2")
 PROTEINS, PER_PROTEIN = 12, 3
@@ -25,9 +25,9 @@ def identified_project(folder: Path) -> Path:
     rng = np.random.default_rng(3)
     peptides = random_peptides(PROTEINS * PER_PROTEIN, 21)
     proteins = {f"P{i:02d}": peptides[i * PER_PROTEIN : (i + 1) * PER_PROTEIN] for i in range(PROTEINS)}
-    runs = {name: MadeRun(seconds=240.0, noise_peaks=60, seed=k) for k, name in enumerate(FILES)}
-    for i, sequences in enumerate(proteins.values()):
-        for sequence in sequences:
+    runs = {name: SyntheticRun(seconds=240.0, noise_peaks=60, seed=k) for k, name in enumerate(FILES)}
+    for i, own in enumerate(proteins.values()):
+        for sequence in own:
             amount, apex = 4e6 * rng.lognormal(0, 0.5), rng.uniform(40, 200)
             for name, run in runs.items():
                 factor = ratio_of(i) ** 0.5 if "heat" in name else ratio_of(i) ** -0.5

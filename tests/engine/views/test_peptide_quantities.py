@@ -16,7 +16,7 @@ from proteoscope.engine.views.coverage import cover
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities
 from proteoscope.engine.views.quantity_traces import RunSurveys, ion_traces, measured_between
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of, write_project
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,8 @@ def made(tmp_path_factory):
     peptides = random_peptides(10, 5)
     runs = {}
     for number, stem in enumerate(("a1", "a2", "b1", "b2")):
-        run = MadeRun(seconds=200, seed=number, noise_peaks=30)
-        for i, peptide in enumerate(peptides):
+        run = SyntheticRun(seconds=200, seed=number, noise_peaks=30)
+        for i, one in enumerate(peptides):
             fold = 4.0 if number > 1 and i < 5 else 1.0
             planted = Planted(peptide, 2, 4e6 * fold * rng.uniform(0.9, 1.1), 20.0 + 16 * i)
             run.planted.append(planted)

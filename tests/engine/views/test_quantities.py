@@ -41,7 +41,7 @@ from proteoscope.engine.views.quantity_drawings import (
 )
 from proteoscope.engine.views.quantity_pages import write_pages
 from proteoscope.engine.views.quantity_traces import RunSurveys, _sound, ion_traces, measured_between
-from tests.engine.quantification.made_runs import table_of
+from tests.engine.quantification.synthetic_runs import table_of
 from tests.engine.views.quantity_projects import PER_PROTEIN, PROTEINS, quantified_project, ratio_of
 
 
