@@ -42,4 +42,4 @@ def test_every_kind_of_search_is_on_the_page() -> None:
     from proteoscope.engine.searches import SEARCHES
 
     page = PAGE.read_text(encoding="utf-8")
-    assert set(re.findall(r'run_search\("([a-z]+)"', page)) == {one.kind for one in SEARCHES}
+    assert set(re.findall(r'run_search\("([a-z]+)"', page)) == {search.kind for search in SEARCHES}

@@ -61,19 +61,19 @@ def compose(request: SearchRequest, progress: Progress) -> CompositionSummary:
     spec = RunSpec("composition", request, {"proteins": "PROTEINS.fasta"})
     with search_run(spec, lambda progress, threads: read_proteins(paths, progress=progress), progress=progress) as run:
         proteins = run.read()
-        kept = [text for text in map(proteins.sequence, range(len(proteins))) if len(text) >= parameters.minimum_length]
+        retained = [text for text in map(proteins.sequence, range(len(proteins))) if len(text) >= parameters.minimum_length]
         with run.step("score"):
-            run.progress.stage("Counting", len(kept))
-            found = Counter("".join(kept))
+            run.progress.stage("Counting", len(retained))
+            found = Counter("".join(retained))
         with run.step("report"):
             assert run.run is not None
             run.run.write_table("composition", _table(found, parameters.order))
-        if len(kept) < len(proteins):
-            run.progress.message(f"Too short: {len(proteins) - len(kept)}")
+        if len(retained) < len(proteins):
+            run.progress.message(f"Too short: {len(proteins) - len(retained)}")
         if request.flag("is_thorough"):
             run.progress.message("Looked at everything twice")
         run.device = "cpu"
-        counts = {"proteins": len(kept), "residues": found.total()}
+        counts = {"proteins": len(retained), "residues": found.total()}
         run.record(counts, f"{found.total():,} residues")
         return CompositionSummary(**run.summary_fields(counts))
 
@@ -103,7 +103,7 @@ def export_composition(project: Project, request: ExportRequest, progress: Progr
 def _list_residues(options: argparse.Namespace, progress: Progress) -> None:
     """A sub-command of the search's own."""
     proteins = read_proteins([options.proteins], progress=progress)
-    print("".join(sorted({letter for i in range(len(proteins)) for letter in proteins.sequence(i)})))
+    print("".join(sorted({residue for i in range(len(proteins)) for residue in proteins.sequence(i)})))
 
 
 COMPOSITION = Search(

@@ -74,7 +74,7 @@ def peptides(sequence: str) -> list[tuple[int, int]]:
     found = []
     for start in sorted(ends | ({1} if sequence.startswith("M") else set())):
         for stop in sorted(end for end in ends if start + 7 <= end <= start + 50):
-            mass = sum(MASSES.get(letter, math.nan) for letter in sequence[start:stop]) + 18.01056
+            mass = sum(MASSES.get(residue, math.nan) for residue in sequence[start:stop]) + 18.01056
             if sum(start < end < stop for end in ends) <= 2 and 500 <= mass <= 6000:
                 found.append((start, stop))
     return found

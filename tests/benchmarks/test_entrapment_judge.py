@@ -13,8 +13,8 @@ from benchmarks.entrapment_tables import exceeded
 @pytest.mark.long
 def test_no_part_is_false_more_often_than_it_may_be(shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["--data", str(shared_data), "--quick", "--threads", "2", "--first-seed", "901", "--out", str(tmp_path / "found.jsonl")])
-    told = capsys.readouterr().out
-    assert status == 0, told
+    reported = capsys.readouterr().out
+    assert status == 0, reported
     parts = {record.get("part") for record in read_records(tmp_path / "found.jsonl")}
     assert parts >= {"paired", "copies", "small", "small null", "incomplete 50%", "null"}
 

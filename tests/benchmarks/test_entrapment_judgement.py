@@ -39,14 +39,14 @@ def test_each_set_is_compared_at_equal_share_and_one_that_loses_is_named(capsys:
     for name in ("qc_shew", "bsa1"):
         for share in (1, 2, 3):
             (line,) = (line for line in lines if re.match(rf"{name} +{share}% ", line))
-            told = [float(word.replace("%", "")) for word in line.replace("loses", "").split()[1:]]
+            reported = [float(word.replace("%", "")) for word in line.replace("loses", "").split()[1:]]
             expected = []
             for records in (before, now):
                 chosen = [record for record in records if record["set"] == name]
                 accepted = np.sum([np.add(one["targets"], one["entrapped"]) for one in chosen], axis=0).astype(float)
                 weighted = 2.0 * np.sum([one["entrapped"] for one in chosen], axis=0)
                 expected.append(at_equal_share(accepted, weighted, share / 100) / 6)
-            assert told[2:6] == pytest.approx([*expected, expected[1] / expected[0], expected[1] - expected[0]], abs=0.006)
+            assert reported[2:6] == pytest.approx([*expected, expected[1] / expected[0], expected[1] - expected[0]], abs=0.006)
             assert line.endswith("loses") == (name == "bsa1")
     assert sum(line.startswith("pooled") for line in lines) == 3
 

@@ -21,7 +21,7 @@ from proteoscope.engine.spectra.columns import Spectra
 def spectra(peaks: list[np.ndarray]) -> Spectra:
     """Spectra of such peaks, all of one height."""
     n = len(peaks)
-    mz = np.concatenate([np.sort(one) for one in peaks])
+    mz = np.concatenate([np.sort(peak) for peak in peaks])
     return Spectra(
         (Path("x.mgf"),),
         np.zeros(n, np.int32),
@@ -32,7 +32,7 @@ def spectra(peaks: list[np.ndarray]) -> Spectra:
         np.full(n, 500.0),
         np.zeros(n, np.float32),
         np.full(n, 4, np.uint32),
-        run_offsets(np.array([len(one) for one in peaks])),
+        run_offsets(np.array([len(peak) for peak in peaks])),
         mz,
         np.ones(len(mz), np.float32),
     )
@@ -40,7 +40,7 @@ def spectra(peaks: list[np.ndarray]) -> Spectra:
 
 def test_false_matches_of_two_peptides_in_a_spectrum_are_contained() -> None:
     forms = ["SAMPLEPEPTIDEK", "LVNELTEFAK", "LVNEITEFAK", "LVNELTEAFK", "YLYEIARR"]
-    own, other = (fragment_ions(one, maximum_charge=1).mz for one in forms[:2])
+    own, other = (fragment_ions(form, maximum_charge=1).mz for form in forms[:2])
     examined = FalseMatches(spectra([np.concatenate((own, other)), own]), pa.array(forms), Tolerance(20.0, "ppm"))
     assert examined.is_contained(0, 0, 1, 2) and not examined.is_contained(1, 0, 1, 2)
     # What the spectrum's own peptide explains counts for no other.

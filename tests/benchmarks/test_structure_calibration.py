@@ -20,8 +20,8 @@ def test_the_constants_of_a_gumbel_distribution_are_found_although_some_chains_a
     for at in ([1.0, 0.0, 0.5], [1.0, -1.0, 0.2], [1.0, 1.0, 0.8]):
         for chance in (1e-2, 1e-3):
             above = -np.log(-np.log1p(-chance))
-            expected, told = (a @ np.array(at) + np.exp(b @ np.array(at)) * above for a, b in ((location, log_scale), found))
-            assert told == pytest.approx(expected, rel=0.08)
+            expected, reported = (a @ np.array(at) + np.exp(b @ np.array(at)) * above for a, b in ((location, log_scale), found))
+            assert reported == pytest.approx(expected, rel=0.08)
 
 
 def test_the_constants_of_a_logistic_function_are_found():

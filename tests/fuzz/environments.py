@@ -282,9 +282,9 @@ def limit_situations() -> Iterator[Situation]:
 
 def _close(*descriptors: int) -> Callable[[], None]:
     def close() -> None:
-        for one in descriptors:
+        for descriptor in descriptors:
             with suppress(OSError):
-                os.close(one)
+                os.close(descriptor)
 
     return close
 
@@ -292,8 +292,8 @@ def _close(*descriptors: int) -> Callable[[], None]:
 def _redirect(path: str, *descriptors: int, flags: int = os.O_WRONLY) -> Callable[[], None]:
     def redirect() -> None:
         file = os.open(path, flags)
-        for one in descriptors:
-            os.dup2(file, one)
+        for descriptor in descriptors:
+            os.dup2(file, descriptor)
         os.close(file)
 
     return redirect
@@ -376,7 +376,7 @@ def make_inputs(folder: Path) -> Path:
     ]
     assert main(convert) == 0
     for name in ("project", "second"):
-        arguments = [one.replace("IN/", f"{folder}/").replace("OUT/p", str(folder / name)) for one in COMMANDS["identify"]]
+        arguments = [command.replace("IN/", f"{folder}/").replace("OUT/p", str(folder / name)) for command in COMMANDS["identify"]]
         assert main(["identify", *arguments]) == 0
     return folder
 
@@ -525,10 +525,10 @@ def main() -> int:
         place = Place(Path(folder), make_inputs(Path(folder, "inputs")))
         for situation, command in cases:
             try:
-                told = check(place, situation, command)
+                reported = check(place, situation, command)
             except (AssertionError, subprocess.TimeoutExpired, OSError) as error:
-                told, n_wrong = f"WRONG: {error}", n_wrong + 1
-            print(f"{command}, {situation.name!r}: {told}".replace(folder, ""), flush=True)
+                reported, n_wrong = f"WRONG: {error}", n_wrong + 1
+            print(f"{command}, {situation.name!r}: {reported}".replace(folder, ""), flush=True)
     print(f"{len(cases)} cases, {n_wrong} wrong")
     return 1 if n_wrong else 0
 

@@ -142,9 +142,9 @@ def _do_once(command: str, folder: Path) -> None:
         "structure-database": ["structure-database", "build", str(folder / "structure.pdb")],
     }
     if command in arguments:
-        with redirect_stdout(io.StringIO()) as told, redirect_stderr(told):
+        with redirect_stdout(io.StringIO()) as reported, redirect_stderr(reported):
             status = main([*arguments[command], "--out", str(folder / f"{command}-out")])
-        assert status == 0, told.getvalue()
+        assert status == 0, reported.getvalue()
     gc.collect()
     gc.freeze()
 

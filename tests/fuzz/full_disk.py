@@ -104,11 +104,11 @@ def try_room(place: str, kind: str, room: int, folder: Path, good: Path) -> str:
         assert (again.returncode, again.stderr) == (0, ""), f"{what}, then with room: {again.stderr[-2000:]}"
         left = [str(path) for path in (folder / "cache").rglob(".*")]
         assert not left, f"{what}: {left}"
-    told = f"{what}: {done.stderr.strip() or 'done'}"
+    reported = f"{what}: {done.stderr.strip() or 'done'}"
     for name in (*PLACES, "hits.tsv"):
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    return told
+    return reported
 
 
 def run(n_sizes: int, places: tuple[str, ...], folder: Path) -> list[str]:
@@ -121,13 +121,13 @@ def run(n_sizes: int, places: tuple[str, ...], folder: Path) -> list[str]:
     (folder / "project" / "p").rename(good)
     for name in ("temporary", "project", "cache"):
         shutil.rmtree(folder / name)
-    told = []
+    reported = []
     for place in places:
         for step in range(n_sizes):
             for kind in ("identify", "align"):
-                told.append(try_room(place, kind, int(_MAXIMUM_ROOM * (step / n_sizes) ** 3), folder, good))
-                print(told[-1].replace(str(folder), ""), flush=True)
-    return told
+                reported.append(try_room(place, kind, int(_MAXIMUM_ROOM * (step / n_sizes) ** 3), folder, good))
+                print(reported[-1].replace(str(folder), ""), flush=True)
+    return reported
 
 
 def main() -> int:
@@ -140,8 +140,8 @@ def main() -> int:
         print("a small disk cannot be mounted here: that takes root's rights")
         return 1
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
-        told = run(options.sizes, tuple(options.places), Path(folder))
-    print(f"{len(told)} searches, {sum(not one.endswith(': done') for one in told)} of them met a full disk and said so")
+        reported = run(options.sizes, tuple(options.places), Path(folder))
+    print(f"{len(reported)} searches, {sum(not one.endswith(': done') for one in reported)} of them met a full disk and said so")
     return 0
 
 

@@ -90,28 +90,28 @@ def seal(path: Path) -> None:
 
 def spoilt(folder: Path, seed: int = 0) -> Iterator[str]:
     """Spoil the index in `folder` in one way after the other, each time from what it was; says how."""
-    kept = folder.with_name("kept")
-    shutil.copytree(folder, kept)
-    for path in sorted(kept.glob("*.npy")):
+    retained = folder.with_name("kept")
+    shutil.copytree(folder, retained)
+    for path in sorted(retained.glob("*.npy")):
         for name, way in WAYS.items():
             changed = way(np.load(path), np.random.default_rng(seed))
             np.save(folder / path.name, changed, allow_pickle=True)
             seal(folder / path.name)
             yield f"{path.stem}: {name}"
-            _renew(folder, kept, path.name)
+            _renew(folder, retained, path.name)
         for name, content in (("no header", b""), ("half a header", path.read_bytes()[:40]), ("a lie", _longer(path.read_bytes()))):
             (folder / path.name).write_bytes(content)
             seal(folder / path.name)
             yield f"{path.stem}: {name}"
-            _renew(folder, kept, path.name)
-    for path in sorted(set(kept.glob("*.json")) - {kept / "manifest.json"}):
+            _renew(folder, retained, path.name)
+    for path in sorted(set(retained.glob("*.json")) - {retained / "manifest.json"}):
         for name in json.loads(path.read_text()):
             for value in (-1, 1 << 40, 1.5, None, True, "x", [], {}):
                 (folder / path.name).write_text(json.dumps({**json.loads(path.read_text()), name: value}))
                 seal(folder / path.name)
                 yield f"{path.stem}.{name}: {value!r}"
-                _renew(folder, kept, path.name)
-    shutil.rmtree(kept)
+                _renew(folder, retained, path.name)
+    shutil.rmtree(retained)
 
 
 def _renew(folder: Path, kept: Path, name: str) -> None:

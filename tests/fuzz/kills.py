@@ -88,7 +88,7 @@ def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int
     chance = random.Random(seed)
     place, alone = Place(folder / "together", database), dict[tuple[str, int], dict[str, bytes]]()
     os.environ[VARIABLE] = str(place.cache)  # where the checkpoints are
-    seconds, n_at_work, kept = {}, 0, {}
+    seconds, n_at_work, retained = {}, 0, {}
     for kind in ("identify", "align"):
         prepare(kind)
         began = time.monotonic()
@@ -102,8 +102,8 @@ def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int
         process.kill()
         process.communicate()
         now = place.registered()
-        assert all(now.get(path) == content for path, content in kept.items()), f"kill {number} of {kind}: a result was lost or changed"
-        kept = now
+        assert all(now.get(path) == content for path, content in retained.items()), f"kill {number} of {kind}: a result was lost or changed"
+        retained = now
         if (number + 1) % BETWEEN == 0 or number + 1 == n:
             for kind in ("identify", "align"):
                 key = kind, variant % 4 if kind == "align" else variant
@@ -111,10 +111,10 @@ def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int
                     own = folder / f"alone-{len(alone)}"
                     alone[key] = Place(own, database).search(kind, variant)
                 assert place.search(kind, variant) == alone[key], f"after kill {number}, {kind} exports something else"
-            kept = place.registered()
+            retained = place.registered()
             left = place.leftovers()
             assert not left, f"after kill {number}: {left}"
-            print(f"{number + 1} kills, {n_at_work} of searches at work, {len(kept)} files registered", flush=True)
+            print(f"{number + 1} kills, {n_at_work} of searches at work, {len(retained)} files registered", flush=True)
     return n_at_work, len(list(place.temporary.iterdir()))
 
 

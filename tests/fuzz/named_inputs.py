@@ -111,7 +111,7 @@ def _titles(path: Path, progress: Progress) -> Sequence[str]:
 
 def _found_proteins(path: Path, progress: Progress) -> Sequence[str]:
     known = set(small_results.DATABASE)
-    return [one for one in read_identifications([path], progress).accessions if one not in known]
+    return [accession for accession in read_identifications([path], progress).accessions if accession not in known]
 
 
 def _library_proteins(path: Path, progress: Progress) -> Sequence[str]:

@@ -222,7 +222,7 @@ def _bam_problems(path: Path) -> list[str]:
     import pysam  # an extra, with which BAM is written
 
     with pysam.AlignmentFile(str(path), check_sq=False) as records:
-        return [f"{one.query_name!r} is no name" for one in records if not re.fullmatch("[!-?A-~]{1,254}", one.query_name or "")]
+        return [f"{record.query_name!r} is no name" for record in records if not re.fullmatch("[!-?A-~]{1,254}", record.query_name or "")]
 
 
 def _gff3_problems(text: str) -> list[str]:

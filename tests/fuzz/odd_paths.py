@@ -154,10 +154,10 @@ def main() -> int:
                 for name in names:
                     n_cases += 1
                     try:
-                        told = watch.check(command, place, name)
+                        reported = watch.check(command, place, name)
                     except (AssertionError, OSError) as error:
-                        told, n_wrong = f"WRONG: {error}", n_wrong + 1
-                    print(f"{command} {COMMANDS[command][place]} {name}: {told}".replace(folder, ""), flush=True)
+                        reported, n_wrong = f"WRONG: {error}", n_wrong + 1
+                    print(f"{command} {COMMANDS[command][place]} {name}: {reported}".replace(folder, ""), flush=True)
     print(f"{n_cases} cases, {n_wrong} wrong")
     return 1 if n_wrong else 0
 

@@ -74,7 +74,9 @@ _HARMLESS = frozenset(TEXTS) - {
 def models() -> dict[str, tuple[type[SearchParameters], SearchParameters]]:
     """Return the model and the usual parameters of each command that has any."""
     found = {search.kind: (search.model, search.parameters_of(_preset(search.kind))) for search in SEARCHES}
-    return found | {one.name: (one.model, one.model()) for search in SEARCHES for one in search.commands if one.parameters}
+    return found | {
+        command.name: (command.model, command.model()) for search in SEARCHES for command in search.commands if command.parameters
+    }
 
 
 def _preset(kind: str) -> str:
@@ -277,10 +279,10 @@ def main() -> int:
             for settings in cases:
                 n_cases += 1
                 try:
-                    told = check(place, settings)
+                    reported = check(place, settings)
                 except AssertionError as error:
-                    told, n_wrong = f"WRONG: {error}", n_wrong + 1
-                print(f"{command} {' '.join(one[:80] for one in settings)!r}: {told}".replace(name, ""), flush=True)
+                    reported, n_wrong = f"WRONG: {error}", n_wrong + 1
+                print(f"{command} {' '.join(one[:80] for one in settings)!r}: {reported}".replace(name, ""), flush=True)
     print(f"{n_refused} values refused by the models, {n_cases} searches, {n_wrong} wrong")
     return 1 if n_wrong else 0
 

@@ -196,17 +196,17 @@ def spoil(path: Path, chance: random.Random) -> str:
     """Spoil a table; says how."""
     if chance.random() < 0.15:
         return _change_bytes(path, chance)
-    told = []
+    reported = []
     table = pq.read_table(path)
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
         way = chance.choice(CHANGES)
         with suppress(pa.ArrowException, IndexError, ValueError, TypeError):  # of a table that was spoilt before
             table = way(table, chance)
-            told.append(way.__name__.strip("_"))
+            reported.append(way.__name__.strip("_"))
     content = io.BytesIO()
     pq.write_table(table, content, row_group_size=chance.choice([7, 1 << 16]), use_dictionary=chance.random() < 0.5)
     path.write_bytes(content.getvalue())
-    return ", ".join(told)
+    return ", ".join(reported)
 
 
 def _change_bytes(path: Path, chance: random.Random) -> str:
@@ -355,15 +355,15 @@ def spoilt(good: Path, folder: Path, kind: str, chance: random.Random) -> str:
     shutil.copytree(good, folder)
     run = next(one.id for one in Project.open(folder).runs() if one.kind == kind)
     paths = sorted((folder / "results" / run).glob("*.parquet"))
-    told = []
+    reported = []
     for path in chance.sample(paths, chance.choice([1, 1, min(2, len(paths))])):
-        told.append(f"{path.name}: {spoil(path, chance)}")
+        reported.append(f"{path.name}: {spoil(path, chance)}")
         with closing(sqlite3.connect(folder / "project.sqlite")) as connection, connection:
             connection.execute(
                 "UPDATE results SET sha256 = ?, bytes = ? WHERE run = ? AND name = ?",
                 (file_digest(path), path.stat().st_size, run, path.stem),
             )
-    return "; ".join(told)
+    return "; ".join(reported)
 
 
 def use(folder: Path, kind: str, out: Path) -> bool:
@@ -513,7 +513,7 @@ def run(
 ) -> dict[str, dict[str, int]]:
     """Spoil and use `n` projects of each kind; by way and kind, how many were refused something."""
     looked = Window() if WINDOW in ways else None
-    refused, faults = {way: dict.fromkeys(kinds, 0) for way in ways}, dict[str, str]()
+    refused, problems = {way: dict.fromkeys(kinds, 0) for way in ways}, dict[str, str]()
     try:
         for kind in kinds:
             good = folder / f"good-{kind}"
@@ -521,8 +521,8 @@ def run(
             for number in range(n):
                 chance = random.Random(f"{seed} {kind} {number}")
                 project, out = folder / "project", folder / "out"
-                told = spoilt(good, project, kind, chance)
-                print(f"{kind} {number}: {told}", flush=True)
+                reported = spoilt(good, project, kind, chance)
+                print(f"{kind} {number}: {reported}", flush=True)
                 for way in ways:
                     before = _peak_kilobytes()
                     try:
@@ -531,16 +531,16 @@ def run(
                         assert used - before < MAXIMUM_KILOBYTES // 2, f"{used - before:,} kilobytes more"
                     except Exception as error:
                         where = traceback.extract_tb(error.__traceback__)[-1]
-                        fault = f"{kind}: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[-300:]}"
+                        problem = f"{kind}: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[-300:]}"
                         trace = "".join(traceback.format_exception(error))
-                        print(f"FAULT {fault}", file=sys.stderr, flush=True)
-                        faults.setdefault(fault.splitlines()[0][:160], f"{kind} {number} ({told})\n{trace}")
+                        print(f"FAULT {problem}", file=sys.stderr, flush=True)
+                        problems.setdefault(problem.splitlines()[0][:160], f"{kind} {number} ({reported})\n{trace}")
                 shutil.rmtree(project)
                 shutil.rmtree(out, ignore_errors=True)
     finally:
         if looked:
             looked.close()
-    assert not faults, "\n".join(faults.values()) + "\n".join(["", *faults])
+    assert not problems, "\n".join(problems.values()) + "\n".join(["", *problems])
     used = _peak_kilobytes()
     assert used < MAXIMUM_KILOBYTES, f"{used:,} kilobytes"
     return refused

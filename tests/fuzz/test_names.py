@@ -29,7 +29,9 @@ def test_names_are_read_or_refused(format: str, some_names: list[str], tmp_path:
     assert len(as_they_are) >= len(some_names) // 2
     # No other name is read as one of these.
     read = [text for outcome in outcomes.values() for text in outcome.names]
-    assert all(read.count(name) <= 1 + sum(one.startswith(name) for one in some_names if one != name) for name in as_they_are)
+    assert all(
+        read.count(name) <= 1 + sum(some_name.startswith(name) for some_name in some_names if some_name != name) for name in as_they_are
+    )
     escaped = [outcomes[name] for name in UNPRINTABLE]
     assert any(outcome.has_warned for outcome in escaped) or all(map(_is_refused_or_shorter, escaped))
 
@@ -43,7 +45,7 @@ def planted(*options: str) -> list[dict]:
     command = [sys.executable, "-m", "tests.fuzz.names", *options]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     outcomes = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    assert [one["failures"] for one in outcomes if one["failures"]] == [], done.stderr[-2000:]
+    assert [outcome["failures"] for outcome in outcomes if outcome["failures"]] == [], done.stderr[-2000:]
     assert done.returncode == 0, done.stderr[-3000:]
     return outcomes
 

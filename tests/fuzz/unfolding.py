@@ -407,8 +407,8 @@ def attack(name: str, folder: Path) -> Outcome:
         finally:
             os._exit(0)
     os.close(writing)
-    with os.fdopen(reading) as told:
-        line = told.read()
+    with os.fdopen(reading) as reported:
+        line = reported.read()
     _, status = os.waitpid(child, 0)
     return Outcome(*json.loads(line)) if line else Outcome("failed", f"the process ended with status {status}", 0.0, 0.0)
 

@@ -20,9 +20,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Texts, and a read of each."""
     folder = tmp_path_factory.mktemp("reads")
     texts, patterns = damaged_reads(3000, 46, most=300)
-    letters, paths = np.frombuffer(b"ACGT", np.uint8), (folder / "texts.fasta", folder / "reads.fasta")
+    residues, paths = np.frombuffer(b"ACGT", np.uint8), (folder / "texts.fasta", folder / "reads.fasta")
     for path, every in zip(paths, (texts, patterns), strict=True):
-        lines = [f">s{k}\n{letters[np.append(one, [0, 1, 2])].tobytes().decode()}\n" for k, one in enumerate(every)]
+        lines = [f">s{k}\n{residues[np.append(one, [0, 1, 2])].tobytes().decode()}\n" for k, one in enumerate(every)]
         path.write_text("".join(lines))
     return paths
 

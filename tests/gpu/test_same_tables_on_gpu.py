@@ -70,7 +70,7 @@ def parameters_of(preset: str, **changes: Any) -> IdentificationParameters:
 
 def tables_of(run: Run, spectra: Path, database: Path, parameters: IdentificationParameters, folder: Path) -> dict[str, bytes]:
     """The three tables of a run, whose cards must not fail."""
-    told: list[str] = []
+    reported: list[str] = []
     summary = identify(
         [spectra],
         [database],
@@ -78,9 +78,9 @@ def tables_of(run: Run, spectra: Path, database: Path, parameters: Identificatio
         parameters,
         device=run.device,
         threads=run.threads,
-        progress=Progress(lambda event: told.append(event.message)),
+        progress=Progress(lambda event: reported.append(event.message)),
     )
-    assert not [text for text in told if "elsewhere" in text], told
+    assert not [text for text in reported if "elsewhere" in text], reported
     names = {f"cuda:{number}" for number in resolve_device(run.device).numbers}
     assert names <= set(summary.device.split("+"))
     return {name: (folder / "exports" / name).read_bytes() for name in TABLES}

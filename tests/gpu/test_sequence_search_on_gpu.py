@@ -21,8 +21,8 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.fixture
 def files(tmp_path):
     """Queries and a database with relatives, runs of W beyond 16 bits, empty sequences, and one much longer than the rest."""
-    generator, letters = np.random.default_rng(1), list("ARNDCQEGHILKMFPSTWYVX")
-    proteins = ["".join(generator.choice(letters, length)) for length in (*generator.integers(0, 900, 3000), 36_000)]
+    generator, residues = np.random.default_rng(1), list("ARNDCQEGHILKMFPSTWYVX")
+    proteins = ["".join(generator.choice(residues, length)) for length in (*generator.integers(0, 900, 3000), 36_000)]
     runs = ["W" * length for length in (1, 200, 3000, 6500)]
     queries = [proteins[-1][400:900], *proteins[5:12], proteins[3][:40] + proteins[3][50:], runs[3], "", "K"]
     for name, sequences in (("queries", queries), ("database", proteins + runs)):

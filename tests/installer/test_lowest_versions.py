@@ -155,7 +155,7 @@ def translated(program: Path, home: dict[str, str], place: Path) -> Path:
     genes = []
     for entry in few_proteins(place).read_text().split(">")[1:]:
         name, _, residues = entry.partition("\n")
-        genes.append(f">{name.split()[0]}\nATG{''.join(CODONS.get(one, 'NNN') for one in residues if one.isalpha())}TAA\n")
+        genes.append(f">{name.split()[0]}\nATG{''.join(CODONS.get(residue, 'NNN') for residue in residues if residue.isalpha())}TAA\n")
     (place / "genes.fasta").write_text("".join(genes))
     options = ("--preset", "low-resolution", "--device", "cpu", "--out", place / "translated")
     search = ("identify", SAMPLES / "BSA1.mzML.gz", "--database", place / "genes.fasta", "--set", "translation=six-frame")

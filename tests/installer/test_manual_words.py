@@ -41,7 +41,7 @@ def texts_of(source: str) -> tuple[set[str], list[re.Pattern[str]]]:
             whole.add(plain(node.value))
         elif isinstance(node, ast.JoinedStr):
             parts = [str(part.value) if isinstance(part, ast.Constant) else None for part in node.values]
-            if sum(letter.isalpha() for part in parts for letter in part or "") >= FEWEST_LETTERS:
+            if sum(residue.isalpha() for part in parts for residue in part or "") >= FEWEST_LETTERS:
                 with_gaps.append(re.compile("".join(".+" if part is None else re.escape(part) for part in parts)))
     return whole, with_gaps
 
@@ -81,7 +81,7 @@ def test_a_button_of_another_name_is_noticed() -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/from_python.md", "docs/methods.md"])
 def test_tables_with_a_row_for_each_search_leave_none_out(page: str) -> None:
     rows = [line for line in (REPOSITORY / page).read_text(encoding="utf-8").splitlines() if line.startswith("|")]
-    assert {one.kind for one in SEARCHES} <= {kind for row in rows for kind in re.findall(r"`(\w+)`", row)}
+    assert {search.kind for search in SEARCHES} <= {kind for row in rows for kind in re.findall(r"`(\w+)`", row)}
 
 
 def test_the_page_of_spectra_names_the_searches_whose_results_list_them_all() -> None:
@@ -99,4 +99,6 @@ def test_the_page_of_spectra_names_the_searches_whose_results_list_them_all() ->
 def test_the_searches_that_libraries_are_written_from_are_named() -> None:
     page = (REPOSITORY / "docs" / "library_search.md").read_text(encoding="utf-8")
     listed = page.partition("writes what a run identified up to its false discovery rate (")[2].partition(")")[0]
-    assert set(re.findall(r"`(\w+)`", listed)) == {one.kind for one in SEARCHES if "msp" in {export.name for export in one.exports}}
+    assert set(re.findall(r"`(\w+)`", listed)) == {
+        search.kind for search in SEARCHES if "msp" in {export.name for export in search.exports}
+    }

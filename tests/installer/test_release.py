@@ -105,7 +105,9 @@ def test_what_was_signed_is_told_from_what_was_changed(tagged: Path, tmp_path: P
     def verify() -> tuple[int, int]:
         home = {"GNUPGHOME": str(tmp_path / "keys")}
         commands = (["gpg", "--batch", "--verify", "SHA256SUMS.asc", "SHA256SUMS"], ["sha256sum", "--check", "--strict", "SHA256SUMS"])
-        ended = [subprocess.run(one, cwd=parts, env=os.environ | home, capture_output=True, check=False).returncode for one in commands]
+        ended = [
+            subprocess.run(command, cwd=parts, env=os.environ | home, capture_output=True, check=False).returncode for command in commands
+        ]
         return ended[0], ended[1]
 
     assert verify() == (0, 0)

@@ -45,7 +45,7 @@ def paths(n: int, m: int) -> Paths:
     """Alignments of a whole text of `n` letters with a whole pattern of `m`."""
     steps = sorted(_all_steps(n, m), key=_rank)
     pairs = np.zeros((len(steps), n * m), np.int64)
-    gaps, letters, away, seeds = [], [], [], []
+    gaps, residues, away, seeds = [], [], [], []
     for row, path in enumerate(steps):
         i = j = n_gaps = 0
         leads_away, before = True, ""
@@ -57,10 +57,10 @@ def paths(n: int, m: int) -> Paths:
                 leads_away &= j >= i if step == PATTERN else i >= j
             i, j, before = i + (step != PATTERN), j + (step != TEXT), step
         gaps.append(n_gaps)
-        letters.append(path.count(PATTERN) + path.count(TEXT))
+        residues.append(path.count(PATTERN) + path.count(TEXT))
         away.append(leads_away)
         seeds.append(len(path) - len(path.lstrip(PAIR)))
-    return Paths(steps, np.array(gaps), np.array(letters), pairs, np.array(away), np.array(seeds))
+    return Paths(steps, np.array(gaps), np.array(residues), pairs, np.array(away), np.array(seeds))
 
 
 class Best(NamedTuple):
@@ -97,9 +97,9 @@ def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Be
                         allowed &= score > 0
                     if allowed.any():
                         top = score[allowed].max()
-                        kept = np.flatnonzero(allowed & (score == top))
-                        fewest = every.gaps[kept].min()
-                        for row in kept[every.gaps[kept] == fewest][:1]:
+                        retained = np.flatnonzero(allowed & (score == top))
+                        fewest = every.gaps[retained].min()
+                        for row in retained[every.gaps[retained] == fewest][:1]:
                             key = (-top, end, high, fewest, _rank(every.steps[row]))
                             found.append((key, Best(int(top), (start, end), (low, high), int(fewest), every.steps[row])))
     return min(found, key=lambda one: one[0])[1] if found else None
@@ -107,10 +107,10 @@ def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Be
 
 def steps_of(runs: np.ndarray) -> str:
     """The steps of a row of runs."""
-    letters = []
+    residues = []
     for place, length in enumerate(runs.tolist()):
-        letters.append((PAIR if place % 2 == 0 else PATTERN if length > 0 else TEXT) * abs(length))
-    return "".join(letters)
+        residues.append((PAIR if place % 2 == 0 else PATTERN if length > 0 else TEXT) * abs(length))
+    return "".join(residues)
 
 
 def printed_recurrence(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> int | None:

@@ -42,15 +42,15 @@ def test_reads_with_errors_and_gaps_are_aligned_so_whatever_their_lengths():
     random = np.random.default_rng(9)
     texts, patterns = [], []
     for k in range(600):
-        letters = random.integers(0, 1 + k % 3, 200) if k % 7 == 0 else random.integers(0, 3, 200)
+        residues = random.integers(0, 1 + k % 3, 200) if k % 7 == 0 else random.integers(0, 3, 200)
         start, length = random.integers(0, 12), random.integers(60, 130)
-        read = letters[start : start + length].copy()
+        read = residues[start : start + length].copy()
         for _ in range(k % 4):
             place, size = random.integers(1, len(read)), random.integers(1, 5)
             more = random.integers(0, 3, size)
             read = np.insert(read, place, more) if random.random() < 0.5 else np.delete(read, slice(place, place + size))
         read[random.integers(0, len(read), k % 5)] = random.integers(0, 3, k % 5)
-        texts.append(letters[: max(len(read), start + length + random.integers(0, 12))])
+        texts.append(residues[: max(len(read), start + length + random.integers(0, 12))])
         patterns.append(read)
     every = np.arange(len(texts))
     for costs, slack, maximum_gaps in product(COSTS, (1, 6, 16), (1, 2)):

@@ -100,11 +100,11 @@ print(os.environ.get("NUMBA_CACHE_DIR", ""), why_not_kept(), sep="|")
 
 def settled(allowed, **environment):
     """Where the cache goes when temporary files may only be made in some folders."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PROTEOSCOPE_CACHE")}
+    retained = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PROTEOSCOPE_CACHE")}
     process = subprocess.run(
         [sys.executable, "-c", REFUSE, os.pathsep.join(map(str, allowed))],
         cwd=REPOSITORY,
-        env={**kept, **environment},
+        env={**retained, **environment},
         capture_output=True,
         text=True,
         check=True,

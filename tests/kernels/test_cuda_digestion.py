@@ -26,8 +26,8 @@ def random_proteins(seed: int, n: int = 40) -> tuple[list[str], NDArray[np.uint8
     """Proteins of some residues, empty ones and such of one residue among them, many that begin with M."""
     random = np.random.default_rng(seed)
     proteins = ["", "M", "K", "MK", "MM"]
-    letters = list("AKRPMDGXUO")
-    proteins += [("M" if random.random() < 0.5 else "") + "".join(random.choice(letters, n)) for n in random.integers(0, 60, n)]
+    residues = list("AKRPMDGXUO")
+    proteins += [("M" if random.random() < 0.5 else "") + "".join(random.choice(residues, n)) for n in random.integers(0, 60, n)]
     proteins.append("")
     offsets = np.concatenate(([0], np.cumsum([len(protein) for protein in proteins]))).astype(np.int64)
     read_only(offsets)
@@ -53,9 +53,9 @@ def expected_counts(
     for share in range(len(bounds) - 1):
         for protein in proteins[bounds[share] : bounds[share + 1]]:
             for start, stop, _ in digest(protein, enzyme(agent), missed, SPECIFICITIES[2 - ends], *lengths, clip):
-                letters = [int(MASS[ord(letter) - 65]) for letter in protein[start:stop]]
-                mass = WATER + sum(letters)
-                if min(letters) >= 0 and masses[0] <= mass <= masses[1]:
+                residues = [int(MASS[ord(letter) - 65]) for letter in protein[start:stop]]
+                mass = WATER + sum(residues)
+                if min(residues) >= 0 and masses[0] <= mass <= masses[1]:
                     counts[share, mass // WIDTH] += 1
     return counts
 
@@ -102,9 +102,9 @@ def test_a_card_that_is_full_or_lost_leaves_the_counts_alone():
     of_digest = rules("Trypsin", 2, 1, (1, 40), (0, 6000), True)
     full, lost = ShimCard(), ShimCard(failing_launch=0)
     full.largest_buffer = 500
-    for card, fault in ((full, DeviceMemoryError), (lost, DeviceError)):
+    for card, problem in ((full, DeviceMemoryError), (lost, DeviceError)):
         counts = np.zeros((1, 6000 // WIDTH + 1), np.int64)
-        with pytest.raises(fault):
+        with pytest.raises(problem):
             list(cuda.count_peptides(card, residues, offsets, np.array([0, len(offsets) - 1]), of_digest, counts))
         assert counts.sum() == 0
 
@@ -129,7 +129,7 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path, monkey
     digestion = Digestion.of(parameters, "semi-specific")
     monkeypatch.setattr(peptide_index, "_RESIDUES_FOR_A_GPU", 0)  # so few are else counted on threads
     built = []
-    told: list[str] = []
+    reported: list[str] = []
     for name, cards in (("threads", []), ("card", [ShimCard(failing_launch=failing)])):
         folder = tmp_path / name
         folder.mkdir()
@@ -141,10 +141,10 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path, monkey
             decoy_prefix=parameters.decoy_prefix,
             cleaves=digestion.enzyme.cleavage_table(),
         )
-        progress = Progress(lambda event: told.append(event.message) if event.message else None)
+        progress = Progress(lambda event: reported.append(event.message) if event.message else None)
         built.append(build_peptide_index(folder, index, digestion, Resources(1, cards, progress=progress), memory_bytes=20_000))
         assert not cards or cards[0].n_launches == 1
     assert len(built[0]) > 100
     for column in ("mass", "position", "length", "flags", "letters", "pointer", "occurrence"):
         np.testing.assert_array_equal(getattr(built[0], column), getattr(built[1], column))
-    assert len(told) == (failing == 0)
+    assert len(reported) == (failing == 0)

@@ -178,14 +178,14 @@ def test_a_search_beyond_the_kernels_sizes_says_so():
 def test_chunks_suit_the_shared_memory_of_the_card(shared_bytes, forms, monkeypatch):
     monkeypatch.setattr(ShimCard, "maximum_shared_bytes", lambda _: shared_bytes)
     work = random_fragment_search(45, HYPERSCORE, n_peptides=60, most=0, n_queries=3)
-    card, asked = ShimCard(), []
+    card, requested = ShimCard(), []
     launch = card.launch
 
     def noting(*arguments, shared_bytes=0, **options):
-        asked.append(shared_bytes)
+        requested.append(shared_bytes)
         launch(*arguments, shared_bytes=shared_bytes, **options)
 
     monkeypatch.setattr(card, "launch", noting)
     found, _ = on_card(card, work, 0.5)
-    assert 4 * forms < max(asked) <= shared_bytes - (6 << 10)
+    assert 4 * forms < max(requested) <= shared_bytes - (6 << 10)
     assert_same_answer(found, on_processor(work, 0.5))

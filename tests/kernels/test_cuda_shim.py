@@ -70,10 +70,10 @@ def test_scores_on_the_border_of_a_bin_fall_to_the_same_side(score, width, minim
 def test_peaks_reach_as_far_as_on_the_processor_however_wide_the_tolerance(fragment, minimum_sharing):
     spectra, *others = random_search(6, SDP, fragment=fragment, n_queries=40, n_peptides=500, most=1, precursor=(3.0, 0.0))
     few = np.flatnonzero(np.diff(spectra.offsets) > 0)  # peaks of each spectrum, far from one another
-    kept = (spectra.offsets[few][:, None] + [0, 30, 60]).ravel()
+    retained = (spectra.offsets[few][:, None] + [0, 30, 60]).ravel()
     offsets = np.concatenate(([0], np.cumsum(np.where(np.diff(spectra.offsets) > 0, 3, 0))))
     spectra = spectra._replace(
-        offsets=offsets, mz=spectra.mz[kept], weight=spectra.weight[kept], correlation_weight=spectra.correlation_weight[kept]
+        offsets=offsets, mz=spectra.mz[retained], weight=spectra.weight[retained], correlation_weight=spectra.correlation_weight[retained]
     )
     found, expected, _ = searched_on_both((spectra, *others), minimum_sharing=minimum_sharing)
     assert_same_hits(found, expected)

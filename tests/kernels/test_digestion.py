@@ -57,9 +57,9 @@ def reference(
     base = 0
     for protein in proteins:
         for start, stop, inside in digest(protein, enzyme(agent), missed, specificity, *lengths, clip):
-            letters = [MASSES[ord(letter) - 65] for letter in protein[start:stop]]
-            mass = WATER + int(sum(letters))
-            if min(letters) < 0 or not masses[0] <= mass <= masses[1]:
+            residues = [MASSES[ord(letter) - 65] for letter in protein[start:stop]]
+            mass = WATER + int(sum(residues))
+            if min(residues) < 0 or not masses[0] <= mass <= masses[1]:
                 continue
             at_start = start == 0 or (clip and start == 1 and protein[0] == "M")
             flags = int(at_start) + 2 * int(stop == len(protein)) + 4 * inside
@@ -125,7 +125,7 @@ def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int, int
     expected: dict[str, list[tuple[int, int]]] = {}
     for _, at, size, flag, _, _ in entries:
         expected.setdefault(text[at : at + size], []).append((at, flag))
-    out_mass, out_position, out_length, out_flags, letters, pointer, occurrence = dictionary
+    out_mass, out_position, out_length, out_flags, residues, pointer, occurrence = dictionary
     bounds = [*pointer[:count].tolist(), len(entries)]
     found = {}
     for i in range(count):
@@ -138,7 +138,7 @@ def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int, int
             joined |= flag & 3
         assert out_position[i] == places[0][0]
         assert out_flags[i] == joined
-        assert {letter for letter in range(32) if letters[i] >> letter & 1} == {ord(letter) - 65 for letter in sequence}
+        assert {letter for letter in range(32) if residues[i] >> letter & 1} == {ord(letter) - 65 for letter in sequence}
         assert out_mass[i] == pytest.approx((WATER + sum(int(MASSES[ord(letter) - 65]) for letter in sequence)) * 1e-9, rel=1e-15)
     assert found == {sequence: [at for at, _ in sorted(places)] for sequence, places in expected.items()}
     assert np.all(np.diff(out_mass[:count]) >= 0)

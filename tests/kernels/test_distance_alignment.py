@@ -37,18 +37,18 @@ def score_of(rewards, pairs, gap):
 @pytest.mark.parametrize(("by_states", "by_distance"), [(0.0, 1.0), (0.5, 1.0), (1.0, 0.0)])
 def test_the_alignment_is_the_best_that_the_recurrence_has(m, more, gap, by_states, by_distance):
     rng, n, scale = np.random.default_rng(m + 100 * more), m + more, 4.0
-    room = alignment_room(70, 100)
+    workspace = alignment_room(70, 100)
     for turn in range(3):
         # A room is used again for shorter and longer chains.
         x, y = np.cumsum(rng.normal(size=(3, m)) * 2, axis=1), np.cumsum(rng.normal(size=(3, n)) * 2, axis=1)
         states_x, states_y = rng.integers(0, 3, m).astype(np.uint8), rng.integers(0, 3, n).astype(np.uint8)
-        place_states(room, states_x, states_y)
-        place_x(room, x, IDENTITY, scale)
-        place_y(room, y, scale)
+        place_states(workspace, states_x, states_y)
+        place_x(workspace, x, IDENTITY, scale)
+        place_y(workspace, y, scale)
         squared = ((x[:, :, None] - y[:, None]) ** 2).sum(axis=0)
         rewards = by_distance / (1 + squared / scale**2) + by_states * (states_x[:, None] == states_y[None])
-        found, pairs = align(room, m, n, gap, by_states, by_distance) / UNIT, np.empty((m, 2), np.int32)
-        pairs = pairs[m - trace(room, m, n, pairs) :]
+        found, pairs = align(workspace, m, n, gap, by_states, by_distance) / UNIT, np.empty((m, 2), np.int32)
+        pairs = pairs[m - trace(workspace, m, n, pairs) :]
         assert found == pytest.approx(plain_score(rewards, gap), abs=(m + n) * 2e-4), turn
         assert (np.diff(pairs, axis=0) > 0).all()
         assert score_of(rewards, pairs, gap) == pytest.approx(found, abs=(m + n) * 2e-4)
@@ -57,12 +57,12 @@ def test_the_alignment_is_the_best_that_the_recurrence_has(m, more, gap, by_stat
 def test_the_shorter_chain_is_moved_before_it_is_aligned():
     rng = np.random.default_rng(3)
     x, y = np.cumsum(rng.normal(size=(3, 50)) * 2, axis=1), np.cumsum(rng.normal(size=(3, 75)) * 2, axis=1)
-    rotation, shift, room = np.linalg.qr(rng.normal(size=(3, 3)))[0], np.array([1.0, 2.0, 3.0]), alignment_room(50, 75)
+    rotation, shift, workspace = np.linalg.qr(rng.normal(size=(3, 3)))[0], np.array([1.0, 2.0, 3.0]), alignment_room(50, 75)
     pairs = np.empty((50, 2), np.int32)
     y[:, 10:60] = rotation @ x + shift[:, None]
-    place_x(room, x, np.concatenate([rotation.ravel(), shift]), 4.0)
-    place_y(room, y, 4.0)
+    place_x(workspace, x, np.concatenate([rotation.ravel(), shift]), 4.0)
+    place_y(workspace, y, 4.0)
     # All pairs lie upon each other; behind them a gap is opened.
-    assert align(room, 50, 75, -0.6, 0.0, 1.0) / UNIT == pytest.approx(50 - 0.6, abs=0.01)
-    assert trace(room, 50, 75, pairs) == 50
+    assert align(workspace, 50, 75, -0.6, 0.0, 1.0) / UNIT == pytest.approx(50 - 0.6, abs=0.01)
+    assert trace(workspace, 50, 75, pairs) == 50
     assert pairs.tolist() == [[i, i + 10] for i in range(50)]

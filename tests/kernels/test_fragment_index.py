@@ -96,7 +96,7 @@ def assert_same(found: HitArrays, expected: HitArrays) -> None:
 
 def sites(peptides: PeptideArrays, peptide: int, letters: str, modifications: ModificationArrays, m: int) -> list[int]:
     mask, place, flags = int(modifications.residue_mask[m]), int(modifications.place[m]), int(peptides.flags[peptide])
-    carries = [mask >> ord(letter) - 65 & 1 for letter in letters]
+    carries = [mask >> ord(residue) - 65 & 1 for residue in letters]
     if place == 0:
         return [i for i, can in enumerate(carries, 1) if can]
     if (place == 3 and not flags & 1) or (place == 4 and not flags & 2):
@@ -117,8 +117,8 @@ def forms(peptides: PeptideArrays, modifications: ModificationArrays) -> list[tu
     every = []
     for c, counts in enumerate(modifications.combination_count.tolist()):
         for peptide in range(len(peptides.mass)):
-            letters = letters_of(peptides, peptide)
-            choices = [combinations(sites(peptides, peptide, letters, modifications, m), n) for m, n in enumerate(counts)]
+            residues = letters_of(peptides, peptide)
+            choices = [combinations(sites(peptides, peptide, residues, modifications, m), n) for m, n in enumerate(counts)]
             free = (
                 {site: float(modifications.mass[m]) for m, chosen in enumerate(arrangement) for site in chosen}
                 for arrangement in product(*choices)
@@ -132,11 +132,11 @@ def forms(peptides: PeptideArrays, modifications: ModificationArrays) -> list[tu
 def fragments(inputs: Inputs, peptide: int, added: dict[int, float]) -> list[tuple[float, bool]]:
     """Neutral mass of each ion of a form, and whether it is C-terminal."""
     _, _, peptides, _, settings_ = inputs
-    letters = letters_of(peptides, peptide)
-    masses = [float(peptides.residue_mass[ord(letter) - 65]) + added.get(i, 0.0) for i, letter in enumerate(letters, 1)]
-    n_term, c_term = peptides.n_term_mass + added.get(0, 0.0), peptides.c_term_mass + added.get(len(letters) + 1, 0.0)
+    residues = letters_of(peptides, peptide)
+    masses = [float(peptides.residue_mass[ord(residue) - 65]) + added.get(i, 0.0) for i, residue in enumerate(residues, 1)]
+    n_term, c_term = peptides.n_term_mass + added.get(0, 0.0), peptides.c_term_mass + added.get(len(residues) + 1, 0.0)
     ions = []
-    for i in range(1, len(letters)):
+    for i in range(1, len(residues)):
         ions += [(n_term + sum(masses[:i]) + offset - PROTON, False) for offset in settings_.n_term_series.tolist()]
         ions += [(c_term + sum(masses[i:]) + offset - PROTON, True) for offset in settings_.c_term_series.tolist()]
     return ions
@@ -182,9 +182,9 @@ def test_ranges_of_mass_hold_each_form_once() -> None:
     assert np.all(np.diff(mass) >= 0)
     assert len(np.unique(number)) == len(number)
     cuts = [0.0, 700.0, float(mass[len(mass) // 2]), float(mass[-5]), 1e5]
-    pieces = [form_kernels.list_peptidoforms(peptides, modifications, low, high) for low, high in pairwise(cuts)]
-    np.testing.assert_array_equal(np.concatenate([piece[0] for piece in pieces]), mass)
-    np.testing.assert_array_equal(np.concatenate([piece[1] for piece in pieces]), number)
+    parts = [form_kernels.list_peptidoforms(peptides, modifications, low, high) for low, high in pairwise(cuts)]
+    np.testing.assert_array_equal(np.concatenate([part[0] for part in parts]), mass)
+    np.testing.assert_array_equal(np.concatenate([part[1] for part in parts]), number)
     n_forms, n_residues = np.zeros((2, 1000), np.int64)
     for first, last in ((0, 100), (100, 400)):
         form_kernels.count_peptidoforms(peptides, modifications, first, last, 10.0, n_forms, n_residues)

@@ -27,7 +27,7 @@ def peptides(n: int, seed: int = 4) -> list[str]:
 
 def plain_activations(network: Network, peptide: str, charge: int) -> NDArray[np.float64]:
     """The layers as matrices, with every input written out for each bond."""
-    codes = [LETTERS.find("I" if letter == "L" else letter) + 1 for letter in peptide]
+    codes = [LETTERS.find("I" if residue == "L" else residue) + 1 for residue in peptide]
     n, rows = len(codes), []
     for bond in range(1, n):
         chosen, tables = [], 0
@@ -43,7 +43,7 @@ def plain_activations(network: Network, peptide: str, charge: int) -> NDArray[np
         for place in (0, 1, n - 2, n - 1):
             choose(codes[place], 20)
         z = min(charge, 4) - 1
-        basic = [letter in "HKR" for letter in peptide]
+        basic = [residue in "HKR" for residue in peptide]
         choose(min(bond, 20) - 1, 20)
         choose(min(n - bond, 20) - 1, 20)
         choose(6 * z + min(sum(basic), 5), 24)

@@ -52,8 +52,8 @@ def assert_defined(texts, patterns, rules):
             assert [column[k] for column in found[1:6]] == [-1] * 5
             continue
         places = (found.text_start[k], found.text_end[k]), (found.pattern_start[k], found.pattern_end[k])
-        told = found.score[k], places, found.gaps[k], steps_of(found.runs[k])
-        assert told == (best.score, (best.text, best.pattern), best.gaps, best.steps), f"{texts[t]} {patterns[p]} {rules}"
+        reported = found.score[k], places, found.gaps[k], steps_of(found.runs[k])
+        assert reported == (best.score, (best.text, best.pattern), best.gaps, best.steps), f"{texts[t]} {patterns[p]} {rules}"
 
 
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])

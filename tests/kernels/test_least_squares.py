@@ -53,8 +53,8 @@ def test_a_batch_of_superpositions_is_that_of_the_singular_value_decomposition(k
         if kind == "alike":
             first_x = first_y
         count[3] = 0
-        sums, (_, moves, kept) = moments_of(x, y, first_x, first_y, count), batch_room()
-        rotations(sums, count, moves, kept)
+        sums, (_, moves, retained) = moments_of(x, y, first_x, first_y, count), batch_room()
+        rotations(sums, count, moves, retained)
         for k in np.flatnonzero(count):
             p, q = x[:, first_x[k] : first_x[k] + count[k]], y[:, first_y[k] : first_y[k] + count[k]]
             move = moves[k : MOVE * BATCH : BATCH]
@@ -68,8 +68,8 @@ def test_moments_are_the_sums_of_what_is_near_and_the_score_is_its_definition():
     x, y = rng.normal(size=(2, 3, 80)) * 8
     first_x, first_y, count = runs(rng, 80, shortest=6)
     count[5] = 0
-    sums, (_, moves, kept) = moments_of(x, y, first_x, first_y, count), batch_room()
-    rotations(sums, count, moves, kept)
+    sums, (_, moves, retained) = moments_of(x, y, first_x, first_y, count), batch_room()
+    rotations(sums, count, moves, retained)
     near, totals, limits = np.full(MOMENTS * BATCH, 9.0), np.full(BATCH, 9.0), np.where(np.arange(BATCH) % 2, 8.0, FARTHEST)
     near_moments(x, y, first_x, first_y, count, moves, 3.0, limits, near, totals)
     assert totals[5] == 9.0
@@ -91,9 +91,9 @@ def test_the_sums_of_scores_alone_are_those_beside_the_moments_to_the_last_bit(s
     x, y = rng.normal(size=(3, 80)) * 20, rng.normal(size=(3, 80)) * 20
     first_x, first_y, count = runs(rng, 80)
     count[[2, 9]] = 0
-    sums, moves, kept = batch_room()
+    sums, moves, retained = batch_room()
     moments(x, y, first_x, first_y, count, sums)
-    rotations(sums, count, moves, kept)
+    rotations(sums, count, moves, retained)
     both, alone = np.full(BATCH, -1.0), np.full(BATCH, -1.0)
     near_moments(x, y, first_x, first_y, count, moves, scale, np.full(BATCH, FARTHEST), sums, both)
     near_totals(x, y, first_x, first_y, count, moves, scale, alone)

@@ -254,6 +254,6 @@ def test_a_spectrum_is_as_similar_to_itself_as_can_be_and_no_more(is_entropy):
         peaks = PeakLists(np.array([0, len(weight)]), np.arange(len(weight), dtype=np.int32) * 1000, np.array(weight, np.uint16))
         answer, mass = (np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32)), np.zeros(1, np.int32)
         pools, matching = Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64)), Matching(3, 0, 1, is_entropy, False, -1)
-        held = PeakLists(*read_only(*(one.copy() for one in peaks)))
+        held = PeakLists(*read_only(*(peak.copy() for peak in peaks)))
         list(LibrarySearch(Processor(1), held, *read_only(mass.copy())).search(peaks, mass, pools, matching, *answer))
         assert 1 - 1e-6 < answer[1][0] <= 1

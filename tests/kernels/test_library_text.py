@@ -36,8 +36,8 @@ def scanned(text: bytes) -> np.ndarray:
     cpu = kernels.cpu.library_text
     table, mz, intensity = np.empty((len(text) + 1, cpu.LINE_COLUMNS), np.int64), np.empty(len(text) + 1), np.empty(len(text) + 1)
     state = np.zeros(cpu.N_LIBRARY_STATES, np.int64)
-    letters = np.frombuffer(text, np.uint8)
-    return table[: cpu.scan_library_lines(letters, False, ord("."), state, mz, intensity, table)]
+    residues = np.frombuffer(text, np.uint8)
+    return table[: cpu.scan_library_lines(residues, False, ord("."), state, mz, intensity, table)]
 
 
 def defined_rows(text: bytes, table: np.ndarray) -> list[int]:

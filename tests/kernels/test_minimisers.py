@@ -60,8 +60,8 @@ def test_minimisers_are_those_of_the_definition(k, w):
             codes = random.integers(0, 4, length)
             codes[random.random(length) < 0.02] = 4
             hashes, entries = found_in(codes, k, w)
-            told = [(int(entry) >> 1, (int(value), int(entry) & 1)) for value, entry in zip(hashes, entries, strict=True)]
-            assert told == defined(codes, k, w), (length, codes)
+            reported = [(int(entry) >> 1, (int(value), int(entry) & 1)) for value, entry in zip(hashes, entries, strict=True)]
+            assert reported == defined(codes, k, w), (length, codes)
 
 
 def test_words_of_one_length_have_different_hashes():
@@ -79,8 +79,8 @@ def test_both_strands_have_the_same_minimisers_also_in_repeats():
         turned = sorted(
             (int(value), len(unit) - k - (int(one) >> 1), 1 - (int(one) & 1)) for value, one in zip(hashes, entries, strict=True)
         )
-        told = sorted((int(value), int(one) >> 1, int(one) & 1) for value, one in zip(other_hashes, other_entries, strict=True))
-        assert told == turned
+        reported = sorted((int(value), int(one) >> 1, int(one) & 1) for value, one in zip(other_hashes, other_entries, strict=True))
+        assert reported == turned
 
 
 def test_a_text_in_pieces_has_the_minimisers_of_the_whole():
@@ -151,7 +151,7 @@ def test_what_is_asked_to_stop_leaves_off():
     text = np.random.default_rng(8).integers(0, 4, 500)
     index = index_of(*found_in(text, 11, 5), np.array([500]), 11, 5)
     counts = np.full(1, 7)
-    rules, room = np.array([8, 16, 5, 5, 2]), np.zeros((1, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64)
-    find_candidates(text.astype(np.int8), np.array([0, 100]), 0, 1, BASES, index, rules, room, counts, np.ones(1, np.uint8))
+    rules, workspace = np.array([8, 16, 5, 5, 2]), np.zeros((1, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64)
+    find_candidates(text.astype(np.int8), np.array([0, 100]), 0, 1, BASES, index, rules, workspace, counts, np.ones(1, np.uint8))
     assert counts.tolist() == [7]
     assert LONGEST_READ < SPACING // 2

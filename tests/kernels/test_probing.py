@@ -79,5 +79,5 @@ def test_letters_of_a_mask_and_bits_are_found() -> None:
 
     text = "MMAMKPEPTIDEZMCCWYMM"
     bits, count, lowest = look_up(np.frombuffer(text.encode(), np.uint8), np.uint32(1 << 12 | 1 << 25))  # M and Z
-    places = [i for i, letter in enumerate(text[2:18]) if letter in "MZ"]
+    places = [i for i, residue in enumerate(text[2:18]) if residue in "MZ"]
     assert (bits, count, lowest) == (sum(1 << i for i in places), len(places), places[0])

@@ -20,8 +20,8 @@ def test_every_item_is_done_once_and_what_is_told_never_falls():
         with lock:
             done.extend(range(first, last))
 
-    pieces = [Partition(8, 10, 1.0), Partition(3, 8, 1.0), Partition(10, 11, 1.0)]
-    ends = list(Processor(3).run(work, pieces, 3))
+    parts = [Partition(8, 10, 1.0), Partition(3, 8, 1.0), Partition(10, 11, 1.0)]
+    ends = list(Processor(3).run(work, parts, 3))
     assert sorted(done) == list(range(3, 11))
     assert ends == sorted(ends)
     assert ends[-1] == 11

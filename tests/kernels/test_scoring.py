@@ -181,15 +181,15 @@ Form = tuple[tuple[int, int], ...]  # (site, modification) of each
 
 
 def sites(peptide: Peptide, modification: Modification) -> list[int]:
-    letters, length = modification.residues, len(peptide.sequence)
+    residues, length = modification.residues, len(peptide.sequence)
     if modification.place == 0:
-        return [i for i, letter in enumerate(peptide.sequence, 1) if not letters or letter in letters]
+        return [i for i, letter in enumerate(peptide.sequence, 1) if not residues or letter in residues]
     at_n_term = modification.place in (1, 3)
     if (modification.place == 3 and not peptide.flags & 1) or (modification.place == 4 and not peptide.flags & 2):
         return []
     place = 1 if at_n_term else length
-    if letters:
-        return [place] if peptide.sequence[place - 1] in letters else []
+    if residues:
+        return [place] if peptide.sequence[place - 1] in residues else []
     return [0 if at_n_term else length + 1]
 
 
@@ -521,10 +521,10 @@ def test_candidates_of_equal_score_stay_in_the_order_of_the_dictionary(score: in
     peptides = dictionary([f"PEPT{a}DE{b}K{c}R" for a in "IL" for b in "IL" for c in "IL"])
     ladder = np.cumsum([RESIDUES[letter] for letter in "PEPTIDEIKI"]) + PROTON
     spectrum = [(float(mz), 0.1 + 0.037 * i, 7.3 + i) for i, mz in enumerate(ladder)]
-    for kept in (3, 6, 10):
-        hits = search(Case(peptides, [spectrum], [(0, 2, peptides[0].mass)], score=score, kept=kept))
-        assert len(set(hits.score[0, : min(8, kept)].tolist())) == 1
-        assert hits.peptide[0, : min(8, kept)].tolist() == list(range(min(8, kept)))
+    for retained in (3, 6, 10):
+        hits = search(Case(peptides, [spectrum], [(0, 2, peptides[0].mass)], score=score, kept=retained))
+        assert len(set(hits.score[0, : min(8, retained)].tolist())) == 1
+        assert hits.peptide[0, : min(8, retained)].tolist() == list(range(min(8, retained)))
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])

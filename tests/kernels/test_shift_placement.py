@@ -20,18 +20,18 @@ SHIFT, NONE = 15.994915, 255
 
 
 def peptides_of(sequences):
-    masses = np.array([sum(RESIDUE_MASS[ord(letter) - 65] for letter in sequence) + WATER_MASS for sequence in sequences])
+    masses = np.array([sum(RESIDUE_MASS[ord(residue) - 65] for residue in sequence) + WATER_MASS for sequence in sequences])
     order = np.argsort(masses)
     chosen = [sequences[i] for i in order]
     lengths = np.array([len(one) for one in chosen])
     text = np.frombuffer("".join(chosen).encode() + b"A" * 64, np.uint8)
-    letters = np.array([sum({1 << ord(letter) - 65 for letter in one}) for one in chosen], np.uint32)
+    residues = np.array([sum({1 << ord(residue) - 65 for residue in one}) for one in chosen], np.uint32)
     arrays = PeptideArrays(
         masses[order],
         run_offsets(lengths)[:-1].astype(np.uint32),
         lengths.astype(np.uint8),
         np.zeros(len(chosen), np.uint8),
-        letters,
+        residues,
         text,
         RESIDUE_MASS.copy(),
         0.0,
@@ -42,7 +42,7 @@ def peptides_of(sequences):
 
 def peaks_of(sequence, site, shift, random, charge=1):
     """Most b and y ions of a peptide with a shift on residue `site`, and noise."""
-    residues = np.array([RESIDUE_MASS[ord(letter) - 65] for letter in sequence])
+    residues = np.array([RESIDUE_MASS[ord(residue) - 65] for residue in sequence])
     residues[site - 1] += shift
     prefix = np.cumsum(residues)[:-1]
     ions = np.concatenate((prefix, residues.sum() - prefix + WATER_MASS)) / charge + PROTON_MASS
@@ -142,7 +142,7 @@ def test_peptides_are_listed_by_the_masses_of_their_bonds(made):
     masses = np.empty(offsets[-1], np.int32)
     list_peptide_masses(peptides, 100.0, 0, len(sequences), offsets, masses)
     for i, sequence in enumerate(sequences):
-        expected = [round(sum(RESIDUE_MASS[ord(letter) - 65] for letter in sequence[:k]) * 100) for k in range(1, len(sequence))]
+        expected = [round(sum(RESIDUE_MASS[ord(residue) - 65] for residue in sequence[:k]) * 100) for k in range(1, len(sequence))]
         assert masses[offsets[i] : offsets[i + 1]].tolist() == expected
 
 

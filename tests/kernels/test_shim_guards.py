@@ -67,11 +67,11 @@ def test_a_write_behind_a_buffer_that_a_kernel_has_by_its_address_is_seen(card: 
 
 
 def test_a_buffer_that_is_gone_is_not_looked_at(card: ShimCard) -> None:
-    kept = card.buffer(4)
+    retained = card.buffer(4)
     for _ in range(50):
         card.buffer(100)
-    card.launch("a.cu", "fill", 1, 1, (kept, kept, np.int32(0)), None)
-    assert card.size(kept) == 4
+    card.launch("a.cu", "fill", 1, 1, (retained, retained, np.int32(0)), None)
+    assert card.size(retained) == 4
 
 
 @pytest.mark.parametrize("kernel", ["keep_shared", "keep_static"])

@@ -22,9 +22,9 @@ def plain_moved(mz, charge, masses, shuffled, ends, width, series):
     for i in range(1, len(masses)):
         front, other = ends[0] + sum(masses[:i]), ends[0] + sum(shuffled[:i])
         for z in range(1, max(1, min(3, charge - 1)) + 1):
-            for letter in series:
-                own, moved = (front, other - front) if letter in "bc" else (total - front, front - other)
-                ions.append(((own + OVER_B_AND_Y.get(letter, 0.0)) / z + PROTON, moved / z))
+            for residue in series:
+                own, moved = (front, other - front) if residue in "bc" else (total - front, front - other)
+                ions.append(((own + OVER_B_AND_Y.get(residue, 0.0)) / z + PROTON, moved / z))
     out = []
     for one in mz:
         tolerance = width(one)

@@ -109,15 +109,15 @@ def test_core_points_and_noise_are_those_of_scikit_learn(device, minimum_neighbo
 @pytest.mark.parametrize("method", METHODS)
 def test_labels_do_not_depend_on_cuts(device, method):
     vectors, ends = inputs(3, 400, 2.5)
-    asked, cuts = Linkage(method, 0.5, 3, 6), islands(ends)
-    whole = found(device(), vectors, ends, asked)
+    requested, cuts = Linkage(method, 0.5, 3, 6), islands(ends)
+    whole = found(device(), vectors, ends, requested)
     assert len(cuts) > 20
     one, labels = device(), np.full(400, -7)
     search = backend_module(one, "vector_clustering").VectorClustering(one, vectors, ends)
     for first, last in ((0, 5), (12, len(cuts) - 1), (5, 12)):
         first, last = int(cuts[first]), int(cuts[last])
         before = labels.copy()
-        reached = list(search.cluster(asked, labels, first, last))
+        reached = list(search.cluster(requested, labels, first, last))
         assert reached == sorted(reached) and reached[-1] == last and {*reached} <= {*cuts.tolist()}
         assert (labels[:first] == before[:first]).all() and (labels[last:] == before[last:]).all()
     assert labels.tolist() == whole
@@ -127,9 +127,9 @@ def test_labels_do_not_depend_on_cuts(device, method):
 @pytest.mark.parametrize("method", [COMPLETE, AVERAGE])
 def test_components_of_too_many_are_divided_alike_everywhere(device, method):
     vectors, ends = inputs(4, 400, 80.0, kinds=3, noise=0.5)
-    asked = Linkage(method, 0.6, maximum_members=8)
-    labels = found(device(), vectors, ends, asked)
-    assert labels == found(Processor(1), vectors, ends, asked)
+    requested = Linkage(method, 0.6, maximum_members=8)
+    labels = found(device(), vectors, ends, requested)
+    assert labels == found(Processor(1), vectors, ends, requested)
     components = plain_components(plain_similarities(vectors, ends) >= 0.6)
     assert max(np.bincount(components)) > 100, "some are divided, and more than once"
     assert all(components[label] == components[point] for point, label in enumerate(labels)), "clusters lie inside components"
@@ -175,8 +175,8 @@ def test_of_a_sum_the_largest_elements_are_kept_and_of_equal_ones_the_first(seed
     vectors = VectorArrays(
         np.concatenate(([0], np.cumsum(lengths))), np.concatenate(bins).astype(np.int32), np.concatenate(weights).astype(np.int16)
     )
-    room = int(lengths[members].sum())
-    sums = VectorArrays(np.empty(4, np.int64), np.empty(room, np.int32), np.empty(room, np.int16))
+    workspace = int(lengths[members].sum())
+    sums = VectorArrays(np.empty(4, np.int64), np.empty(workspace, np.int32), np.empty(workspace, np.int16))
     sum_vectors(vectors, 25, members, starts, counts, 1024.0, most, sums)
     for cluster in range(3):
         total = np.zeros(25)
@@ -245,8 +245,8 @@ def test_a_card_of_little_memory_clusters_in_batches(asked):
 @needs_compiler
 def test_matrices_that_do_not_fit_together_are_filled_one_after_the_other():
     vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
-    card, asked = SmallCard(145_000), Linkage(AVERAGE, 0.5)
-    assert found(card, vectors, ends, asked) == found(Processor(1), vectors, ends, asked)
+    card, requested = SmallCard(145_000), Linkage(AVERAGE, 0.5)
+    assert found(card, vectors, ends, requested) == found(Processor(1), vectors, ends, requested)
     assert card.launched.count("sum_squares") == 1 and card.launched.count("fill_averages") > 1
 
 
@@ -263,12 +263,12 @@ def test_where_free_memory_is_in_pieces_fewer_matrices_are_filled_together():
             return super().buffer(n_bytes)
 
     vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
-    card, asked = CardInPieces(), Linkage(AVERAGE, 0.5)
-    assert found(card, vectors, ends, asked) == found(Processor(1), vectors, ends, asked)
+    card, requested = CardInPieces(), Linkage(AVERAGE, 0.5)
+    assert found(card, vectors, ends, requested) == found(Processor(1), vectors, ends, requested)
     assert card.launched.count("fill_averages") > 1
     card.largest = 15_000
     with pytest.raises(DeviceMemoryError, match="in pieces"):
-        found(card, vectors, ends, asked)
+        found(card, vectors, ends, requested)
 
 
 @needs_compiler
@@ -285,9 +285,9 @@ def test_long_vectors_fill_tiles_of_fewer_than_32(method):
     vectors, ends = inputs(11, 45, 15.0, kinds=3, bins=600, elements=180, noise=0.8)
     lengths = np.diff(vectors.offsets)
     assert 200 < lengths.max() < 480
-    asked, search = Linkage(method, 0.7), tuned(backend_module(ShimCard(), "vector_clustering").VectorClustering, threads=64)
-    assert clustered(search, SmallCard(shared=64 << 10), vectors, ends, asked) == expected(vectors, ends, asked)
-    assert clustered(search, ShimCard(), vectors, ends, asked) == expected(vectors, ends, asked)
+    requested, search = Linkage(method, 0.7), tuned(backend_module(ShimCard(), "vector_clustering").VectorClustering, threads=64)
+    assert clustered(search, SmallCard(shared=64 << 10), vectors, ends, requested) == expected(vectors, ends, requested)
+    assert clustered(search, ShimCard(), vectors, ends, requested) == expected(vectors, ends, requested)
 
 
 @needs_compiler

@@ -101,21 +101,21 @@ def run_peer(program: str, dataset: Dataset, data: Path, *, threads: int, isotop
     digest = hashlib.sha256(repr((tolerances, str(_binary(program).resolve()))).encode() + code.encode())
     for path in inputs:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
-    kept = peers_folder() / "results" / f"{dataset.name}-{program}-{digest.hexdigest()[:16]}.json"
-    if kept.exists() and not refresh:
-        record = json.loads(kept.read_text())
+    retained = peers_folder() / "results" / f"{dataset.name}-{program}-{digest.hexdigest()[:16]}.json"
+    if retained.exists() and not refresh:
+        record = json.loads(retained.read_text())
         return Search(**{**record, "matches": [Match(*row) for row in record["matches"]]})
     folder = peers_folder() / "work" / f"{dataset.name}-{program}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     _convert(inputs[:-1], folder / "spectra.mgf")
     found = search(dataset, folder, data / dataset.database, threads, isotope_errors)
-    kept.parent.mkdir(exist_ok=True)
-    partial = kept.with_suffix(".partial")
+    retained.parent.mkdir(exist_ok=True)
+    partial = retained.with_suffix(".partial")
     partial.write_text(
         json.dumps(asdict(replace(found, matches=[])) | {"matches": [list(asdict(match).values()) for match in found.matches]})
     )
-    partial.rename(kept)
+    partial.rename(retained)
     shutil.rmtree(folder)
     return found
 

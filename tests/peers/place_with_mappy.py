@@ -21,16 +21,16 @@ def main() -> None:
     """Index, place, write."""
     genome, reads, places, threads = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
     aligner = mappy.Aligner(genome, preset="sr", n_threads=threads)
-    given = [(name, letters) for name, letters, _ in mappy.fastx_read(reads)]
+    given = [(name, residues) for name, residues, _ in mappy.fastx_read(reads)]
 
     def placed(first: int) -> list[str]:
         buffer, lines = mappy.ThreadBuffer(), []
-        for name, letters in given[first : first + READS_OF_PIECE]:
-            hit = next((one for one in aligner.map(letters, buf=buffer) if one.is_primary), None)
+        for name, residues in given[first : first + READS_OF_PIECE]:
+            hit = next((one for one in aligner.map(residues, buf=buffer) if one.is_primary), None)
             if hit is None:
                 lines.append(f"{name}\t*\t-1\t*\t0\n")
                 continue
-            clipped = hit.q_st if hit.strand > 0 else len(letters) - hit.q_en
+            clipped = hit.q_st if hit.strand > 0 else len(residues) - hit.q_en
             lines.append(f"{name}\t{hit.ctg}\t{hit.r_st - clipped}\t{'+' if hit.strand > 0 else '-'}\t{hit.mapq}\n")
         return lines
 

@@ -111,13 +111,13 @@ def tm_score(query: NDArray, target: NDArray, pairs: NDArray, folder: Path) -> t
     """TM-score of given pairs by the length of the target, and their RMSD of least squares, by the program of that name."""
     numbers = np.full(len(query), -1)
     numbers[pairs[:, 0]] = pairs[:, 1] + 1
-    kept = numbers > 0
-    model = _write(folder / "model.pdb", query[kept], numbers[kept].tolist())
+    retained = numbers > 0
+    model = _write(folder / "model.pdb", query[retained], numbers[retained].tolist())
     native = _write(folder / "native.pdb", target, range(1, len(target) + 1))
-    told = _run("TMscore", model, native)
-    score, rmsd = re.search(r"TM-score\s*= ([\d.]+)", told), re.search(r"RMSD of\s+the common residues=\s*([\d.]+)", told)
-    assert score is not None, told
-    assert rmsd is not None, told
+    reported = _run("TMscore", model, native)
+    score, rmsd = re.search(r"TM-score\s*= ([\d.]+)", reported), re.search(r"RMSD of\s+the common residues=\s*([\d.]+)", reported)
+    assert score is not None, reported
+    assert rmsd is not None, reported
     return float(score[1]), float(rmsd[1])
 
 

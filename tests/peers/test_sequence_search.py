@@ -96,8 +96,8 @@ def test_domains_of_scop_are_found_as_well_as_by_peers(scop, shared_data, tmp_pa
 def test_coverage_is_what_its_definition_says(scop):
     """Hit after hit, on a few hundred hits of this program."""
     _, labels, _, queries, found = scop
-    kept = np.sort(np.random.default_rng(1).choice(len(found.query), 400, replace=False))
-    few = benchmark.Found(found.query[kept], found.subject[kept], found.e_value[kept], found.score[kept])
+    retained = np.sort(np.random.default_rng(1).choice(len(found.query), 400, replace=False))
+    few = benchmark.Found(found.query[retained], found.subject[retained], found.e_value[retained], found.score[retained])
     ranked = sorted(zip(few.e_value, -few.score, few.query, few.subject, strict=True))
     for level in range(3):
         group = labels.label[:, level]

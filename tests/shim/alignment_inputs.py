@@ -39,10 +39,10 @@ def database(sequences: Sequence[NDArray[np.int8]]) -> tuple[NDArray[np.int8], N
 def _score(query, subject, scores, opening, extending):
     h, e = np.zeros(len(query) + 1, np.int64), np.full(len(query) + 1, -(1 << 40))
     best = 0
-    for letter in subject:
+    for residue in subject:
         f, diagonal = -(1 << 40), 0
         for j in range(1, len(query) + 1):
-            value = max(0, diagonal + scores[query[j - 1], letter], e[j], f)
+            value = max(0, diagonal + scores[query[j - 1], residue], e[j], f)
             diagonal = h[j]
             h[j] = value
             e[j] = max(e[j] - extending, value - opening)

@@ -49,7 +49,7 @@ _OF_THE_INDEX = ("mass", "position", "length", "flags", "letters", "residues", "
 
 
 def _mask(letters: str) -> int:
-    return sum(1 << ord(letter) - 65 for letter in letters) or _ANY
+    return sum(1 << ord(residue) - 65 for residue in letters) or _ANY
 
 
 def as_of_an_index(peptides: PeptideArrays) -> PeptideArrays:
@@ -107,8 +107,8 @@ def random_search(
     random = np.random.default_rng(seed)
     letters = np.frombuffer("".join(_MASSES).encode(), np.uint8)
     residue_mass = np.full(26, np.nan)
-    for letter, mass in _MASSES.items():
-        residue_mass[ord(letter) - 65] = mass
+    for residue, mass in _MASSES.items():
+        residue_mass[ord(residue) - 65] = mass
     lengths = random.integers(5, 30, n_peptides)
     lengths[0] = 63
     position = np.concatenate(([0], np.cumsum(lengths)))
@@ -161,8 +161,8 @@ def random_search(
         np.array([900.0, 300.0, 0.0, 0.0]),
         1.00335,
         *fragment,
-        np.array([offset[letter] + _PROTON for letter in series[0]]),
-        np.array([offset[letter] + _PROTON for letter in series[1]]),
+        np.array([offset[residue] + _PROTON for residue in series[0]]),
+        np.array([offset[residue] + _PROTON for residue in series[1]]),
         fragment_charge,
         0.5 if coarse else 0.02,
         float(spectra.mz.max()) + 2,

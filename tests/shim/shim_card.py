@@ -239,8 +239,8 @@ def launch(
     addresses = (ctypes.c_void_p * len(cells))(*(cell.ctypes.data for cell in cells))
     shape = ctypes.c_uint * 3
     with _one_at_a_time:
-        fault = function(shape(blocks, 1, 1), shape(threads, 1, 1), ctypes.c_ulong(shared_bytes), int(descending), addresses)
+        problem = function(shape(blocks, 1, 1), shape(threads, 1, 1), ctypes.c_ulong(shared_bytes), int(descending), addresses)
         n_operations = int(counted())
-    if fault:
-        raise DeviceError(fault.decode())
+    if problem:
+        raise DeviceError(problem.decode())
     return n_operations

@@ -104,12 +104,12 @@ def plain_linkage(similarities: NDArray[np.float64], least: float, is_average: b
         if highest < threshold:
             left.discard(chain.pop())
         elif len(chain) > 1 and found[chain[-2]] == highest:
-            kept, gone = sorted(chain[-2:])
+            retained, gone = sorted(chain[-2:])
             chain[-2:] = []
-            clusters[kept] += clusters.pop(gone)
+            clusters[retained] += clusters.pop(gone)
             left.discard(gone)
-            for point in clusters[kept]:
-                labels[point] = kept
+            for point in clusters[retained]:
+                labels[point] = retained
         else:
             chain.append(next(b for b in others if found.get(b) == highest))
     return labels
