@@ -57,4 +57,4 @@ def stop_a_search(project: Path, folder: Path, **changes: Any) -> str:
 def tables(project: Path, run: str) -> dict[str, bytes]:
     """The tables of a run, byte by byte."""
     opened = Project.open(project)
-    return {one.name: one.path.read_bytes() for one in opened.results(run) if one.rows is not None}
+    return {result.name: result.path.read_bytes() for result in opened.results(run) if result.rows is not None}

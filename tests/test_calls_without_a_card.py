@@ -18,15 +18,15 @@ OURS = ("proteoscope", "benchmarks", "tests")
 
 def imported(tree: ast.Module) -> dict[str, Any]:
     """What the names that are imported from the program stand for."""
-    found = {}
+    functions = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS:
             module = importlib.import_module(node.module)
             for name in node.names:
                 if not hasattr(module, name.name):
                     importlib.import_module(f"{node.module}.{name.name}")
-                found[name.asname or name.name] = getattr(module, name.name)
-    return found
+                functions[name.asname or name.name] = getattr(module, name.name)
+    return functions
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Any]]:
@@ -45,10 +45,14 @@ def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Any]]:
 def fault(node: ast.Call, function: Any) -> str:
     """Why a call cannot be made; nothing where it can, or where arguments are unpacked."""
     function = getattr(function, "py_func", function)
-    if not callable(function) or any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords):
+    if (
+        not callable(function)
+        or any(isinstance(argument, ast.Starred) for argument in node.args)
+        or any(argument.arg is None for argument in node.keywords)
+    ):
         return ""
     try:
-        inspect.signature(function).bind(*node.args, **{str(one.arg): one.value for one in node.keywords})
+        inspect.signature(function).bind(*node.args, **{str(keyword.arg): keyword.value for keyword in node.keywords})
     except (TypeError, ValueError) as error:
         return f"line {node.lineno}, {getattr(function, '__qualname__', function)}: {error}"
     return ""

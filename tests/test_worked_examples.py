@@ -19,14 +19,14 @@ PROMPT = "$ proteoscope "
 
 def examples(page: str) -> list[tuple[str, list[str]]]:
     """Each command of the page without the program's name, with the lines that stand below it."""
-    found: list[tuple[str, list[str]]] = []
+    examples: list[tuple[str, list[str]]] = []
     for block in re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         for line in block.splitlines():
             if line.startswith(PROMPT):
-                found.append((line.removeprefix(PROMPT), []))
+                examples.append((line.removeprefix(PROMPT), []))
             else:
-                found[-1][1].append(line)
-    return found
+                examples[-1][1].append(line)
+    return examples
 
 
 def run_examples(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

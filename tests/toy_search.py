@@ -64,25 +64,25 @@ def compose(request: SearchRequest, progress: Progress) -> CompositionSummary:
         retained = [text for text in map(proteins.sequence, range(len(proteins))) if len(text) >= parameters.minimum_length]
         with run.step("score"):
             run.progress.stage("Counting", len(retained))
-            found = Counter("".join(retained))
+            composition = Counter("".join(retained))
         with run.step("report"):
             assert run.run is not None
-            run.run.write_table("composition", _table(found, parameters.order))
+            run.run.write_table("composition", _table(composition, parameters.order))
         if len(retained) < len(proteins):
             run.progress.message(f"Too short: {len(proteins) - len(retained)}")
         if request.flag("is_thorough"):
             run.progress.message("Looked at everything twice")
         run.device = "cpu"
-        counts = {"proteins": len(retained), "residues": found.total()}
-        run.record(counts, f"{found.total():,} residues")
+        counts = {"proteins": len(retained), "residues": composition.total()}
+        run.record(counts, f"{composition.total():,} residues")
         return CompositionSummary(**run.summary_fields(counts))
 
 
-def _table(found: Counter[str], order: str) -> Any:
+def _table(counts: Counter[str], order: str) -> Any:
     import pyarrow as pa
 
-    rows = sorted(found.items(), key=lambda row: (-row[1], row[0]) if order == "count" else row[0])
-    shares = [count / max(1, found.total()) for _, count in rows]
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]) if order == "count" else row[0])
+    shares = [count / max(1, counts.total()) for _, count in rows]
     return pa.table({"residue": [residue for residue, _ in rows], "count": [count for _, count in rows], "share": shares})
 
 
@@ -92,7 +92,7 @@ def export_composition(project: Project, request: ExportRequest, progress: Progr
 
     rows = pq.read_table(project.table("composition", request.run_id)).to_pylist()
     parts = [(request.target / f"{row['residue']}.json", row) for row in rows] if request.format == "folder" else [(request.target, rows)]
-    check_outputs([path for path, _ in parts], [one.path for one in project.inputs(request.run_id)], project.folder)
+    check_outputs([path for path, _ in parts], [path.path for path in project.inputs(request.run_id)], project.folder)
     for path, content in parts:
         progress.check()
         with atomic_file(path) as file:

@@ -71,26 +71,26 @@ def proteins(n: int, seed: int) -> dict[str, str]:
 def peptides(sequence: str) -> list[tuple[int, int]]:
     """Where peptides begin and end: by the definition of trypsin, with up to two missed cleavages, 7 to 50 residues, 500 to 6000 Da."""
     ends = {0, len(sequence)} | {i for i in range(1, len(sequence)) if sequence[i - 1] in "KR" and sequence[i] != "P"}
-    found = []
+    partners = []
     for start in sorted(ends | ({1} if sequence.startswith("M") else set())):
         for stop in sorted(end for end in ends if start + 7 <= end <= start + 50):
             mass = sum(MASSES.get(residue, math.nan) for residue in sequence[start:stop]) + 18.01056
             if sum(start < end < stop for end in ends) <= 2 and 500 <= mass <= 6000:
-                found.append((start, stop))
-    return found
+                partners.append((start, stop))
+    return partners
 
 
 @pytest.fixture(scope="module", params=[1, 2])
 def database(request):
     """Proteins and the database with their shuffled partners."""
-    own = proteins(30, request.param)
-    return own, next(paired_databases(own, [request.param]))
+    target_proteins = proteins(30, request.param)
+    return target_proteins, next(paired_databases(target_proteins, [request.param]))
 
 
 def test_each_peptide_has_a_partner_of_the_same_residues_at_the_same_place(database):
-    own, paired_database = database
-    assert set(paired_database.proteins) == {*own, *(ENTRAPMENT + name for name in own)}
-    for name, sequence in own.items():
+    target_proteins, paired_database = database
+    assert set(paired_database.proteins) == {*target_proteins, *(ENTRAPMENT + name for name in target_proteins)}
+    for name, sequence in target_proteins.items():
         partner = paired_database.proteins[ENTRAPMENT + name]
         assert peptides(partner) == peptides(sequence)
         for start, stop in peptides(sequence):
@@ -99,21 +99,21 @@ def test_each_peptide_has_a_partner_of_the_same_residues_at_the_same_place(datab
 
 
 def test_a_peptide_has_the_same_partner_wherever_it_occurs_and_the_partner_leads_back(database):
-    own, paired_database = database
+    target_proteins, paired_database = database
     partners: dict[str, set[str]] = {}
-    for name, sequence in own.items():
+    for name, sequence in target_proteins.items():
         partner = paired_database.proteins[ENTRAPMENT + name].replace("I", "L")
         for start, stop in peptides(sequence):
             peptide = sequence[start:stop].replace("I", "L")
             partners.setdefault(peptide, set()).add(partner[start:stop])
             assert paired_database.partner(partner[start:stop]) == peptide
-    assert {len(found) for found in partners.values()} == {1}
+    assert {len(result) for result in partners.values()} == {1}
     assert len(set.union(*partners.values())) == len(partners)
 
 
 def test_no_partner_is_a_peptide_of_the_sample_but_where_nothing_can_be_shuffled(database):
-    own, paired_database = database
-    of_sample = {sequence[start:stop].replace("I", "L") for sequence in own.values() for start, stop in peptides(sequence)}
+    target_proteins, paired_database = database
+    of_sample = {sequence[start:stop].replace("I", "L") for sequence in target_proteins.values() for start, stop in peptides(sequence)}
     false = {
         sequence[start:stop].replace("I", "L")
         for name, sequence in paired_database.proteins.items()
@@ -129,29 +129,32 @@ def test_no_partner_is_a_peptide_of_the_sample_but_where_nothing_can_be_shuffled
 
 
 def test_a_seed_gives_one_database_and_another_seed_another():
-    own = proteins(10, 3)
-    first, second = paired_databases(own, [1, 2])
-    again = next(paired_databases(own, [1]))
+    target_proteins = proteins(10, 3)
+    first, second = paired_databases(target_proteins, [1, 2])
+    again = next(paired_databases(target_proteins, [1]))
     assert list(first.proteins.items()) == list(again.proteins.items())
     assert first.proteins["protein0"] == second.proteins["protein0"]
     assert first.proteins[ENTRAPMENT + "protein0"] != second.proteins[ENTRAPMENT + "protein0"]
 
 
 def test_distinct_peptides_are_as_many_as_the_definition_gives():
-    own = proteins(40, 4)
-    expected = {sequence[start:stop].replace("I", "L") for sequence in own.values() for start, stop in peptides(sequence)}
-    hashes = distinct_peptides(own.values())
+    target_proteins = proteins(40, 4)
+    expected = {sequence[start:stop].replace("I", "L") for sequence in target_proteins.values() for start, stop in peptides(sequence)}
+    hashes = distinct_peptides(target_proteins.values())
     assert len(hashes) == len(expected)
     assert (np.diff(hashes.astype(object)) > 0).all()
 
 
 def test_what_the_sample_or_a_contaminant_holds_is_not_foreign():
-    own, foreign, contaminants = proteins(10, 5), proteins(60, 6), list(proteins(5, 7).values())
-    foreign = {f"foreign {name}": sequence for name, sequence in foreign.items()} | {"shared": own["protein1"], "K2C1_HUMAN": "WWWWWWWWK"}
-    made = next(foreign_databases(own, foreign, contaminants, [1], most=100.0))
+    target_proteins, foreign, contaminants = proteins(10, 5), proteins(60, 6), list(proteins(5, 7).values())
+    foreign = {f"foreign {name}": sequence for name, sequence in foreign.items()} | {
+        "shared": target_proteins["protein1"],
+        "K2C1_HUMAN": "WWWWWWWWK",
+    }
+    made = next(foreign_databases(target_proteins, foreign, contaminants, [1], most=100.0))
     assert f"{ENTRAPMENT}K2C1_HUMAN" not in made.proteins
-    harmless = {sequence[a:b].replace("I", "L") for sequence in [*own.values(), *contaminants] for a, b in peptides(sequence)}
-    of_sample = {sequence[a:b].replace("I", "L") for sequence in own.values() for a, b in peptides(sequence)}
+    harmless = {sequence[a:b].replace("I", "L") for sequence in [*target_proteins.values(), *contaminants] for a, b in peptides(sequence)}
+    of_sample = {sequence[a:b].replace("I", "L") for sequence in target_proteins.values() for a, b in peptides(sequence)}
     false = {
         sequence[a:b].replace("I", "L")
         for name, sequence in made.proteins.items()
@@ -160,7 +163,7 @@ def test_what_the_sample_or_a_contaminant_holds_is_not_foreign():
     } - harmless
     assert made.ratio == pytest.approx(len(false) / len(of_sample))
     assert not any(made.is_entrapment(peptide) for peptide in harmless)
-    few = next(foreign_databases(own, foreign, contaminants, [1], most=0.5))
+    few = next(foreign_databases(target_proteins, foreign, contaminants, [1], most=0.5))
     assert 0.2 < few.ratio < 1.0
 
 
@@ -201,13 +204,13 @@ def test_at_an_equal_share_what_is_accepted_lies_between_the_thresholds():
 
 def test_the_bootstrap_knows_the_error_of_a_mean():
     generator = np.random.default_rng(9)
-    one = generator.normal(5.0, 2.0, (400, 1))
-    interval = Bootstrap.of({"one": one}).interval(lambda total: float(total[0]) / 400)
-    assert interval.estimate == pytest.approx(one.mean())
-    assert interval.error == pytest.approx(one.std() / 20, rel=0.1)
+    single_scores = generator.normal(5.0, 2.0, (400, 1))
+    interval = Bootstrap.of({"one": single_scores}).interval(lambda total: float(total[0]) / 400)
+    assert interval.estimate == pytest.approx(single_scores.mean())
+    assert interval.error == pytest.approx(single_scores.std() / 20, rel=0.1)
     assert interval.low < interval.estimate < interval.high
     # Sets that differ make it wider than their seeds alone do.
-    apart = Bootstrap.of({"one": one, "other": one + 10}).interval(lambda total: float(total[0]) / 800)
+    apart = Bootstrap.of({"one": single_scores, "other": single_scores + 10}).interval(lambda total: float(total[0]) / 800)
     assert apart.error > 3
 
 
@@ -247,7 +250,7 @@ def test_copies_of_a_spectrum_are_one_draw_of_chance():
     accepted, factor = np.full(6, 1000.0), np.full(6, 2.0)
     single = [np.arange(10) + 10 * i for i in range(6)]
     plain = spread_over_spectra(accepted, single, factor)
-    copied = spread_over_spectra(5 * accepted, [np.repeat(one, 5) for one in single], factor)
+    copied = spread_over_spectra(5 * accepted, [np.repeat(scores, 5) for scores in single], factor)
     same = spread_over_spectra(accepted, [np.arange(10)] * 6, factor)
     assert plain.estimate == copied.estimate == same.estimate == pytest.approx(0.02)
     assert copied.low == pytest.approx(plain.low) and copied.high == pytest.approx(plain.high)

@@ -43,8 +43,8 @@ def test_each_set_is_compared_at_equal_share_and_one_that_loses_is_named(capsys:
             expected = []
             for records in (before, now):
                 chosen = [record for record in records if record["set"] == name]
-                accepted = np.sum([np.add(one["targets"], one["entrapped"]) for one in chosen], axis=0).astype(float)
-                weighted = 2.0 * np.sum([one["entrapped"] for one in chosen], axis=0)
+                accepted = np.sum([np.add(row["targets"], row["entrapped"]) for row in chosen], axis=0).astype(float)
+                weighted = 2.0 * np.sum([row["entrapped"] for row in chosen], axis=0)
                 expected.append(at_equal_share(accepted, weighted, share / 100) / 6)
             assert reported[2:6] == pytest.approx([*expected, expected[1] / expected[0], expected[1] - expected[0]], abs=0.006)
             assert line.endswith("loses") == (name == "bsa1")
@@ -61,5 +61,5 @@ def test_a_second_pass_meets_the_partners_of_what_was_found(monkeypatch: pytest.
     names = ["A", ENTRAPMENT + "B", "B", "C", ENTRAPMENT + "A", ENTRAPMENT + "C", "DECOY_A"]
     proteins = SimpleNamespace(n_targets=6, proteins=SimpleNamespace(accession=names.__getitem__))
     monkeypatch.setattr(entrapment_searches, "identified_proteins", lambda *_: np.array([0, 1]))
-    found: Any = _with_entrapment_partners(None, proteins, 0.01)  # type: ignore[arg-type]
-    assert [names[i] for i in found] == ["A", ENTRAPMENT + "B", "B", ENTRAPMENT + "A"]
+    actual: Any = _with_entrapment_partners(None, proteins, 0.01)  # type: ignore[arg-type]
+    assert [names[i] for i in actual] == ["A", ENTRAPMENT + "B", "B", ENTRAPMENT + "A"]

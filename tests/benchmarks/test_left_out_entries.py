@@ -40,8 +40,8 @@ def spectra(peaks: list[np.ndarray]) -> Spectra:
 
 def test_false_matches_of_two_peptides_in_a_spectrum_are_contained() -> None:
     forms = ["SAMPLEPEPTIDEK", "LVNELTEFAK", "LVNEITEFAK", "LVNELTEAFK", "YLYEIARR"]
-    own, other = (fragment_ions(form, maximum_charge=1).mz for form in forms[:2])
-    examined = FalseMatches(spectra([np.concatenate((own, other)), own]), pa.array(forms), Tolerance(20.0, "ppm"))
+    ions, other = (fragment_ions(form, maximum_charge=1).mz for form in forms[:2])
+    examined = FalseMatches(spectra([np.concatenate((ions, other)), ions]), pa.array(forms), Tolerance(20.0, "ppm"))
     assert examined.is_contained(0, 0, 1, 2) and not examined.is_contained(1, 0, 1, 2)
     # What the spectrum's own peptide explains counts for no other.
     assert not examined.is_contained(0, 1, 2, 2) and not examined.is_contained(0, 0, 4, 2)

@@ -12,17 +12,17 @@ from benchmarks.report import RESULTS, Published, benchmarks, main, published_fi
 
 def test_every_file_of_results_has_commands_that_are_there() -> None:
     every = benchmarks()
-    assert {one.name for one in every} == {path.stem for path in RESULTS.glob("*.jsonl")}
-    for one in every:
-        assert one.rows and one.commands, one.name
-        for command in one.commands:
+    assert {benchmark.name for benchmark in every} == {path.stem for path in RESULTS.glob("*.jsonl")}
+    for benchmark in every:
+        assert benchmark.rows and benchmark.commands, benchmark.name
+        for command in benchmark.commands:
             module = re.search(r"-m (benchmarks\.\w+)", command)
             assert module is not None and RESULTS.parents[1].joinpath(*module[1].split(".")).with_suffix(".py").is_file()
 
 
 def test_each_published_figure_has_ours_beside_it() -> None:
-    for one in published_figures():
-        assert any(one.ours in row.values() for row in read_rows(one.file)) and one.date and one.device
+    for figure in published_figures():
+        assert any(figure.ours in row.values() for row in read_rows(figure.file)) and figure.date and figure.device
 
 
 @pytest.mark.parametrize(("higher", "ratio"), [(True, 0.5), (False, 2.0)])

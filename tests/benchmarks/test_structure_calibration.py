@@ -15,12 +15,12 @@ def test_the_constants_of_a_gumbel_distribution_are_found_although_some_chains_a
     location, log_scale = np.array([12.0, 3.0, 9.0]), np.array([1.5, 0.3, 1.0])
     scores = rng.gumbel(features @ location, np.exp(features @ log_scale))
     scores[:5] += 500
-    found = fitted_chance(scores, features)
+    actual = fitted_chance(scores, features)
     # Where the upper scores lie, at features as most have them.
     for at in ([1.0, 0.0, 0.5], [1.0, -1.0, 0.2], [1.0, 1.0, 0.8]):
         for chance in (1e-2, 1e-3):
             above = -np.log(-np.log1p(-chance))
-            expected, reported = (a @ np.array(at) + np.exp(b @ np.array(at)) * above for a, b in ((location, log_scale), found))
+            expected, reported = (a @ np.array(at) + np.exp(b @ np.array(at)) * above for a, b in ((location, log_scale), actual))
             assert reported == pytest.approx(expected, rel=0.08)
 
 
@@ -43,7 +43,7 @@ def test_a_calibration_error_is_the_mean_difference_of_bins():
 
 def test_a_reversed_chain_has_its_residues_from_the_end(shared_data):
     chains = read_structure(shared_data / "structures" / "sample" / "2BEG.pdb").chains
-    found = reversed_chains(chains)
+    reversed = reversed_chains(chains)
     for i in range(len(chains)):
-        assert found.sequence(i) == chains.sequence(i)[::-1] and found.states(i) == chains.states(i)[::-1]
-        assert (found.position[found.rows(i)] == chains.position[chains.rows(i)][::-1]).all()
+        assert reversed.sequence(i) == chains.sequence(i)[::-1] and reversed.states(i) == chains.states(i)[::-1]
+        assert (reversed.position[reversed.rows(i)] == chains.position[chains.rows(i)][::-1]).all()

@@ -69,8 +69,8 @@ def _changed_bcif(change: Callable[[dict[str, Any]], None]) -> bytes:
 
 
 def _number_column(category: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in category["columns"] if one["name"] == "Cartn_x")
-    return found
+    column_record: dict[str, Any] = next(column for column in category["columns"] if column["name"] == "Cartn_x")
+    return column_record
 
 
 def _of_number(**changes: Any) -> Callable[[], bytes]:
@@ -190,17 +190,17 @@ _PROTEIN_FEATURES = b"FEATURES             Location/Qualifiers\n"
 def _genbank(inside: bytes) -> bytes:
     """A record of a protein with lines among its features."""
     record = entry_files.GENBANK_PROTEIN.encode()
-    before, found, after = record.partition(_PROTEIN_FEATURES)
-    assert found
-    return before + found + inside + after
+    before, separator, after = record.partition(_PROTEIN_FEATURES)
+    assert separator
+    return before + separator + inside + after
 
 
 def _nucleotides(location: bytes) -> bytes:
     """A record of nucleotides with a coding sequence at a place."""
     record = entry_files.GENBANK.encode()
-    before, found, after = record.partition(_PROTEIN_FEATURES)
-    assert found
-    return before + found + b"     CDS             " + location + b'\n                     /translation="MK"\n' + after
+    before, separator, after = record.partition(_PROTEIN_FEATURES)
+    assert separator
+    return before + separator + b"     CDS             " + location + b'\n                     /translation="MK"\n' + after
 
 
 def _swiss(features: bytes) -> bytes:

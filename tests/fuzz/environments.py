@@ -424,10 +424,10 @@ class Place:
     def _run(self, situation: Situation, command: str, site: Site, stack: ExitStack) -> Outcome:
         for path in (site.cwd, site.out, site.temporary, site.folder / "home"):
             path.mkdir()
-        arguments = [one.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{site.out}/") for one in COMMANDS[command]]
+        arguments = [word.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{site.out}/") for word in COMMANDS[command]]
         if "PROJECT" in arguments:
             shutil.copytree(self.inputs / "project", site.out / "project")
-        arguments = [one.replace("PROJECT", str(site.out / "project")) for one in arguments]
+        arguments = [word.replace("PROJECT", str(site.out / "project")) for word in arguments]
         environment = self._environment(situation, site, stack)
         if situation.user is not None:
             for path in (site.folder, *site.folder.rglob("*")):
@@ -439,7 +439,7 @@ class Place:
         left += [path for path in site.cwd.iterdir() if path.name not in ("relative", "~")]
         assert not left, f"left: {[str(path.relative_to(site.folder)) for path in left][:5]}"
         assert digests(self.inputs) == self.before, "inputs were changed"
-        return Outcome(done, output, errors, {name: one for name, one in digests(site.out).items() if name.endswith(_SAME)})
+        return Outcome(done, output, errors, {name: digest for name, digest in digests(site.out).items() if name.endswith(_SAME)})
 
     def _environment(self, situation: Situation, site: Site, stack: ExitStack) -> dict[str, str]:
         environment: dict[str, str | None] = {
@@ -519,7 +519,9 @@ def main() -> int:
     parser.add_argument("--commands", nargs="+", default=[*COMMANDS])
     parser.add_argument("--every", type=int, default=1, help="one of so many cases")
     options = parser.parse_args()
-    cases = [(one, command) for one in situations() if options.only in one.name for command in options.commands][:: options.every]
+    cases = [(situation, command) for situation in situations() if options.only in situation.name for command in options.commands][
+        :: options.every
+    ]
     n_wrong = 0
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
         place = Place(Path(folder), make_inputs(Path(folder, "inputs")))

@@ -88,16 +88,16 @@ def try_room(place: str, kind: str, room: int, folder: Path, good: Path) -> str:
     if place == "project":
         used = sum(-(-path.stat().st_size // _PAGE) * _PAGE for path in good.rglob("*") if path.is_file()) + 8 * _PAGE
     with ExitStack() as disks:
-        for one in place.split("+"):
-            disks.enter_context(disk(folder / one, used + room))
+        for name in place.split("+"):
+            disks.enter_context(disk(folder / name, used + room))
         shutil.copytree(good, folder / "project" / "p")
         # What a program does while it starts goes to all places but the project.
         done = search(kind, folder, 1, is_started=place != "project")
         what = f"{kind} with {room} bytes for the {place}"
         assert done.returncode in (0, 2), f"{what}: {done.returncode} {done.stderr[-2000:]}"
         assert done.stdout == "" and done.stderr.count("\n") == (done.returncode == 2), f"{what}: {done.stderr[-2000:]}"
-        for one in place.split("+"):
-            subprocess.run(["mount", "-o", f"remount,size={used + 200_000_000}", folder / one], check=True)
+        for name in place.split("+"):
+            subprocess.run(["mount", "-o", f"remount,size={used + 200_000_000}", folder / name], check=True)
         project = Project.open(folder / "project" / "p")
         assert project.verify() == [] and project.runs()[0].status == "done", what
         again = search(kind, folder, 2)
@@ -141,7 +141,7 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
         reported = run(options.sizes, tuple(options.places), Path(folder))
-    print(f"{len(reported)} searches, {sum(not one.endswith(': done') for one in reported)} of them met a full disk and said so")
+    print(f"{len(reported)} searches, {sum(not outcome.endswith(': done') for outcome in reported)} of them met a full disk and said so")
     return 0
 
 

@@ -82,9 +82,9 @@ def seal(path: Path) -> None:
     """Renew size and checksum of a file in the manifest of its index."""
     folder = path.parent
     manifest = json.loads((folder / "manifest.json").read_text())
-    (one,) = (one for one in manifest["files"] if one["path"] == path.name)
+    (record,) = (record for record in manifest["files"] if record["path"] == path.name)
     content = path.read_bytes()
-    one["bytes"], one["crc32"] = len(content), [zlib.crc32(content)] if content else []  # of the one chunk that it is
+    record["bytes"], record["crc32"] = len(content), [zlib.crc32(content)] if content else []  # of the one chunk that it is
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -114,11 +114,11 @@ def spoilt(folder: Path, seed: int = 0) -> Iterator[str]:
     shutil.rmtree(retained)
 
 
-def _renew(folder: Path, kept: Path, name: str) -> None:
+def _renew(folder: Path, originals: Path, name: str) -> None:
     """Put back what was spoilt; all of it, where it was made again meanwhile."""
     folder.mkdir(exist_ok=True)
-    shutil.copyfile(kept / name, folder / name)
-    shutil.copyfile(kept / "manifest.json", folder / "manifest.json")
+    shutil.copyfile(originals / name, folder / name)
+    shutil.copyfile(originals / "manifest.json", folder / "manifest.json")
 
 
 def _longer(content: bytes) -> bytes:
@@ -152,10 +152,10 @@ def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
     """Spoil and search both kinds; how many were spoilt, and those that were not refused, of which one in `one_of` is searched."""
     n, taken = 0, []
     for search, kind in ((search_peptides, "peptides"), (search_sequences, "sequences")):
-        own = folder / kind
-        own.mkdir()
-        search(own)
-        (index,) = [one.folder for one in index_store(kind).kept() if one.kind == kind]
+        subfolder = folder / kind
+        subfolder.mkdir()
+        search(subfolder)
+        (index,) = [stored.folder for stored in index_store(kind).kept() if stored.kind == kind]
         for what in spoilt(index):
             n += 1
             if not every and _is_refused(kind, index):
@@ -164,7 +164,7 @@ def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
             taken.append(what)
             if every or len(taken) % one_of == 0:
                 try:
-                    search(own)
+                    search(subfolder)
                 except InputError as error:
                     # A name in the tables may be one that no export can write.
                     print(f"told: {error}", flush=True)

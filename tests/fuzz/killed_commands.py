@@ -82,8 +82,8 @@ class Place:
     def __init__(self, folder: Path, database: Path) -> None:
         self.folder, self.database = folder / "results", database
         self.cache, self.temporary = folder / "cache", folder / "temporary"
-        for one in (self.folder, self.cache, self.temporary):
-            one.mkdir(parents=True)
+        for subfolder in (self.folder, self.cache, self.temporary):
+            subfolder.mkdir(parents=True)
         for out in ("project", "second"):
             self.finish(self.start_arguments(identification(str(self.folder / out), database)))
 
@@ -125,22 +125,22 @@ class Place:
 
     def results(self, name: str, output: str) -> dict[str, object]:
         """Return the results of a command that has ended well."""
-        found: dict[str, object] = {"output": output} if name == "export-stdout" else {}
+        contents: dict[str, object] = {"output": output} if name == "export-stdout" else {}
         if name in _IN_PROJECT:
             project = Project.open(self.folder / _IN_PROJECT[name])
             assert project.problems == () and project.verify() == []
-            found |= {one.name: one.path.read_bytes() for one in project.results(project.latest()) if one.rows is not None}
+            contents |= {result.name: result.path.read_bytes() for result in project.results(project.latest()) if result.rows is not None}
         path = self.folder / _FILES.get(name, "none")
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        found |= {one.name: _content(one) for one in files if one.is_file()}
-        assert found, f"{name} has no results"
-        return found
+        contents |= {file.name: _content(file) for file in files if file.is_file()}
+        assert contents, f"{name} has no results"
+        return contents
 
     def leftovers(self) -> list[str]:
         """Return what is temporary, by its name or its folder."""
-        found = [path for folder in (self.folder, self.cache) for path in folder.rglob("*") if path.name.startswith(".")]
-        found += [path for path in self.folder.rglob("*") if path.name.endswith((".partial", ".lock")) and path.name != "project.lock"]
-        return sorted(str(path) for path in [*found, *self.temporary.iterdir()])
+        leftovers = [path for folder in (self.folder, self.cache) for path in folder.rglob("*") if path.name.startswith(".")]
+        leftovers += [path for path in self.folder.rglob("*") if path.name.endswith((".partial", ".lock")) and path.name != "project.lock"]
+        return sorted(str(path) for path in [*leftovers, *self.temporary.iterdir()])
 
 
 def _content(path: Path) -> object:

@@ -74,13 +74,13 @@ class Place:
         done = {run.id for run in project.runs() if run.status == "done"}
         unfinished = [run.id for run in project.runs() if run.status in ("queued", "running")]
         assert not unfinished, f"runs that nobody does: {unfinished}"
-        found = [str(path) for path in (self.project / "results").iterdir() if path.name not in done]
-        found += [
+        leftovers = [str(path) for path in (self.project / "results").iterdir() if path.name not in done]
+        leftovers += [
             str(path) for path in self.project.rglob("*") if path.name.endswith((".partial", ".lock")) and path.name != "project.lock"
         ]
         # A file that lies beside what it was to become is known for what it is.
-        found += [str(path) for path in self.cache.rglob("*") if path.name.startswith(".")]
-        return found
+        leftovers += [str(path) for path in self.cache.rglob("*") if path.name.startswith(".")]
+        return leftovers
 
 
 def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int, int]:
@@ -108,8 +108,8 @@ def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int
             for kind in ("identify", "align"):
                 key = kind, variant % 4 if kind == "align" else variant
                 if key not in alone:
-                    own = folder / f"alone-{len(alone)}"
-                    alone[key] = Place(own, database).search(kind, variant)
+                    project = folder / f"alone-{len(alone)}"
+                    alone[key] = Place(project, database).search(kind, variant)
                 assert place.search(kind, variant) == alone[key], f"after kill {number}, {kind} exports something else"
             retained = place.registered()
             left = place.leftovers()

@@ -60,7 +60,7 @@ def _results(format: str, place: str) -> Callable[[Path, str], None]:
         text = small_results.FORMATS[format][1]()
         is_xml = format in ("mzidentml", "pepxml", "idxml", "xtandem")
         quoted = (quoteattr if '"P1"' in place else escape)(name, {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}) if is_xml else name
-        text = re.sub(place, lambda found: found[0].replace(found[1], quoted), text)
+        text = re.sub(place, lambda match: match[0].replace(match[1], quoted), text)
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
 
     return write
@@ -98,7 +98,7 @@ def _blib(path: Path, name: str) -> None:
 
 def _accessions(path: Path, progress: Progress) -> Sequence[str]:
     proteins = read_proteins([path], progress=progress)
-    return [one for one in map(proteins.accession, range(len(proteins))) if one != "other"]
+    return [name for name in map(proteins.accession, range(len(proteins))) if name != "other"]
 
 
 def _read_names(path: Path, progress: Progress) -> Sequence[str]:
@@ -110,13 +110,13 @@ def _titles(path: Path, progress: Progress) -> Sequence[str]:
 
 
 def _found_proteins(path: Path, progress: Progress) -> Sequence[str]:
-    known = set(small_results.DATABASE)
-    return [accession for accession in read_identifications([path], progress).accessions if accession not in known]
+    database = set(small_results.DATABASE)
+    return [accession for accession in read_identifications([path], progress).accessions if accession not in database]
 
 
 def _library_proteins(path: Path, progress: Progress) -> Sequence[str]:
     texts = read_libraries([path], progress).proteins.to_pylist()
-    return list(dict.fromkeys(one for text in texts if text for one in text.split(PROTEIN_SEPARATOR)))
+    return list(dict.fromkeys(name for text in texts if text for name in text.split(PROTEIN_SEPARATOR)))
 
 
 INPUTS: dict[str, NamedInput] = {
@@ -180,9 +180,9 @@ def check_name(format: str, folder: Path, name: str) -> Outcome:
         What it reads holds characters that cannot be printed, or was changed without a warning.
     """
     outcome = read_name(format, folder, name)
-    for one in outcome.names:
-        one.encode()
-        assert escape_unprintable(one) == one, f"{name!r:.100} is read as {one!r:.100}"
+    for stored in outcome.names:
+        stored.encode()
+        assert escape_unprintable(stored) == stored, f"{name!r:.100} is read as {stored!r:.100}"
     if name not in outcome.names and escape_unprintable(name) in outcome.names:
         assert outcome.has_warned, f"{name!r:.100} is escaped without a warning"
     return outcome

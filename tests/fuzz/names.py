@@ -171,9 +171,9 @@ def problems(path: Path) -> list[str]:
         text = content.decode()
     except UnicodeDecodeError as error:
         return [f"is no UTF-8: {error}"]
-    found = [f"holds control characters: {sorted(set(_CONTROL.findall(text)))!r}"] if _CONTROL.search(text) else []
+    problems = [f"holds control characters: {sorted(set(_CONTROL.findall(text)))!r}"] if _CONTROL.search(text) else []
     check = next((check for endings, check in _CHECKS.items() if path.name.endswith(endings)), None)
-    return found + (check(text) if check is not None else [])
+    return problems + (check(text) if check is not None else [])
 
 
 def _tsv_problems(text: str) -> list[str]:
@@ -193,29 +193,29 @@ def _xml_problems(text: str) -> list[str]:
 
 
 def _html_problems(text: str) -> list[str]:
-    found = []
+    problems = []
     for element in html.document_fromstring(text.encode(), parser=html.HTMLParser(encoding="utf-8", huge_tree=True)).iter():
         if not isinstance(element.tag, str):
-            found.append("holds a comment or an instruction")
+            problems.append("holds a comment or an instruction")
         elif element.tag not in _TAGS:
-            found.append(f"holds <{element.tag}>")
+            problems.append(f"holds <{element.tag}>")
         else:
-            found += [
+            problems += [
                 f"{element.tag} has {name}"
                 for name, value in element.attrib.items()
                 if name.startswith("on") or name == "src" or (name == "href" and not re.fullmatch(r"#[\w.-]+|[\w.-]+\.(?:html|pdf)", value))
             ]
-    return found
+    return problems
 
 
 def _sam_problems(text: str) -> list[str]:
     lines = text.splitlines()
     header = [line for line in lines if line.startswith("@")]
-    found = [f"{line!r:.200} is no record" for line in lines[len(header) :] if not _SAM_LINE.fullmatch(line)]
+    problems = [f"{line!r:.200} is no record" for line in lines[len(header) :] if not _SAM_LINE.fullmatch(line)]
     names = [line.split("\t")[1] for line in header if line.startswith("@SQ")]
     if any(line[:3] not in ("@HD", "@SQ", "@PG") for line in header) or len(set(names)) < len(names):
-        found.append("has other lines in its header, or a reference twice")
-    return found
+        problems.append("has other lines in its header, or a reference twice")
+    return problems
 
 
 def _bam_problems(path: Path) -> list[str]:
@@ -226,22 +226,22 @@ def _bam_problems(path: Path) -> list[str]:
 
 
 def _gff3_problems(text: str) -> list[str]:
-    found = []
+    problems = []
     for line in text.splitlines()[1:]:
         cells = line.split("\t")
         if line.startswith("#"):
             continue
         if len(cells) != 9 or not re.fullmatch(r"(?:[a-zA-Z0-9.:^*$@!+_?|-]|%[0-9A-F]{2})+", cells[0]):
-            found.append(f"{line!r:.200} is no feature")
-        elif not all(re.fullmatch(r"[^=;,&]+=[^=;&]*", one) for one in cells[8].split(";")):
-            found.append(f"{cells[8]!r:.200} are no attributes")
-    return found
+            problems.append(f"{line!r:.200} is no feature")
+        elif not all(re.fullmatch(r"[^=;,&]+=[^=;&]*", attribute) for attribute in cells[8].split(";")):
+            problems.append(f"{cells[8]!r:.200} are no attributes")
+    return problems
 
 
 def _pin_problems(text: str) -> list[str]:
     rows = [line.split("\t") for line in text.split("\n")[:-1]]
-    found = ["has rows that are too short"] if any(len(row) < len(rows[0]) - 1 for row in rows) else []
-    return found + (["names matches twice"] if len({row[0] for row in rows}) < len(rows) else [])
+    problems = ["has rows that are too short"] if any(len(row) < len(rows[0]) - 1 for row in rows) else []
+    return problems + (["names matches twice"] if len({row[0] for row in rows}) < len(rows) else [])
 
 
 def _paf_problems(text: str) -> list[str]:
@@ -256,18 +256,18 @@ def _blast6_problems(text: str) -> list[str]:
 
 def _mgf_problems(text: str) -> list[str]:
     line = re.compile(r"|BEGIN IONS|END IONS|[A-Z]+=.*|[0-9.e+-]+ [0-9.e+-]+")
-    found = [f"{one!r:.200} is no line" for one in text.split("\n") if not line.fullmatch(one)]
-    return found + (["has other numbers of titles than of spectra"] if text.count("\nTITLE=") != text.count("BEGIN IONS") else [])
+    problems = [f"{row!r:.200} is no line" for row in text.split("\n") if not line.fullmatch(row)]
+    return problems + (["has other numbers of titles than of spectra"] if text.count("\nTITLE=") != text.count("BEGIN IONS") else [])
 
 
 def _mzspeclib_problems(text: str) -> list[str]:
     line = re.compile(r"|<[A-Za-z]+(?:[= ][A-Za-z0-9= ]+)?>|(?:\[\d+\])?[A-Z]+:\d+\|[^=]+=.*|[0-9.e+-]+\t.*")
-    return [f"{one!r:.200} is no line" for one in text.split("\n") if not line.fullmatch(one)]
+    return [f"{row!r:.200} is no line" for row in text.split("\n") if not line.fullmatch(row)]
 
 
 def _msp_problems(text: str) -> list[str]:
     line = re.compile(r"|(?:Name|MW|PrecursorMZ|Charge|Comment|Num peaks): .*|[0-9.e+-]+\t[0-9.e+-]+(?:\t.*)?")
-    return [f"{one!r:.200} is no line" for one in text.split("\n") if not line.fullmatch(one)]
+    return [f"{row!r:.200} is no line" for row in text.split("\n") if not line.fullmatch(row)]
 
 
 def _pdf_problems(content: bytes) -> list[str]:
@@ -276,11 +276,11 @@ def _pdf_problems(content: bytes) -> list[str]:
     except ImportError:
         return [] if content.startswith(b"%PDF-") and content.rstrip().endswith(b"%%EOF") else ["is no PDF"]
     reader = PdfReader(io.BytesIO(content), strict=True)
-    found = [f"has {name}" for name in ("/OpenAction", "/AA", "/AcroForm", "/Names") if name in reader.trailer["/Root"]]
+    problems = [f"has {name}" for name in ("/OpenAction", "/AA", "/AcroForm", "/Names") if name in reader.trailer["/Root"]]
     for page in reader.pages:
         page.extract_text()
-        found += ["has annotations"] if "/Annots" in page else []
-    return found
+        problems += ["has annotations"] if "/Annots" in page else []
+    return problems
 
 
 _CHECKS: dict[tuple[str, ...], Callable[[str], list[str]]] = {
@@ -318,7 +318,7 @@ def places(project: Project, kind: str) -> Iterator[Place]:
 
 
 def _tables(project: Project, kind: str) -> list[Path]:
-    run = next(one.id for one in project.runs() if one.kind == kind)
+    run = next(line.id for line in project.runs() if line.kind == kind)
     return sorted((project.folder / "results" / run).glob("*.parquet"))
 
 
@@ -328,17 +328,17 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def plant(project: Project, place: Place) -> None:
     """Put the names into a column, the same ones for the same texts, and notes of people on the run."""
-    path = next(one for one in _tables(project, place.kind) if one.stem == place.table)
+    path = next(line for line in _tables(project, place.kind) if line.stem == place.table)
     table = pq.read_table(path)
     at = table.schema.get_field_index(place.column)
     known: dict[str, str] = {}
 
     def planted(value: Any) -> Any:
         if isinstance(value, list):
-            return [planted(one) for one in value]
+            return [planted(line) for line in value]
         return None if value is None else known.setdefault(value, NAMES[len(known) % len(NAMES)])
 
-    column = pa.array([planted(one) for one in table[at].to_pylist()], table.schema.field(at).type)
+    column = pa.array([planted(line) for line in table[at].to_pylist()], table.schema.field(at).type)
     pq.write_table(table.set_column(at, table.schema.field(at), column), path)
     run = path.parent.name
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
@@ -377,7 +377,7 @@ def export_all(folder: Path, kind: str, out: Path) -> int:
         n_written += status == 0
     for path in sorted(out.rglob("*")):
         if path.is_file():
-            assert not (found := problems(path)), f"{path.relative_to(out)} {found[:3]}"
+            assert not (issues := problems(path)), f"{path.relative_to(out)} {issues[:3]}"
     return n_written
 
 

@@ -73,8 +73,8 @@ def odd_paths(folder: Path, original: str) -> dict[str, str]:
 
 def places(command: str) -> Iterator[int]:
     """Yield the places of the paths among the arguments of a command."""
-    for place, one in enumerate(COMMANDS[command]):
-        if one.startswith(("IN/", "OUT/")) or one == "PROJECT":
+    for place, word in enumerate(COMMANDS[command]):
+        if word.startswith(("IN/", "OUT/")) or word == "PROJECT":
             yield place
 
 
@@ -94,20 +94,20 @@ class Watch:
             It ended otherwise than it may.
         """
         with tempfile.TemporaryDirectory(dir=self.folder) as made, tempfile.TemporaryDirectory(dir=self.folder) as scratch:
-            out, odd, cwd = (Path(made, one) for one in ("out", "odd", "cwd"))
-            for one in (out, odd, cwd):
-                one.mkdir()
-            arguments = [one.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{out}/") for one in COMMANDS[command]]
+            out, odd, cwd = (Path(made, name) for name in ("out", "odd", "cwd"))
+            for path in (out, odd, cwd):
+                path.mkdir()
+            arguments = [word.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{out}/") for word in COMMANDS[command]]
             if "PROJECT" in arguments:
                 shutil.copytree(self.inputs / "project", out / "project")
-            arguments = [str(out / "project") if one == "PROJECT" else one for one in arguments]
+            arguments = [str(out / "project") if word == "PROJECT" else word for word in arguments]
             paths = odd_paths(odd, arguments[place])
             arguments[place] = paths[name]
             status, errors = _run([command, *arguments], cwd if name != "socket" else odd, scratch)
             left = [path.name for folder in (made, scratch) for path in Path(folder).rglob("*") if path.name.startswith(".")]
         assert status in (0, 2) and "Traceback" not in errors, f"{status} {errors[-1500:]}"
         assert status == 0 or errors.count("\n") == 1, errors
-        assert all(one.isprintable() or one == "\n" for one in errors), repr(errors)
+        assert all(character.isprintable() or character == "\n" for character in errors), repr(errors)
         assert len(errors) < 3000, f"{len(errors)} characters: {errors[:200]}"
         assert not left, f"left: {left[:5]}"
         assert digests(self.inputs) == self.before, "inputs were changed"
@@ -140,7 +140,7 @@ def _run(arguments: list[str], cwd: Path, scratch: str) -> tuple[int, str]:
 def main() -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--commands", nargs="+", default=[one for one in COMMANDS if one != _SLOW])
+    parser.add_argument("--commands", nargs="+", default=[command for command in COMMANDS if command != _SLOW])
     parser.add_argument("--only", default="", help="paths whose names hold this")
     options = parser.parse_args()
     n_cases = n_wrong = 0
@@ -148,7 +148,7 @@ def main() -> int:
         os.environ["PROTEOSCOPE_CACHE"] = f"{folder}/cache"
         watch = Watch(Path(folder), make_inputs(Path(folder, "inputs")))
         with tempfile.TemporaryDirectory() as unused:
-            names = [one for one in odd_paths(Path(unused), "/nowhere") if options.only in one]
+            names = [name for name in odd_paths(Path(unused), "/nowhere") if options.only in name]
         for command in options.commands:
             for place in places(command):
                 for name in names:

@@ -73,8 +73,8 @@ _HARMLESS = frozenset(TEXTS) - {
 
 def models() -> dict[str, tuple[type[SearchParameters], SearchParameters]]:
     """Return the model and the usual parameters of each command that has any."""
-    found = {search.kind: (search.model, search.parameters_of(_preset(search.kind))) for search in SEARCHES}
-    return found | {
+    models_of_kind = {search.kind: (search.model, search.parameters_of(_preset(search.kind))) for search in SEARCHES}
+    return models_of_kind | {
         command.name: (command.model, command.model()) for search in SEARCHES for command in search.commands if command.parameters
     }
 
@@ -128,14 +128,15 @@ def accepted_values(command: str) -> tuple[list[tuple[str, str]], int]:
 
 def worth_searching(command: str) -> Iterator[tuple[str, str]]:
     """Yield the accepted values that may do harm: the least, the greatest and the least positive number, each choice, and odd texts."""
-    described = {one.name: one for one in models()[command][0].describe()}
+    described = {parameter.name: parameter for parameter in models()[command][0].describe()}
     accepted = accepted_values(command)[0]
     for name, description in described.items():
-        values = [value for one, value in accepted if one == name]
+        values = [value for parameter, value in accepted if parameter == name]
         if description.kind in ("integer", "number"):
             ordered = sorted(values, key=float)
             yield from (
-                (name, value) for value in dict.fromkeys([*ordered[:1], *[one for one in ordered if float(one) > 0][:1], *ordered[-1:]])
+                (name, value)
+                for value in dict.fromkeys([*ordered[:1], *[value for value in ordered if float(value) > 0][:1], *ordered[-1:]])
             )
         else:
             yield from ((name, value) for value in values if value not in _HARMLESS)
@@ -183,7 +184,7 @@ def refused_in_preset(command: str, folder: Path) -> int:
 
 def exchanged_pairs(command: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield each pair of a minimum and a maximum, with values that contradict each other."""
-    described = {one.name: one for one in models()[command][0].describe()}
+    described = {parameter.name: parameter for parameter in models()[command][0].describe()}
     for low in described:
         high = low.replace("minimum", "maximum")
         if "minimum" in low and high in described:
@@ -217,10 +218,10 @@ class Place:
         gc.freeze()
 
     def _arguments(self, out: Path, settings: list[str]) -> list[str]:
-        arguments = [one.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{out}/") for one in COMMANDS[self.command]]
+        arguments = [word.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{out}/") for word in COMMANDS[self.command]]
         if "PROJECT" in arguments:
             shutil.copytree(self.inputs / "project", out / "project")
-        arguments = [one.replace("PROJECT", str(out / "project")) for one in arguments]
+        arguments = [word.replace("PROJECT", str(out / "project")) for word in arguments]
         return [self.command, *arguments, *(part for setting in settings for part in ("--set", setting))]
 
 
@@ -273,7 +274,7 @@ def main() -> int:
         for command in options.commands:
             place = Place(folder, command)
             n_refused += accepted_values(command)[1]
-            cases = [[f"{one}={value}"] for one, value in worth_searching(command) if options.only in one]
+            cases = [[f"{parameter}={value}"] for parameter, value in worth_searching(command) if options.only in parameter]
             cases += [[f"{low}={lowest}", f"{high}={highest}"] for low, lowest, high, highest in exchanged_pairs(command)]
             place.prepare()
             for settings in cases:
@@ -282,7 +283,7 @@ def main() -> int:
                     reported = check(place, settings)
                 except AssertionError as error:
                     reported, n_wrong = f"WRONG: {error}", n_wrong + 1
-                print(f"{command} {' '.join(one[:80] for one in settings)!r}: {reported}".replace(name, ""), flush=True)
+                print(f"{command} {' '.join(setting[:80] for setting in settings)!r}: {reported}".replace(name, ""), flush=True)
     print(f"{n_refused} values refused by the models, {n_cases} searches, {n_wrong} wrong")
     return 1 if n_wrong else 0
 

@@ -60,7 +60,7 @@ from tests.engine.views.structure_projects import project_with_structures
 from tests.fuzz.places import IN_MEMORY
 from tests.searching import import_results
 
-KINDS = tuple(one.kind for one in SEARCHES)
+KINDS = tuple(search.kind for search in SEARCHES)
 EXPORTS, WINDOW = "exports", "window"
 MAXIMUM_KILOBYTES = 2 << 20
 N_SPECTRA = 40
@@ -127,15 +127,15 @@ def make(kind: str, folder: Path) -> Project:
         return project_with_library_search(folder.parent / f"{folder.name}-files", folder)
     if kind == "quantify":
         return _quantified(folder, chance)
-    found = identification(n_spectra=N_SPECTRA)
+    hits = identification(n_spectra=N_SPECTRA)
     project = Project.create_or_open(folder)
     parameters: dict[str, Any] = dict(PARAMETERS) if kind == "identify" else ModifiedSearchParameters().model_dump(mode="json")
     with project.run(kind, parameters) as run:
-        psms = found.psms
+        psms = hits.psms
         if kind == "modified":
             psms = _shifted(psms)
             run.write_table("modifications", _modifications())
-        for name, table in (("psms", psms), ("peptides", found.peptides), ("proteins", found.proteins)):
+        for name, table in (("psms", psms), ("peptides", hits.peptides), ("proteins", hits.proteins)):
             run.write_table(name, table)
         peaks = [[(100.0 + k, 1.0 + k) for k in range(10 + row % 5)] for row in range(N_SPECTRA)]
         run.write_table("spectra", spectra_table(spectra(peaks, [500.0 + row for row in range(N_SPECTRA)], [4] * N_SPECTRA)))
@@ -159,7 +159,7 @@ def _quantified(folder: Path, chance: random.Random) -> Project:
 
 
 def _shifted(psms: pa.Table) -> pa.Table:
-    n, positions = len(psms), [one[:1] for one in psms["modification_positions"].to_pylist()]
+    n, positions = len(psms), [positions[:1] for positions in psms["modification_positions"].to_pylist()]
     is_plain = np.array([not position for position in positions])
     kinds = np.where(is_plain, "none", np.where(np.arange(n) % 2 == 1, "named", "unnamed"))
     values: dict[str, Any] = {
@@ -172,8 +172,8 @@ def _shifted(psms: pa.Table) -> pa.Table:
         "site_probability": pa.array(np.full(n, 0.9), mask=is_plain),
         "shift_position": pa.array([position[0] if position else None for position in positions], pa.int16()),
     }
-    for one in SHIFT_COLUMNS:
-        psms = psms.append_column(one.name, pa.array(values[one.name]))
+    for column in SHIFT_COLUMNS:
+        psms = psms.append_column(column.name, pa.array(values[column.name]))
     return psms
 
 
@@ -241,7 +241,7 @@ def _leave_out(table: pa.Table, chance: random.Random) -> pa.Table:
 def _other_type(table: pa.Table, chance: random.Random) -> pa.Table:
     at, n = _any(table, chance), len(table)
     values: list[Any] = [
-        pa.array([str(one) for one in table[at].to_pylist()]),
+        pa.array([str(value) for value in table[at].to_pylist()]),
         pa.array(np.arange(n)),
         pa.array(np.arange(n) * 0.5),
         pa.array([True] * n),
@@ -260,9 +260,9 @@ def _other_type(table: pa.Table, chance: random.Random) -> pa.Table:
 
 def _nest(table: pa.Table, chance: random.Random) -> pa.Table:
     at, n = _any(table, chance), len(table)
-    own = table[at].to_pylist()
+    stored = table[at].to_pylist()
     values: list[Callable[[], Any]] = [
-        lambda: pa.array([[one] for one in own]),
+        lambda: pa.array([[value] for value in stored]),
         lambda: pa.array([[[1]]] * n),
         lambda: pa.array([{"a": 1}] * n),
         lambda: pa.array([[]] * n, pa.list_(pa.float64())),
@@ -278,7 +278,7 @@ def _nest(table: pa.Table, chance: random.Random) -> pa.Table:
 def _no_utf_8(table: pa.Table, chance: random.Random) -> pa.Table:
     names = [at for at, field in enumerate(table.schema) if pa.types.is_string(field.type)]
     at = chance.choice(names)
-    texts = [b"\xff\xfe\x00" if chance.random() < 0.3 else str(one).encode() for one in table[at].to_pylist()]
+    texts = [b"\xff\xfe\x00" if chance.random() < 0.3 else str(value).encode() for value in table[at].to_pylist()]
     ends = np.cumsum([0, *map(len, texts)]).astype(np.int32)
     return _replaced(table, at, pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts))))
 
@@ -287,7 +287,7 @@ def _missing(table: pa.Table, chance: random.Random) -> pa.Table:
     at = _any(table, chance)
     share = chance.choice([0.1, 1.0])
     return _replaced(
-        table, at, pa.array([None if chance.random() < share else one for one in table[at].to_pylist()], table.schema.field(at).type)
+        table, at, pa.array([None if chance.random() < share else value for value in table[at].to_pylist()], table.schema.field(at).type)
     )
 
 
@@ -307,7 +307,7 @@ def _values(table: pa.Table, chance: random.Random) -> pa.Table:
             return [value(kind.value_type) for _ in range(getattr(kind, "list_size", None) or chance.choice([0, 1, 3]))]
         return chance.choice(TEXTS)
 
-    values = [value(kind) if chance.random() < share else one for one in table[at].to_pylist()]
+    values = [value(kind) if chance.random() < share else old for old in table[at].to_pylist()]
     return _replaced(table, at, pa.array(values, kind))
 
 
@@ -325,8 +325,8 @@ def _repeated_rows(table: pa.Table, chance: random.Random) -> pa.Table:
 
 
 def _swapped(table: pa.Table, chance: random.Random) -> pa.Table:
-    one, other = _any(table, chance), _any(table, chance)
-    return _replaced(_replaced(table, one, table[other]), other, table[one])
+    first, other = _any(table, chance), _any(table, chance)
+    return _replaced(_replaced(table, first, table[other]), other, table[first])
 
 
 CHANGES: tuple[Change, ...] = (
@@ -353,7 +353,7 @@ CHANGES: tuple[Change, ...] = (
 def spoilt(good: Path, folder: Path, kind: str, chance: random.Random) -> str:
     """A copy of a project, one or two tables of which are spoilt, and registered as they are then; says how."""
     shutil.copytree(good, folder)
-    run = next(one.id for one in Project.open(folder).runs() if one.kind == kind)
+    run = next(run.id for run in Project.open(folder).runs() if run.kind == kind)
     paths = sorted((folder / "results" / run).glob("*.parquet"))
     reported = []
     for path in chance.sample(paths, chance.choice([1, 1, min(2, len(paths))])):
@@ -370,7 +370,7 @@ def use(folder: Path, kind: str, out: Path) -> bool:
     """Export a run in all formats, compare it with what it was, and go on from it; whether anything was refused."""
     is_refused = False
     # The runs translated nothing; places of a stranger on genomes are tested beside their writers.
-    exports = [one.name for one in search_of_kind(kind).exports if one not in PLACES_ON_GENOMES]
+    exports = [export.name for export in search_of_kind(kind).exports if export not in PLACES_ON_GENOMES]
     commands = [["export", str(folder), "--format", name, "--out", str(out / name)] for name in exports]
     for command in commands:
         if command[3] in OF_ONE_QUERY:
@@ -429,7 +429,7 @@ class Window:
         self._has_frozen = False
         self._before = sys.excepthook, threading.excepthook
         sys.excepthook = self._keep
-        threading.excepthook = lambda told: self.raised.append(told.exc_value) if told.exc_value else None
+        threading.excepthook = lambda raised: self.raised.append(raised.exc_value) if raised.exc_value else None
 
     def close(self) -> None:
         """Leave errors to whoever had them before."""

@@ -43,7 +43,7 @@ def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[st
     queries = ["".join(chance.choice(list("ARNDCQEGHILKMFPSTWYV"), 300)) for _ in range(12)]
     for name, texts in {"genome": [genome], "reads": reads, "queries": queries}.items():
         (folder / f"{name}.fasta").write_text("".join(f">{name}{number}\n{text}\n" for number, text in enumerate(texts)))
-    found: dict[str, tuple[str, ...]] = {
+    kinds: dict[str, tuple[str, ...]] = {
         "identify": (
             "identify",
             str(SPECTRA),
@@ -89,7 +89,7 @@ def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[st
     if data is not None:
         yeast, proteins = data / "spectra" / "SmallCalibratible_Yeast.mzML", data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"
         globins = data / "structures" / "globins"
-        found["structures"] = (
+        kinds["structures"] = (
             "structures",
             str(min(globins.iterdir())),
             "--database",
@@ -99,13 +99,13 @@ def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[st
             "--project",
             "PROJECT",
         )
-        found["modified"] = ("modified", str(yeast), "--database", str(proteins), "--out", "PROJECT")
+        kinds["modified"] = ("modified", str(yeast), "--database", str(proteins), "--out", "PROJECT")
         library = str(data / "libraries" / "nist-bsa_consensus.msp")
-        found["library"] = ("library", str(SPECTRA), "--library", library, "--out", "PROJECT", "--set", "precursor_tolerance=3 Da")
-        found["explain"] = ("explain", "PROJECT")
-        found["quantify"] = ("quantify", "PROJECT")
-        found["evidence"] = ("evidence", "PROJECT", "--structures", str(data / "structures" / "albumin"))
-    return found
+        kinds["library"] = ("library", str(SPECTRA), "--library", library, "--out", "PROJECT", "--set", "precursor_tolerance=3 Da")
+        kinds["explain"] = ("explain", "PROJECT")
+        kinds["quantify"] = ("quantify", "PROJECT")
+        kinds["evidence"] = ("evidence", "PROJECT", "--structures", str(data / "structures" / "albumin"))
+    return kinds
 
 
 def before(kind: str, data: Path | None) -> tuple[str, ...]:
@@ -164,9 +164,9 @@ class Place:
         """The tables of a finished run."""
         project = Project.open(self.project)
         assert project.problems == () and project.verify() == []
-        found = {one.name: one.path.read_bytes() for one in project.results(run) if one.rows is not None}
-        assert found, f"{run} has no tables"
-        return found
+        contents = {result.name: result.path.read_bytes() for result in project.results(run) if result.rows is not None}
+        assert contents, f"{run} has no tables"
+        return contents
 
 
 def run(

@@ -101,7 +101,7 @@ def readers(run: str) -> dict[str, Callable[[Path], object]]:
 
     def look(folder: Path) -> None:
         project = Project.open(folder)
-        record = next((one for one in project.runs() if one.id == run), None)
+        record = next((record for record in project.runs() if record.id == run), None)
         if record is None:
             return
         search = search_of_kind(record.kind)
@@ -152,14 +152,14 @@ def forge_record(folder: Path, run: str, text: str) -> None:
 def forgeries(folder: Path, run: str) -> Iterator[tuple[str, Callable[[Path], None]]]:
     """Each forgery: what it is, and what makes it in a project."""
     project = Project.open(folder)
-    record = next(one for one in project.runs() if one.id == run)
+    record = next(record for record in project.runs() if record.id == run)
     for name in (*search_of_kind(record.kind).model.model_fields, "translation", "run"):
         without = {key: value for key, value in record.parameters.items() if key != name}
         yield f"parameters without {name}", partial(forge, column="parameters", text=json.dumps(without))
         for value in VALUES:
             text = json.dumps({**record.parameters, name: value})
             yield f"parameter {name} = {value!r:.60}", partial(forge, column="parameters", text=text)
-    for text in (*(one.kind for one in SEARCHES), "", "x", "../x", "identify\0"):
+    for text in (*(search.kind for search in SEARCHES), "", "x", "../x", "identify\0"):
         yield f"kind {text}", partial(forge, column="kind", text=text)
     for text in DEEP:
         yield f"parameters {text:.20}", partial(forge, column="parameters", text=text)

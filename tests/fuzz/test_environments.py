@@ -48,7 +48,7 @@ def place(inputs: Path) -> environments.Place:
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_command_ends_well_or_with_a_sentence(name: str, place: environments.Place) -> None:
-    situation = next(one for one in environments.situations() if one.name == name)
+    situation = next(situation for situation in environments.situations() if situation.name == name)
     environments.check(place, situation, SITUATIONS[name])
 
 

@@ -41,7 +41,7 @@ def test_a_build_on_a_full_disk_says_so_in_one_line_and_keeps_the_database(tmp_p
     with full_disk.disk(place, 400_000):
         assert build().returncode == 0
         before = structure_databases.told(open_database(place / "database"))
-        used = sum(-(-one.stat().st_size // 4096) * 4096 for one in place.rglob("*") if one.is_file())
+        used = sum(-(-file.stat().st_size // 4096) * 4096 for file in place.rglob("*") if file.is_file())
         (place / "filler").write_bytes(bytes(400_000 - used - 40_000))
         (files / "s7.pdb").unlink()
         done = build()
@@ -70,11 +70,11 @@ def test_a_list_from_a_stranger_is_read_or_refused_in_one_sentence(tmp_path, con
     (tmp_path / "list.txt").write_bytes(content)
     for read in (structure_files, sources_of):
         try:
-            found = read([tmp_path / "list.txt"])
+            paths = read([tmp_path / "list.txt"])
         except InputError as error:
             assert "\n" not in str(error) and len(str(error)) < 2000
         else:
-            assert len(found) <= 20_000
+            assert len(paths) <= 20_000
     out = str(tmp_path / "hits.tsv")
     query = tmp_path / "query.pdb"
     query.write_bytes(as_pdb(atoms_of(helix(12))))

@@ -157,9 +157,9 @@ def _mztab_of_long_name() -> bytes:
 def _parquet(rows: int) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = small_results.write_parquet_report(Path(folder) / "r.parquet")
-        one = pq.read_table(path).slice(0, 1)
+        table = pq.read_table(path).slice(0, 1)
     written = BytesIO()
-    pq.write_table(one.take(pa.array(np.zeros(rows, np.int64))), written, compression="zstd")
+    pq.write_table(table.take(pa.array(np.zeros(rows, np.int64))), written, compression="zstd")
     return _cut(written.getvalue())
 
 

@@ -37,21 +37,21 @@ N_ITEMS, N_SEQUENCES, LENGTH = 600, 6000, 300
 
 def killed(cluster: Cluster, chance: random.Random, times: list[float], over: threading.Event) -> list[int]:
     """Kill workers at these seconds after the beginning, as long as there is something to kill; the processes that were."""
-    began, found = time.monotonic(), list[int]()
+    began, ends = time.monotonic(), list[int]()
     for moment in sorted(times):
         over.wait(max(0.0, began + moment - time.monotonic()))
         while not over.is_set():
-            there = [device for device in cluster.devices() if isinstance(device, RemoteDevice) and device.process not in found]
+            there = [device for device in cluster.devices() if isinstance(device, RemoteDevice) and device.process not in ends]
             if there:
-                found.append(chance.choice(there).process)
+                ends.append(chance.choice(there).process)
                 try:
-                    os.kill(found[-1], signal.SIGKILL)
+                    os.kill(ends[-1], signal.SIGKILL)
                 except ProcessLookupError:
-                    found.pop()
+                    ends.pop()
                     continue
                 break
             time.sleep(0.05)
-    return found
+    return ends
 
 
 def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 5, seconds: float = 8.0) -> tuple[int, int]:
@@ -76,8 +76,8 @@ def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 
         while done < kills:
             progress, over = RecordingProgress(Progress()), threading.Event()
             n = min(kills_per_run, kills - done)
-            times, found = [chance.uniform(0.1, 0.8 * seconds) for _ in range(n)], list[list[int]]()
-            killing = threading.Thread(target=lambda t=times, o=over, f=found: f.append(killed(cluster, chance, t, o)))
+            times, ended = [chance.uniform(0.1, 0.8 * seconds) for _ in range(n)], list[list[int]]()
+            killing = threading.Thread(target=lambda t=times, o=over, f=ended: f.append(killed(cluster, chance, t, o)))
             killing.start()
             try:
                 if runs % 2:
@@ -92,8 +92,8 @@ def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 
                 over.set()
                 killing.join()
             lost = sum("repeated elsewhere" in text for text in progress.messages)
-            done, hits, runs = done + len(found[0]), hits + lost, runs + 1
-            print(f"run {runs}: {len(found[0])} kills, {lost} of a partition at work; the same rows", flush=True)
+            done, hits, runs = done + len(ended[0]), hits + lost, runs + 1
+            print(f"run {runs}: {len(ended[0])} kills, {lost} of a partition at work; the same rows", flush=True)
     return runs, hits
 
 

@@ -33,8 +33,8 @@ def processor_scores(queries, sequences, matrix, gap_open, gap_extend):
 
 def check(device, queries, sequences, scheme, **options):
     matrix = read_matrix(scheme[0])
-    found, _ = scored(device, queries, sequences, matrix.scores, *scheme[1:], **options)
-    np.testing.assert_array_equal(found, processor_scores(queries, sequences, matrix, *scheme[1:]))
+    actual, _ = scored(device, queries, sequences, matrix.scores, *scheme[1:], **options)
+    np.testing.assert_array_equal(actual, processor_scores(queries, sequences, matrix, *scheme[1:]))
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
@@ -87,8 +87,8 @@ def test_long_sequences_and_scores_beyond_16_bits(device, numbers):
     random = np.random.default_rng(1)
     lengths = [1, 186, 187, 190, 2970, 2979, 2985, 5957, 5958, 7000, 40_000]
     tryptophans = [np.full(length, W, np.int8) for length in lengths]
-    found, _ = scored(device, [tryptophans[-1], tryptophans[5]], tryptophans, read_matrix("BLOSUM62").scores, 11, 1, numbers=numbers)
-    np.testing.assert_array_equal(found, 11 * np.minimum.outer([40_000, 2979], lengths))
+    actual, _ = scored(device, [tryptophans[-1], tryptophans[5]], tryptophans, read_matrix("BLOSUM62").scores, 11, 1, numbers=numbers)
+    np.testing.assert_array_equal(actual, 11 * np.minimum.outer([40_000, 2979], lengths))
     queries = random_sequences(random, [500, 35_000, 4000])
     check(device, queries, random_sequences(random, [35_000, 1, 40_000]), SCHEMES[0], numbers=numbers)
     check(device, queries[:1], random_sequences(random, [40_000]), SCHEMES[0], numbers=numbers)
@@ -98,10 +98,10 @@ def test_costs_beyond_16_bits(device, numbers):
     random = np.random.default_rng(2)
     scores = random.integers(-50_000, 20_000, (LETTERS, LETTERS))
     queries, sequences = random_sequences(random, [90, 40]), random_sequences(random, [60, 100, 5, 0])
-    found, _ = scored(device, queries, sequences, scores, 100_000, 5000, numbers=numbers)
-    np.testing.assert_array_equal(found, plain_scores(queries, sequences, scores, 100_000, 5000))
+    actual, _ = scored(device, queries, sequences, scores, 100_000, 5000, numbers=numbers)
+    np.testing.assert_array_equal(actual, plain_scores(queries, sequences, scores, 100_000, 5000))
     matrix = Matrix("random", scores.astype(np.int32), "")
-    np.testing.assert_array_equal(found, processor_scores(queries, sequences, matrix, 100_000, 5000))
+    np.testing.assert_array_equal(actual, processor_scores(queries, sequences, matrix, 100_000, 5000))
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -110,8 +110,8 @@ def test_a_database_that_is_streamed(device, ordered):
     lengths = random.integers(0, 900, 20_000)
     sequences = random_sequences(random, (np.sort(lengths) if ordered else lengths).tolist())
     queries, matrix = random_sequences(random, [200, 350]), read_matrix("BLOSUM62")
-    found, ends = scored(device, queries, sequences, matrix.scores, 11, 1, memory_bytes=12_000_000)
-    np.testing.assert_array_equal(found, processor_scores(queries, sequences, matrix, 11, 1))
+    actual, ends = scored(device, queries, sequences, matrix.scores, 11, 1, memory_bytes=12_000_000)
+    np.testing.assert_array_equal(actual, processor_scores(queries, sequences, matrix, 11, 1))
     assert len(set(ends)) > 5
 
 

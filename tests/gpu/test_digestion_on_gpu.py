@@ -30,11 +30,11 @@ def test_the_counts_are_those_of_the_processor(agent, ends, missed, residues_of_
     residues[offsets[:-1][np.diff(offsets) > 0][::2]] = ord("M")
     bounds = np.array([0, 0, 700, 1999, 2000])
     rules = DigestionRules(enzyme(agent).cleavage_table(), MASS, WATER, ends, missed, 6, 40, True, 400_000_000_000, HEAVIEST, WIDTH)
-    expected, found = (np.ones((4, HEAVIEST // WIDTH + 1), np.int64) for _ in range(2))
+    expected, actual = (np.ones((4, HEAVIEST // WIDTH + 1), np.int64) for _ in range(2))
     list(cpu.count_peptides(Processor(2), residues, offsets, bounds, rules, expected))
-    list(cuda.count_peptides(device, residues, offsets, bounds, rules, found))
+    list(cuda.count_peptides(device, residues, offsets, bounds, rules, actual))
     assert expected.sum() > 10_000
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(("ends", "missed"), [(2, 2), (1, 1), (0, 0)])
@@ -46,8 +46,8 @@ def test_the_counts_of_real_proteins_are_those_of_the_processor(ends, missed, de
     rules = DigestionRules(
         enzyme("Trypsin").cleavage_table(), masses, 18_010_564_684, ends, missed, 7, 45, True, 500 * 10**9, 5000 * 10**9, 10**8
     )
-    expected, found = (np.zeros((4, 50_001), np.int64) for _ in range(2))
+    expected, actual = (np.zeros((4, 50_001), np.int64) for _ in range(2))
     list(cpu.count_peptides(Processor(2), proteins.residues, proteins.offsets, bounds, rules, expected))
-    list(cuda.count_peptides(device, proteins.residues, proteins.offsets, bounds, rules, found))
+    list(cuda.count_peptides(device, proteins.residues, proteins.offsets, bounds, rules, actual))
     assert expected.sum() > 100_000
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)

@@ -21,8 +21,8 @@ def test_both_scores_agree_with_the_processor(score, fragment, precursor, device
     work = random_fragment_search(
         500 + score, score, fragment=fragment, precursor=(precursor, 0.0), n_queries=300, n_peptides=60_000, most=1
     )
-    found, _ = on_card(device, work, WIDTH[score])
-    assert_same_answer(found, on_processor(work, WIDTH[score]))
+    actual, _ = on_card(device, work, WIDTH[score])
+    assert_same_answer(actual, on_processor(work, WIDTH[score]))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -38,15 +38,15 @@ def test_any_modifications_and_series_agree_with_the_processor(seed, device):
         n_peptides=10_000,
         n_queries=200,
     )
-    found, _ = on_card(device, work, 0.5)
-    assert_same_answer(found, on_processor(work, 0.5))
+    actual, _ = on_card(device, work, 0.5)
+    assert_same_answer(actual, on_processor(work, 0.5))
 
 
 @pytest.mark.parametrize(("forms", "threads"), [(128, 64), (2048, 128), (8192, 512), (32_768, 1024)])
 def test_chunks_of_any_size_have_the_same_answer(forms, threads, device):
     work = random_fragment_search(520, HYPERSCORE, precursor=(200.0, 0.0), n_queries=200, n_peptides=30_000, most=1)
-    found, _ = on_card(device, work, 0.5, forms_of_chunk=forms, threads=threads)
-    assert_same_answer(found, on_processor(work, 0.5))
+    actual, _ = on_card(device, work, 0.5, forms_of_chunk=forms, threads=threads)
+    assert_same_answer(actual, on_processor(work, 0.5))
 
 
 def test_a_budget_of_memory_is_kept_to(device, monkeypatch):
@@ -62,10 +62,10 @@ def test_a_budget_of_memory_is_kept_to(device, monkeypatch):
         launch(*arguments, **options)
 
     monkeypatch.setattr(device, "launch", noting)
-    found, ends = on_card(device, work, 0.5, memory_bytes=budget, pairs_of_batch=1 << 12)
+    actual, ends = on_card(device, work, 0.5, memory_bytes=budget, pairs_of_batch=1 << 12)
     assert budget / 4 < max(used) <= budget
     assert len(set(ends)) > 3
-    assert_same_answer(found, on_processor(work, 0.5))
+    assert_same_answer(actual, on_processor(work, 0.5))
 
 
 def test_real_spectra_agree_with_the_processor(device, shared_data):
@@ -73,8 +73,8 @@ def test_real_spectra_agree_with_the_processor(device, shared_data):
     peptides = peptides_of(shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta", parameters)
     work = search_workload(shared_data / "spectra" / "SmallCalibratible_Yeast.mzML", 1, peptides, parameters)
     inputs = fragment_inputs((work.index.arrays, work.index.queries, work.peptides, work.modifications, work.settings))
-    found, _ = on_card(device, inputs, 0.5)
+    actual, _ = on_card(device, inputs, 0.5)
     expected = on_processor(inputs, 0.5)
     assert expected.n_candidates.sum() > 1_000_000
     assert np.count_nonzero(expected.best.code >= 0) > 500
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)

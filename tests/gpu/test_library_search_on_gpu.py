@@ -38,8 +38,8 @@ def test_a_card_finds_what_the_processor_finds(is_entropy, is_shifted, device):
     matching = Matching(TOLERANCE, 0, 2, is_entropy, is_shifted, 2 if is_shifted else -1)
     for task in (*map(random_task, range(5)), large_task(1)):
         expected = searched(Processor(8), task, matching)
-        for one, other in zip(searched(device, task, matching), expected, strict=True):
-            np.testing.assert_array_equal(one, other)
+        for left, right in zip(searched(device, task, matching), expected, strict=True):
+            np.testing.assert_array_equal(left, right)
     assert (expected[0] >= 0).sum() > 400
 
 
@@ -52,5 +52,5 @@ def test_launches_and_parts_change_nothing(device):
         {"queries_of_batch": 37, "pairs_of_launch": 50_000},
         {"share_of_free_memory": whole / 3.5 / device.free_bytes()},
     ):
-        for one, other in zip(searched(device, task, matching, tuned(cuda.LibrarySearch, **changed)), expected, strict=True):
-            np.testing.assert_array_equal(one, other)
+        for left, right in zip(searched(device, task, matching, tuned(cuda.LibrarySearch, **changed)), expected, strict=True):
+            np.testing.assert_array_equal(left, right)

@@ -30,8 +30,8 @@ def test_the_best_candidates_are_those_of_the_processor(device, rows, longest, t
         expected = searched_on(Processor(8), candidates, queries, window, top)
         for options in ({}, {"candidates_of_chunk": 1000, "passes_of_look": 300, "queries_of_batch": 64}):
             assert searched_on(device, candidates, queries, window, top, tuned(MatchScores, **rows, **options)) == expected
-    found = scored_on(device, candidates, queries, np.uint16, tuned(MatchScores, **rows))
-    np.testing.assert_array_equal(found, scored_on(Processor(8), candidates, queries, np.uint16))
+    actual = scored_on(device, candidates, queries, np.uint16, tuned(MatchScores, **rows))
+    np.testing.assert_array_equal(actual, scored_on(Processor(8), candidates, queries, np.uint16))
 
 
 @BOTH_ROWS

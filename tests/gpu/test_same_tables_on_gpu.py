@@ -55,12 +55,12 @@ def runs(number: int) -> list[Run]:
     usable = [gpu.numbers[0] for gpu in gpus() if gpu.usable]
     assert number in usable
     threads = available_threads()
-    found = [Run("cpu", min(16, threads)), Run("cpu", 1), Run("cpu", 2), Run("cpu", 16)]
-    found += [Run(f"cuda:{one}", threads) for one in usable]
-    found += [Run(f"cuda:{number}", 2), Run("all", threads)]
+    runs = [Run("cpu", min(16, threads)), Run("cpu", 1), Run("cpu", 2), Run("cpu", 16)]
+    runs += [Run(f"cuda:{gpu}", threads) for gpu in usable]
+    runs += [Run(f"cuda:{number}", 2), Run("all", threads)]
     if len(usable) > 1:
-        found.append(Run("auto", threads))
-    return list(dict.fromkeys(found))
+        runs.append(Run("auto", threads))
+    return list(dict.fromkeys(runs))
 
 
 def parameters_of(preset: str, **changes: Any) -> IdentificationParameters:
@@ -86,19 +86,19 @@ def tables_of(run: Run, spectra: Path, database: Path, parameters: Identificatio
     return {name: (folder / "exports" / name).read_bytes() for name in TABLES}
 
 
-def assert_same(found: dict[str, bytes], expected: dict[str, bytes], run: Run) -> None:
+def assert_same(actual: dict[str, bytes], expected: dict[str, bytes], run: Run) -> None:
     """Equal bytes; else the first lines that differ are told."""
     for name in TABLES:
-        if found[name] == expected[name]:
+        if actual[name] == expected[name]:
             continue
-        lines, others = found[name].split(b"\n"), expected[name].split(b"\n")
-        different = [i for i, (one, other) in enumerate(zip(lines, others, strict=False)) if one != other]
+        lines, others = actual[name].split(b"\n"), expected[name].split(b"\n")
+        different = [i for i, (left, right) in enumerate(zip(lines, others, strict=False)) if left != right]
         header = lines[0].split(b"\t")
         at = different[0] if different else min(len(lines), len(others)) - 1
         columns = [
-            (title.decode(), one.decode(), other.decode())
-            for title, one, other in zip(header, lines[at].split(b"\t"), others[at].split(b"\t"), strict=False)
-            if one != other
+            (title.decode(), left.decode(), right.decode())
+            for title, left, right in zip(header, lines[at].split(b"\t"), others[at].split(b"\t"), strict=False)
+            if left != right
         ]
         pytest.fail(
             f"{run}: {name} has {len(lines)} lines against {len(others)}, {len(different)} of them different; line {at + 1}: {columns[:6]}"

@@ -26,7 +26,7 @@ def files(tmp_path):
     runs = ["W" * length for length in (1, 200, 3000, 6500)]
     queries = [proteins[-1][400:900], *proteins[5:12], proteins[3][:40] + proteins[3][50:], runs[3], "", "K"]
     for name, sequences in (("queries", queries), ("database", proteins + runs)):
-        (tmp_path / f"{name}.fasta").write_text("".join(f">{name}{k}\n{one}\n" for k, one in enumerate(sequences)))
+        (tmp_path / f"{name}.fasta").write_text("".join(f">{name}{k}\n{sequence}\n" for k, sequence in enumerate(sequences)))
     return tmp_path / "queries.fasta", tmp_path / "database.fasta"
 
 

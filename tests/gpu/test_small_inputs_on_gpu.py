@@ -46,12 +46,12 @@ W = ord("W") - ord("A")
 def check_search(device, inputs, **options):
     spectra, queries, peptides, modifications, settings = inputs
     n = len(queries.mass)
-    expected, found = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
+    expected, actual = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
-    for _ in tuned(SpectrumSearch, **options)(device, peptides, modifications, settings).search_queries(spectra, queries, found, 0, n):
+    for _ in tuned(SpectrumSearch, **options)(device, peptides, modifications, settings).search_queries(spectra, queries, actual, 0, n):
         pass
     assert expected.n_candidates.sum() > n
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
@@ -68,8 +68,8 @@ def test_queries_in_tiles(score, device):
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 def test_an_index_of_fragment_ions(score, device):
     work = random_fragment_search(620 + score, score, n_queries=6, n_peptides=400, most=1)
-    found, _ = on_card(device, work, WIDTH[score], forms_of_chunk=128, threads=64)
-    assert_same_answer(found, on_processor(work, WIDTH[score]))
+    actual, _ = on_card(device, work, WIDTH[score], forms_of_chunk=128, threads=64)
+    assert_same_answer(actual, on_processor(work, WIDTH[score]))
 
 
 def test_a_digest(device):
@@ -78,11 +78,11 @@ def test_a_digest(device):
     residues = random.choice(np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8), offsets[-1])
     mass = np.full(26, 100 * 10**9)
     rules = DigestionRules(enzyme("Trypsin").cleavage_table(), mass, 18 * 10**9, 1, 1, 6, 40, True, 4 * 10**11, 5 * 10**12, 10**10)
-    expected, found = (np.zeros((2, 501), np.int64) for _ in range(2))
+    expected, actual = (np.zeros((2, 501), np.int64) for _ in range(2))
     list(cpu_digestion.count_peptides(Processor(1), residues, offsets, np.array([0, 20, 60]), rules, expected))
-    list(cuda_digestion.count_peptides(device, residues, offsets, np.array([0, 20, 60]), rules, found))
+    list(cuda_digestion.count_peptides(device, residues, offsets, np.array([0, 20, 60]), rules, actual))
     assert expected.sum() > 100
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("n_queries", [1, 3])
@@ -96,8 +96,8 @@ def test_alignments_and_their_overflow(numbers, n_queries, device):
     scores = read_matrix("BLOSUM62").scores
     expected = plain_scores(queries, sequences, scores, 11, 1)
     for options in ({}, {"n_longest": 9, "longest_shape": (64, 4, 128, 2)}):  # the second: warps share the longest, beside the others
-        found, _ = scored(device, queries, sequences, scores, 11, 1, numbers=numbers, shape=(4, 16), **options)
-        np.testing.assert_array_equal(found, expected)
+        actual, _ = scored(device, queries, sequences, scores, 11, 1, numbers=numbers, shape=(4, 16), **options)
+        np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5, 2, 20)], ids=str)
@@ -112,13 +112,13 @@ def test_clusters_of_vectors(asked, device):
 @pytest.mark.parametrize(("d", "k"), [(1, 2), (8, 40), (20, 70)])
 def test_means_of_points(d, k, device):
     points = random_points(np.random.default_rng(650), 3000, d)
-    answers = [iterated(means_on(one, points), points[:k].astype(np.float64), 3000, 4) for one in (Processor(2), device)]
+    answers = [iterated(means_on(used, points), points[:k].astype(np.float64), 3000, 4) for used in (Processor(2), device)]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
 
 
 def test_means_of_vectors(device):
     vectors = random_mean_vectors(np.random.default_rng(660), 1500, 60, classes=300)
-    answers = [iterated(means_on(one, vectors, 60), seeds_of(vectors, np.arange(1100)), 1500, 5) for one in (Processor(2), device)]
+    answers = [iterated(means_on(used, vectors, 60), seeds_of(vectors, np.arange(1100)), 1500, 5) for used in (Processor(2), device)]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
 
 
@@ -146,10 +146,10 @@ def test_match_scores(longest, share_for_bits, device):
 
 def test_pairs_of_chains(device):
     pairs, steps, every = random_pairs(np.random.default_rng(900), 6, 8, 60), SearchSteps(16, 6, 2, 3, 1, 2, 40), []
-    for one in (Processor(2), device):
-        found = FoundSuperpositions.room(pairs)
-        kind = backend_module(one, "superposition").ChainSuperposition
-        list(kind(one, steps).superpose(pairs, found))
-        every.append(found)
-    for expected, found in zip(*every, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for used in (Processor(2), device):
+        actual = FoundSuperpositions.room(pairs)
+        kind = backend_module(used, "superposition").ChainSuperposition
+        list(kind(used, steps).superpose(pairs, actual))
+        every.append(actual)
+    for expected, actual in zip(*every, strict=True):
+        np.testing.assert_array_equal(actual, expected)

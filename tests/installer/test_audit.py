@@ -36,14 +36,14 @@ def test_what_is_needed_by_what_is_needed_counts() -> None:
 
 
 def test_an_old_list_is_told() -> None:
-    known = read_holes()
-    assert not known.is_old(known.looked_at) and known.is_old(known.looked_at + timedelta(days=200))
+    holes = read_holes()
+    assert not holes.is_old(holes.looked_at) and holes.is_old(holes.looked_at + timedelta(days=200))
 
 
 def test_no_hole_is_allowed_by_what_is_declared() -> None:
     """The least version that may be installed of each package is one without a hole."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    texts = [*project["dependencies"], *(one for some in project["optional-dependencies"].values() for one in some)]
+    texts = [*project["dependencies"], *(requirement for some in project["optional-dependencies"].values() for requirement in some)]
     least = {
         canonicalize_name(requirement.name): clause.version
         for requirement in map(Requirement, texts)

@@ -76,7 +76,7 @@ def test_the_menu_entry_opens_the_files_that_are_described() -> None:
     entry.read(BUNDLE / "linux" / "proteoscope.desktop")
     opened = set(entry["Desktop Entry"]["MimeType"].rstrip(";").split(";"))
     described = etree.parse(BUNDLE / "linux" / "proteoscope.xml").getroot().findall("{*}mime-type")
-    assert opened == {one.get("type") for one in described}
+    assert opened == {entry.get("type") for entry in described}
     assert entry["Desktop Entry"]["Exec"] == "proteoscope open %F"
 
 

@@ -103,15 +103,15 @@ def stated_bounds() -> dict[str, str]:
     """Return the lowest version of each dependency that has one, by its name, those of the extras and tools among them."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     optional = project["optional-dependencies"]
-    stated = [*project["dependencies"], *(one for extra in EXTRAS for one in optional[extra])]
-    stated += [one for one in optional["dev"] if re.split("[>=]", one)[0] in TOOLS]
-    found = (re.match(r"([\w-]+)>=([\w.]+)", one) for one in stated)
-    return {match[1].lower(): match[2] for match in found if match}
+    stated = [*project["dependencies"], *(requirement for extra in EXTRAS for requirement in optional[extra])]
+    stated += [requirement for requirement in optional["dev"] if re.split("[>=]", requirement)[0] in TOOLS]
+    matches = (re.match(r"([\w-]+)>=([\w.]+)", requirement) for requirement in stated)
+    return {match[1].lower(): match[2] for match in matches if match}
 
 
 def finished_runs(project: Path, kind: str) -> list[str]:
     """Return the ids of the finished runs of a search in a project."""
-    return [one.id for one in Project.open(project).runs() if one.kind == kind and one.status == "done"]
+    return [run.id for run in Project.open(project).runs() if run.kind == kind and run.status == "done"]
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +217,7 @@ def test_command_runs_with_the_lowest_versions(program: Path, home: dict[str, st
         run(program.with_name("python"), "-c", STOP, place / "stopped", place, **home)
     folders = {"SAMPLES": SAMPLES, "PROJECT": bench, "PLACE": place}
     for line in COMMANDS[name]:
-        words = [re.sub("|".join(folders), lambda found: str(folders[found[0]]), word) for word in line.split()]
+        words = [re.sub("|".join(folders), lambda match: str(folders[match[0]]), word) for word in line.split()]
         run(program, *words, **home)
 
 

@@ -25,7 +25,7 @@ FEWEST_LETTERS = 3
 
 def named(text: str) -> list[str]:
     """Words of a page of the manual that it says the window names."""
-    return [part for found in _NAMED.findall(_CODE.sub("", text)) for part in " ".join(found.split()).split(" > ")]
+    return [part for name in _NAMED.findall(_CODE.sub("", text)) for part in " ".join(name.split()).split(" > ")]
 
 
 def plain(text: str) -> str:
@@ -55,7 +55,7 @@ def window() -> set[str]:
         texts |= whole
         gaps += with_gaps
     for search in SEARCHES:
-        texts |= {search.question, *(one.title for one in search.model.describe())}
+        texts |= {search.question, *(parameter.title for parameter in search.model.describe())}
         texts |= {title for table in search.all_tables for title in (table.title, *(column.title for column in table.columns))}
         texts |= {f"New {search.name}"} if any(gap.fullmatch(f"New {search.name}") for gap in gaps) else set()
     return texts
@@ -89,10 +89,10 @@ def test_the_page_of_spectra_names_the_searches_whose_results_list_them_all() ->
     from proteoscope.gui import searches
     from proteoscope.gui.results.spectra_run_view import SpectraRunView
 
-    views = {one.kind: searches._view_of(one.kind) for one in SEARCHES}
+    views = {search.kind: searches._view_of(search.kind) for search in SEARCHES}
     listing = {kind for kind, view in views.items() if issubclass(view, SpectraRunView)}
     page = (REPOSITORY / "docs" / "spectra.md").read_text(encoding="utf-8")
-    sentence = next(one for one in page.split("\n\n") if "*All spectra*" in one).partition(")")[0]
+    sentence = next(paragraph for paragraph in page.split("\n\n") if "*All spectra*" in paragraph).partition(")")[0]
     assert set(re.findall(r"`(\w+)`", sentence)) == listing
 
 

@@ -37,9 +37,9 @@ def tagged(tmp_path: Path) -> Path:
         shutil.copy(REPOSITORY / "installer" / name, tmp_path / "installer")
     for name in ("pyproject.toml", "CITATION.cff"):
         text = (REPOSITORY / name).read_text()
-        found = re.sub(r'^(version(?: = "|: ))[0-9.]+', r"\g<1>1.2.3", text, count=1, flags=re.MULTILINE)
-        assert found != text
-        (tmp_path / name).write_text(found)
+        changed = re.sub(r'^(version(?: = "|: ))[0-9.]+', r"\g<1>1.2.3", text, count=1, flags=re.MULTILINE)
+        assert changed != text
+        (tmp_path / name).write_text(changed)
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [1.2.3] - 2026-12-01\n\n* All is new.\n")
     commit(tmp_path)
     run(tmp_path, "git", "tag", "v1.2.3")

@@ -21,9 +21,9 @@ def bare_machine(tmp_path: Path) -> Path:
     commands = tmp_path / "bin"
     commands.mkdir()
     for name in ("bash", "cat", "cut", "dirname", "env", "grep", "id", "mkdir", "mktemp", "rm", "sed", "sha256sum"):
-        found = shutil.which(name)
-        assert found, name
-        (commands / name).symlink_to(found)
+        program = shutil.which(name)
+        assert program, name
+        (commands / name).symlink_to(program)
     return tmp_path
 
 

@@ -75,7 +75,7 @@ class Best(NamedTuple):
 
 def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Best | None:
     """The best alignment of codes; None where there is none."""
-    n, m, found = len(text), len(pattern), []
+    n, m, alignments = len(text), len(pattern), []
     seed = rules.seed_length
     if m < seed:
         return None
@@ -101,8 +101,8 @@ def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Be
                         fewest = every.gaps[retained].min()
                         for row in retained[every.gaps[retained] == fewest][:1]:
                             key = (-top, end, high, fewest, _rank(every.steps[row]))
-                            found.append((key, Best(int(top), (start, end), (low, high), int(fewest), every.steps[row])))
-    return min(found, key=lambda one: one[0])[1] if found else None
+                            alignments.append((key, Best(int(top), (start, end), (low, high), int(fewest), every.steps[row])))
+    return min(alignments, key=lambda alignment: alignment[0])[1] if alignments else None
 
 
 def steps_of(runs: np.ndarray) -> str:

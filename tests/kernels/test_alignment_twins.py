@@ -28,7 +28,7 @@ LONGEST = ((64, 4, 64, 1), (64, 4, 128, 1), (128, 4, 128, 1), (64, 8, 128, 1))
 
 def signatures(module):
     """Names, kinds and defaults of the parameters of all that is public, with the annotations; the device's own left out."""
-    found = {}
+    actual = {}
     for name in module.__all__:
         kind = getattr(module, name)
         for method in ("__init__", *(var for var in vars(kind) if not var.startswith("_") and inspect.isfunction(getattr(kind, var)))):
@@ -37,8 +37,8 @@ def signatures(module):
                 (parameter.name, parameter.kind, parameter.default, parameter.annotation if parameter.name != "device" else "device")
                 for parameter in signature.parameters.values()
             ]
-            found[name, method] = parameters, signature.return_annotation
-    return found
+            actual[name, method] = parameters, signature.return_annotation
+    return actual
 
 
 def sequences(seed, lengths):
@@ -62,7 +62,7 @@ def test_both_offer_the_same():
 )
 def test_both_give_the_same_scores(seed, queries, subjects, part, greatest):
     some, residues = sequences(seed, queries), sequences(seed + 1, subjects)
-    first, last = sorted(min(one, len(subjects)) for one in part)
+    first, last = sorted(min(end, len(subjects)) for end in part)
     scores = MATRIX.copy()
     scores[3, 3] = greatest
     expected = plain_scores(some, residues, scores, 11, 1)
@@ -110,9 +110,9 @@ def test_the_longest_are_cut_off_where_they_would_keep_a_card_waiting():
 
 
 def test_sizes_are_those_of_the_kernels():
-    known = constants("alignment")
-    assert known["kTableRows"] == TABLE_ROWS
-    assert known["kRing"] * 16 == 2048
+    values = constants("alignment")
+    assert values["kTableRows"] == TABLE_ROWS
+    assert values["kRing"] * 16 == 2048
 
 
 @needs_compiler

@@ -23,9 +23,9 @@ def assert_the_same(texts, patterns, rules, text_of, pattern_of, slack):
     whole = Alignments.none(len(text_of), rules.maximum_gaps)
     for _ in ReadSearch(Processor(1), *some, rules).align(text_of, pattern_of, whole):
         pass
-    found, is_sure = align_where_near(*some, rules, text_of, pattern_of, LETTERS, slack)
-    for one, other in zip(whole, found, strict=True):
-        np.testing.assert_array_equal(one[is_sure], other[is_sure])
+    actual, is_sure = align_where_near(*some, rules, text_of, pattern_of, LETTERS, slack)
+    for left, right in zip(whole, actual, strict=True):
+        np.testing.assert_array_equal(left[is_sure], right[is_sure])
     return is_sure
 
 
@@ -76,9 +76,9 @@ def test_gaps_at_both_ends_of_the_pattern_and_of_the_text():
 
 def test_what_is_not_as_simple_is_left():
     random = np.random.default_rng(11)
-    texts, one = [random.integers(0, 3, 60)], np.zeros(1, np.int64)
+    texts, zero = [random.integers(0, 3, 60)], np.zeros(1, np.int64)
     patterns = [texts[0][5:45]]
-    assert assert_the_same(texts, patterns, GapRules(DNA, 5, 2, 1, WITHIN), one, one, 2).all()
+    assert assert_the_same(texts, patterns, GapRules(DNA, 5, 2, 1, WITHIN), zero, zero, 2).all()
     uneven = DNA.copy()
     uneven[0, 1] = 0
     for rules in (
@@ -89,8 +89,8 @@ def test_what_is_not_as_simple_is_left():
         GapRules(uneven, 5, 2, 1, WITHIN),
         GapRules(DNA * 10_000, 5, 2, 1, WITHIN),
     ):
-        assert not assert_the_same(texts, patterns, rules, one, one, 2).any()
+        assert not assert_the_same(texts, patterns, rules, zero, zero, 2).any()
     both = sequences(texts), sequences(patterns)
-    assert not align_where_near(*both, GapRules(DNA, 5, 2, 1, WITHIN), one, one, LETTERS[:2], 2)[1].any(), "a letter that is not plain"
-    assert not assert_the_same(texts, [texts[0][:9]], GapRules(DNA, 5, 2, 1, WITHIN), one, one, 2).any(), "a short pattern"
-    assert not assert_the_same([texts[0][:20]], patterns, GapRules(DNA, 5, 2, 1, WITHIN), one, one, 2).any(), "a short text"
+    assert not align_where_near(*both, GapRules(DNA, 5, 2, 1, WITHIN), zero, zero, LETTERS[:2], 2)[1].any(), "a letter that is not plain"
+    assert not assert_the_same(texts, [texts[0][:9]], GapRules(DNA, 5, 2, 1, WITHIN), zero, zero, 2).any(), "a short pattern"
+    assert not assert_the_same([texts[0][:20]], patterns, GapRules(DNA, 5, 2, 1, WITHIN), zero, zero, 2).any(), "a short text"

@@ -19,7 +19,7 @@ from proteoscope.kernels.cuda.modules import source
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("proteoscope.kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
 TWINS = sorted(
-    {one.stem for one in Path(str(files("proteoscope.kernels.cuda"))).glob("[!_]*.py")}
+    {path.stem for path in Path(str(files("proteoscope.kernels.cuda"))).glob("[!_]*.py")}
     & {one.stem for one in Path(str(files("proteoscope.kernels.cpu"))).glob("*.py")}
 )
 every_twin = pytest.mark.parametrize("name", TWINS)
@@ -123,13 +123,13 @@ def with_headers(file: str, done: set[str] | None = None) -> str:
     if file in done:
         return ""
     done.add(file)
-    return re.sub(r'#include "([^"]+)"', lambda found: with_headers(found[1], done), source(file))
+    return re.sub(r'#include "([^"]+)"', lambda match: with_headers(match[1], done), source(file))
 
 
 def sources_of(name: str) -> list[str]:
     """The `.cu` files whose kernels a launcher starts, it and what it is made of."""
     texts = [path.read_text(encoding="utf-8") for path in Path(str(files("proteoscope.kernels.cuda"))).glob(f"{name}*.py")]
-    return sorted({found for text in texts for found in re.findall(r'"(\w+\.cu)"', text)})
+    return sorted({name for text in texts for name in re.findall(r'"(\w+\.cu)"', text)})
 
 
 def text_of(name: str) -> str:
@@ -144,13 +144,13 @@ KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([
 def constants(name: str) -> dict[str, float]:
     """The numbers of a launcher's kernels that are written out, or shifted."""
     name = name.removesuffix("_plan")
-    found = {}
+    constants = {}
     for statement in re.findall(r"constexpr [\w ]+? (k\w+ = [^;]+);", text_of(name)):
-        for one, value in re.findall(r"(k\w+) = ([^,]+)", statement):
+        for constant, value in re.findall(r"(k\w+) = ([^,]+)", statement):
             if re.fullmatch(r"[\d.]+( << \d+)?", value.strip()):
                 number, shift = (*value.split("<<"), "0")[:2]
-                found[one] = float(number) * 2 ** int(shift)
-    return found
+                constants[constant] = float(number) * 2 ** int(shift)
+    return constants
 
 
 def fields(name: str, struct: str) -> list[str]:
@@ -163,24 +163,24 @@ def fields(name: str, struct: str) -> list[str]:
 
 def members(module: ModuleType) -> dict[str, object]:
     """Public functions of a module, its public classes' constructors and public methods, and its other public names."""
-    found: dict[str, object] = {}
+    functions: dict[str, object] = {}
     for name in module.__all__:
         value = getattr(module, name)
-        found[name] = value
+        functions[name] = value
         if inspect.isclass(value):
-            methods = {one: method for one, method in vars(value).items() if inspect.isfunction(method)}
-            found |= {f"{name}.{one}": method for one, method in methods.items() if one == "__init__" or not one.startswith("_")}
-    return found
+            methods = {key: method for key, method in vars(value).items() if inspect.isfunction(method)}
+            functions |= {f"{name}.{key}": method for key, method in methods.items() if key == "__init__" or not key.startswith("_")}
+    return functions
 
 
 def signature(function: Any) -> tuple[list[tuple[Any, ...]], str]:
     """Names, kinds, defaults and annotations of the parameters, and what is returned; each side's device counts as the same."""
-    found = inspect.signature(function)
+    signature = inspect.signature(function)
     kinds = {"Processor": "device", "Card": "device"}
     return [
         (parameter.name, parameter.kind, parameter.default, kinds.get(parameter.annotation, parameter.annotation))
-        for parameter in found.parameters.values()
-    ], found.return_annotation
+        for parameter in signature.parameters.values()
+    ], signature.return_annotation
 
 
 @every_twin
@@ -188,22 +188,22 @@ def test_twins_offer_the_same_with_the_same_signatures(name):
     mine, theirs = members(launcher(name)), members(processor(name))
     assert sorted(launcher(name).__all__) == sorted(processor(name).__all__)
     assert list(mine) == list(theirs)
-    for one, member in mine.items():
+    for member_name, member in mine.items():
         if inspect.isfunction(member):
-            assert signature(member) == signature(theirs[one]), one
+            assert signature(member) == signature(theirs[member_name]), member_name
     assert any(inspect.isfunction(member) for member in mine.values())
 
 
 def test_every_kernel_that_a_search_opens_on_a_device_has_a_twin():
     texts = [path.read_text(encoding="utf-8") for path in (TESTS.parent / "engine").rglob("*.py")]
-    assert {found for text in texts for found in re.findall(r'\btwin\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(TWINS)
+    assert {name for text in texts for name in re.findall(r'\btwin\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(TWINS)
 
 
 def test_every_source_is_somebodys():
     used = {
-        found for name in TWINS for file in sources_of(name) for found in [file, *re.findall(r'#include "([^"]+)"', with_headers(file))]
+        header for name in TWINS for file in sources_of(name) for header in [file, *re.findall(r'#include "([^"]+)"', with_headers(file))]
     }
-    included = {found for file in SOURCES for found in re.findall(r'#include "([^"]+)"', source(file))}
+    included = {header for file in SOURCES for header in re.findall(r'#include "([^"]+)"', source(file))}
     assert set(SOURCES) == used | included
 
 
@@ -266,11 +266,11 @@ def test_what_docstrings_refer_to_is_there():
                     r"`(proteoscope\.kernels\.\w+(?:\.\w+)?)(?:\.(\w+))?`", entry.read_text(encoding="utf-8")
                 ):
                     try:
-                        found = importlib.import_module(path)
+                        module = importlib.import_module(path)
                     except ImportError:  # the last part is no module
                         parent, attribute = path.rsplit(".", 1)
-                        found = importlib.import_module(parent)
-                    if attribute and not hasattr(found, attribute):
+                        module = importlib.import_module(parent)
+                    if attribute and not hasattr(module, attribute):
                         missing.append(f"{folder}/{entry.name}: {path} {attribute}")
     assert missing == []
 

@@ -121,8 +121,8 @@ def test_where_nothing_else_can_be_written_the_program_s_cache_is_used(tmp_path)
 def test_the_last_resort_is_one_temporary_folder_for_all_runs(tmp_path):
     folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
     for _ in range(2):
-        found, reason = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
-        assert found == str(folder)
+        actual, reason = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
+        assert actual == str(folder)
         assert str(folder) in reason
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -133,8 +133,8 @@ def test_a_temporary_folder_that_others_may_write_to_is_not_used_and_leaves_no_l
     folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
     folder.mkdir()
     folder.chmod(0o777)
-    found, _ = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
-    assert Path(found).parent == tmp_path and Path(found) != folder
+    actual, _ = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
+    assert Path(actual).parent == tmp_path and Path(actual) != folder
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 

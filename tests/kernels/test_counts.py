@@ -164,28 +164,28 @@ def test_an_index_of_fragments(most):
 
 def test_a_digest():
     _, residues, offsets = random_proteins(230)
-    card, found = ShimCard(), np.zeros((2, 9000 // 50 + 1), np.int64)
+    card, actual = ShimCard(), np.zeros((2, 9000 // 50 + 1), np.int64)
     bounds, longest = np.array([0, 20, len(offsets) - 1]), 9
     how = rules("Trypsin", 0, 0, (4, longest), (0, 9000), True)
-    known = np.full(len(residues), 65, np.uint8)  # all letters have masses
-    list(digestion.count_peptides(card, known, offsets, bounds, how, found))
+    residue_codes = np.full(len(residues), 65, np.uint8)  # all letters have masses
+    list(digestion.count_peptides(card, residue_codes, offsets, bounds, how, actual))
     ends = np.repeat(offsets[1:], np.diff(offsets))
     looked_at = int(np.minimum(longest, ends - np.arange(len(residues))).sum())
-    work = counts.digest_count(residues=len(residues), proteins=len(offsets) - 1, shares=2, buckets=found.shape[1], looked_at=looked_at)
+    work = counts.digest_count(residues=len(residues), proteins=len(offsets) - 1, shares=2, buckets=actual.shape[1], looked_at=looked_at)
     assert_moved(card, work)
     assert card.operations == work.operations
     assert work.rounds == card.n_launches
 
 
 def test_pieces_of_work_add_up():
-    one = counts.OperationCounts(1, 10, 3, 5, 7, 400, 2)
-    assert counts.total(one, one._replace(shared_bytes=100)) == counts.OperationCounts(2, 20, 6, 10, 14, 400, 4)
+    operations = counts.OperationCounts(1, 10, 3, 5, 7, 400, 2)
+    assert counts.total(operations, operations._replace(shared_bytes=100)) == counts.OperationCounts(2, 20, 6, 10, 14, 400, 4)
 
 
 def test_partitions_cost_what_their_candidates_and_masses_say():
     _, queries, peptides, modifications, how = random_search(240, HYPERSCORE, n_queries=10, n_peptides=500)
-    found = np.zeros(10, np.int64)
-    candidates.count_candidates(queries, peptides.mass, modifications, how, 0, 10, found)
-    plain, modified = (counts.scoring_costs(found, queries.mass, is_modified=one) for one in (False, True))
-    np.testing.assert_allclose(plain, (found + 50) * (1 + queries.mass / 800))
-    np.testing.assert_allclose(modified, (found + 50) * (1 + (queries.mass / 800) ** 2))
+    actual = np.zeros(10, np.int64)
+    candidates.count_candidates(queries, peptides.mass, modifications, how, 0, 10, actual)
+    plain, modified = (counts.scoring_costs(actual, queries.mass, is_modified=is_modified) for is_modified in (False, True))
+    np.testing.assert_allclose(plain, (actual + 50) * (1 + queries.mass / 800))
+    np.testing.assert_allclose(modified, (actual + 50) * (1 + (queries.mass / 800) ** 2))

@@ -37,8 +37,8 @@ LENGTHS = [0, 1, 1, 2, 3, 5, 8, 8, 20, 31, 32, 33, 33, 47, 64, 65, 90]
 def test_several_queries_score_as_the_recurrence_says(numbers, shape):
     queries, subjects = sequences(2, [5, 70, 33, 1, 0, 140, 64]), sequences(3, LENGTHS)
     card = ShimCard(descending=shape[0] == 8)
-    found, ends = scored(card, queries, subjects, matrix(), 11, 1, numbers=numbers, shape=shape, threads=64)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, matrix(), 11, 1))
+    actual, ends = scored(card, queries, subjects, matrix(), 11, 1, numbers=numbers, shape=shape, threads=64)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
     assert ends[-1] == len(subjects)
     assert f"NUMBERS={numbers}" in card.defines[0]
 
@@ -47,8 +47,8 @@ def test_several_queries_score_as_the_recurrence_says(numbers, shape):
 @pytest.mark.parametrize("length", [1, 31, 32, 33, 100])
 def test_one_query_scores_as_the_recurrence_says(numbers, length):
     queries, subjects = sequences(length, [length]), sequences(4, LENGTHS)
-    found, _ = scored(ShimCard(), queries, subjects, matrix(), 11, 1, numbers=numbers, **SMALL)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, matrix(), 11, 1))
+    actual, _ = scored(ShimCard(), queries, subjects, matrix(), 11, 1, numbers=numbers, **SMALL)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
 
 
 @pytest.mark.parametrize("costs", [(0, 1), (0, 40), (3, 0)])
@@ -57,8 +57,8 @@ def test_any_gap_costs(costs, n_queries):
     queries, subjects = sequences(5, [60, 41, 77][:n_queries]), sequences(6, LENGTHS)
     for seed in range(3):
         scores = matrix(seed, least=-17)
-        found, _ = scored(ShimCard(), queries, subjects, scores, *costs, **SMALL)
-        np.testing.assert_array_equal(found, plain_scores(queries, subjects, scores, *costs))
+        actual, _ = scored(ShimCard(), queries, subjects, scores, *costs, **SMALL)
+        np.testing.assert_array_equal(actual, plain_scores(queries, subjects, scores, *costs))
 
 
 @settings(max_examples=40, deadline=None)
@@ -70,8 +70,8 @@ def test_any_gap_costs(costs, n_queries):
 )
 def test_any_lengths_in_any_order(seed, queries, subjects, numbers):
     some_queries, some_subjects, scores = sequences(seed, queries), sequences(seed + 1, subjects), matrix(seed)
-    found, _ = scored(ShimCard(), some_queries, some_subjects, scores, 11, 1, numbers=numbers, **SMALL)
-    np.testing.assert_array_equal(found, plain_scores(some_queries, some_subjects, scores, 11, 1))
+    actual, _ = scored(ShimCard(), some_queries, some_subjects, scores, 11, 1, numbers=numbers, **SMALL)
+    np.testing.assert_array_equal(actual, plain_scores(some_queries, some_subjects, scores, 11, 1))
 
 
 @pytest.mark.parametrize(("numbers", "greatest", "passed"), [(HALF_PRECISION, 500, 2048), (SIXTEEN_BITS, 3000, 65535)])
@@ -82,9 +82,9 @@ def test_scores_beyond_the_numbers_are_computed_again(numbers, greatest, passed,
     scores = matrix()
     scores[22, 22] = greatest
     card = ShimCard()
-    found, _ = scored(card, queries, subjects, scores, 11, 1, numbers=numbers, **SMALL)
+    actual, _ = scored(card, queries, subjects, scores, 11, 1, numbers=numbers, **SMALL)
     expected = plain_scores(queries, subjects, scores, 11, 1)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
     assert expected.max() > passed > expected[0].min()
     assert {f"NUMBERS={numbers}", f"NUMBERS={THIRTY_TWO_BITS}"} <= {macro for macros in card.defines for macro in macros}
 
@@ -98,16 +98,16 @@ def test_every_score_around_the_greatest_that_the_numbers_hold(numbers, most):
         scores = np.full((LETTERS, LETTERS), -1)
         scores[0, 0], scores[0, 1] = score, 1
         longer = [np.concatenate((queries[0], np.zeros(i, np.int8))) for i in range(0, 30, 3)]
-        found, _ = scored(ShimCard(), longer, subjects, scores, 5, 2, numbers=numbers, **SMALL)
-        np.testing.assert_array_equal(found, plain_scores(longer, subjects, scores, 5, 2))
+        actual, _ = scored(ShimCard(), longer, subjects, scores, 5, 2, numbers=numbers, **SMALL)
+        np.testing.assert_array_equal(actual, plain_scores(longer, subjects, scores, 5, 2))
 
 
 @NUMBERS
 def test_costs_beyond_the_numbers_take_wide_ones(numbers):
     queries, subjects = sequences(10, [50, 20]), sequences(11, LENGTHS)
     card, scores = ShimCard(), matrix() * 10_000
-    found, _ = scored(card, queries, subjects, scores, 110_000, 10_000, numbers=numbers, **SMALL)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, scores, 110_000, 10_000))
+    actual, _ = scored(card, queries, subjects, scores, 110_000, 10_000, numbers=numbers, **SMALL)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, scores, 110_000, 10_000))
     assert all(f"NUMBERS={THIRTY_TWO_BITS}" in macros for macros in card.defines if macros)
 
 
@@ -116,16 +116,16 @@ def test_the_numbers_are_those_that_suit_the_card(capability, numbers):
     card = ShimCard()
     card.capability = capability
     queries, subjects = sequences(12, [20]), sequences(13, [5, 30])
-    found, _ = scored(card, queries, subjects, matrix(), 11, 1, **SMALL)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, matrix(), 11, 1))
+    actual, _ = scored(card, queries, subjects, matrix(), 11, 1, **SMALL)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
     assert f"NUMBERS={numbers}" in card.defines[0]
 
 
 @pytest.mark.parametrize("n_queries", [1, 3])
 def test_the_shape_that_is_chosen_for_a_search_works(n_queries):
     queries, subjects = sequences(14, [150, 90, 40][:n_queries]), sequences(15, [40, 60, 60])
-    found, _ = scored(ShimCard(), queries, subjects, matrix(), 11, 1)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, matrix(), 11, 1))
+    actual, _ = scored(ShimCard(), queries, subjects, matrix(), 11, 1)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
 
 
 @pytest.mark.parametrize("order", ["by length", "shuffled"])
@@ -135,8 +135,8 @@ def test_a_database_larger_than_the_memory_comes_in_batches(order, n_queries):
     if order == "shuffled":
         np.random.default_rng(16).shuffle(lengths)
     queries, subjects = sequences(17, [66, 50][:n_queries]), sequences(18, lengths)
-    found, ends = scored(ShimCard(), queries, subjects, matrix(), 11, 1, memory_bytes=5000, **SMALL)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, matrix(), 11, 1))
+    actual, ends = scored(ShimCard(), queries, subjects, matrix(), 11, 1, memory_bytes=5000, **SMALL)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
     assert ends == sorted(ends) and len(set(ends)) > 4
 
 
@@ -144,9 +144,9 @@ def test_a_part_of_the_database_leaves_the_rest_alone():
     queries, subjects = sequences(19, [40, 30]), sequences(20, LENGTHS)
     expected = plain_scores(queries, subjects, matrix(), 11, 1)
     for options in ({}, {"memory_bytes": 3000}):
-        found, ends = scored(ShimCard(), queries, subjects, matrix(), 11, 1, 4, 12, **options, **SMALL)
-        np.testing.assert_array_equal(found[:, 4:12], expected[:, 4:12])
-        assert (found[:, :4] == -7).all() and (found[:, 12:] == -7).all()
+        actual, ends = scored(ShimCard(), queries, subjects, matrix(), 11, 1, 4, 12, **options, **SMALL)
+        np.testing.assert_array_equal(actual[:, 4:12], expected[:, 4:12])
+        assert (actual[:, :4] == -7).all() and (actual[:, 12:] == -7).all()
         assert ends[-1] == 12
 
 
@@ -163,8 +163,8 @@ def test_a_search_is_used_many_times():
 def test_nothing_to_do():
     subjects = sequences(25, [0, 3])
     for queries, some in (([], subjects), ([np.zeros(0, np.int8)], subjects), (sequences(26, [9]), []), (sequences(26, [9]), subjects[:1])):
-        found, _ = scored(ShimCard(), queries, some, matrix(), 11, 1, **SMALL)
-        assert found.shape == (len(queries), len(some)) and (found == 0).all()
+        actual, _ = scored(ShimCard(), queries, some, matrix(), 11, 1, **SMALL)
+        assert actual.shape == (len(queries), len(some)) and (actual == 0).all()
 
 
 def test_closing_the_generator_stops_the_work():

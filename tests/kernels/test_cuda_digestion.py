@@ -124,7 +124,7 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path, monkey
         for random_protein in random_proteins(7, 60)[0]
         if len(random_protein) > 10
     ]
-    (tmp_path / "proteins.fasta").write_text("".join(f">protein{i}\n{one}\n" for i, one in enumerate(proteins)), encoding="ascii")
+    (tmp_path / "proteins.fasta").write_text("".join(f">protein{i}\n{protein}\n" for i, protein in enumerate(proteins)), encoding="ascii")
     parameters = IdentificationParameters()
     digestion = Digestion.of(parameters, "semi-specific")
     monkeypatch.setattr(peptide_index, "_RESIDUES_FOR_A_GPU", 0)  # so few are else counted on threads

@@ -28,10 +28,10 @@ def test_both_scores_agree_with_the_processor(score, fragment):
     expected = on_processor(work, WIDTH[score])
     # With fine bins the shim, which goes through each of them, takes long for each chunk: once, and in few chunks, is enough.
     bins = {"bin_shift": 14} if score == HYPERSCORE else {}
-    found, ends = on_card(ShimCard(), work, WIDTH[score], **{**SMALL, "forms_of_chunk": 1024}, **bins)
+    actual, ends = on_card(ShimCard(), work, WIDTH[score], **{**SMALL, "forms_of_chunk": 1024}, **bins)
     assert expected.n_candidates.sum() > 1000
     assert (expected.best.code[:, 0] >= 0).sum() > 5
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
     assert ends[-1] == len(expected.n_candidates)
 
 
@@ -48,9 +48,9 @@ def test_any_modifications_and_series_agree_with_the_processor(seed):
         n_peptides=200,
     )
     expected = on_processor(work, 0.5)
-    found, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 14)[seed], **SMALL)
+    actual, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 14)[seed], **SMALL)
     assert expected.histogram[:, 1:].any()
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
 @pytest.mark.parametrize("least", [1, 2, 4])
@@ -60,8 +60,8 @@ def test_windows_that_hold_whole_chunks_agree_with_the_processor(least):
     )
     work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(minimum_matched_ions=least)))
     expected = on_processor(work, 0.5)
-    found, _ = on_card(ShimCard(), work, 0.5, forms_of_chunk=128, threads=64)
-    assert_same_answer(found, expected)
+    actual, _ = on_card(ShimCard(), work, 0.5, forms_of_chunk=128, threads=64)
+    assert_same_answer(actual, expected)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -70,8 +70,8 @@ def test_modifications_at_known_residues_agree_with_the_processor_and_with_scori
     spectra, queries, peptides, modifications, settings = with_known_modifications(inputs, seed, 2)
     work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(minimum_matched_ions=1)))
     expected = on_processor(work, 0.5)
-    found, _ = on_card(ShimCard(), work, 0.5, **SMALL)
-    assert_same_answer(found, expected)
+    actual, _ = on_card(ShimCard(), work, 0.5, **SMALL)
+    assert_same_answer(actual, expected)
     one_by_one = empty_hits(len(queries.mass), kept=8)
     search_queries(*work.inputs, one_by_one, 0, len(queries.mass), NOT_STOPPED)
     # Whatever a form is called, it is the same peptide; scores of an index are rounded.
@@ -84,18 +84,18 @@ def test_modifications_at_known_residues_agree_with_the_processor_and_with_scori
 def test_windows_of_isotope_errors_that_do_not_touch_agree_with_the_processor():
     work = random_fragment_search(30, HYPERSCORE, precursor=(0.2, 0.0), n_peptides=4000, n_queries=30)
     expected = on_processor(work, 0.5)
-    found, _ = on_card(ShimCard(), work, 0.5, **SMALL)
+    actual, _ = on_card(ShimCard(), work, 0.5, **SMALL)
     assert (work.windows[:, 0, 1] < work.windows[:, 1, 0]).any()
     assert len(np.unique(expected.best.code[expected.best.code >= 0])) > 5
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
 def test_more_kept_than_found_and_as_many_as_can_be():
     work = random_fragment_search(31, HYPERSCORE, precursor=(20.0, 0.0), n_peptides=300, most=0)
     expected = on_processor(work, 0.5, kept=32)
-    found, _ = on_card(ShimCard(), work, 0.5, kept=32, **SMALL)
+    actual, _ = on_card(ShimCard(), work, 0.5, kept=32, **SMALL)
     assert (expected.best.code < 0).any()
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
 @pytest.mark.parametrize("kept", [8, 32])
@@ -103,9 +103,9 @@ def test_more_candidates_than_a_block_notes_agree_with_the_processor(kept):
     inputs = random_search(32, HYPERSCORE, fragment=(0.5, 0.0), precursor=(500.0, 0.0), n_peptides=1500, most=0, n_queries=4)
     work = fragment_inputs((*inputs[:4], inputs[4]._replace(minimum_matched_ions=1)))
     expected = on_processor(work, 0.5, kept=kept)
-    found, _ = on_card(ShimCard(), work, 0.5, kept=kept, forms_of_chunk=2048, threads=128)
+    actual, _ = on_card(ShimCard(), work, 0.5, kept=kept, forms_of_chunk=2048, threads=128)
     assert expected.histogram[:, 1:].sum(axis=1).max() > 300
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
 def test_parts_of_the_index_and_runs_of_queries_have_the_same_answer(monkeypatch):
@@ -115,14 +115,14 @@ def test_parts_of_the_index_and_runs_of_queries_have_the_same_answer(monkeypatch
     _, _, peptides, *_ = work.inputs
     proteins = peptides.residues.nbytes + 5 * len(peptides.mass)
     card = ShimCard()
-    found, ends = on_card(
+    actual, ends = on_card(
         card, work, 0.5, halves=True, memory_bytes=proteins + 400_000, pairs_of_batch=4, forms_of_chunk=256, threads=64, bin_shift=16
     )
     assert card.launched.count("sum_bins") > 2
     assert card.launched.count("weigh_ends") > 2
     assert ends == sorted(ends)
     assert len(set(ends)) > 3
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
 def test_a_card_that_is_full_takes_smaller_parts(monkeypatch):
@@ -137,9 +137,9 @@ def test_a_card_that_is_full_takes_smaller_parts(monkeypatch):
         return buffer(self, n_bytes)
 
     monkeypatch.setattr(ShimCard, "buffer", full)
-    found, _ = on_card(card, work, 0.5, forms_of_chunk=256, threads=64, bin_shift=16)
+    actual, _ = on_card(card, work, 0.5, forms_of_chunk=256, threads=64, bin_shift=16)
     assert len(refused) > 1
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
 def test_a_card_without_room_for_one_chunk_is_an_error():
@@ -155,17 +155,17 @@ def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
     search = tuned(FragmentSearch, forms_of_chunk=128, threads=64, pairs_of_batch=1)(
         ShimCard(failing_launch=9), peptides, modifications, settings, work.form_mass, work.form_code
     )
-    found, done = empty_answer(n, 8), 0
+    actual, done = empty_answer(n, 8), 0
     with pytest.raises(DeviceError, match="lost"):
         for end in search.search_chunks(
-            work.segments, work.windows, work.tables, 0, n, found.best, found.histogram, 0.5, found.n_candidates
+            work.segments, work.windows, work.tables, 0, n, actual.best, actual.histogram, 0.5, actual.n_candidates
         ):
             done = end
     assert 0 < done < n
-    assert (found.n_candidates[done:] == 0).all()
-    assert (found.best.code[done:] == -1).all()
-    np.testing.assert_array_equal(found.histogram[:done], expected.histogram[:done])
-    np.testing.assert_array_equal(found.best.code[:done], expected.best.code[:done])
+    assert (actual.n_candidates[done:] == 0).all()
+    assert (actual.best.code[done:] == -1).all()
+    np.testing.assert_array_equal(actual.histogram[:done], expected.histogram[:done])
+    np.testing.assert_array_equal(actual.best.code[:done], expected.best.code[:done])
 
 
 def test_a_search_beyond_the_kernels_sizes_says_so():
@@ -186,6 +186,6 @@ def test_chunks_suit_the_shared_memory_of_the_card(shared_bytes, forms, monkeypa
         launch(*arguments, shared_bytes=shared_bytes, **options)
 
     monkeypatch.setattr(card, "launch", noting)
-    found, _ = on_card(card, work, 0.5)
+    actual, _ = on_card(card, work, 0.5)
     assert 4 * forms < max(requested) <= shared_bytes - (6 << 10)
-    assert_same_answer(found, on_processor(work, 0.5))
+    assert_same_answer(actual, on_processor(work, 0.5))

@@ -44,9 +44,9 @@ def check(texts, patterns, rules, pairs=None, *, card=None, tracing=(False, True
     text_of, pattern_of = pairs or (np.arange(len(texts)),) * 2
     card, options = card or ShimCard(), {"traces_on_host": False} | options
     for traces in tracing:
-        own = options if "shape" in options else options | {"shape": small_shape(card, texts, patterns, rules, traces, options)}
+        shaped = options if "shape" in options else options | {"shape": small_shape(card, texts, patterns, rules, traces, options)}
         expected = expected_alignments(texts, patterns, rules, text_of, pattern_of, traces=traces)
-        assert_same_alignments(aligned(card, texts, patterns, rules, text_of, pattern_of, traces=traces, **own), expected)
+        assert_same_alignments(aligned(card, texts, patterns, rules, text_of, pattern_of, traces=traces, **shaped), expected)
     return expected
 
 
@@ -56,7 +56,7 @@ def small_shape(card, texts, patterns, rules, traces, options):
 
 
 def words(lengths, letters):
-    return [np.array(one, np.int64) for length in lengths for one in product(range(letters), repeat=length)]
+    return [np.array(codes, np.int64) for length in lengths for codes in product(range(letters), repeat=length)]
 
 
 def every_pair(texts, patterns):
@@ -88,15 +88,15 @@ def test_a_seed(mode):
     texts, patterns = damaged_reads(40, 23, letters=3, most=50)
     texts, patterns = [*texts, *words([0, 2, 4], 2)], [*patterns, *words([0, 2, 4], 2)]
     for length in (1, 4):
-        found = check(texts, patterns, GapRules(DNA, 3, 1, 2, mode, length), shape=GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 32))
-    assert 5 < (found.score != NO_ALIGNMENT).sum() < len(texts)
+        actual = check(texts, patterns, GapRules(DNA, 3, 1, 2, mode, length), shape=GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 32))
+    assert 5 < (actual.score != NO_ALIGNMENT).sum() < len(texts)
 
 
 def test_the_published_recurrence():
     texts, patterns = damaged_reads(60, 24, letters=3, most=60)
-    found = check(texts, patterns, GapRules(DNA, 1, 1, 2, is_published=True), shape=SMALL)
+    actual = check(texts, patterns, GapRules(DNA, 1, 1, 2, is_published=True), shape=SMALL)
     free = expected_alignments(texts, patterns, GapRules(DNA, 1, 1, 2), np.arange(60), np.arange(60))
-    assert (found.score < free.score).any()
+    assert (actual.score < free.score).any()
     check(texts, patterns, GapRules(DNA, 1, 1, 1, PREFIX, 1, is_published=True))
 
 
@@ -151,11 +151,11 @@ def test_directions_in_little_memory_and_long_texts():
     random = np.random.default_rng(29)
     text = random.integers(0, 4, 900)
     patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 100, 400, 830)] + [random.integers(0, 4, 20)]
-    short, own = damaged_reads(80, 30, most=40)
+    short, rows = damaged_reads(80, 30, most=40)
     pairs = [*([0] * 5), *range(1, 81)], [*range(85)]
     for mode in (PREFIX, WITHIN, LOCAL):
         card = ShimCard()
-        check([text, *short], [*patterns, *own], GapRules(DNA, 5, 2, 2, mode), pairs, card=card, direction_bytes=500_000)
+        check([text, *short], [*patterns, *rows], GapRules(DNA, 5, 2, 2, mode), pairs, card=card, direction_bytes=500_000)
         assert card.launched.count("trace_reads") > 1
     with pytest.raises(DeviceMemoryError, match="directions"):
         check([text], patterns[:1], GapRules(DNA, 5, 2, 2, WITHIN), ([0], [0]), tracing=(True,), direction_bytes=1000)
@@ -278,9 +278,9 @@ def test_a_slower_card_takes_as_long_between_two_looks_at_a_cancel():
 
     slow = ShimCard()
     slow.rates = USUAL_RATES._replace(maxima=USUAL_RATES.maxima * 1e-6)
-    (ends, found), (many, same) = looks(ShimCard()), looks(slow)
+    (ends, actual), (many, same) = looks(ShimCard()), looks(slow)
     assert len(many) > 2 * len(ends)
-    for one, other in zip(found, same, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(actual, same, strict=True):
+        np.testing.assert_array_equal(left, right)
     assert between_looks(1e11, 2.0, 1.0) == 1e11, "a faster one takes no more than was tried"
     assert between_looks(10, 1e-9, 1.0) == 1

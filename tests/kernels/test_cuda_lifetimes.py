@@ -171,8 +171,8 @@ def match_scores(card, memory_bytes=20_000):
     random = np.random.default_rng(4)
     candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)
     kind, its_card = limited(MatchScores, card, {"candidates_of_chunk": 32, "passes_of_look": 9, "memory_bytes": memory_bytes})
-    found = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
-    return kind(its_card, candidates).search(queries, (-300, 300), 4, *found)
+    actual = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
+    return kind(its_card, candidates).search(queries, (-300, 300), 4, *actual)
 
 
 def superposition(card):
@@ -274,14 +274,14 @@ def test_a_card_that_refuses_every_large_buffer_scores_sequences_in_smaller_batc
 @pytest.mark.parametrize("refused", range(0, 40, 2))
 def test_a_clustering_that_is_refused_memory_at_any_moment_leaves_nothing_running(refused, monkeypatch):
     monkeypatch.setattr("tests.kernels.test_cuda_lifetimes.FEW_BYTES", 0)
-    card, found, expected = WatchingCard({refused}), np.zeros(300, np.int64), np.zeros(300, np.int64)
+    card, actual, expected = WatchingCard({refused}), np.zeros(300, np.int64), np.zeros(300, np.int64)
     try:
-        list(clustering(card, found))
+        list(clustering(card, actual))
     except DeviceMemoryError:
         pass
     else:  # that was the room for matrices: fewer at a time were filled
         list(clustering(usual := WatchingCard(), expected))
-        assert found.tolist() == expected.tolist()
+        assert actual.tolist() == expected.tolist()
         assert card.launched.count("fill_averages") > usual.launched.count("fill_averages")
     gc.collect()
     assert card.is_idle()
@@ -294,10 +294,10 @@ def test_match_scores_on_a_card_that_refuses_memory_at_any_moment(refused, monke
     random, card = np.random.default_rng(4), WatchingCard({refused})
     candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)
     kind = tuned(MatchScores, candidates_of_chunk=32)
-    found = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
+    actual = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
     try:
-        list(kind(card, candidates).search(queries, (-300, 300), 4, *found))
-        assert (found[0].tolist(), found[1].tolist()) == plain_best(queries, candidates, (-300, 300), 4)
+        list(kind(card, candidates).search(queries, (-300, 300), 4, *actual))
+        assert (actual[0].tolist(), actual[1].tolist()) == plain_best(queries, candidates, (-300, 300), 4)
     except DeviceMemoryError:
         assert refused < 6, "a smaller group would have fitted: only the queries must"
     gc.collect()

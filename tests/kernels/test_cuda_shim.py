@@ -23,22 +23,22 @@ DENSE = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hypersco
 def searched_on_both(inputs, *, card=None, kept=5, slots=3, largest_buffer=1 << 40, **options):
     spectra, queries, peptides, modifications, settings = inputs
     n = len(queries.mass)
-    expected, found = (empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings.score]) for _ in range(2))
+    expected, actual = (empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
     card = card or ShimCard()
     kind, its_card = limited(SpectrumSearch, card, options)
     search = kind(its_card, peptides, modifications, settings)
     card.largest_buffer = largest_buffer
-    ends = list(search.search_queries(spectra, queries, found, 0, n))
-    return found, expected, ends
+    ends = list(search.search_queries(spectra, queries, actual, 0, n))
+    return actual, expected, ends
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
 def test_every_score_agrees_with_the_processor(score, fragment):
-    found, expected, ends = searched_on_both(random_search(score, score, fragment=fragment))
+    actual, expected, ends = searched_on_both(random_search(score, score, fragment=fragment))
     assert expected.n_candidates.sum() > 1000
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
     assert ends == [len(expected.n_candidates)]
 
 
@@ -59,10 +59,10 @@ def test_scores_on_the_border_of_a_bin_fall_to_the_same_side(score, width, minim
     equal = np.full(len(spectra.mz), 0.125, np.float32)
     inputs = (spectra._replace(weight=equal, correlation_weight=np.ones_like(equal)), *others, settings._replace(minimum_matched_ions=1))
     monkeypatch.setitem(WIDTH, score, width)
-    found, expected, _ = searched_on_both(inputs, minimum_sharing=minimum_sharing)
+    actual, expected, _ = searched_on_both(inputs, minimum_sharing=minimum_sharing)
     at = expected.score[expected.score > 0] / width
     assert (np.abs(at - np.rint(at)) < 1e-6).any()
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("fragment", [(0.0, 0.05), (20.0, 0.0)])
@@ -75,17 +75,17 @@ def test_peaks_reach_as_far_as_on_the_processor_however_wide_the_tolerance(fragm
     spectra = spectra._replace(
         offsets=offsets, mz=spectra.mz[retained], weight=spectra.weight[retained], correlation_weight=spectra.correlation_weight[retained]
     )
-    found, expected, _ = searched_on_both((spectra, *others), minimum_sharing=minimum_sharing)
-    assert_same_hits(found, expected)
-    np.testing.assert_array_equal(found.histogram, expected.histogram)
+    actual, expected, _ = searched_on_both((spectra, *others), minimum_sharing=minimum_sharing)
+    assert_same_hits(actual, expected)
+    np.testing.assert_array_equal(actual.histogram, expected.histogram)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_any_modifications_and_series_agree_with_the_processor(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     inputs = random_search(10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, maximum_forms=(3, 1, 50, 200)[seed])
-    found, expected, _ = searched_on_both(inputs, card=ShimCard(descending=seed % 2 == 1))
-    assert_same_hits(found, expected)
+    actual, expected, _ = searched_on_both(inputs, card=ShimCard(descending=seed % 2 == 1))
+    assert_same_hits(actual, expected)
     assert (expected.modification[:, 0] != 255).any()
 
 
@@ -103,8 +103,8 @@ def test_modifications_at_known_residues_agree_with_the_processor(seed, minimum_
         precursor=(3.0, 0.0),
     )
     *others, settings = with_known_modifications(inputs, seed, most)
-    found, expected, _ = searched_on_both((*others, settings._replace(minimum_matched_ions=0)), minimum_sharing=minimum_sharing)
-    assert_same_hits(found, expected)
+    actual, expected, _ = searched_on_both((*others, settings._replace(minimum_matched_ions=0)), minimum_sharing=minimum_sharing)
+    assert_same_hits(actual, expected)
     of_known = expected.modification[(expected.modification >= len(inputs[3].mass)) & (expected.modification < 255)]
     assert len(of_known) > 10 and (np.count_nonzero(expected.modification != 255, axis=2) <= most).all()
 
@@ -112,14 +112,14 @@ def test_modifications_at_known_residues_agree_with_the_processor(seed, minimum_
 @pytest.mark.parametrize("maximum_forms", [7, 1000])
 def test_many_arrangements_of_two_modifications_are_shared_between_lanes(maximum_forms):
     inputs = random_search(15, HYPERSCORE, which=(0, 1), most=4, maximum_forms=maximum_forms, n_queries=6, n_peptides=2000)
-    found, expected, _ = searched_on_both(inputs, slots=4)
+    actual, expected, _ = searched_on_both(inputs, slots=4)
     assert expected.n_candidates.max() > 30
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 def test_overlapping_windows_score_a_peptide_once():
-    found, expected, _ = searched_on_both(random_search(20, SDP, precursor=(1.5, 0.0), n_peptides=1500, most=1))
-    assert_same_hits(found, expected)
+    actual, expected, _ = searched_on_both(random_search(20, SDP, precursor=(1.5, 0.0), n_peptides=1500, most=1))
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
@@ -129,10 +129,10 @@ def test_neighbours_in_mass_searched_together_have_the_same_hits(score, fragment
         90 + score, score, fragment=fragment, n_queries=n_queries, precursor=(3.0, 0.0), n_peptides=2000, which=(0, 1, 4), most=1
     )
     card = ShimCard(descending=score == SDP)
-    found, expected, _ = searched_on_both(inputs, minimum_sharing=0.0, dense_candidates_of_item=500, card=card)
+    actual, expected, _ = searched_on_both(inputs, minimum_sharing=0.0, dense_candidates_of_item=500, card=card)
     assert DENSE[score] in card.launched
     assert expected.n_candidates.sum() > 200
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -149,9 +149,9 @@ def test_neighbours_with_any_modifications_and_series_have_the_same_hits(seed):
         which=((0, 1, 4), (2, 3, 1), (1, 5, 6))[seed],
     )
     card = ShimCard()
-    found, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0, kept=8)
+    actual, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0, kept=8)
     assert "search_tile_by_hyperscore" in card.launched
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
     assert (expected.modification[:, 0] != 255).any()
 
 
@@ -171,11 +171,11 @@ def test_neighbours_with_many_arrangements_have_the_same_hits(which, maximum_for
     # With more isotope errors there would be more windows than the kernel takes.
     settings = settings._replace(isotope_errors=settings.isotope_errors[1:3], isotope_minimum_mass=settings.isotope_minimum_mass[1:3])
     card = ShimCard()
-    found, expected, _ = searched_on_both((*others, settings), card=card, slots=4, minimum_sharing=0.0)
+    actual, expected, _ = searched_on_both((*others, settings), card=card, slots=4, minimum_sharing=0.0)
     assert DENSE[HYPERSCORE] in card.launched
     assert expected.n_candidates.max() > 100
-    assert_same_hits(found, expected)
-    np.testing.assert_array_equal(found.histogram, expected.histogram)
+    assert_same_hits(actual, expected)
+    np.testing.assert_array_equal(actual.histogram, expected.histogram)
 
 
 def test_ions_at_the_very_edge_of_the_tolerance_match_as_on_the_processor():
@@ -195,10 +195,10 @@ def test_ions_at_the_very_edge_of_the_tolerance_match_as_on_the_processor():
     queries = queries._replace(spectrum=np.arange(len(queries.mass)))
     inputs = spectra, queries, peptides, modifications, settings._replace(maximum_mz=float(spectra.mz.max()) + 2)
     card = ShimCard()
-    found, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0)
+    actual, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0)
     assert DENSE[SDP] in card.launched
-    for one, other in zip(found[:-1], expected[:-1], strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(actual[:-1], expected[:-1], strict=True):
+        np.testing.assert_array_equal(left, right)
 
 
 def test_spectra_with_weights_too_fine_for_exact_sums_are_searched_one_by_one():
@@ -206,9 +206,9 @@ def test_spectra_with_weights_too_fine_for_exact_sums_are_searched_one_by_one():
     weight = spectra.weight.copy()
     weight[::7] = 3e-9
     card = ShimCard()
-    found, expected, _ = searched_on_both((spectra._replace(weight=weight), *others), card=card, minimum_sharing=0.0)
+    actual, expected, _ = searched_on_both((spectra._replace(weight=weight), *others), card=card, minimum_sharing=0.0)
     assert "search_tile_by_hyperscore" not in card.launched
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 def test_dense_and_sparse_windows_in_one_search_have_the_same_hits(monkeypatch):
@@ -218,47 +218,47 @@ def test_dense_and_sparse_windows_in_one_search_have_the_same_hits(monkeypatch):
     mass[32:96] = mass[60] + np.linspace(-0.4, 0.4, 64)  # two tiles that share their windows, among others that do not
     queries = queries._replace(mass=np.sort(mass))
     card = ShimCard()
-    found, expected, ends = searched_on_both((spectra, queries, *others), card=card, dense_candidates_of_batch=1, minimum_sharing=6.0)
+    actual, expected, ends = searched_on_both((spectra, queries, *others), card=card, dense_candidates_of_batch=1, minimum_sharing=6.0)
     assert {"search_tile_by_hyperscore", "search_by_hyperscore"} <= set(card.launched)
     assert ends == sorted(set(ends))
     assert ends[-1] == 140
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 def test_a_card_too_full_for_a_tile_searches_one_by_one():
     inputs = random_search(99, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     card = ShimCard()
-    found, expected, _ = searched_on_both(inputs, card=card, largest_buffer=60_000, minimum_sharing=0.0)
+    actual, expected, _ = searched_on_both(inputs, card=card, largest_buffer=60_000, minimum_sharing=0.0)
     assert "search_tile_by_hyperscore" not in card.launched
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 def test_a_query_shared_by_many_blocks_has_the_same_hits():
     inputs = random_search(30, HYPERSCORE, precursor=(40.0, 0.0), most=1, n_queries=4, n_peptides=1000)
-    found, expected, _ = searched_on_both(inputs, candidates_of_item=100, kept=21)
+    actual, expected, _ = searched_on_both(inputs, candidates_of_item=100, kept=21)
     assert expected.n_candidates.max() > 600
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 def test_many_small_batches_give_the_hits_of_one():
-    found, expected, ends = searched_on_both(random_search(40, HYPERSCORE), candidates_of_batch=300)
-    assert_same_hits(found, expected)
+    actual, expected, ends = searched_on_both(random_search(40, HYPERSCORE), candidates_of_batch=300)
+    assert_same_hits(actual, expected)
     assert len(ends) > 4
     assert ends == sorted(set(ends))
 
 
 def test_a_full_card_gets_smaller_batches():
     inputs = random_search(50, HYPERSCORE, n_peptides=300, n_queries=60, most=1)
-    found, expected, ends = searched_on_both(inputs, largest_buffer=8000)
-    assert_same_hits(found, expected)
+    actual, expected, ends = searched_on_both(inputs, largest_buffer=8000)
+    assert_same_hits(actual, expected)
     assert len(ends) > 2
 
 
 @pytest.mark.parametrize("memory_bytes", [600_000, 400_000])
 def test_a_dictionary_larger_than_the_card_is_brought_in_parts(memory_bytes):
     inputs = random_search(52, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
-    found, expected, ends = searched_on_both(inputs, memory_bytes=memory_bytes + inputs[2].residues.nbytes, candidates_of_batch=10_000)
-    assert_same_hits(found, expected)
+    actual, expected, ends = searched_on_both(inputs, memory_bytes=memory_bytes + inputs[2].residues.nbytes, candidates_of_batch=10_000)
+    assert_same_hits(actual, expected)
     assert len(ends) > 1
     counted, cost = np.zeros(40, np.int64), np.zeros(40, np.int64)
     _, queries, peptides, modifications, settings = inputs
@@ -270,7 +270,7 @@ def test_a_dictionary_larger_than_the_card_is_brought_in_parts(memory_bytes):
 
 def test_a_dictionary_that_is_refused_is_brought_in_smaller_parts(monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(53, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
-    found, expected = empty_hits(40), empty_hits(40)
+    actual, expected = empty_hits(40), empty_hits(40)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 40, NOT_STOPPED)
     card, refused = ShimCard(), []
     made = card.buffer
@@ -282,9 +282,9 @@ def test_a_dictionary_that_is_refused_is_brought_in_smaller_parts(monkeypatch):
         return made(n_bytes)
 
     monkeypatch.setattr(card, "buffer", buffer)
-    for _ in SpectrumSearch(card, peptides, modifications, settings).search_queries(spectra, queries, found, 0, 40):
+    for _ in SpectrumSearch(card, peptides, modifications, settings).search_queries(spectra, queries, actual, 0, 40):
         pass
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
     assert len(refused) > 1
 
 
@@ -329,11 +329,11 @@ def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
 
 def test_candidates_are_counted_as_on_the_processor():
     _, queries, peptides, modifications, settings = random_search(70, HYPERSCORE, n_queries=40)
-    expected, found = np.zeros(40, np.int64), np.zeros(40, np.int64)
+    expected, actual = np.zeros(40, np.int64), np.zeros(40, np.int64)
     cpu.count_candidates(queries, peptides.mass, modifications, settings, 3, 38, expected)
-    SpectrumSearch(ShimCard(), peptides, modifications, settings).count_candidates(queries, 3, 38, found)
+    SpectrumSearch(ShimCard(), peptides, modifications, settings).count_candidates(queries, 3, 38, actual)
     assert expected.sum() > 0
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("score", [KSDP, XCORR])
@@ -344,11 +344,11 @@ def test_a_spectrum_with_as_many_peaks_as_are_promised_is_searched(score):
     mz = np.concatenate((np.sort(np.concatenate((spectra.mz[:before], random.uniform(100, 1500, more)))), spectra.mz[before:]))
     weight = np.concatenate((random.uniform(0, 0.02, more).astype(np.float32), spectra.weight))
     offsets = np.concatenate(([0], spectra.offsets[1:] + more))
-    found, expected, _ = searched_on_both(
+    actual, expected, _ = searched_on_both(
         (spectra._replace(offsets=offsets, mz=mz, weight=weight, correlation_weight=50 * weight), *others)
     )
     assert expected.n_candidates[others[0].spectrum == 0] > 0
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 def test_a_search_beyond_the_kernels_sizes_says_so():
@@ -367,8 +367,8 @@ def test_a_spectrum_with_more_candidates_than_are_numbered_is_an_error(monkeypat
 
 def test_batches_keep_to_the_most_that_peaks_are_numbered_for(monkeypatch):
     monkeypatch.setattr("proteoscope.kernels.cuda.scoring._MAXIMUM_BATCH_BYTES", 20_000)
-    found, expected, ends = searched_on_both(random_search(41, HYPERSCORE, n_queries=60, n_peptides=300, most=1))
-    assert_same_hits(found, expected)
+    actual, expected, ends = searched_on_both(random_search(41, HYPERSCORE, n_queries=60, n_peptides=300, most=1))
+    assert_same_hits(actual, expected)
     assert len(ends) > 2
 
 

@@ -98,8 +98,8 @@ def test_non_specific_digest_holds_every_stretch_and_counts_all_missed_cleavages
 
 def test_limits_of_length_and_mass_are_inclusive() -> None:
     protein, exact = "GAGAGAGK", WATER + sum(int(MASSES[ord(letter) - 65]) for letter in "GAGAGAGK")
-    for low, high, found in ((exact, exact, 1), (exact + 1, exact + 9, 0), (0, exact - 1, 0)):
-        assert len(enumerate_peptides([protein], "Trypsin", 2, 0, (8, 8), (low, high), False)) == found
+    for low, high, n_peptides in ((exact, exact, 1), (exact + 1, exact + 9, 0), (0, exact - 1, 0)):
+        assert len(enumerate_peptides([protein], "Trypsin", 2, 0, (8, 8), (low, high), False)) == n_peptides
     assert not enumerate_peptides([protein], "Trypsin", 2, 0, (9, 20), (0, 5000), False)
     assert not enumerate_peptides([protein], "Trypsin", 2, 0, (1, 7), (0, 5000), False)
 
@@ -127,11 +127,11 @@ def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int, int
         expected.setdefault(text[at : at + size], []).append((at, flag))
     out_mass, out_position, out_length, out_flags, residues, pointer, occurrence = dictionary
     bounds = [*pointer[:count].tolist(), len(entries)]
-    found = {}
+    actual = {}
     for i in range(count):
         sequence = text[out_position[i] : int(out_position[i]) + out_length[i]]
-        assert sequence not in found, "a peptide is listed once"
-        found[sequence] = occurrence[bounds[i] : bounds[i + 1]].tolist()
+        assert sequence not in actual, "a peptide is listed once"
+        actual[sequence] = occurrence[bounds[i] : bounds[i + 1]].tolist()
         places = sorted(expected[sequence])
         joined = places[0][1] >> 2 << 2
         for _, flag in places:
@@ -140,7 +140,7 @@ def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int, int
         assert out_flags[i] == joined
         assert {letter for letter in range(32) if residues[i] >> letter & 1} == {ord(letter) - 65 for letter in sequence}
         assert out_mass[i] == pytest.approx((WATER + sum(int(MASSES[ord(letter) - 65]) for letter in sequence)) * 1e-9, rel=1e-15)
-    assert found == {sequence: [at for at, _ in sorted(places)] for sequence, places in expected.items()}
+    assert actual == {sequence: [at for at, _ in sorted(places)] for sequence, places in expected.items()}
     assert np.all(np.diff(out_mass[:count]) >= 0)
 
 

@@ -47,11 +47,11 @@ def test_the_alignment_is_the_best_that_the_recurrence_has(m, more, gap, by_stat
         place_y(workspace, y, scale)
         squared = ((x[:, :, None] - y[:, None]) ** 2).sum(axis=0)
         rewards = by_distance / (1 + squared / scale**2) + by_states * (states_x[:, None] == states_y[None])
-        found, pairs = align(workspace, m, n, gap, by_states, by_distance) / UNIT, np.empty((m, 2), np.int32)
+        actual, pairs = align(workspace, m, n, gap, by_states, by_distance) / UNIT, np.empty((m, 2), np.int32)
         pairs = pairs[m - trace(workspace, m, n, pairs) :]
-        assert found == pytest.approx(plain_score(rewards, gap), abs=(m + n) * 2e-4), turn
+        assert actual == pytest.approx(plain_score(rewards, gap), abs=(m + n) * 2e-4), turn
         assert (np.diff(pairs, axis=0) > 0).all()
-        assert score_of(rewards, pairs, gap) == pytest.approx(found, abs=(m + n) * 2e-4)
+        assert score_of(rewards, pairs, gap) == pytest.approx(actual, abs=(m + n) * 2e-4)
 
 
 def test_the_shorter_chain_is_moved_before_it_is_aligned():

@@ -64,8 +64,8 @@ def rounded(
         for first, last in zip((0, *parts), (*parts, n), strict=True):
             segments = SegmentArrays(*segment_kernels.make_segments(spectra, queries, settings_, tables, first, last))
             windows = segment_kernels.precursor_windows(index.form_mass, queries, settings_, first, last)
-            found = IndexHits(best, hits.histogram, hits.histogram_width, hits.n_candidates)
-            postings.search_chunks(index, segments, windows, tables, code, settings_, first, last, found, NOT_STOPPED)
+            actual = IndexHits(best, hits.histogram, hits.histogram_width, hits.n_candidates)
+            postings.search_chunks(index, segments, windows, tables, code, settings_, first, last, actual, NOT_STOPPED)
     return hits, best
 
 
@@ -83,14 +83,14 @@ def exhaustive(inputs: Inputs, *, kept: int = 5, slots: int = 3) -> HitArrays:
     return hits
 
 
-def assert_same(found: HitArrays, expected: HitArrays) -> None:
+def assert_same(actual: HitArrays, expected: HitArrays) -> None:
     """The same hits in the same order, with the same scores; histograms but for scores on the border of a bin."""
     for name in ("n_candidates", "peptide", "score", "isotope_error", "site", "modification"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
-    assert np.all(found.histogram >= 0)
-    np.testing.assert_array_equal(found.histogram.sum(axis=1), expected.histogram.sum(axis=1))
+        np.testing.assert_array_equal(getattr(actual, name), getattr(expected, name), name)
+    assert np.all(actual.histogram >= 0)
+    np.testing.assert_array_equal(actual.histogram.sum(axis=1), expected.histogram.sum(axis=1))
     # Whoever changes bins goes to the next one, because weights are rounded.
-    reaching = [np.cumsum(hits.histogram[:, ::-1], axis=1) for hits in (found, expected)]
+    reaching = [np.cumsum(hits.histogram[:, ::-1], axis=1) for hits in (actual, expected)]
     assert np.abs(reaching[0] - reaching[1]).sum() <= 0.01 * expected.histogram.sum()
 
 
@@ -224,7 +224,7 @@ def test_an_ion_belongs_to_the_heaviest_peak_within_the_tolerance(
     near = mz[: len(ions)] + np.resize([0.0, 0.001, -0.004, 0.3, 0.6], len(mz[: len(ions)]))
     for neutral in [*ions, *(z * (t - PROTON) for z in range(1, 4) for t in near.tolist())]:
         key = int(neutral * KEYS_OF_DALTON)
-        found = sorted(int(one) for one in weight[(low <= key) & (key < high)])
+        actual = sorted(int(value) for value in weight[(low <= key) & (key < high)])
         expected = []
         for z in range(1, charges + 1):
             target = (neutral + z * PROTON) / z
@@ -233,7 +233,7 @@ def test_an_ion_belongs_to_the_heaviest_peak_within_the_tolerance(
                 return  # on an edge, to which keys are not exact
             inside = np.abs(mz - target) <= half
             expected += [round(float(peak_weight[inside].max()) * tables.weight_scale)] if inside.any() else []
-        assert found == sorted(expected)
+        assert actual == sorted(expected)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
@@ -281,8 +281,8 @@ def test_as_many_hits_as_are_wanted(kept: int) -> None:
 def test_any_partition_of_forms_and_queries_gives_the_same_hits(cuts: list[float], parts: list[int], half: float, seed: int) -> None:
     inputs = random_search(40 + seed, HYPERSCORE, n_peptides=400, precursor=(half, 0.0), most=1)
     whole, cut = searched(inputs), searched(inputs, tuple(sorted(cuts)), tuple(sorted(parts)))
-    for name, one, other in zip(HitArrays._fields, whole, cut, strict=True):
-        assert np.array_equal(np.asarray(one), np.asarray(other)), name
+    for name, left, right in zip(HitArrays._fields, whole, cut, strict=True):
+        assert np.array_equal(np.asarray(left), np.asarray(right)), name
 
 
 def test_ranges_of_a_single_form() -> None:
@@ -322,10 +322,10 @@ def test_spectra_without_peaks_have_no_candidates() -> None:
     inputs = random_search(54, HYPERSCORE, n_peptides=300, precursor=(200.0, 0.0))
     empty = inputs[0].offsets[inputs[1].spectrum] == inputs[0].offsets[inputs[1].spectrum + 1]
     assert empty.sum() == 1
-    found = searched(inputs)
-    assert found.n_candidates[empty] == 0
-    assert np.all(found.histogram[empty] == 0)
-    assert np.all(found.n_candidates[~empty] > 0)
+    actual = searched(inputs)
+    assert actual.n_candidates[empty] == 0
+    assert np.all(actual.histogram[empty] == 0)
+    assert np.all(actual.n_candidates[~empty] > 0)
 
 
 def test_nothing_to_search() -> None:
@@ -348,11 +348,11 @@ def test_a_counter_has_room_for_the_longest_peptide_whose_every_ion_matches_a_he
         weight = np.full(len(mz), height, np.float32)
         spectra = SpectrumArrays(np.array([0, len(mz)]), mz, weight, weight)
         queries = QueryArrays(np.zeros(1, np.int64), np.array([3]), peptides.mass[longest : longest + 1].copy())
-        one = (spectra, queries, *inputs[2:4], inputs[4]._replace(maximum_mz=float(mz.max()) + 2))
-        found, expected = searched(one), exhaustive(one)
-        assert found.peptide[0, 0] == expected.peptide[0, 0] == longest
-        np.testing.assert_array_equal(found.score, expected.score)
-        np.testing.assert_allclose(rounded(one)[1].score[0, 0], found.score[0, 0], rtol=0.01)
+        single = (spectra, queries, *inputs[2:4], inputs[4]._replace(maximum_mz=float(mz.max()) + 2))
+        actual, expected = searched(single), exhaustive(single)
+        assert actual.peptide[0, 0] == expected.peptide[0, 0] == longest
+        np.testing.assert_array_equal(actual.score, expected.score)
+        np.testing.assert_allclose(rounded(single)[1].score[0, 0], actual.score[0, 0], rtol=0.01)
 
 
 def test_equal_scores_stay_in_the_order_of_scoring_every_candidate() -> None:

@@ -152,9 +152,9 @@ def test_any_partition_gives_the_same_bytes(network: Network) -> None:
         compare_intensities(network, residues, offsets, charges, weight, model, first, last, parts)
     assert whole.tobytes() == parts.tobytes()
     for row in range(40):
-        own, offset = slice(offsets[row], offsets[row + 1]), np.array([0, offsets[row + 1] - offsets[row]])
+        rows, offset = slice(offsets[row], offsets[row + 1]), np.array([0, offsets[row + 1] - offsets[row]])
         compare_intensities(
-            network, residues[own].copy(), offset, charges[row : row + 1], weight[own].copy(), model[row : row + 1], 0, 1, alone
+            network, residues[rows].copy(), offset, charges[row : row + 1], weight[rows].copy(), model[row : row + 1], 0, 1, alone
         )
         assert alone.tobytes() == whole[row : row + 1].tobytes()
 

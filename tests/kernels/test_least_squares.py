@@ -58,8 +58,10 @@ def test_a_batch_of_superpositions_is_that_of_the_singular_value_decomposition(k
         for k in np.flatnonzero(count):
             p, q = x[:, first_x[k] : first_x[k] + count[k]], y[:, first_y[k] : first_y[k] + count[k]]
             move = moves[k : MOVE * BATCH : BATCH]
-            found, expected = (np.sqrt((apart(p, q, *one) ** 2).mean()) for one in ((move[:9].reshape(3, 3), move[9:]), by_svd(p, q)))
-            assert found == pytest.approx(expected, abs=2e-6)
+            actual, expected = (
+                np.sqrt((apart(p, q, *movement) ** 2).mean()) for movement in ((move[:9].reshape(3, 3), move[9:]), by_svd(p, q))
+            )
+            assert actual == pytest.approx(expected, abs=2e-6)
             assert np.linalg.det(move[:9].reshape(3, 3)) == pytest.approx(1.0)
 
 

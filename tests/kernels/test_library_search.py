@@ -28,7 +28,7 @@ EMPTY_LIBRARY = PeakLists(*read_only(np.zeros(1, np.int64), np.empty(0, np.int32
 def random_peaks(rng, n, *, most=14, span=160, of_library=False):
     """Lists of peaks that are further apart than twice the tolerance, so close that many match by chance; some are empty."""
     lists = [np.sort(rng.choice(np.arange(0, span, 2 * TOLERANCE + 1), rng.integers(0, most + 1), replace=False)) for _ in range(n)]
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in lists]))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum([len(rows) for rows in lists]))).astype(np.int64)
     made = PeakLists(offsets, np.concatenate(lists).astype(np.int32), rng.integers(1, 2000, offsets[-1]).astype(np.uint16))
     return PeakLists(*read_only(*made)) if of_library else made
 
@@ -58,15 +58,15 @@ def defined(task, matching):
     """Of each query the best reference, by the heaviest matching of both lists."""
     queries, mass, references, of_references, pools = task
     table = entropy_table().astype(np.int64)
-    found = []
+    actual = []
     for q in range(len(mass)):
         best = (0.0, 0, -1, 0)
-        own = slice(queries.offsets[q], queries.offsets[q + 1])
-        a, weight = queries.mz[own].astype(np.int64), queries.weight[own].astype(np.int64)
+        peaks = slice(queries.offsets[q], queries.offsets[q + 1])
+        a, weight = queries.mz[peaks].astype(np.int64), queries.weight[peaks].astype(np.int64)
         for c in {c for low, high in zip(pools.low[q], pools.high[q], strict=True) for c in range(low, high)}:
             shift = int(mass[q]) - int(of_references[c]) if matching.is_shifted else 0
-            other = slice(references.offsets[c], references.offsets[c + 1])
-            b, of = references.mz[other].astype(np.int64), references.weight[other].astype(np.int64)
+            right = slice(references.offsets[c], references.offsets[c + 1])
+            b, of = references.mz[right].astype(np.int64), references.weight[right].astype(np.int64)
             if (matching.is_shifted and abs(shift) <= matching.nearest) or not len(a) or not len(b):
                 continue
             is_match = (np.abs(a - b[:, None]) <= matching.absolute) | (np.abs(a - b[:, None] - shift) <= matching.absolute)
@@ -80,8 +80,8 @@ def defined(task, matching):
             square = np.sqrt(float((weight**2).sum()) * float((of**2).sum()))
             value = total / (2 * ENTROPY_TOTAL * ENTROPY_SCALE) if matching.is_entropy else total / square
             best = max(best, (min(1.0, value), -c, c, matched))
-        found.append((best[2] if best[0] > 0 else -1, best[0], best[3]))
-    return [np.array(column) for column in zip(*found, strict=True)]
+        actual.append((best[2] if best[0] > 0 else -1, best[0], best[3]))
+    return [np.array(column) for column in zip(*actual, strict=True)]
 
 
 @SIMILARITIES
@@ -91,10 +91,10 @@ def test_the_best_reference_is_that_of_the_definition(is_entropy, is_shifted, le
     matching = Matching(TOLERANCE, 0, least, is_entropy, is_shifted, 2 if is_shifted else -1)
     for seed in range(8):
         task = random_task(seed)
-        found, similarity, matched = searched(Processor(2), task, matching)
+        actual, similarity, matched = searched(Processor(2), task, matching)
         expected = defined(task, matching)
         assert (expected[0] >= 0).sum() > 4
-        np.testing.assert_array_equal(found, expected[0])
+        np.testing.assert_array_equal(actual, expected[0])
         np.testing.assert_allclose(similarity, expected[1], rtol=1e-12)
         np.testing.assert_array_equal(matched, expected[2])
 
@@ -109,8 +109,8 @@ def test_a_card_finds_the_same_to_the_last_bit(is_entropy, is_shifted):
         task = random_task(100 + seed)
         expected = searched(Processor(1), task, matching)
         for kind in (cuda.LibrarySearch, small):
-            for one, other in zip(searched(ShimCard(), task, matching, kind), expected, strict=True):
-                np.testing.assert_array_equal(one, other)
+            for left, right in zip(searched(ShimCard(), task, matching, kind), expected, strict=True):
+                np.testing.assert_array_equal(left, right)
 
 
 @NEEDS_COMPILER
@@ -121,8 +121,8 @@ def test_references_that_do_not_fit_a_card_together_are_searched_in_parts():
     card = ShimCard()
     free = card.free_bytes()
     kind = tuned(cuda.LibrarySearch, share_of_free_memory=bytes_of_all / 3.5 / free)
-    for one, other in zip(searched(card, task, matching, kind), searched(Processor(1), task, matching), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(searched(card, task, matching, kind), searched(Processor(1), task, matching), strict=True):
+        np.testing.assert_array_equal(left, right)
     assert card.launched.count("search_library") >= 4
     with pytest.raises(DeviceMemoryError, match="not enough memory"):
         searched(ShimCard(), task, matching, tuned(cuda.LibrarySearch, share_of_free_memory=0.0))
@@ -148,10 +148,10 @@ def test_a_cards_work_is_what_its_analysis_says(is_shifted):
 @pytest.mark.parametrize("device", [Processor(2), pytest.param(ShimCard(), marks=NEEDS_COMPILER)], ids=["cpu", "card"])
 def test_rows_of_other_queries_are_left_alone_and_nothing_is_nothing(device):
     task, matching = random_task(220), Matching(TOLERANCE, 0, 1, False, True, -1)
-    expected, found = searched(device, task, matching), searched(device, task, matching, first=3, last=8)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one[3:8], other[3:8])
-        assert (np.concatenate((one[:3], one[8:])).astype(int) % 70 == 7).all()
+    expected, actual = searched(device, task, matching), searched(device, task, matching, first=3, last=8)
+    for left, right in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(left[3:8], right[3:8])
+        assert (np.concatenate((left[:3], left[8:])).astype(int) % 70 == 7).all()
     no_range = Pools(np.zeros((12, 0), np.int64), np.zeros((12, 0), np.int64))
     assert (searched(device, (*task[:4], no_range), matching)[0] == -1).all()
     nothing = np.empty(0, np.int32)
@@ -164,15 +164,15 @@ def test_a_search_that_is_closed_leaves_off():
     rng = np.random.default_rng(5)
     queries, references = random_peaks(rng, 400, span=1600), random_peaks(rng, 4000, span=1600, of_library=True)
     pools = Pools(np.zeros((400, 1), np.int64), np.full((400, 1), 4000))
-    found = np.full(400, -7)
+    actual = np.full(400, -7)
     kind = tuned(LibrarySearch, pairs_of_piece=10_000.0)
     mass = np.zeros(400, np.int32), np.zeros(4000, np.int32)
     work = kind(Processor(1), references, *read_only(mass[1])).search(
-        queries, mass[0], pools, Matching(3, 0, 1, True, False, -1), found, np.zeros(400), np.zeros(400, np.int32)
+        queries, mass[0], pools, Matching(3, 0, 1, True, False, -1), actual, np.zeros(400), np.zeros(400, np.int32)
     )
     assert next(work) < 400
     work.close()
-    assert (found == -7).any()
+    assert (actual == -7).any()
 
 
 def cleaned(mz, intensity, *, precursor=np.nan, **changed):

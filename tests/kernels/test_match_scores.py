@@ -76,16 +76,16 @@ def test_the_three_forms_give_the_same_scores():
     rng, stop = np.random.default_rng(3), stop_flag()
     candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
     expected = np.array(plain_scores(queries, candidates))
-    found = np.zeros((2, 20, 200), np.int32)
+    actual = np.zeros((2, 20, 200), np.int32)
     for q in range(20):
-        score_by_lists(queries, q, candidates, 0, 200, found[0, q], stop)
-        score_by_vector(queries, q, candidates, 0, 200, found[1, q], stop)
-    np.testing.assert_array_equal(found[0], expected)
-    np.testing.assert_array_equal(found[1], expected)
+        score_by_lists(queries, q, candidates, 0, 200, actual[0, q], stop)
+        score_by_vector(queries, q, candidates, 0, 200, actual[1, q], stop)
+    np.testing.assert_array_equal(actual[0], expected)
+    np.testing.assert_array_equal(actual[1], expected)
 
 
 # The processor compiles all of it anew for each type.
-@pytest.mark.parametrize("dtype", [np.uint16, *(pytest.param(one, marks=pytest.mark.long) for one in (np.uint8, np.uint32))])
+@pytest.mark.parametrize("dtype", [np.uint16, *(pytest.param(small, marks=pytest.mark.long) for small in (np.uint8, np.uint32))])
 def test_all_scores_of_an_index_and_without_one_are_those_of_the_definition(dtype):
     rng = np.random.default_rng(3)
     candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
@@ -139,8 +139,8 @@ def test_rows_of_other_queries_are_left_alone(options):
     rng = np.random.default_rng(5)
     candidates, queries = random_lists(rng, 50), random_lists(rng, 9, in_order=False)
     expected = plain_best(queries, candidates, (-100, 100), 3)
-    found = searched_on(Processor(2), candidates, queries, (-100, 100), 3, tuned(MatchScores, **options), first=2, last=7)
-    for mine, its in zip(found, expected, strict=True):
+    actual = searched_on(Processor(2), candidates, queries, (-100, 100), 3, tuned(MatchScores, **options), first=2, last=7)
+    for mine, its in zip(actual, expected, strict=True):
         assert mine[2:7] == its[2:7]
         assert mine[:2] + mine[7:] == [[-7] * 3] * 4
 
@@ -253,8 +253,8 @@ def test_the_work_of_a_card_is_what_was_counted_beforehand(rows):
     rng, card = np.random.default_rng(9), ShimCard()
     candidates, queries = random_lists(rng, 100), random_lists(rng, 7, in_order=False)
     search = tuned(cuda.MatchScores, **rows, candidates_of_chunk=32)(card, candidates)
-    found = np.zeros((7, 3), np.int64), np.zeros((7, 3), np.int32)
-    list(search.search(queries, (-(10**6), 10**6), 3, *found))  # makes the lists too
+    actual = np.zeros((7, 3), np.int64), np.zeros((7, 3), np.int32)
+    list(search.search(queries, (-(10**6), 10**6), 3, *actual))  # makes the lists too
     group = search._resident
     assert group is not None
     n_rows, words = group.rows.n + group.rows_below.n, len(group.rows.bits)
@@ -277,13 +277,13 @@ def test_the_work_of_a_card_is_what_was_counted_beforehand(rows):
 def test_a_search_on_a_card_that_is_closed_leaves_off(pieces):
     rng = np.random.default_rng(10)
     candidates, queries = random_lists(rng, 100), random_lists(rng, 20, in_order=False)
-    card, found = ShimCard(), (np.zeros((20, 3), np.int64), np.zeros((20, 3), np.int32))
+    card, actual = ShimCard(), (np.zeros((20, 3), np.int64), np.zeros((20, 3), np.int32))
     kind = tuned(cuda.MatchScores, candidates_of_chunk=16, queries_of_batch=5, passes_of_look=5)
-    work = kind(card, candidates).search(queries, (-300, 300), 3, *found)
+    work = kind(card, candidates).search(queries, (-300, 300), 3, *actual)
     for _ in range(pieces):
         next(work)
     work.close()
     n = card.n_launches
     assert next(work, None) is None
     assert card.n_launches == n
-    assert (found[0][-1] == -1).all()
+    assert (actual[0][-1] == -1).all()

@@ -77,9 +77,9 @@ def test_both_strands_have_the_same_minimisers_also_in_repeats():
         hashes, entries = found_in(unit, k, w)
         other_hashes, other_entries = found_in(3 - unit[::-1], k, w)
         turned = sorted(
-            (int(value), len(unit) - k - (int(one) >> 1), 1 - (int(one) & 1)) for value, one in zip(hashes, entries, strict=True)
+            (int(value), len(unit) - k - (int(entry) >> 1), 1 - (int(entry) & 1)) for value, entry in zip(hashes, entries, strict=True)
         )
-        reported = sorted((int(value), int(one) >> 1, int(one) & 1) for value, one in zip(other_hashes, other_entries, strict=True))
+        reported = sorted((int(value), int(entry) >> 1, int(entry) & 1) for value, entry in zip(other_hashes, other_entries, strict=True))
         assert reported == turned
 
 
@@ -88,8 +88,8 @@ def test_a_text_in_pieces_has_the_minimisers_of_the_whole():
     whole = found_in(codes, 5, 9)
     for size in (1, 3, 70):
         parts = [found_in(codes, 5, 9, first, min(496, first + size)) for first in range(0, 496, size)]
-        for one, columns in zip(whole, zip(*parts, strict=True), strict=True):
-            np.testing.assert_array_equal(np.concatenate(columns), one)
+        for column, columns in zip(whole, zip(*parts, strict=True), strict=True):
+            np.testing.assert_array_equal(np.concatenate(columns), column)
 
 
 def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
@@ -101,11 +101,11 @@ def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
         begin += len(text) + SPACING
     index = index_of(*(np.concatenate(columns) for columns in zip(*parts, strict=True)), np.array([len(text) for text in texts]), k, w)
     assert index.begins.tolist() == begins
-    found, counts = np.zeros((len(reads), MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(len(reads), np.int64)
+    candidates, counts = np.zeros((len(reads), MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(len(reads), np.int64)
     offsets = np.cumsum([0, *map(len, reads)])
     codes = np.concatenate([np.asarray(read, np.int8) for read in reads])
-    find_candidates(codes, offsets, 0, len(reads), BASES, index, np.array([tolerance, extent, 5, 5, 2]), found, counts, STOP)
-    return found, counts
+    find_candidates(codes, offsets, 0, len(reads), BASES, index, np.array([tolerance, extent, 5, 5, 2]), candidates, counts, STOP)
+    return candidates, counts
 
 
 def test_reads_of_both_strands_find_their_window_and_its_text():
@@ -113,10 +113,10 @@ def test_reads_of_both_strands_find_their_window_and_its_text():
     texts = [random.integers(0, 4, 3000), random.integers(0, 4, 10), random.integers(0, 4, 2000)]
     cases = [(0, 0), (0, 2900), (2, 0), (2, 1900), (0, 1234), (2, 777)]
     forward = [texts[text][start : start + 100] for text, start in cases]
-    found, counts = candidates_of(texts, [*forward, *(3 - read[::-1] for read in forward)])
+    candidates, counts = candidates_of(texts, [*forward, *(3 - read[::-1] for read in forward)])
     assert (counts == 1).all()
     for k, (text, start) in enumerate(cases * 2):
-        is_other, in_text, begin, end, votes = found[k, 0]
+        is_other, in_text, begin, end, votes = candidates[k, 0]
         assert (is_other, in_text) == (k >= len(cases), text)
         assert 0 <= begin <= start and start + 100 <= end <= len(texts[text])
         assert begin > start - 30 and end < start + 130
@@ -128,23 +128,23 @@ def test_gaps_widen_the_window_and_what_is_nowhere_has_none():
     text = random.integers(0, 4, 5000)
     gapped = np.concatenate([text[1000:1050], text[1056:1100], random.integers(0, 4, 5), text[1100:1150]])
     split = np.concatenate([text[1000:1050], text[1080:1130]])
-    found, counts = candidates_of([text], [gapped, split, random.integers(0, 4, 100), text[:8]])
+    candidates, counts = candidates_of([text], [gapped, split, random.integers(0, 4, 100), text[:8]])
     assert counts.tolist() == [1, 2, 0, 0], "beyond the tolerance there are two places"
-    assert found[0, 0, 2] <= 1000 and found[0, 0, 3] >= 1150
+    assert candidates[0, 0, 2] <= 1000 and candidates[0, 0, 3] >= 1150
 
 
 def test_repeats_have_a_candidate_for_each_copy_and_frequent_ones_the_first_copies():
     random = np.random.default_rng(7)
     unit = random.integers(0, 4, 150)
     few = np.concatenate([part for _ in range(3) for part in (random.integers(0, 4, 400), unit)])
-    found, counts = candidates_of([few], [unit[20:120]])
+    candidates, counts = candidates_of([few], [unit[20:120]])
     assert counts.tolist() == [3]
-    starts = sorted(found[0, :3, 2].tolist())
+    starts = sorted(candidates[0, :3, 2].tolist())
     assert all(abs(start - (550 * k + 420)) < 30 for k, start in enumerate(starts))
     many = np.concatenate([part for _ in range(100) for part in (random.integers(0, 4, 60), unit)])
-    found, counts = candidates_of([many], [unit[20:120]])
+    candidates, counts = candidates_of([many], [unit[20:120]])
     assert counts[0] > MAXIMUM_CANDIDATES
-    assert found[0, 0, 2] < 300
+    assert candidates[0, 0, 2] < 300
 
 
 def test_what_is_asked_to_stop_leaves_off():

@@ -56,7 +56,7 @@ def run(spectra: list[Peaks], how: Settings, precursors: list[tuple[float, int]]
     peaks = PeakArrays(offsets, *read_only(mz, intensity))
     preprocess_spectra(peaks, precursor_mz, precursor_charge, 0, len(spectra), rules, count, out_mz, weight, correlation)
     slices = [slice(start, start + n) for start, n in zip(offsets, count, strict=False)]
-    return [(out_mz[one], weight[one], correlation[one]) for one in slices]
+    return [(out_mz[rows], weight[rows], correlation[rows]) for rows in slices]
 
 
 def kept(peaks: Peaks, how: Settings, precursor: tuple[float, int] = (5000.0, 0)) -> list[float]:
@@ -172,6 +172,6 @@ def test_each_spectrum_is_treated_alone(spectra: list[Peaks]) -> None:
     alone = partial(run, how=how)
     precursors = [(300.0 + 50 * i, i % 4) for i in range(len(spectra))]
     together = run(spectra, how, precursors)
-    for peaks, precursor, found in zip(spectra, precursors, together, strict=True):
-        for one, other in zip(found, alone([peaks], precursors=[precursor])[0], strict=True):
-            assert np.array_equal(one, other)
+    for peaks, precursor, prepared in zip(spectra, precursors, together, strict=True):
+        for left, right in zip(prepared, alone([peaks], precursors=[precursor])[0], strict=True):
+            assert np.array_equal(left, right)

@@ -37,13 +37,13 @@ def test_bits_of_ions_are_those_of_their_bins(lanes: int, masses: np.ndarray) ->
 
     words = np.random.default_rng(6).integers(0, 1 << 32, EDGE // 32 + 1, np.uint32)
     words[EDGE // 32] &= ~np.uint32(1 << EDGE % 32)
-    found = np.zeros(len(masses) // lanes, np.uint64)
-    look_up(masses, words, found)
+    actual = np.zeros(len(masses) // lanes, np.uint64)
+    look_up(masses, words, actual)
     for i, mass in enumerate(masses.tolist()):
         b = int((START + SIGN * mass) * INVERSE)
         expected = 0 <= b < EDGE and int(words[b // 32]) >> b % 32 & 1
-        assert int(found[i // lanes]) >> i % lanes & 1 == expected
-    assert not (found >> np.uint64(lanes)).any()
+        assert int(actual[i // lanes]) >> i % lanes & 1 == expected
+    assert not (actual >> np.uint64(lanes)).any()
 
 
 def test_heights_at_ions_are_summed(lanes: int, masses: np.ndarray) -> None:
@@ -54,11 +54,11 @@ def test_heights_at_ions_are_summed(lanes: int, masses: np.ndarray) -> None:
 
     heights = np.random.default_rng(7).integers(-(1 << 31), 1 << 31, EDGE + 1).astype(np.int32)  # sums pass 32 bits
     heights[EDGE] = 0
-    found = np.zeros(len(masses) // lanes, np.int64)
-    sums(masses, heights, found)
+    actual = np.zeros(len(masses) // lanes, np.int64)
+    sums(masses, heights, actual)
     bins = [int((START + SIGN * mass) * INVERSE + SHIFT) for mass in masses.tolist()]
     at = np.array([int(heights[b]) if 0 <= b < EDGE else 0 for b in bins])
-    assert np.array_equal(found, at.reshape(-1, lanes).sum(axis=1))
+    assert np.array_equal(actual, at.reshape(-1, lanes).sum(axis=1))
 
 
 def test_a_block_is_filled(lanes: int) -> None:

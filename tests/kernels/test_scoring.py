@@ -88,7 +88,9 @@ class Case:
     def combinations(self) -> list[tuple[int, ...]]:
         """Number of each modification, the empty combination first."""
         every = product(range(self.most + 1), repeat=len(self.modifications))
-        return sorted((one for one in every if sum(one) <= self.most), key=lambda one: (sum(one), [-count for count in one]))
+        return sorted(
+            (counts for counts in every if sum(counts) <= self.most), key=lambda counts: (sum(counts), [-count for count in counts])
+        )
 
 
 def settings_of(case: Case) -> ScoringSettings:
@@ -101,8 +103,8 @@ def settings_of(case: Case) -> ScoringSettings:
         np.array([minimum[i] for i in order], np.float64),
         SPACING,
         *case.fragment,
-        np.array([SERIES[one] + PROTON for one in case.series if one in "abc"], np.float64),
-        np.array([SERIES[one] + PROTON for one in case.series if one in "xyz"], np.float64),
+        np.array([SERIES[series] + PROTON for series in case.series if series in "abc"], np.float64),
+        np.array([SERIES[series] + PROTON for series in case.series if series in "xyz"], np.float64),
         case.maximum_charge,
         min(0.5, max(0.01, case.fragment[0] + 1000 * case.fragment[1])),
         largest + 2.0,
@@ -195,7 +197,7 @@ def sites(peptide: Peptide, modification: Modification) -> list[int]:
 
 def forms(case: Case, peptide: Peptide, counts: tuple[int, ...]) -> Iterator[Form]:
     """Arrangements in lexicographic order, none with two modifications on one site."""
-    choices = [combinations(sites(peptide, one), count) for one, count in zip(case.modifications, counts, strict=True)]
+    choices = [combinations(sites(peptide, modification), count) for modification, count in zip(case.modifications, counts, strict=True)]
     for chosen in product(*choices):
         form = tuple((site, number) for number, places in enumerate(chosen) for site in places)
         if len({site for site, _ in form}) == len(form):
@@ -223,8 +225,8 @@ def match(case: Case, peptide: Peptide, form: Form, charge: int, peaks: list[tup
         False: added[-1] + np.cumsum(residues[::-1])[:-1],
     }
     charges = range(1, max(1, min(case.maximum_charge, charge - 1)) + 1)
-    ordered = [one for one in case.series if one in "abc"] + [one for one in case.series if one in "xyz"]
-    rows = [((ladders[one in "abc"] + SERIES[one]) / z + PROTON, one in "abc") for one in ordered for z in charges]
+    ordered = [series for series in case.series if series in "abc"] + [series for series in case.series if series in "xyz"]
+    rows = [((ladders[series in "abc"] + SERIES[series]) / z + PROTON, series in "abc") for series in ordered for z in charges]
     mz, is_n = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     at, weight = np.array([peak[0] for peak in peaks]), np.array([peak[1] for peak in peaks], np.float32)
     half = case.fragment[0] + case.fragment[1] * mz
@@ -258,13 +260,13 @@ def hyperscore(count_n: int, count_c: int, dot: float) -> float:
 
 
 def scores(
-    case: Case, found: Matched, peaks: list[tuple[float, float, float]], vector: NDArray[np.float64]
+    case: Case, matching: Matched, peaks: list[tuple[float, float, float]], vector: NDArray[np.float64]
 ) -> tuple[dict[int, float], int, int]:
     weight = np.array([*(peak[1] for peak in peaks), 0.0], np.float32).astype(np.float64)
-    matched = found.peak >= 0
-    count_n, count_c = int(matched[found.is_n].sum()), int(matched[~found.is_n].sum())
-    values = weight[found.peak]
-    places = (found.mz / case.correlation_bin + 1 - case.correlation_offset).astype(np.int64)
+    matched = matching.peak >= 0
+    count_n, count_c = int(matched[matching.is_n].sum()), int(matched[~matching.is_n].sum())
+    values = weight[matching.peak]
+    places = (matching.mz / case.correlation_bin + 1 - case.correlation_offset).astype(np.int64)
     every = {
         SDP: float(values.sum()),
         HYPERSCORE: hyperscore(count_n, count_c, float(values.sum())),
@@ -281,14 +283,14 @@ def brute_force(case: Case, query: int) -> tuple[list[Hit], int, list[float]]:
     """All reportable candidates in the order in which they are scored, the number of all, and all scores."""
     spectrum, charge, query_mass = case.queries[query]
     peaks = case.spectra[spectrum]
-    found: list[Hit] = []
+    hits: list[Hit] = []
     every: list[float] = []
     if not peaks:
         return [], 0, []
     minimum = dict(zip(case.isotope_errors, case.isotope_minimum or (0.0,) * len(case.isotope_errors), strict=True))
     vector = subtracted(case, peaks, int(9000 / case.correlation_bin)) if case.score == XCORR else np.zeros(1)
     for counts in case.combinations:
-        added = sum(count * one.mass for count, one in zip(counts, case.modifications, strict=True))
+        added = sum(count * modification.mass for count, modification in zip(counts, case.modifications, strict=True))
         done = set()
         for error in sorted(case.isotope_errors, reverse=True):
             if query_mass < minimum[error]:
@@ -303,8 +305,8 @@ def brute_force(case: Case, query: int) -> tuple[list[Hit], int, list[float]]:
                     result, count_n, count_c = scores(case, match(case, peptide, form, charge, peaks), peaks, vector)
                     every.append(result[case.score])
                     if count_n + count_c >= case.minimum_matched:
-                        found.append((result[case.score], number, error, form))
-    return found, len(every), every
+                        hits.append((result[case.score], number, error, form))
+    return hits, len(every), every
 
 
 def form_of(hits: HitArrays, query: int, place: int) -> Form:
@@ -322,29 +324,32 @@ def check(case: Case, *, exact: bool) -> int:
         histogram = hits.histogram[query].astype(np.int64)
         assert histogram.sum() == n
         if exact:
-            bins = [min(BINS - 1, max(0, math.floor(one * (1 / WIDTHS[case.score])))) for one in every]
+            bins = [min(BINS - 1, max(0, math.floor(score * (1 / WIDTHS[case.score])))) for score in every]
             assert np.array_equal(histogram, np.bincount(bins, minlength=BINS))
-        best = sorted(candidates, key=lambda one: -np.float32(one[0]))[: case.kept]
+        best = sorted(candidates, key=lambda entry: -np.float32(entry[0]))[: case.kept]
         reported = [
             (float(hits.score[query, k]), int(hits.peptide[query, k]), int(hits.isotope_error[query, k]), form_of(hits, query, k))
             for k in range(case.kept)
             if hits.peptide[query, k] >= 0
         ]
-        assert [one[0] for one in reported] == pytest.approx([one[0] for one in best], rel=2e-5, abs=1e-5)
+        assert [hit[0] for hit in reported] == pytest.approx([hit[0] for hit in best], rel=2e-5, abs=1e-5)
         if exact:
-            assert [one[1:] for one in reported] == [one[1:] for one in best]
+            assert [hit[1:] for hit in reported] == [hit[1:] for hit in best]
             continue
-        known = {candidate[1:]: candidate[0] for candidate in candidates}
-        assert len({one[1:] for one in reported}) == len(reported)
+        score_of = {candidate[1:]: candidate[0] for candidate in candidates}
+        assert len({hit[1:] for hit in reported}) == len(reported)
         for hit in reported:
-            assert known[hit[1:]] == pytest.approx(hit[0], rel=2e-5, abs=1e-5)
+            assert score_of[hit[1:]] == pytest.approx(hit[0], rel=2e-5, abs=1e-5)
     return total
 
 
 def dictionary(sequences: list[str], case_mass: float = 0.0, flags: list[int] | None = None) -> list[Peptide]:
     given = flags or [0] * len(sequences)
-    rows = [Peptide(one, flag, sum(map(RESIDUES.__getitem__, one)) + WATER + case_mass) for one, flag in zip(sequences, given, strict=True)]
-    return sorted(rows, key=lambda one: one.mass)
+    rows = [
+        Peptide(sequence, flag, sum(map(RESIDUES.__getitem__, sequence)) + WATER + case_mass)
+        for sequence, flag in zip(sequences, given, strict=True)
+    ]
+    return sorted(rows, key=lambda peptide: peptide.mass)
 
 
 def random_case(seed: int, n_peptides: int = 60, n_spectra: int = 6, *, dyadic: bool = True, **changes: Any) -> Case:
@@ -354,8 +359,8 @@ def random_case(seed: int, n_peptides: int = 60, n_spectra: int = 6, *, dyadic: 
     """
     random = np.random.default_rng(seed)
     sequences = {"".join(random.choice(list("ACDEFGHIKLMNPQRSTVWYMSSTQ"), random.integers(3, 11))) for _ in range(n_peptides)}
-    for one in sorted(sequences)[: n_peptides // 2]:
-        sequences |= {"".join(random.permutation(list(one))), one.replace("I", "L")}
+    for sequence in sorted(sequences)[: n_peptides // 2]:
+        sequences |= {"".join(random.permutation(list(sequence))), sequence.replace("I", "L")}
     ordered = sorted(sequences)
     blank = Case([], [], [], **changes)
     peptides = dictionary(ordered, blank.n_term + blank.c_term, random.integers(0, 4, len(ordered)).tolist())
@@ -371,10 +376,10 @@ def random_case(seed: int, n_peptides: int = 60, n_spectra: int = 6, *, dyadic: 
         weight = random.integers(1, 33, len(mz)) / 64 if dyadic else random.random(len(mz)) * 0.4
         height = random.random(len(mz)).astype(np.float32) * 50
         spectra.append(list(zip(mz.tolist(), weight.astype(np.float32).tolist(), height.tolist(), strict=True)))
-        added = sum(blank.modifications[one].mass for _, one in form)
+        added = sum(blank.modifications[number].mass for _, number in form)
         error = int(random.choice(blank.isotope_errors))
         queries.append((number, charge, (truth.mass + added + error * SPACING) * (1 + random.normal(0, 2e-6))))
-    queries.sort(key=lambda one: one[2])
+    queries.sort(key=lambda query: query[2])
     return replace(blank, peptides=peptides, spectra=spectra, queries=queries)
 
 
@@ -532,12 +537,12 @@ def test_any_partition_of_the_queries_gives_the_same_hits(score: int) -> None:
     case = random_case(13, n_spectra=12, dyadic=False, score=score, precursor=(5.0, 0.0), modifications=(OXIDATION, PHOSPHO), most=2)
     whole, n = search(case), len(case.queries)
     for parts in ([(i, i + 1) for i in reversed(range(n))], [(5, n), (0, 5)], [(0, 0), (0, n), (n, n)]):
-        for one, other in zip(whole, search(case, parts), strict=True):
-            assert np.array_equal(np.asarray(one), np.asarray(other))
+        for left, right in zip(whole, search(case, parts), strict=True):
+            assert np.array_equal(np.asarray(left), np.asarray(right))
 
 
 @pytest.mark.parametrize(
-    "sequences", [["S" * 50], [f"S{'SST' * 4}{one}{other}" for one in "ACDEFGHIKLMNPQRTVWY" for other in "ACDEFGHIKLM"]]
+    "sequences", [["S" * 50], [f"S{'SST' * 4}{first}{second}" for first in "ACDEFGHIKLMNPQRTVWY" for second in "ACDEFGHIKLM"]]
 )
 def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: list[str]) -> None:
     """One peptide with millions of forms; many peptides with some thousand."""
@@ -590,7 +595,9 @@ def test_candidates_are_counted_without_their_forms() -> None:
     count_candidates(queries, peptides.mass, modifications, settings_of(case), 0, len(out), out)
     for query, (_, _, mass) in enumerate(case.queries):
         windows = [(mass - error * SPACING) for error in case.isotope_errors if mass >= {0: 0.0, 1: 800.0}[error]]
-        added = [sum(n * one.mass for n, one in zip(counts, case.modifications, strict=True)) for counts in case.combinations]
+        added = [
+            sum(n * modification.mass for n, modification in zip(counts, case.modifications, strict=True)) for counts in case.combinations
+        ]
         assert out[query] == sum(abs(peptide.mass + more - at) <= 3.0 for at in windows for more in added for peptide in case.peptides)
 
 
@@ -625,26 +632,26 @@ def expected_features(case: Case, query: int, number: int, form: Form) -> dict[s
 
     spectrum, charge, _ = case.queries[query]
     peaks, peptide = case.spectra[spectrum], case.peptides[number]
-    found = match(case, peptide, form, charge, peaks)
-    matched = found.peak >= 0
+    matching = match(case, peptide, form, charge, peaks)
+    matched = matching.peak >= 0
     weight = np.array([peak[1] for peak in peaks], np.float32).astype(np.float64)
     mz = np.array([peak[0] for peak in peaks])
     both = {
-        kind: scores(replace(case, score=kind), found, peaks, subtracted(case, peaks, int(9000 / case.correlation_bin)))[0][kind]
+        kind: scores(replace(case, score=kind), matching, peaks, subtracted(case, peaks, int(9000 / case.correlation_bin)))[0][kind]
         for kind in WIDTHS
     }
-    errors = [(mz[peak] - ion) / ion * 1e6 for ion, peak in zip(found.mz.ravel(), found.peak.ravel(), strict=True) if peak >= 0]
-    used = sorted({int(peak) for peak in found.peak.ravel() if peak >= 0})
+    errors = [(mz[peak] - ion) / ion * 1e6 for ion, peak in zip(matching.mz.ravel(), matching.peak.ravel(), strict=True) if peak >= 0]
+    used = sorted({int(peak) for peak in matching.peak.ravel() if peak >= 0})
     covered = float(np.sum(2 * (case.fragment[0] + case.fragment[1] * mz)))
     probability = min(0.5, covered / max(mz[-1] - mz[0], 100.0))
     length = len(peptide.sequence)
-    has_n, has_c = (np.atleast_1d(matched[rows].any(axis=0)).tolist() for rows in (found.is_n, ~found.is_n))
+    has_n, has_c = (np.atleast_1d(matched[rows].any(axis=0)).tolist() for rows in (matching.is_n, ~matching.is_n))
     n_matched = int(matched.sum())
     return {
         "matched_ions": n_matched,
         "total_ions": matched.size,
-        "matched_n_term_ions": int(matched[found.is_n].sum()),
-        "matched_c_term_ions": int(matched[~found.is_n].sum()),
+        "matched_n_term_ions": int(matched[matching.is_n].sum()),
+        "matched_c_term_ions": int(matched[~matching.is_n].sum()),
         "spectral_dot_product": both[SDP],
         "hyperscore": both[HYPERSCORE],
         "ksdp": both[KSDP],
@@ -656,7 +663,7 @@ def expected_features(case: Case, query: int, number: int, form: Form) -> dict[s
         "mean_fragment_error": sum(errors) / max(1, len(errors)),
         "mean_absolute_fragment_error": sum(map(abs, errors)) / max(1, len(errors)),
         "top_peaks_matched": sum(int((weight > weight[peak]).sum()) < 10 for peak in used),
-        "c_term_dot_product": float(weight[[peak for peak in found.peak[~found.is_n].ravel() if peak >= 0]].sum()),
+        "c_term_dot_product": float(weight[[peak for peak in matching.peak[~matching.is_n].ravel() if peak >= 0]].sum()),
         "chance": float(binom.logsf(n_matched - 1, matched.size, probability)) / math.log(10),
     }
 
@@ -674,8 +681,8 @@ def test_features_of_matches_are_those_of_their_definitions(changes: dict[str, A
     case = random_case(15, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
     rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]
     assert len(rows) > 10
-    for row, found in zip(rows, measured(case, rows), strict=True):
-        assert found == pytest.approx(expected_features(case, *row), rel=1e-4, abs=2e-4), row
+    for row, features in zip(rows, measured(case, rows), strict=True):
+        assert features == pytest.approx(expected_features(case, *row), rel=1e-4, abs=2e-4), row
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
@@ -702,8 +709,8 @@ def test_a_match_measured_scores_what_the_search_gave_it(score: int, low_resolut
         if hits.peptide[q, k] >= 0
     ]
     name = {SDP: "spectral_dot_product", KSDP: "ksdp", HYPERSCORE: "hyperscore", XCORR: "xcorr"}[score]
-    found = [one[name] for one in measured(case, rows)]
-    assert found == pytest.approx([float(one) for one in hits.score[hits.peptide >= 0]], rel=1e-4, abs=1e-4)
+    values = [features[name] for features in measured(case, rows)]
+    assert values == pytest.approx([float(score) for score in hits.score[hits.peptide >= 0]], rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("n_peaks", [0, 1])
@@ -724,9 +731,9 @@ def test_many_ions_match_by_chance(charge: int) -> None:
     peaks = [(100.3 + 1.7 * i, 0.1, 1.0) for i in range(2500)]
     case = single(sequence, peaks, series="abcxyz", maximum_charge=5, fragment=(0.3, 0.0))
     case = replace(case, queries=[(0, charge, case.queries[0][2])])
-    found, expected = measured(case, [(0, 0, ())])[0], expected_features(case, 0, 0, ())
-    assert found["total_ions"] == 62 * 6 * (charge - 1)
-    assert found == pytest.approx(expected, rel=1e-4, abs=2e-4)
+    actual, expected = measured(case, [(0, 0, ())])[0], expected_features(case, 0, 0, ())
+    assert actual["total_ions"] == 62 * 6 * (charge - 1)
+    assert actual == pytest.approx(expected, rel=1e-4, abs=2e-4)
 
 
 @pytest.mark.parametrize(
@@ -750,7 +757,7 @@ def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, A
         for k, (place, number) in enumerate(form):
             site[i, k], modification[i, k] = place, number
     offsets = np.concatenate(([0], np.cumsum([len(case.peptides[row[1]].sequence) for row in rows]))).astype(np.int64)
-    n_term, c_term = ([one for one in case.series if one in ends] for ends in ("abc", "xyz"))
+    n_term, c_term = ([series for series in case.series if series in ends] for ends in ("abc", "xyz"))
     out = np.zeros((offsets[-1], 4), np.float32)
     spectrum_of, charge_of = (column([case.queries[row[0]][k] for row in rows]) for k in range(2))
     matches = MatchArrays(spectrum_of, charge_of, column([row[1] for row in rows]), site, modification)
@@ -760,12 +767,12 @@ def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, A
     some = 0
     for i, (query, number, form) in enumerate(rows):
         spectrum, charge, _ = case.queries[query]
-        found = match(case, case.peptides[number], form, charge, case.spectra[spectrum])
+        matched = match(case, case.peptides[number], form, charge, case.spectra[spectrum])
         charges = max(1, min(case.maximum_charge, charge - 1))
         expected = np.zeros((offsets[i + 1] - offsets[i], 4), np.float32)
         for z in range(min(2, charges)):
             for series, place in ((n_term.index("b"), z), (len(n_term) + c_term.index("y"), 2 + z)):
-                for ion, peak in enumerate(found.peak[series * charges + z].tolist()):
+                for ion, peak in enumerate(matched.peak[series * charges + z].tolist()):
                     bond = ion if place < 2 else len(expected) - 2 - ion  # the ions of the C-terminus are counted from there
                     if peak >= 0:
                         expected[bond, place] = case.spectra[spectrum][peak][1]

@@ -23,9 +23,9 @@ def peptides_of(sequences):
     masses = np.array([sum(RESIDUE_MASS[ord(residue) - 65] for residue in sequence) + WATER_MASS for sequence in sequences])
     order = np.argsort(masses)
     chosen = [sequences[i] for i in order]
-    lengths = np.array([len(one) for one in chosen])
+    lengths = np.array([len(sequence) for sequence in chosen])
     text = np.frombuffer("".join(chosen).encode() + b"A" * 64, np.uint8)
-    residues = np.array([sum({1 << ord(residue) - 65 for residue in one}) for one in chosen], np.uint32)
+    residues = np.array([sum({1 << ord(residue) - 65 for residue in sequence}) for sequence in chosen], np.uint32)
     arrays = PeptideArrays(
         masses[order],
         run_offsets(lengths)[:-1].astype(np.uint32),
@@ -54,7 +54,7 @@ def peaks_of(sequence, site, shift, random, charge=1):
 def made():
     random = np.random.default_rng(3)
     sequences, peptides = peptides_of(SEQUENCES)
-    peaks = [peaks_of(one, 1 + i % len(one), SHIFT, random) for i, one in enumerate(sequences)]
+    peaks = [peaks_of(sequence, 1 + i % len(sequence), SHIFT, random) for i, sequence in enumerate(sequences)]
     offsets = run_offsets(np.array([len(peak) for peak in peaks]))
     weight = random.random(offsets[-1]).astype(np.float32)
     spectra = SpectrumArrays(offsets, np.concatenate(peaks), weight, weight)
@@ -68,7 +68,7 @@ def scores_by_modification(made, row, peptide, shift):
     sequences, peptides, spectra, queries, settings = made
     length = len(sequences[peptide])
     sites = np.arange(1, length + 1, dtype=np.uint8)[:, None]
-    given = (np.full(length, one) for one in (queries.spectrum[row], queries.charge[row], peptide))
+    given = (np.full(length, value) for value in (queries.spectrum[row], queries.charge[row], peptide))
     matches = MatchArrays(*given, sites, np.zeros((length, 1), np.uint8))
     out = np.zeros((length, len(feature_names())))
     measure_matches(spectra, matches, peptides, np.array([shift]), settings, 0, length, out, np.zeros(1, np.uint8))
@@ -82,15 +82,15 @@ def test_every_place_scores_as_a_modification_there(made):
     spectrum, charge, peptide = (
         np.array([queries.spectrum[row] for row, _ in rows]),
         np.array([queries.charge[row] for row, _ in rows]),
-        np.array([one for _, one in rows]),
+        np.array([peptide for _, peptide in rows]),
     )
-    shift = np.array([queries.mass[row] - peptides.mass[one] for row, one in rows])
+    shift = np.array([queries.mass[row] - peptides.mass[peptide] for row, peptide in rows])
     score, probability = (np.empty((len(rows), PLACES), np.float32) for _ in range(2))
     matches = ShiftsToPlace(spectrum, charge, peptide, shift)
     score_places(spectra, matches, peptides, settings, 0, len(rows), score, probability, np.zeros(1, np.uint8))
-    for number, (row, one) in enumerate(rows):
-        expected, counts = scores_by_modification(made, row, one, shift[number])
-        length = len(sequences[one])
+    for number, (row, column) in enumerate(rows):
+        expected, counts = scores_by_modification(made, row, column, shift[number])
+        length = len(sequences[column])
         assert score[number, :length] == pytest.approx(np.where(counts > 0, expected, 0.0), abs=1e-4)
         assert np.isneginf(score[number, length:]).all()
         assert probability[number].sum() == pytest.approx(1.0, abs=1e-5)
@@ -127,8 +127,8 @@ def test_the_best_place_of_many_random_spectra_is_mostly_right():
         spectra = SpectrumArrays(np.array([0, len(mz)]), mz, weight, weight)
         settings = ion_settings(ModifiedSearchParameters(), "by", 2000.0, "hyperscore")
         score, probability = (np.empty((1, PLACES), np.float32) for _ in range(2))
-        one = np.zeros(1, np.int64)
-        matches = ShiftsToPlace(one, one + 2, one, np.array([SHIFT]))
+        zero = np.zeros(1, np.int64)
+        matches = ShiftsToPlace(zero, zero + 2, zero, np.array([SHIFT]))
         score_places(spectra, matches, peptides, settings, 0, 1, score, probability, np.zeros(1, np.uint8))
         # A place is right where nothing tells it from the true one.
         right += score[0, site - 1] >= score[0].max() - 1e-4
@@ -149,7 +149,7 @@ def test_peptides_are_listed_by_the_masses_of_their_bonds(made):
 def test_a_peak_is_listed_as_what_it_leaves_from_either_end(made):
     _, _, spectra, queries, settings = made
     lists = ListSettings(100.0, 0.01, 5e-6, -150.0, 500.0)
-    found = query_lists(spectra, queries, settings, lists)
+    actual = query_lists(spectra, queries, settings, lists)
     for q in range(len(queries.mass)):
         mass, charges = queries.mass[q], max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1))
         expected = set()
@@ -159,7 +159,7 @@ def test_a_peak_is_listed_as_what_it_leaves_from_either_end(made):
                 half = mz * z * 20e-6 + 0.01 + 5e-6 * mass
                 for bond in (neutral, mass - neutral):
                     expected |= set(range(round((bond - half) * 100), round((bond + half) * 100) + 1))
-        units = found.masses[found.offsets[q] : found.offsets[q + 1]].tolist()
+        units = actual.masses[actual.offsets[q] : actual.offsets[q + 1]].tolist()
         inside = {unit for unit in expected if 0 <= unit < round(mass * 100)}
         # Rounding at the very ends of a range may differ by a unit.
         assert units == sorted(set(units)) and len(set(units) ^ inside) <= 0.02 * len(inside)

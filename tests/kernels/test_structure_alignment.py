@@ -54,10 +54,10 @@ def searched(
 
 def plain(query: StructureArrays, chains: StructureArrays, rewards: Rewards, least: int) -> tuple[list[int], list[int]]:
     every = [chains.chain(i) for i in range(len(chains.offsets) - 1)]
-    elements = [plain_element_score(query, one, rewards) if least else -1 for one in every]
+    elements = [plain_element_score(query, chain, rewards) if least else -1 for chain in every]
     scores = [
-        plain_score(query, one, rewards) if of_elements >= least or not least else -1
-        for one, of_elements in zip(every, elements, strict=True)
+        plain_score(query, chain, rewards) if of_elements >= least or not least else -1
+        for chain, of_elements in zip(every, elements, strict=True)
     ]
     return scores, elements
 

@@ -20,16 +20,16 @@ SHORT = SearchSteps(12, 4, 2, 3, 1, 2, 40)
 
 
 def superposed(device, pairs: ChainPairs, steps: SearchSteps = EFFORTS["quick"], first: int = 0, last: int | None = None):
-    found = FoundSuperpositions.room(pairs)
-    ends = list(backend_module(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, found, first, last))
+    actual = FoundSuperpositions.room(pairs)
+    ends = list(backend_module(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, actual, first, last))
     assert ends == sorted(ends)
     assert ends[-1] == (len(pairs.fixed) if last is None else last)
-    return found
+    return actual
 
 
-def assert_same(found: FoundSuperpositions, expected: FoundSuperpositions) -> None:
-    for name, one, other in zip(FoundSuperpositions._fields, found, expected, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=name)
+def assert_same(actual: FoundSuperpositions, expected: FoundSuperpositions) -> None:
+    for name, left, right in zip(FoundSuperpositions._fields, actual, expected, strict=True):
+        np.testing.assert_array_equal(left, right, err_msg=name)
 
 
 @with_compiler
@@ -46,9 +46,9 @@ def test_the_order_and_the_number_of_threads_of_a_card_do_not_matter():
     expected = superposed(Processor(1), pairs, SHORT)
     assert_same(superposed(card, pairs, SHORT), expected)
     for threads in (64, 256):
-        found = FoundSuperpositions.room(pairs)
-        list(tuned(backend_module(card, "superposition").ChainSuperposition, threads=threads)(card, SHORT).superpose(pairs, found))
-        assert_same(found, expected)
+        actual = FoundSuperpositions.room(pairs)
+        list(tuned(backend_module(card, "superposition").ChainSuperposition, threads=threads)(card, SHORT).superpose(pairs, actual))
+        assert_same(actual, expected)
 
 
 @with_compiler
@@ -76,8 +76,8 @@ def test_search_ends_after_rounds_of_its_definition(seed, kernels):
         np.concatenate([bent, longer]), offsets, np.zeros(1, np.int64), np.ones(1, np.int64), start, np.array([0, len(start)])
     )
     device = Processor(1) if kernels == "processor" else ShimCard()
-    found = superposed(device, pairs, SHORT._replace(last_step=1000))
-    np.testing.assert_allclose(found.scores[0, 0], tm_score(bent, chain), rtol=1e-5)
+    actual = superposed(device, pairs, SHORT._replace(last_step=1000))
+    np.testing.assert_allclose(actual.scores[0, 0], tm_score(bent, chain), rtol=1e-5)
 
 
 def test_pairs_do_not_depend_on_the_others_that_are_superposed_with_them():
@@ -91,10 +91,10 @@ def test_pairs_do_not_depend_on_the_others_that_are_superposed_with_them():
 @with_compiler
 def test_a_run_of_pairs_on_a_card_leaves_the_others_alone():
     pairs = random_pairs(np.random.default_rng(6), 5, 20, 40)
-    found, every = superposed(ShimCard(), pairs, SHORT, 2, 4), superposed(Processor(1), pairs, SHORT)
+    actual, every = superposed(ShimCard(), pairs, SHORT, 2, 4), superposed(Processor(1), pairs, SHORT)
     for name in ("moves", "scores", "rmsd", "counts"):
-        np.testing.assert_array_equal(getattr(found, name)[2:4], getattr(every, name)[2:4])
-        assert not getattr(found, name)[4:].any()
+        np.testing.assert_array_equal(getattr(actual, name)[2:4], getattr(every, name)[2:4])
+        assert not getattr(actual, name)[4:].any()
 
 
 @with_compiler

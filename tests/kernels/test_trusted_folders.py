@@ -44,9 +44,9 @@ def test_untrusted_folder_finds_folders_and_links_of_others(tmp_path: Path) -> N
     folder.mkdir()
     os.chown(folder, NOBODY, NOBODY)
     assert untrusted_folder(folder / "cache") == folder
-    own = tmp_path / "own"
-    own.mkdir()
-    link.symlink_to(own)
+    private = tmp_path / "own"
+    private.mkdir()
+    link.symlink_to(private)
     assert untrusted_folder(link) is None
     os.lchown(link, NOBODY, NOBODY)
     assert untrusted_folder(link / "cache") == link

@@ -62,34 +62,34 @@ def test_both_search_the_same_forms_with_the_same_answers(score, is_built):
     n, expected = len(work.windows), on_processor(work, WIDTH[score])
     for device, options in ((Processor(2), {"nanoseconds_of_piece": 1e4}), (ShimCard(), {"forms_of_chunk": 512, "threads": 64})):
         kind = tuned(backend_module(device, "fragment_index").FragmentSearch, **options)
-        search, found = kind(device, *work.inputs[2:], work.form_mass, work.form_code), empty_answer(n, 8)
+        search, actual = kind(device, *work.inputs[2:], work.form_mass, work.form_code), empty_answer(n, 8)
         if is_built:
             assert list(search.build())[-1] == len(work.form_mass)
         ends = list(
             search.search_chunks(
-                work.segments, work.windows, work.tables, 0, n, found.best, found.histogram, WIDTH[score], found.n_candidates
+                work.segments, work.windows, work.tables, 0, n, actual.best, actual.histogram, WIDTH[score], actual.n_candidates
             )
         )
         assert ends == sorted(ends)
         assert ends[-1] == n
-        assert_same_answer(found, expected)
+        assert_same_answer(actual, expected)
 
 
 def test_rows_of_a_part_of_the_queries_are_the_only_ones_that_change():
     work = random_fragment_search(130, HYPERSCORE, n_peptides=400, most=1)
     n, device = len(work.windows), Processor(2)
     search = backend_module(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)
-    expected, found = on_processor(work, 0.5), empty_answer(n, 8)
+    expected, actual = on_processor(work, 0.5), empty_answer(n, 8)
     for first, last in ((0, 3), (3, n)):
         low, high = work.segments.offsets[[first, last]]
         segments = type(work.segments)(work.segments.offsets[first : last + 1] - low, *(segment[low:high] for segment in work.segments[1:]))
         list(
             search.search_chunks(
-                segments, work.windows[first:last], work.tables, first, last, found.best, found.histogram, 0.5, found.n_candidates
+                segments, work.windows[first:last], work.tables, first, last, actual.best, actual.histogram, 0.5, actual.n_candidates
             )
         )
-        assert (found.n_candidates[last:] == 0).all()
-    assert_same_answer(found, expected)
+        assert (actual.n_candidates[last:] == 0).all()
+    assert_same_answer(actual, expected)
 
 
 def test_a_search_on_the_processor_that_is_closed_leaves_off_at_once():
@@ -111,6 +111,6 @@ def test_an_index_whose_building_is_closed_is_built_later():
     building = search.build()
     next(building)
     building.close()
-    found = empty_answer(n, 8)
-    list(search.search_chunks(work.segments, work.windows, work.tables, 0, n, found.best, found.histogram, 0.5, found.n_candidates))
-    assert_same_answer(found, on_processor(work, 0.5))
+    actual = empty_answer(n, 8)
+    list(search.search_chunks(work.segments, work.windows, work.tables, 0, n, actual.best, actual.histogram, 0.5, actual.n_candidates))
+    assert_same_answer(actual, on_processor(work, 0.5))

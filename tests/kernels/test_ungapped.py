@@ -24,9 +24,9 @@ def both(texts, patterns, rules, text_of, pattern_of):
 
 
 def assert_the_same(texts, patterns, rules, text_of, pattern_of):
-    whole, found, is_sure = both(texts, patterns, rules, text_of, pattern_of)
-    for one, other in zip(whole, found, strict=True):
-        np.testing.assert_array_equal(one[is_sure], other[is_sure])
+    whole, actual, is_sure = both(texts, patterns, rules, text_of, pattern_of)
+    for left, right in zip(whole, actual, strict=True):
+        np.testing.assert_array_equal(left[is_sure], right[is_sure])
     return is_sure
 
 
@@ -57,8 +57,8 @@ def test_longer_cases_that_are_sure_are_aligned_so_and_those_with_few_errors_are
 def test_repeats_that_score_the_same_are_told_where_the_first_ends():
     texts, patterns = [np.tile([0, 1], 10)], [np.tile([0, 1], 4)]
     for mode in (WITHIN, LOCAL):
-        _, found, is_sure = both(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
-        assert is_sure.all() and found.text_start.tolist() == [0]
+        _, actual, is_sure = both(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
+        assert is_sure.all() and actual.text_start.tolist() == [0]
         assert_the_same(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 

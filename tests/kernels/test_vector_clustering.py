@@ -112,8 +112,8 @@ def test_labels_do_not_depend_on_cuts(device, method):
     requested, cuts = Linkage(method, 0.5, 3, 6), islands(ends)
     whole = found(device(), vectors, ends, requested)
     assert len(cuts) > 20
-    one, labels = device(), np.full(400, -7)
-    search = backend_module(one, "vector_clustering").VectorClustering(one, vectors, ends)
+    used, labels = device(), np.full(400, -7)
+    search = backend_module(used, "vector_clustering").VectorClustering(used, vectors, ends)
     for first, last in ((0, 5), (12, len(cuts) - 1), (5, 12)):
         first, last = int(cuts[first]), int(cuts[last])
         before = labels.copy()
@@ -183,7 +183,7 @@ def test_of_a_sum_the_largest_elements_are_kept_and_of_equal_ones_the_first(seed
         for k in range(starts[cluster], starts[cluster + 1]):
             total[bins[members[k]]] += weights[members[k]] * counts[k]
         whole = np.floor(total * (1024.0 / max(1e-300, math.sqrt(sum(total**2)))) + 0.5)
-        expected = sorted(sorted(((b, w) for b, w in enumerate(whole) if w > 0), key=lambda one: -one[1])[:most])
+        expected = sorted(sorted(((b, w) for b, w in enumerate(whole) if w > 0), key=lambda element: -element[1])[:most])
         part = slice(sums.offsets[cluster], sums.offsets[cluster + 1])
         assert list(zip(sums.bins[part], sums.weights[part], strict=True)) == expected
 

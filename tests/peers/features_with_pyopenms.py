@@ -24,16 +24,16 @@ def main(spectra: str, identified: str, out: str, model: str = "symmetric") -> N
     protein = oms.ProteinIdentification()
     protein.setIdentifier("given")
     peptides = oms.PeptideIdentificationList()
-    for one in json.loads(Path(identified).read_text()):
+    for row in json.loads(Path(identified).read_text()):
         hit, peptide = oms.PeptideHit(), oms.PeptideIdentification()
-        hit.setSequence(oms.AASequence.fromString(one["peptide"]))
-        hit.setCharge(one["charge"])
+        hit.setSequence(oms.AASequence.fromString(row["peptide"]))
+        hit.setCharge(row["charge"])
         hit.setScore(0.001)
         peptide.setIdentifier("given")
         peptide.setScoreType("q-value")
         peptide.setHigherScoreBetter(False)
-        peptide.setRT(one["time"])
-        peptide.setMZ(one["mz"])
+        peptide.setRT(row["time"])
+        peptide.setMZ(row["mz"])
         peptide.setHits([hit])
         peptides.push_back(peptide)
     parameters = finder.getParameters()
@@ -42,12 +42,12 @@ def main(spectra: str, identified: str, out: str, model: str = "symmetric") -> N
     finder.setMSData(run)
     features = oms.FeatureMap()
     finder.run(peptides, [protein], features)
-    found = []
+    rows = []
     for feature in features:
         hits = [hit for peptide in feature.getPeptideIdentifications() for hit in peptide.getHits()]
         name = hits[0].getSequence().toString() if hits else str(feature.getMetaValue("PeptideRef")).split("/")[0]
-        found.append({"peptide": name, "charge": feature.getCharge(), "area": feature.getIntensity(), "time": feature.getRT()})
-    Path(out).write_text(json.dumps(found))
+        rows.append({"peptide": name, "charge": feature.getCharge(), "area": feature.getIntensity(), "time": feature.getRT()})
+    Path(out).write_text(json.dumps(rows))
 
 
 if __name__ == "__main__":

@@ -77,12 +77,12 @@ def entrapment(matches: list[Match], proteome: dict[str, str], database: dict[st
     """
     contaminants = {name for name in database if CONTAMINANT.search(name)}
     contaminants |= {name for name in eighteen_proteins if SORANGIUM not in name}
-    own = {name for name in database if name in proteome}
+    proteome_names = {name for name in database if name in proteome}
     harmless = [*proteome.values(), *(sequence for name, sequence in database.items() if name in contaminants)]
     explained = "|".join(harmless).replace("I", "L")
     foreign = sum(match.peptide.replace("I", "L") not in explained for match in matches)
-    own_residues = sum(len(database[name]) for name in own)
-    foreign_residues = sum(len(sequence) for name, sequence in database.items() if name not in own and name not in contaminants)
+    own_residues = sum(len(database[name]) for name in proteome_names)
+    foreign_residues = sum(len(sequence) for name, sequence in database.items() if name not in proteome_names and name not in contaminants)
     ratio = foreign_residues / own_residues
     n = max(len(matches), 1)
     return Entrapment(len(matches), foreign, foreign / n, foreign * (1 + 1 / ratio) / n, ratio)

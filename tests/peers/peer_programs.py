@@ -109,15 +109,15 @@ def run_peer(program: str, dataset: Dataset, data: Path, *, threads: int, isotop
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     _convert(inputs[:-1], folder / "spectra.mgf")
-    found = search(dataset, folder, data / dataset.database, threads, isotope_errors)
+    psms = search(dataset, folder, data / dataset.database, threads, isotope_errors)
     retained.parent.mkdir(exist_ok=True)
     partial = retained.with_suffix(".partial")
     partial.write_text(
-        json.dumps(asdict(replace(found, matches=[])) | {"matches": [list(asdict(match).values()) for match in found.matches]})
+        json.dumps(asdict(replace(psms, matches=[])) | {"matches": [list(asdict(match).values()) for match in psms.matches]})
     )
     partial.rename(retained)
     shutil.rmtree(folder)
-    return found
+    return psms
 
 
 def _convert(spectra: list[Path], out: Path) -> None:
@@ -368,10 +368,10 @@ def run_proteoscope(
             if int(row["rank"]) == 1:
                 name = Path(row["spectrum_file"]).name
                 # A scan is named in as many ways as there are readers of mzXML; its number is the same in all.
-                own = row["scan"] if name.lower().endswith(".mzxml") else row["spectrum_id"]
+                identifier = row["scan"] if name.lower().endswith(".mzxml") else row["spectrum_id"]
                 is_decoy = row["is_decoy"].lower() in {"true", "1"}
                 score = float(row["score"])
-                matches.append(Match(numbers[name, own], row["sequence"], score, is_decoy, score, float(row["q_value"])))
+                matches.append(Match(numbers[name, identifier], row["sequence"], score, is_decoy, score, float(row["q_value"])))
     return Search("proteoscope", str(record["version"]), seconds, peak, matches, record)
 
 

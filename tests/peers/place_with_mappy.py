@@ -26,7 +26,7 @@ def main() -> None:
     def placed(first: int) -> list[str]:
         buffer, lines = mappy.ThreadBuffer(), []
         for name, residues in given[first : first + READS_OF_PIECE]:
-            hit = next((one for one in aligner.map(residues, buf=buffer) if one.is_primary), None)
+            hit = next((alignment for alignment in aligner.map(residues, buf=buffer) if alignment.is_primary), None)
             if hit is None:
                 lines.append(f"{name}\t*\t-1\t*\t0\n")
                 continue

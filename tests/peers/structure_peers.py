@@ -27,9 +27,9 @@ _NEEDED = (
 
 
 def _program(name: str) -> Path:
-    own = peers_folder() / "debian" / "usr" / "bin" / name
-    found = shutil.which(name)
-    return Path(found) if found is not None and not own.exists() else own
+    installed = peers_folder() / "debian" / "usr" / "bin" / name
+    program = shutil.which(name)
+    return Path(program) if program is not None and not installed.exists() else installed
 
 
 def installed(name: str) -> bool:
@@ -68,18 +68,18 @@ def freesasa_areas(path: Path) -> dict[tuple[str, int, str], float]:
     for residue in chain:
         alphas = sorted((atom for atom in residue if atom.name == "CA"), key=lambda atom: -atom.occ)
         if alphas and residue.find_atom("N", "*"):
-            own = (atom for atom in residue if not atom.is_hydrogen() and atom.altloc in ("\0", alphas[0].altloc))
-            atoms += [((chain.name, residue.seqid.num, residue.seqid.icode.strip()), atom) for atom in own]
+            residue_atoms = (atom for atom in residue if not atom.is_hydrogen() and atom.altloc in ("\0", alphas[0].altloc))
+            atoms += [((chain.name, residue.seqid.num, residue.seqid.icode.strip()), atom) for atom in residue_atoms]
     if not atoms:
         return {}
-    found = freesasa.calcCoord(
+    result = freesasa.calcCoord(
         [x for _, atom in atoms for x in atom.pos.tolist()],
         [_RADII.get(atom.name, 1.80) for _, atom in atoms],
         freesasa.Parameters({"algorithm": freesasa.LeeRichards, "n-slices": 100, "probe-radius": 1.4}),
     )
     areas: dict[tuple[str, int, str], float] = {}
     for k, (key, _) in enumerate(atoms):
-        areas[key] = areas.get(key, 0.0) + found.atomArea(k)
+        areas[key] = areas.get(key, 0.0) + result.atomArea(k)
     return areas
 
 
@@ -123,6 +123,6 @@ def tm_score(query: NDArray, target: NDArray, pairs: NDArray, folder: Path) -> t
 
 def tm_align(query: NDArray, target: NDArray, folder: Path) -> tuple[float, float]:
     """TM-scores of TM-align, by the lengths of query and target."""
-    paths = [_write(folder / f"{name}.pdb", one, range(1, len(one) + 1)) for name, one in (("query", query), ("target", target))]
+    paths = [_write(folder / f"{name}.pdb", chain, range(1, len(chain) + 1)) for name, chain in (("query", query), ("target", target))]
     scores = re.findall(r"TM-score= ([\d.]+)", _run("TMalign", *paths))
     return float(scores[0]), float(scores[1])

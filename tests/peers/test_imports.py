@@ -94,36 +94,36 @@ def test_comets_text_is_taken_match_for_match(folder, tmp_path):
     with path.open() as file:
         next(file)
         table = list(csv.DictReader(file, delimiter="\t"))
-    expected = {(int(one["scan"]), int(one["charge"]), one["modified_peptide"][2:-2]): one for one in table}
+    expected = {(int(row["scan"]), int(row["charge"]), row["modified_peptide"][2:-2]): row for row in table}
     rows = rows_of(path, folder, tmp_path)
     assert len(rows) == len(table) == len(expected)
     for row in sampled(rows):
         # What Comet marks are variable modifications alone.
         plain = row["peptide"].replace("[Carbamidomethyl]", "").replace("[Oxidation]", "[15.9949]")
-        one = expected[row["scan"], row["charge"], plain]
-        assert row["score_e_value"] == pytest.approx(float(one["e-value"])) and row["score_xcorr"] == pytest.approx(float(one["xcorr"]))
-        assert row["calculated_mass"] == pytest.approx(float(one["calc_neutral_mass"]), abs=1e-3)
-        assert row["proteins"] == one["protein"].split(",") and row["is_decoy"] == one["protein"].startswith("DECOY_")
-        assert row["residues_before"][0] == one["prev_aa"] and row["residues_after"][0] == one["next_aa"]
+        record = expected[row["scan"], row["charge"], plain]
+        assert row["score_e_value"] == pytest.approx(float(record["e-value"])) and row["score_xcorr"] == pytest.approx(
+            float(record["xcorr"])
+        )
+        assert row["calculated_mass"] == pytest.approx(float(record["calc_neutral_mass"]), abs=1e-3)
+        assert row["proteins"] == record["protein"].split(",") and row["is_decoy"] == record["protein"].startswith("DECOY_")
+        assert row["residues_before"][0] == record["prev_aa"] and row["residues_after"][0] == record["next_aa"]
         assert row["sequence"].count("C") == row["peptide"].count("[Carbamidomethyl]")
 
 
 def test_comets_pepxml_and_pin_say_what_its_text_says(folder, tmp_path):
     stem = RUN.replace(".mzXML", "")
-    found = []
+    hits = []
     for name in (f"{stem}.txt", f"{stem}.pep.xml", f"{stem}.pin"):
         rows = rows_of(folder / name, folder, tmp_path / name)
-        found.append(
-            {(row["scan"], row["charge"], row["peptide"].replace("[Carbamidomethyl]", ""), tuple(row["proteins"])) for row in rows}
-        )
+        hits.append({(row["scan"], row["charge"], row["peptide"].replace("[Carbamidomethyl]", ""), tuple(row["proteins"])) for row in rows})
     # Comet's pin leaves out fixed modifications, as MaxQuant does.
-    assert found[0] == found[1] == found[2]
+    assert hits[0] == hits[1] == hits[2]
 
 
 def test_comets_pepxml_agrees_with_pyteomics(folder, tmp_path):
     path = folder / RUN.replace(".mzXML", ".pep.xml")
     with pepxml.read(str(path)) as reader:
-        expected = [(one["start_scan"], one["assumed_charge"], hit) for one in reader for hit in one.get("search_hit", ())]
+        expected = [(query["start_scan"], query["assumed_charge"], hit) for query in reader for hit in query.get("search_hit", ())]
     rows = rows_of(path, folder, tmp_path)
     assert len(rows) == len(expected)
     names = {"Oxidation": 147.0354, "Carbamidomethyl": 160.0306}
@@ -132,11 +132,11 @@ def test_comets_pepxml_agrees_with_pyteomics(folder, tmp_path):
         places = zip(row["modification_positions"], (names[name] for name in row["modification_names"]), strict=True)
         by_match[row["scan"], row["charge"], row["sequence"], tuple(places)] = row
     for scan, charge, hit in sampled(expected):
-        places = tuple((one["position"], round(one["mass"], 4)) for one in hit["modifications"])
+        places = tuple((modification["position"], round(modification["mass"], 4)) for modification in hit["modifications"])
         row = by_match[scan, charge, hit["peptide"], places]
         assert row["score_xcorr"] == pytest.approx(hit["search_score"]["xcorr"])
         assert row["score_e_value"] == pytest.approx(hit["search_score"]["expect"])
-        assert row["proteins"] == [one["protein"] for one in hit["proteins"]]
+        assert row["proteins"] == [protein["protein"] for protein in hit["proteins"]]
 
 
 def test_mokapots_tables_are_taken_match_for_match(folder, tmp_path):
@@ -151,22 +151,22 @@ def test_mokapots_tables_are_taken_match_for_match(folder, tmp_path):
     expected = {}
     for path in tables:
         with path.open() as file:
-            expected |= {one["SpecId"]: one for one in csv.DictReader(file, delimiter="\t", restkey="more proteins")}
-    by_match = {(int(one["ScanNr"]), one["Peptide"][2:-2]): one for one in expected.values()}
+            expected |= {row["SpecId"]: row for row in csv.DictReader(file, delimiter="\t", restkey="more proteins")}
+    by_match = {(int(row["ScanNr"]), row["Peptide"][2:-2]): row for row in expected.values()}
     rows = rows_of(tables, folder, tmp_path)
     assert len(rows) == len(expected) == len(by_match) > 500
     assert sum(row["q_value"] <= 0.01 and not row["is_decoy"] for row in rows) == sum(
-        float(one["mokapot q-value"]) <= 0.01 and one["Label"] == "True" for one in expected.values()
+        float(row["mokapot q-value"]) <= 0.01 and row["Label"] == "True" for row in expected.values()
     )
     for row in sampled(rows):
         # What Comet marks are variable modifications alone.
         plain = row["peptide"].replace("[Carbamidomethyl]", "").replace("[Oxidation]", "[15.9949]")
-        one = by_match[row["scan"], plain]
-        assert row["charge"] == int(one["SpecId"].split("_")[-2]) and row["is_decoy"] == (one["Label"] == "False")
-        assert row["q_value"] == pytest.approx(float(one["mokapot q-value"]))
-        assert row["posterior_error_probability"] == pytest.approx(float(one["mokapot PEP"]))
-        assert row["score_mokapot"] == pytest.approx(float(one["mokapot score"]))
-        assert row["proteins"] == [*one["Proteins"].split("\t"), *one.get("more proteins", ())]
+        record = by_match[row["scan"], plain]
+        assert row["charge"] == int(record["SpecId"].split("_")[-2]) and row["is_decoy"] == (record["Label"] == "False")
+        assert row["q_value"] == pytest.approx(float(record["mokapot q-value"]))
+        assert row["posterior_error_probability"] == pytest.approx(float(record["mokapot PEP"]))
+        assert row["score_mokapot"] == pytest.approx(float(record["mokapot score"]))
+        assert row["proteins"] == [*record["Proteins"].split("\t"), *record.get("more proteins", ())]
 
 
 def test_x_tandems_xml_is_taken_match_for_match(folder, tmp_path):
@@ -176,8 +176,8 @@ def test_x_tandems_xml_is_taken_match_for_match(folder, tmp_path):
             for protein in group.iter("protein"):
                 for domain in protein.iter("domain"):
                     placed = frozenset(
-                        (int(one.get("at")) - int(domain.get("start")) + 1, f"{float(one.get('modified')):.1f}")
-                        for one in domain.iter("aa")
+                        (int(residue.get("at")) - int(domain.get("start")) + 1, f"{float(residue.get('modified')):.1f}")
+                        for residue in domain.iter("aa")
                     )
                     key = int(group.get("id")), domain.get("seq"), placed
                     expected.setdefault(key, (group, domain, []))[2].append(protein.get("label").split()[0])

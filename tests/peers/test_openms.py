@@ -54,11 +54,11 @@ def test_each_match_of_openms_is_taken_as_it_has_it(openms, tmp_path, suffix):
     rows = imported([made / f"openms.{suffix}"], spectra, tmp_path / "p")
     assert len(rows) == len(expected)
     by_match = {(row["spectrum_id"], row["charge"], row["sequence"]): row for row in rows}
-    for one in sampled(expected):
-        row = by_match[one["spectrum"], one["charge"], one["sequence"]]
+    for psm in sampled(expected):
+        row = by_match[psm["spectrum"], psm["charge"], psm["sequence"]]
         placed = [list(pair) for pair in zip(row["modification_positions"], row["modification_names"], strict=True)]
         # In mzIdentML OpenMS calls what is both a decoy.
-        assert placed == one["modifications"] and row["is_decoy"] == (
-            one["kind"] == "decoy" or (one["kind"], suffix) == ("target+decoy", "mzid")
+        assert placed == psm["modifications"] and row["is_decoy"] == (
+            psm["kind"] == "decoy" or (psm["kind"], suffix) == ("target+decoy", "mzid")
         )
-        assert row["q_value"] == pytest.approx(one["q_value"], abs=1e-6)
+        assert row["q_value"] == pytest.approx(psm["q_value"], abs=1e-6)

@@ -16,15 +16,15 @@ def random_chain(rng: np.random.Generator, length: int) -> NDArray[np.float64]:
     """(length, 3): helices and walks in turn, Å."""
     parts, end, n = [], np.zeros(3), 0
     while n < length:
-        own = int(rng.integers(6, 20))
+        part_length = int(rng.integers(6, 20))
         if rng.random() < 0.5:
-            turn = np.radians(100.0) * np.arange(own)
-            part = np.stack([2.3 * np.cos(turn), 2.3 * np.sin(turn), 1.5 * np.arange(own)], axis=1) @ _rotation(rng)
+            turn = np.radians(100.0) * np.arange(part_length)
+            part = np.stack([2.3 * np.cos(turn), 2.3 * np.sin(turn), 1.5 * np.arange(part_length)], axis=1) @ _rotation(rng)
         else:
-            steps = rng.normal(size=(own, 3)) + rng.normal(size=3)
+            steps = rng.normal(size=(part_length, 3)) + rng.normal(size=3)
             part = np.cumsum(_STEP * steps / np.linalg.norm(steps, axis=1, keepdims=True), axis=0)
         parts.append(part - part[0] + end + rng.normal(size=3))
-        end, n = parts[-1][-1], n + own
+        end, n = parts[-1][-1], n + part_length
     return np.concatenate(parts)[:length]
 
 

@@ -76,8 +76,8 @@ def on_processor(work: FragmentInputs, width: float, *, kept: int = _KEPT) -> An
     postings.build_chunks(peptides, modifications, settings, code, index, 0, len(index.chunk_start) - 1, NOT_STOPPED)
     n = len(queries.mass)
     answer = empty_answer(n, kept)
-    found = IndexHits(answer.best, answer.histogram, width, answer.n_candidates)
-    postings.search_chunks(index, work.segments, work.windows, work.tables, code, settings, 0, n, found, NOT_STOPPED)
+    actual = IndexHits(answer.best, answer.histogram, width, answer.n_candidates)
+    postings.search_chunks(index, work.segments, work.windows, work.tables, code, settings, 0, n, actual, NOT_STOPPED)
     return answer
 
 
@@ -100,9 +100,9 @@ def on_card(
     return answer, ends
 
 
-def assert_same_answer(found: Answer, expected: Answer) -> None:
+def assert_same_answer(actual: Answer, expected: Answer) -> None:
     """Bit for bit."""
-    np.testing.assert_array_equal(found.n_candidates, expected.n_candidates)
-    np.testing.assert_array_equal(found.histogram, expected.histogram)
-    np.testing.assert_array_equal(found.best.score, expected.best.score)
-    np.testing.assert_array_equal(found.best.code, expected.best.code)
+    np.testing.assert_array_equal(actual.n_candidates, expected.n_candidates)
+    np.testing.assert_array_equal(actual.histogram, expected.histogram)
+    np.testing.assert_array_equal(actual.best.score, expected.best.score)
+    np.testing.assert_array_equal(actual.best.code, expected.best.code)

@@ -93,11 +93,11 @@ def assigned(
 
 
 def iterated(means: Any, centroids: Any, n: int, rounds: int, tolerance: float = 0.0) -> tuple[NDArray[np.int32], Rounds]:
-    """Labels, and what rounds came to."""
-    labels, found = np.full(n, -2, np.int32), list[Rounds]()
+    """Labels, and the outcome of the rounds."""
+    labels, outcome = np.full(n, -2, np.int32), list[Rounds]()
 
     def work() -> Any:
-        found.append((yield from means.iterate(centroids, labels, rounds, tolerance)))
+        outcome.append((yield from means.iterate(centroids, labels, rounds, tolerance)))
 
     list(work())
-    return labels, found[0]
+    return labels, outcome[0]

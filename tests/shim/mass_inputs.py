@@ -17,8 +17,8 @@ __all__ = ["lists_of", "plain_best", "plain_score", "plain_scores", "random_list
 
 def lists_of(lists: Sequence[Sequence[int]], precursors: Sequence[int]) -> MassLists:
     """Lists of numbers as arrays."""
-    lengths = [len(one) for one in lists]
-    masses = [mass for one in lists for mass in one]
+    lengths = [len(masses) for masses in lists]
+    masses = [mass for masses in lists for mass in masses]
     return MassLists(np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), np.array(masses, np.int32), np.array(precursors, np.int32))
 
 
@@ -55,26 +55,28 @@ def _plain_score(n_of: Counter[int], precursor: int, candidate: list[int], its_p
 
 def plain_scores(queries: MassLists, candidates: MassLists) -> list[list[int]]:
     """Of all pairs."""
-    own, others = (
+    rows, others = (
         [
             (_within(lists.masses[begin:end].tolist(), precursor), precursor)
             for begin, end, precursor in zip(lists.offsets[:-1], lists.offsets[1:], lists.precursors.tolist(), strict=True)
         ]
         for lists in (queries, candidates)
     )
-    return [[_plain_score(n_of, precursor, *other) for other in others] for n_of, precursor in ((Counter(one), its) for one, its in own)]
+    return [
+        [_plain_score(n_of, precursor, *other) for other in others] for n_of, precursor in ((Counter(masses), its) for masses, its in rows)
+    ]
 
 
 def plain_best(queries: MassLists, candidates: MassLists, window: tuple[int, int], top: int) -> tuple[list[list[int]], list[list[int]]]:
     """Candidates and scores of each query, by sorting all that are in the window."""
-    found, its_scores = [], []
+    hits, its_scores = [], []
     for precursor, scores in zip(queries.precursors.tolist(), plain_scores(queries, candidates), strict=True):
         shifts = (precursor - candidates.precursors.astype(np.int64)).tolist()
         best = [(-score, j) for j, score in enumerate(scores) if score and window[0] <= shifts[j] <= window[1]]
         best = [*sorted(best)[:top], *[(0, -1)] * top][:top]
-        found.append([j for _, j in best])
+        hits.append([j for _, j in best])
         its_scores.append([-score for score, _ in best])
-    return found, its_scores
+    return hits, its_scores
 
 
 def searched_on(

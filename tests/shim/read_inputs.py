@@ -18,7 +18,7 @@ __all__ = ["aligned", "assert_same_alignments", "damaged_reads", "expected_align
 def sequences(every: Any) -> Sequences:
     """Lists of codes as columns."""
     offsets = np.cumsum([0, *map(len, every)])
-    return Sequences(np.array([code for one in every for code in one], np.int8), offsets.astype(np.int64))
+    return Sequences(np.array([code for codes in every for code in codes], np.int8), offsets.astype(np.int64))
 
 
 def damaged_reads(n: int, seed: int, *, letters: int = 4, most: int = 120, even: bool = False) -> tuple[list[Any], list[Any]]:
@@ -61,7 +61,7 @@ def aligned(
     return out
 
 
-def assert_same_alignments(found: Alignments, expected: Alignments) -> None:
+def assert_same_alignments(actual: Alignments, expected: Alignments) -> None:
     """All columns."""
-    for name, one, other in zip(Alignments._fields, found, expected, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=name)
+    for name, left, right in zip(Alignments._fields, actual, expected, strict=True):
+        np.testing.assert_array_equal(left, right, err_msg=name)

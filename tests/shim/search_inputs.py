@@ -77,7 +77,7 @@ def random_modifications(
     for _ in range(most):
         counts = list({tuple(count + extra) for count in counts for extra in (*np.eye(n, dtype=np.int64), np.zeros(n, np.int64))})
         counts = [np.array(count) for count in counts]
-    table = np.array(sorted(counts, key=lambda one: (one.sum(), *-one)), np.int64)
+    table = np.array(sorted(counts, key=lambda row: (row.sum(), *-row)), np.int64)
     mass = np.array([kind[0] for kind in chosen])
     return ModificationArrays(
         mass,
@@ -190,7 +190,7 @@ def with_known_modifications(
         residues = random.choice(np.arange(1, length + 1), min(2, length), replace=False)
         possible = [(0, int(residues[0])), (random.integers(2), int(residues[-1])), (2, 0), (3, length + 1), (4, 1)]
         chosen = sorted(
-            (possible[k] for k in random.choice(4, random.integers(1, most + 1), replace=False)), key=lambda one: (one[0], one[1])
+            (possible[k] for k in random.choice(4, random.integers(1, most + 1), replace=False)), key=lambda place: (place[0], place[1])
         )
         if len({site for _, site in chosen}) < len(chosen):
             continue
@@ -203,14 +203,14 @@ def with_known_modifications(
     mass = np.concatenate((peptides.mass, peptides.mass[owner] + added))
     order = np.argsort(mass, kind="stable")
     source = np.concatenate((np.arange(len(peptides.mass)), owner))[order]
-    known = np.concatenate((np.zeros(len(peptides.mass), np.uint32), np.arange(1, len(rows), dtype=np.uint32)))[order]
+    forms = np.concatenate((np.zeros(len(peptides.mass), np.uint32), np.arange(1, len(rows), dtype=np.uint32)))[order]
     table = np.stack(rows)
     columns = {name: getattr(peptides, name)[source] for name in ("position", "length", "flags", "letters")}
     with_known = as_of_an_index(
         peptides._replace(
             mass=mass[order],
             **columns,
-            known=known,
+            known=forms,
             known_site=np.ascontiguousarray(table[:, 0]),
             known_modification=np.ascontiguousarray(table[:, 1]),
         )
@@ -233,8 +233,8 @@ def empty_hits(n: int, *, kept: int = 5, slots: int = 3, bins: int = 96, width: 
     )
 
 
-def assert_same_hits(found: HitArrays, expected: HitArrays) -> None:
+def assert_same_hits(actual: HitArrays, expected: HitArrays) -> None:
     """The same hits to the last bit: scores, candidates and their order, histograms."""
-    for name, one, other in zip(HitArrays._fields, found, expected, strict=True):
-        np.testing.assert_array_equal(one, other, name)
-        assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), f"{name}: zeros of different signs, or other types"
+    for name, left, right in zip(HitArrays._fields, actual, expected, strict=True):
+        np.testing.assert_array_equal(left, right, name)
+        assert np.asarray(left).tobytes() == np.asarray(right).tobytes(), f"{name}: zeros of different signs, or other types"

@@ -73,8 +73,8 @@ def _library(text: str, *options: str, after: tuple[Path, ...] = ()) -> Path:
     """A library of a source, and of libraries `after` it, in a folder for those of all processes."""
     folder = Path(tempfile.gettempdir()) / f"proteoscope-shim-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    known = "\0".join((_HEADER.read_text(encoding="utf-8"), text, *options, *map(str, after)))
-    library = folder / f"{hashlib.sha256(known.encode()).hexdigest()[:24]}.so"
+    content = "\0".join((_HEADER.read_text(encoding="utf-8"), text, *options, *map(str, after)))
+    library = folder / f"{hashlib.sha256(content.encode()).hexdigest()[:24]}.so"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder) as name:
             program, built = Path(name) / "kernels.cpp", Path(name) / "kernels.so"
@@ -199,7 +199,7 @@ class ShimCard:
             if buffer is None or buffer[n_bytes : n_bytes + len(_GUARD)].tobytes() == _GUARD:
                 continue
             names = _parameters(source(file), kernel)
-            which = [f"argument {name}" for name, one in zip(names, arguments, strict=True) if one is buffer]
+            which = [f"argument {name}" for name, argument in zip(names, arguments, strict=True) if argument is buffer]
             raise AssertionError(f"{kernel} wrote behind the {n_bytes} bytes of {''.join(which) or 'a buffer that it has by its address'}")
 
     def wait(self, stream: None) -> None:
@@ -209,7 +209,7 @@ class ShimCard:
 
 def _parameters(text: str, kernel: str) -> Iterable[str]:
     """Names of the parameters of a kernel of a CUDA source."""
-    return [one.split()[-1].strip("*&") for one in dict(_KERNEL.findall(text))[kernel].split(",")]
+    return [declaration.split()[-1].strip("*&") for declaration in dict(_KERNEL.findall(text))[kernel].split(",")]
 
 
 def launch(

@@ -67,8 +67,8 @@ def plain_score(query: StructureArrays, chain: StructureArrays, rewards: Rewards
     """Phase 2 of two chains."""
     cells = np.zeros((len(query.state), len(chain.state)), np.int64)
     for shift, table in zip(rewards.shifts, rewards.tables, strict=True):
-        own, other = (arrays.state >> np.uint32(shift) & np.uint32(CODES - 1) for arrays in (query, chain))
-        cells += table[np.ix_(own, other)]
+        state, other = (arrays.state >> np.uint32(shift) & np.uint32(CODES - 1) for arrays in (query, chain))
+        cells += table[np.ix_(state, other)]
     if len(rewards.of_length):
         lengths = np.abs(query.length.astype(int)[:, None] - chain.length.astype(int))
         cells += rewards.of_length[np.minimum(lengths, LENGTH_STEPS - 1)]

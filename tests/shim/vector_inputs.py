@@ -49,10 +49,10 @@ def plain_similarities(vectors: VectorArrays, ends: NDArray[np.int64]) -> NDArra
     rows[np.repeat(np.arange(n), np.diff(vectors.offsets)), vectors.bins] = vectors.weights
     dots, squares = rows @ rows.T, (rows**2).sum(axis=1)
     lengths = np.sqrt(squares[:, None].astype(float) * squares)
-    found = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), -1.0)
+    cosines = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), -1.0)
     number = np.arange(n)
     meets = (number[None] > number[:, None]) & (number[None] < ends[:, None])
-    return np.where(meets | meets.T, found, -1.0)
+    return np.where(meets | meets.T, cosines, -1.0)
 
 
 def plain_components(similar: NDArray[np.bool_]) -> list[int]:
@@ -99,11 +99,11 @@ def plain_linkage(similarities: NDArray[np.float64], least: float, is_average: b
         chain = chain or [min(left)]
         a = chain[-1]
         others = sorted(left - {a})
-        found = {b: between(a, b) for b in others if components[b] == components[a]}
-        highest = max(found.values(), default=-1)
+        between_clusters = {b: between(a, b) for b in others if components[b] == components[a]}
+        highest = max(between_clusters.values(), default=-1)
         if highest < threshold:
             left.discard(chain.pop())
-        elif len(chain) > 1 and found[chain[-2]] == highest:
+        elif len(chain) > 1 and between_clusters[chain[-2]] == highest:
             retained, gone = sorted(chain[-2:])
             chain[-2:] = []
             clusters[retained] += clusters.pop(gone)
@@ -111,7 +111,7 @@ def plain_linkage(similarities: NDArray[np.float64], least: float, is_average: b
             for point in clusters[retained]:
                 labels[point] = retained
         else:
-            chain.append(next(b for b in others if found.get(b) == highest))
+            chain.append(next(b for b in others if between_clusters.get(b) == highest))
     return labels
 
 
