@@ -1,4 +1,4 @@
-"""The problems of the ATGPU model on a real card: answers as on the processor, seconds that add up, rates that a card can have."""
+"""Problems of the ATGPU model on a GPU: CPU answers, consistent times and possible rates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("size", [1, 513, 3_000_000])
-def test_the_answers_are_those_of_numpy(problem, size, device):
+def test_analyses_on_gpu_equal_numpy(problem, size, device):
     arrays = given(problem, min(size, 300) if problem == "matrix multiplication" else size)
     for backend in (device, Processor(2)):
         actual, spent = getattr(backend_module(backend, "analyses").Analyses(backend), PROBLEMS[problem][0])(*arrays)
@@ -26,7 +26,7 @@ def test_the_answers_are_those_of_numpy(problem, size, device):
         assert spent.seconds == pytest.approx(sum(spent))
 
 
-def test_a_card_is_measured_with_its_kinds(number):
+def test_calibrate_gpu_measures_rates(number):
     calibrated = calibrate_card(number, "a card", ["structures"], Progress())
     assert set(calibrated.rates) == set(OPERATIONS)
     assert all(1e10 < rate < 1e15 for rate in calibrated.rates.values())

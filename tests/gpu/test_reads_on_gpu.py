@@ -1,4 +1,4 @@
-"""`reads` writes the same bytes on the processor, on the card and on both."""
+"""`reads` writes the same bytes on the CPU, on the GPU and on both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Texts, and a read of each."""
+    """Write references and reads."""
     folder = tmp_path_factory.mktemp("reads")
     texts, patterns = damaged_reads(3000, 46, most=300)
     residues, paths = np.frombuffer(b"ACGT", np.uint8), (folder / "texts.fasta", folder / "reads.fasta")
@@ -28,7 +28,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("mode", ["prefix", "within", "local"])
-def test_the_table_is_the_same_on_all_devices(number, files, mode, tmp_path):
+def test_align_reads_writes_same_table_on_all_devices(number, files, mode, tmp_path):
     written = []
     for device, threads in (("cpu", 2), (f"cuda:{number}", 2), ("all", 4)):
         messages: list[str] = []

@@ -1,4 +1,4 @@
-"""Every kernel on inputs so small that each tool of NVIDIA's checker is done with them in seconds.
+"""Every kernel on inputs small enough for each tool of compute-sanitizer to finish in seconds.
 
 compute-sanitizer --tool memcheck|racecheck|synccheck|initcheck python -m pytest -m gpu tests/gpu/test_small_inputs_on_gpu.py
 """
@@ -55,24 +55,24 @@ def check_search(device, inputs, **options):
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
-def test_queries_one_by_one(score, device):
+def test_scoring_of_single_queries(score, device):
     check_search(device, random_search(600 + score, score, n_queries=6, n_peptides=1500, precursor=(1.0, 0.0)), candidates_of_item=32)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
-def test_queries_in_tiles(score, device):
+def test_scoring_of_query_tiles(score, device):
     inputs = random_search(610 + score, score, fragment=(0.5, 0.0), precursor=(3.0, 0.0), n_queries=70, n_peptides=600, which=(0, 1))
     check_search(device, inputs, minimum_sharing=0.0, dense_candidates_of_item=64)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
-def test_an_index_of_fragment_ions(score, device):
+def test_fragment_index(score, device):
     work = random_fragment_search(620 + score, score, n_queries=6, n_peptides=400, most=1)
     actual, _ = on_card(device, work, WIDTH[score], forms_of_chunk=128, threads=64)
     assert_same_answer(actual, on_processor(work, WIDTH[score]))
 
 
-def test_a_digest(device):
+def test_digestion(device):
     random = np.random.default_rng(630)
     offsets = np.concatenate(([0], np.cumsum(random.integers(0, 90, 60)))).astype(np.int64)
     residues = random.choice(np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8), offsets[-1])
@@ -87,43 +87,46 @@ def test_a_digest(device):
 
 @pytest.mark.parametrize("n_queries", [1, 3])
 @pytest.mark.parametrize("numbers", [SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS], ids=["dpx", "half", "wide"])
-def test_alignments_and_their_overflow(numbers, n_queries, device):
+def test_alignment_with_overflow(numbers, n_queries, device):
     if device.compute_capability() < {SIXTEEN_BITS: 90, HALF_PRECISION: 80, THIRTY_TWO_BITS: 0}[numbers]:
         pytest.skip("the card is too old for these numbers")
     random = np.random.default_rng(640)
-    queries = [np.full(200, W, np.int8), *random_sequences(random, [90, 33])][:n_queries]  # 200 x 11 is beyond half precision
+    queries = [np.full(200, W, np.int8), *random_sequences(random, [90, 33])][:n_queries]  # 200 x 11 exceeds half precision
     sequences = [*random_sequences(random, np.sort(random.integers(0, 120, 40)).tolist()), np.full(220, W, np.int8)]
     scores = read_matrix("BLOSUM62").scores
     expected = plain_scores(queries, sequences, scores, 11, 1)
-    for options in ({}, {"n_longest": 9, "longest_shape": (64, 4, 128, 2)}):  # the second: warps share the longest, beside the others
+    for options in (
+        {},
+        {"n_longest": 9, "longest_shape": (64, 4, 128, 2)},
+    ):  # in the second, warps share the longest subjects
         actual, _ = scored(device, queries, sequences, scores, 11, 1, numbers=numbers, shape=(4, 16), **options)
         np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5, 2, 20)], ids=str)
-def test_clusters_of_vectors(asked, device):
+@pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5, 2, 20)], ids=str)
+def test_vector_clustering(linkage, device):
     random = np.random.default_rng(650)
     vectors, ends = random_vectors(random, 200, kinds=3, coarse=True, bins=15, elements=4), windows(random, 200, 60.0)
-    expected = clustered(cpu_vector_clustering.VectorClustering, Processor(1), vectors, ends, asked)
-    assert clustered(cuda_vector_clustering.VectorClustering, device, vectors, ends, asked) == expected
+    expected = clustered(cpu_vector_clustering.VectorClustering, Processor(1), vectors, ends, linkage)
+    assert clustered(cuda_vector_clustering.VectorClustering, device, vectors, ends, linkage) == expected
     assert 5 < len(set(expected)) < 150
 
 
 @pytest.mark.parametrize(("d", "k"), [(1, 2), (8, 40), (20, 70)])
-def test_means_of_points(d, k, device):
+def test_k_means_of_points(d, k, device):
     points = random_points(np.random.default_rng(650), 3000, d)
     answers = [iterated(means_on(used, points), points[:k].astype(np.float64), 3000, 4) for used in (Processor(2), device)]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
 
 
-def test_means_of_vectors(device):
+def test_k_means_of_vectors(device):
     vectors = random_mean_vectors(np.random.default_rng(660), 1500, 60, classes=300)
     answers = [iterated(means_on(used, vectors, 60), seeds_of(vectors, np.arange(1100)), 1500, 5) for used in (Processor(2), device)]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_reads_with_gaps(mode, device):
+def test_gapsmis(mode, device):
     texts, patterns = damaged_reads(40, 670, most=90)
     every, matrix = np.arange(40), np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
     forms = GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 64), GapsMisShape(ONE_TEXT, 8, 16, NARROW, PROFILE)
@@ -144,7 +147,7 @@ def test_match_scores(longest, share_for_bits, device):
     np.testing.assert_array_equal(scored_on(device, candidates, queries, np.uint16, kind), expected)
 
 
-def test_pairs_of_chains(device):
+def test_superposition(device):
     pairs, steps, every = random_pairs(np.random.default_rng(900), 6, 8, 60), SearchSteps(16, 6, 2, 3, 1, 2, 40), []
     for used in (Processor(2), device):
         actual = FoundSuperpositions.room(pairs)

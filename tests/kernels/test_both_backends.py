@@ -20,7 +20,7 @@ TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("proteoscope.kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
 TWINS = sorted(
     {path.stem for path in Path(str(files("proteoscope.kernels.cuda"))).glob("[!_]*.py")}
-    & {one.stem for one in Path(str(files("proteoscope.kernels.cpu"))).glob("*.py")}
+    & {path.stem for path in Path(str(files("proteoscope.kernels.cpu"))).glob("*.py")}
 )
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)

@@ -72,7 +72,7 @@ def test_modifications_at_known_residues_agree_with_the_processor_and_with_scori
     expected = on_processor(work, 0.5)
     actual, _ = on_card(ShimCard(), work, 0.5, **SMALL)
     assert_same_answer(actual, expected)
-    one_by_one = empty_hits(len(queries.mass), kept=8)
+    one_by_one = empty_hits(len(queries.mass), n_hits=8)
     search_queries(*work.inputs, one_by_one, 0, len(queries.mass), NOT_STOPPED)
     # Whatever a form is called, it is the same peptide; scores of an index are rounded.
     np.testing.assert_array_equal(expected.n_candidates, one_by_one.n_candidates)
@@ -92,18 +92,18 @@ def test_windows_of_isotope_errors_that_do_not_touch_agree_with_the_processor():
 
 def test_more_kept_than_found_and_as_many_as_can_be():
     work = random_fragment_search(31, HYPERSCORE, precursor=(20.0, 0.0), n_peptides=300, most=0)
-    expected = on_processor(work, 0.5, kept=32)
-    actual, _ = on_card(ShimCard(), work, 0.5, kept=32, **SMALL)
+    expected = on_processor(work, 0.5, n_hits=32)
+    actual, _ = on_card(ShimCard(), work, 0.5, n_hits=32, **SMALL)
     assert (expected.best.code < 0).any()
     assert_same_answer(actual, expected)
 
 
-@pytest.mark.parametrize("kept", [8, 32])
-def test_more_candidates_than_a_block_notes_agree_with_the_processor(kept):
+@pytest.mark.parametrize("n_hits", [8, 32])
+def test_more_candidates_than_a_block_notes_agree_with_the_processor(n_hits):
     inputs = random_search(32, HYPERSCORE, fragment=(0.5, 0.0), precursor=(500.0, 0.0), n_peptides=1500, most=0, n_queries=4)
     work = fragment_inputs((*inputs[:4], inputs[4]._replace(minimum_matched_ions=1)))
-    expected = on_processor(work, 0.5, kept=kept)
-    actual, _ = on_card(ShimCard(), work, 0.5, kept=kept, forms_of_chunk=2048, threads=128)
+    expected = on_processor(work, 0.5, n_hits=n_hits)
+    actual, _ = on_card(ShimCard(), work, 0.5, n_hits=n_hits, forms_of_chunk=2048, threads=128)
     assert expected.histogram[:, 1:].sum(axis=1).max() > 300
     assert_same_answer(actual, expected)
 
@@ -171,7 +171,7 @@ def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
 def test_a_search_beyond_the_kernels_sizes_says_so():
     work = random_fragment_search(44, HYPERSCORE, n_peptides=100, most=0)
     with pytest.raises(DeviceError, match="33 candidates"):
-        on_card(ShimCard(), work, 0.5, kept=33, **SMALL)
+        on_card(ShimCard(), work, 0.5, n_hits=33, **SMALL)
 
 
 @pytest.mark.parametrize(("shared_bytes", "forms"), [(227 << 10, 15_360), (99 << 10, 15_360), (64 << 10, 10_240)])

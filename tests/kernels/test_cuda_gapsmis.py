@@ -85,7 +85,7 @@ def test_any_number_of_gaps(mode, maximum_gaps):
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 def test_a_seed(mode):
-    texts, patterns = damaged_reads(40, 23, letters=3, most=50)
+    texts, patterns = damaged_reads(40, 23, n_codes=3, most=50)
     texts, patterns = [*texts, *words([0, 2, 4], 2)], [*patterns, *words([0, 2, 4], 2)]
     for length in (1, 4):
         actual = check(texts, patterns, GapRules(DNA, 3, 1, 2, mode, length), shape=GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 32))
@@ -93,7 +93,7 @@ def test_a_seed(mode):
 
 
 def test_the_published_recurrence():
-    texts, patterns = damaged_reads(60, 24, letters=3, most=60)
+    texts, patterns = damaged_reads(60, 24, n_codes=3, most=60)
     actual = check(texts, patterns, GapRules(DNA, 1, 1, 2, is_published=True), shape=SMALL)
     free = expected_alignments(texts, patterns, GapRules(DNA, 1, 1, 2), np.arange(60), np.arange(60))
     assert (actual.score < free.score).any()
@@ -114,7 +114,7 @@ def test_the_published_recurrence():
 def test_letters_and_numbers(letters, numbers, mode):
     random = np.random.default_rng(25)
     matrix = np.where(np.eye(letters, dtype=bool), 9, random.integers(-6, 2, (letters, letters))).astype(np.int32)
-    texts, patterns = damaged_reads(30, 26, letters=letters, most=70)
+    texts, patterns = damaged_reads(30, 26, n_codes=letters, most=70)
     check(texts, patterns, GapRules(matrix, 4, 1, 2, mode), numbers=numbers)
 
 
@@ -130,7 +130,7 @@ def test_scores_that_16_bits_do_not_hold_and_cards_without_their_instructions(mo
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 def test_one_text_for_a_block(mode):
-    texts, patterns = damaged_reads(9, 28, letters=9, most=60)
+    texts, patterns = damaged_reads(9, 28, n_codes=9, most=60)
     matrix = np.where(np.eye(9, dtype=bool), 5, -4).astype(np.int32)
     pairs = np.tile(np.arange(9), 9), np.repeat(np.arange(9), 9)
     for lanes in (4, 8):

@@ -20,10 +20,10 @@ WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
 DENSE = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}
 
 
-def searched_on_both(inputs, *, card=None, kept=5, slots=3, largest_buffer=1 << 40, **options):
+def searched_on_both(inputs, *, card=None, n_hits=5, slots=3, largest_buffer=1 << 40, **options):
     spectra, queries, peptides, modifications, settings = inputs
     n = len(queries.mass)
-    expected, actual = (empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings.score]) for _ in range(2))
+    expected, actual = (empty_hits(n, n_hits=n_hits, slots=slots, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
     card = card or ShimCard()
     kind, its_card = limited(SpectrumSearch, card, options)
@@ -149,7 +149,7 @@ def test_neighbours_with_any_modifications_and_series_have_the_same_hits(seed):
         which=((0, 1, 4), (2, 3, 1), (1, 5, 6))[seed],
     )
     card = ShimCard()
-    actual, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0, kept=8)
+    actual, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0, n_hits=8)
     assert "search_tile_by_hyperscore" in card.launched
     assert_same_hits(actual, expected)
     assert (expected.modification[:, 0] != 255).any()
@@ -235,7 +235,7 @@ def test_a_card_too_full_for_a_tile_searches_one_by_one():
 
 def test_a_query_shared_by_many_blocks_has_the_same_hits():
     inputs = random_search(30, HYPERSCORE, precursor=(40.0, 0.0), most=1, n_queries=4, n_peptides=1000)
-    actual, expected, _ = searched_on_both(inputs, candidates_of_item=100, kept=21)
+    actual, expected, _ = searched_on_both(inputs, candidates_of_item=100, n_hits=21)
     assert expected.n_candidates.max() > 600
     assert_same_hits(actual, expected)
 
@@ -355,7 +355,7 @@ def test_a_search_beyond_the_kernels_sizes_says_so():
     spectra, queries, peptides, modifications, settings = random_search(80, HYPERSCORE, n_queries=4)
     search = SpectrumSearch(ShimCard(), peptides, modifications, settings)
     with pytest.raises(UnsupportedSearchError, match="33 hits"):
-        next(search.search_queries(spectra, queries, empty_hits(4, kept=33), 0, 4))
+        next(search.search_queries(spectra, queries, empty_hits(4, n_hits=33), 0, 4))
 
 
 def test_a_spectrum_with_more_candidates_than_are_numbered_is_an_error(monkeypatch):

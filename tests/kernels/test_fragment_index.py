@@ -51,14 +51,14 @@ def built(inputs: Inputs, low: float = 0.0, high: float = 1e5, **options: Any) -
 
 
 def rounded(
-    inputs: Inputs, cuts: tuple[float, ...] = (), parts: tuple[int, ...] = (), *, kept: int = 5, slots: int = 3, **options: Any
+    inputs: Inputs, cuts: tuple[float, ...] = (), parts: tuple[int, ...] = (), *, n_hits: int = 5, slots: int = 3, **options: Any
 ) -> tuple[HitArrays, BestArrays]:
     """By an index in ranges of mass that end at `cuts`, and in partitions of the queries that end at `parts`; before the exact scores."""
     spectra, queries, peptides, modifications, settings_ = inputs
     assert segment_kernels.why_unsupported(spectra, peptides, modifications, settings_) == ""
     n, code = len(queries.mass), form_kernels.peptidoform_code(peptides, modifications)
-    tables, best = segment_kernels.score_tables(spectra, settings_), segment_kernels.empty_best(n, kept + 3)
-    hits = empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings_.score])
+    tables, best = segment_kernels.score_tables(spectra, settings_), segment_kernels.empty_best(n, n_hits + 3)
+    hits = empty_hits(n, n_hits=n_hits, slots=slots, width=WIDTH[settings_.score])
     for low, high in zip((0.0, *cuts), (*cuts, 1e5), strict=True):
         index = built(inputs, low, high, **options)
         for first, last in zip((0, *parts), (*parts, n), strict=True):
@@ -76,9 +76,9 @@ def searched(inputs: Inputs, *where: tuple[Any, ...], **options: Any) -> HitArra
     return hits
 
 
-def exhaustive(inputs: Inputs, *, kept: int = 5, slots: int = 3) -> HitArrays:
+def exhaustive(inputs: Inputs, *, n_hits: int = 5, slots: int = 3) -> HitArrays:
     spectra, queries, peptides, modifications, settings_ = inputs
-    hits = empty_hits(len(queries.mass), kept=kept, slots=slots, width=WIDTH[settings_.score])
+    hits = empty_hits(len(queries.mass), n_hits=n_hits, slots=slots, width=WIDTH[settings_.score])
     search_queries(spectra, queries, peptides, modifications, settings_, hits, 0, len(queries.mass), NOT_STOPPED)
     return hits
 
@@ -265,10 +265,10 @@ def test_modifications_charges_and_series_as_in_scoring_every_candidate(seed: in
     assert_same(searched(inputs, bin_shift=(16, 13, 9, 4)[seed % 4]), expected)
 
 
-@pytest.mark.parametrize("kept", [1, 5, 20])
-def test_as_many_hits_as_are_wanted(kept: int) -> None:
+@pytest.mark.parametrize("n_hits", [1, 5, 20])
+def test_as_many_hits_as_are_wanted(n_hits: int) -> None:
     inputs = random_search(31, HYPERSCORE, n_peptides=500, precursor=(100.0, 0.0))
-    assert_same(searched(inputs, kept=kept), exhaustive(inputs, kept=kept))
+    assert_same(searched(inputs, n_hits=n_hits), exhaustive(inputs, n_hits=n_hits))
 
 
 @settings(max_examples=25, deadline=None)

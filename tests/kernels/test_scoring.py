@@ -76,7 +76,7 @@ class Case:
     maximum_charge: int = 2
     score: int = SDP
     minimum_matched: int = 0
-    kept: int = 6
+    n_hits: int = 6
     window: int = 5
     power: float = 3.0
     correlation_bin: float = 0.02
@@ -158,11 +158,11 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
 def new_hits(case: Case) -> HitArrays:
     n, slots = len(case.queries), max(1, case.most)
     return HitArrays(
-        np.full((n, case.kept), -np.inf, np.float32),
-        np.full((n, case.kept), -1, np.int64),
-        np.zeros((n, case.kept), np.int8),
-        np.full((n, case.kept, slots), NOTHING, np.uint8),
-        np.full((n, case.kept, slots), NOTHING, np.uint8),
+        np.full((n, case.n_hits), -np.inf, np.float32),
+        np.full((n, case.n_hits), -1, np.int64),
+        np.zeros((n, case.n_hits), np.int8),
+        np.full((n, case.n_hits, slots), NOTHING, np.uint8),
+        np.full((n, case.n_hits, slots), NOTHING, np.uint8),
         np.zeros(n, np.int64),
         np.zeros((n, BINS), np.int32),
         WIDTHS[case.score],
@@ -326,10 +326,10 @@ def check(case: Case, *, exact: bool) -> int:
         if exact:
             bins = [min(BINS - 1, max(0, math.floor(score * (1 / WIDTHS[case.score])))) for score in every]
             assert np.array_equal(histogram, np.bincount(bins, minlength=BINS))
-        best = sorted(candidates, key=lambda entry: -np.float32(entry[0]))[: case.kept]
+        best = sorted(candidates, key=lambda entry: -np.float32(entry[0]))[: case.n_hits]
         reported = [
             (float(hits.score[query, k]), int(hits.peptide[query, k]), int(hits.isotope_error[query, k]), form_of(hits, query, k))
-            for k in range(case.kept)
+            for k in range(case.n_hits)
             if hits.peptide[query, k] >= 0
         ]
         assert [hit[0] for hit in reported] == pytest.approx([hit[0] for hit in best], rel=2e-5, abs=1e-5)
@@ -427,7 +427,7 @@ def test_ion_series_and_fragment_charges(series: str, charge: int) -> None:
 )
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 def test_modified_forms_are_all_arrangements_without_conflicts(modifications: tuple[Modification, ...], most: int, score: int) -> None:
-    case = random_case(4, modifications=modifications, most=most, score=score, precursor=(1.0, 0.0), kept=10)
+    case = random_case(4, modifications=modifications, most=most, score=score, precursor=(1.0, 0.0), n_hits=10)
     assert check(case, exact=True) > 10
 
 
@@ -453,7 +453,7 @@ def test_isotope_errors_score_each_peptide_once(errors: tuple[int, ...], precurs
     assert check(case, exact=True) >= len(case.queries)
     hits = search(case)
     for query in range(len(case.queries)):
-        keys = [(int(hits.peptide[query, k]), form_of(hits, query, k)) for k in range(case.kept) if hits.peptide[query, k] >= 0]
+        keys = [(int(hits.peptide[query, k]), form_of(hits, query, k)) for k in range(case.n_hits) if hits.peptide[query, k] >= 0]
         assert len(set(keys)) == len(keys)
 
 
@@ -527,7 +527,7 @@ def test_candidates_of_equal_score_stay_in_the_order_of_the_dictionary(score: in
     ladder = np.cumsum([RESIDUES[letter] for letter in "PEPTIDEIKI"]) + PROTON
     spectrum = [(float(mz), 0.1 + 0.037 * i, 7.3 + i) for i, mz in enumerate(ladder)]
     for retained in (3, 6, 10):
-        hits = search(Case(peptides, [spectrum], [(0, 2, peptides[0].mass)], score=score, kept=retained))
+        hits = search(Case(peptides, [spectrum], [(0, 2, peptides[0].mass)], score=score, n_hits=retained))
         assert len(set(hits.score[0, : min(8, retained)].tolist())) == 1
         assert hits.peptide[0, : min(8, retained)].tolist() == list(range(min(8, retained)))
 
@@ -705,7 +705,7 @@ def test_a_match_measured_scores_what_the_search_gave_it(score: int, low_resolut
     rows = [
         (q, int(hits.peptide[q, k]), form_of(hits, q, k))
         for q in range(len(case.queries))
-        for k in range(case.kept)
+        for k in range(case.n_hits)
         if hits.peptide[q, k] >= 0
     ]
     name = {SDP: "spectral_dot_product", KSDP: "ksdp", HYPERSCORE: "hyperscore", XCORR: "xcorr"}[score]

@@ -109,8 +109,8 @@ def test_coverage_is_what_its_definition_says(scop):
             (
                 "quadratic",
                 lambda q: (
-                    1 / relatives[q] / sum(group[domain] == group[q] for domain in having) / len({group[domain] for domain in having})
-                ),  # noqa: B023
+                    1 / relatives[q] / sum(group[domain] == group[q] for domain in having) / len({group[domain] for domain in having})  # noqa: B023
+                ),
             ),
         ):
             expected = []

@@ -1,4 +1,4 @@
-"""Random chains as they are superposed: walks of helices and coil, and pieces of one another, moved and shaken."""
+"""Random chains for superposition: walks of helices and coil, and segments of one another, moved and distorted."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from proteoscope.kernels.structure_layouts import ChainPairs
 
 __all__ = ["random_chain", "random_pairs"]
 
-_STEP = 3.8  # Å between two Cα
+_STEP = 3.8  # Å between consecutive Cα
 
 
 def random_chain(rng: np.random.Generator, length: int) -> NDArray[np.float64]:
-    """(length, 3): helices and walks in turn, Å."""
+    """Generate a chain of helices and random walks in turn: shape (length, 3), Å."""
     parts, end, n = [], np.zeros(3), 0
     while n < length:
         part_length = int(rng.integers(6, 20))
@@ -34,7 +34,7 @@ def _rotation(rng: np.random.Generator) -> NDArray[np.float64]:
 
 
 def random_pairs(rng: np.random.Generator, n: int, shortest: int, longest: int) -> ChainPairs:
-    """n pairs of chains of some lengths: unlike ones, pieces of each other, and among them chains that lie on a line; half with a start."""
+    """Generate n pairs of chains: unrelated chains, segments of each other and collinear chains; half have a start."""
     chains, starts = [], []
     for k in range(n):
         first, second = (random_chain(rng, int(rng.integers(shortest, longest + 1))) for _ in range(2))
