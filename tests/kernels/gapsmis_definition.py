@@ -1,4 +1,4 @@
-"""The best alignment with a bounded number of gaps by its definition: every alignment there is, scored one by one."""
+"""The best alignment with a bounded number of gaps by definition: every possible alignment is scored."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ORDER = {None: (PAIR, PATTERN, TEXT), PAIR: (PAIR, PATTERN, TEXT), PATTERN: (PA
 
 
 class Paths(NamedTuple):
-    """All alignments of so many letters with so many: their steps, gaps, letters in gaps, the pairs of each, in the order of the rule."""
+    """All alignments of two lengths: steps, number of gaps, gap lengths and aligned pairs, in the order of the rule."""
 
     steps: list[str]
     gaps: np.ndarray
-    gap_letters: np.ndarray
+    gap_length: np.ndarray
     pairs: np.ndarray
     leads_away: np.ndarray
     first_pairs: np.ndarray
@@ -32,17 +32,17 @@ def _all_steps(n: int, m: int) -> list[str]:
 
 @cache
 def _rank(steps: str) -> tuple[int, ...]:
-    """What the rule compares, from the end backwards: beginning comes before a pair, that before a gap, leaving a gap before its growth."""
-    behind, ranks = None, []
+    """Rank steps as the rule does, from the end: the beginning before a pair, a pair before a gap, closing a gap before extending it."""
+    after, ranks = None, []
     for step in reversed(steps):
-        ranks.append(1 + _ORDER[behind].index(step))
-        behind = step
+        ranks.append(1 + _ORDER[after].index(step))
+        after = step
     return (*ranks, 0)
 
 
 @cache
 def paths(n: int, m: int) -> Paths:
-    """Alignments of a whole text of `n` letters with a whole pattern of `m`."""
+    """List the alignments of a whole text of length `n` with a whole pattern of length `m`."""
     steps = sorted(_all_steps(n, m), key=_rank)
     pairs = np.zeros((len(steps), n * m), np.int64)
     gaps, residues, away, seeds = [], [], [], []
@@ -64,7 +64,7 @@ def paths(n: int, m: int) -> Paths:
 
 
 class Best(NamedTuple):
-    """The alignment that the rule chooses."""
+    """The alignment that the rule selects."""
 
     score: int
     text: tuple[int, int]
@@ -74,7 +74,7 @@ class Best(NamedTuple):
 
 
 def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Best | None:
-    """The best alignment of codes; None where there is none."""
+    """Return the best alignment of codes, or None."""
     n, m, alignments = len(text), len(pattern), []
     seed = rules.seed_length
     if m < seed:
@@ -89,7 +89,7 @@ def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Be
                         continue
                     every = paths(end - start, high - low)
                     worth = rules.matrix[pattern[low:high][None, :], text[start:end][:, None]].ravel()
-                    score = every.pairs @ worth - rules.gap_open * every.gaps - rules.gap_extend * every.gap_letters
+                    score = every.pairs @ worth - rules.gap_open * every.gaps - rules.gap_extend * every.gap_length
                     allowed = (every.gaps <= rules.maximum_gaps) & (every.first_pairs >= seed)
                     if rules.is_published:
                         allowed &= every.leads_away
@@ -106,7 +106,7 @@ def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Be
 
 
 def steps_of(runs: np.ndarray) -> str:
-    """The steps of a row of runs."""
+    """Return the steps of a row of runs."""
     residues = []
     for place, length in enumerate(runs.tolist()):
         residues.append((PAIR if place % 2 == 0 else PATTERN if length > 0 else TEXT) * abs(length))
@@ -114,7 +114,7 @@ def steps_of(runs: np.ndarray) -> str:
 
 
 def printed_recurrence(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> int | None:
-    """The greatest score in the last column of G_z, as Carroll (2018), section 5.2.2, prints it; None where all are impossible."""
+    """Return the greatest score in the last column of G_z, as in Carroll (2018), section 5.2.2; None if all are impossible."""
     n, m = len(text), len(pattern)
     nothing = float("-inf")
 

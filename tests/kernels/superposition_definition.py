@@ -10,8 +10,8 @@ from tests.shim.chain_inputs import random_chain
 __all__ = ["bent_chains", "tm_score"]
 
 Coordinates = NDArray[np.float64]
-ROUNDS, HOPELESS_ROUNDS, HOPELESS = 20, 2, 0.9  # as in TM-score: 20 iterations
-_MAXIMUM_PIECES = 16  # all that run side by side
+ROUNDS, HOPELESS_ROUNDS, HOPELESS = 20, 2, 0.9  # TM-score makes 20 iterations
+_MAXIMUM_SEGMENTS = 16  # all that run together
 
 
 def bent_chains(seed: int) -> tuple[Coordinates, Coordinates]:
@@ -43,12 +43,12 @@ def _superposition(x: Coordinates, y: Coordinates) -> tuple[Coordinates, Coordin
 
 
 def _search(x: Coordinates, y: Coordinates, scale: float, near: float) -> tuple[float, tuple[Coordinates, Coordinates]]:
-    """Return the greatest sum of scores and its superposition, of both ends of each length; all pieces take a round together."""
+    """Return the greatest sum of scores and its superposition, of both ends of each length; all segments run through a round together."""
     n, number = len(x), np.arange(len(x))
     lengths = dict.fromkeys([*(max(n >> halving, 4) for halving in range(5)), 4])
     parts = [(start, length) for length in lengths for start in dict.fromkeys([0, n - length])]
     running, met = [(number >= start) & (number < start + length) for start, length in parts], set[bytes]()
-    assert len(running) <= _MAXIMUM_PIECES
+    assert len(running) <= _MAXIMUM_SEGMENTS
     best, best_move, turn = -1.0, None, 0
     while running:
         selections, running, turn = running, [], turn + 1

@@ -1,4 +1,4 @@
-"""Alignments of long reads, traced alone in little memory, are those that are traced in lanes."""
+"""Alignments of long reads traced singly in little memory equal those traced in lanes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_long_trace_follows_the_definition(mode, costs, seed_length):
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 @pytest.mark.parametrize("is_published", [False, True])
 def test_long_trace_equals_trace_in_lanes(monkeypatch, mode, is_published):
-    """Of texts with copies of them that lack and gain some letters: also lengths at which blocks of rows end."""
+    """Use texts with copies that lack and gain some bases, also lengths at which blocks of rows end."""
     if is_published and mode != PREFIX:
         pytest.skip("the published recurrence is of prefixes")
     generator = np.random.default_rng(int(mode) + 10 * is_published)
@@ -50,7 +50,7 @@ def test_long_trace_equals_trace_in_lanes(monkeypatch, mode, is_published):
 
 
 def edited(generator, text):
-    """A part of a text with two deletions and two insertions."""
+    """Return a part of a text with two deletions and two insertions."""
     pattern = text[int(generator.integers(0, max(1, len(text) // 3))) :]
     for _ in range(2):
         at = int(generator.integers(0, len(pattern) + 1))
@@ -62,7 +62,7 @@ def edited(generator, text):
 
 @pytest.mark.parametrize("length", [3000, pytest.param(20_000, marks=pytest.mark.long)])
 def test_long_read_is_aligned_as_it_was_made(monkeypatch, length):
-    """A read with 1 % other letters, a deletion of 7 and an insertion of 5, in a text with 500 letters before and after."""
+    """Align a read with 1 % other bases, a deletion of 7 and an insertion of 5, in a text with 500 bases before and after."""
     if length < 10_000:
         monkeypatch.setattr(gapsmis, "_TRACED_BYTES", 1 << 20)
     generator = np.random.default_rng(7)
@@ -87,7 +87,7 @@ def test_long_read_is_aligned_as_it_was_made(monkeypatch, length):
 
 
 def score_of(text, read, alignment, runs):
-    """Score of an alignment, summed along its runs."""
+    """Return the score of an alignment, summed along its runs."""
     score, i, j = 0, int(alignment.text_start[0]), int(alignment.pattern_start[0])
     for place, run in enumerate(runs):
         if place % 2 == 0:

@@ -1,4 +1,4 @@
-"""Minimisers are those of the definition, on both strands alike; reads find where they come from."""
+"""Minimisers equal their definition on both strands, and reads find their origin."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STOP = np.zeros(1, np.uint8)
 
 
 def found_in(codes, k, w, first=0, last=None, place=0):
-    """Hashes and entries of a text."""
+    """Return the hashes and entries of a text."""
     codes = np.asarray(codes, np.int8)
     last = max(0, len(codes) - k + 1) if last is None else last
     hashes, entries = np.empty(len(codes) + 2 * w, np.uint64), np.empty(len(codes) + 2 * w, np.int64)
@@ -30,7 +30,7 @@ def found_in(codes, k, w, first=0, last=None, place=0):
 
 
 def defined(codes, k, w):
-    """Places and strands of the minimisers, by plain loops over all windows, and the hash of each word."""
+    """Return positions and strands of the minimisers, by plain loops over all windows, and the hash of each word."""
 
     def hash_of(word):
         value = 0
@@ -53,7 +53,7 @@ def defined(codes, k, w):
 
 
 @pytest.mark.parametrize(("k", "w"), [(3, 1), (4, 5), (5, 3), (11, 10)])
-def test_minimisers_are_those_of_the_definition(k, w):
+def test_minimisers_equal_definition(k, w):
     random = np.random.default_rng(k)
     with np.errstate(over="ignore"):
         for length in (*range(k + w + 3), 60, 200):
@@ -70,7 +70,7 @@ def test_words_of_one_length_have_different_hashes():
             assert len({int(minimisers._mixed.py_func(np.uint64(word), np.uint64(bits))) for word in range(1 << bits)}) == 1 << bits
 
 
-def test_both_strands_have_the_same_minimisers_also_in_repeats():
+def test_both_strands_have_the_same_minimisers_in_repeats():
     random = np.random.default_rng(2)
     k, w = 7, 6
     for unit in (random.integers(0, 4, 300), np.tile([0, 0, 1], 40), np.zeros(50, np.int64)):
@@ -83,7 +83,7 @@ def test_both_strands_have_the_same_minimisers_also_in_repeats():
         assert reported == turned
 
 
-def test_a_text_in_pieces_has_the_minimisers_of_the_whole():
+def test_text_in_chunks_has_the_minimisers_of_the_whole():
     codes = np.random.default_rng(4).integers(0, 5, 500)
     whole = found_in(codes, 5, 9)
     for size in (1, 3, 70):
@@ -93,7 +93,7 @@ def test_a_text_in_pieces_has_the_minimisers_of_the_whole():
 
 
 def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
-    """Candidates of reads in texts, and how many each has."""
+    """Return the candidates of reads in texts, and their number for each read."""
     begins, parts, begin = [], [], 0
     for text in texts:
         begins.append(begin)
@@ -108,7 +108,7 @@ def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
     return candidates, counts
 
 
-def test_reads_of_both_strands_find_their_window_and_its_text():
+def test_reads_of_both_strands_find_their_window_and_text():
     random = np.random.default_rng(5)
     texts = [random.integers(0, 4, 3000), random.integers(0, 4, 10), random.integers(0, 4, 2000)]
     cases = [(0, 0), (0, 2900), (2, 0), (2, 1900), (0, 1234), (2, 777)]
@@ -123,7 +123,7 @@ def test_reads_of_both_strands_find_their_window_and_its_text():
         assert votes > 20
 
 
-def test_gaps_widen_the_window_and_what_is_nowhere_has_none():
+def test_gaps_widen_window_and_foreign_read_has_none():
     random = np.random.default_rng(6)
     text = random.integers(0, 4, 5000)
     gapped = np.concatenate([text[1000:1050], text[1056:1100], random.integers(0, 4, 5), text[1100:1150]])
@@ -133,7 +133,7 @@ def test_gaps_widen_the_window_and_what_is_nowhere_has_none():
     assert candidates[0, 0, 2] <= 1000 and candidates[0, 0, 3] >= 1150
 
 
-def test_repeats_have_a_candidate_for_each_copy_and_frequent_ones_the_first_copies():
+def test_repeats_have_candidates_up_to_the_limit():
     random = np.random.default_rng(7)
     unit = random.integers(0, 4, 150)
     few = np.concatenate([part for _ in range(3) for part in (random.integers(0, 4, 400), unit)])
@@ -147,7 +147,7 @@ def test_repeats_have_a_candidate_for_each_copy_and_frequent_ones_the_first_copi
     assert candidates[0, 0, 2] < 300
 
 
-def test_what_is_asked_to_stop_leaves_off():
+def test_minimisers_stop_when_requested():
     text = np.random.default_rng(8).integers(0, 4, 500)
     index = index_of(*found_in(text, 11, 5), np.array([500]), 11, 5)
     counts = np.full(1, 7)

@@ -1,4 +1,4 @@
-"""The search kernel against brute force over all peptides, forms and isotope errors; match features against their definitions.
+"""The search kernel against brute force over all peptides, forms and isotope errors, and match features against their definitions.
 
 The brute force is written from the papers (Li 2014, Fu 2004, Fenyö & Beavis 2003, Eng 2008), with masses from pyteomics.
 """
@@ -34,10 +34,12 @@ from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import NOT_STOPPED, as_of_an_index
 
 PROTON, SPACING = 1.007276466621, 1.0033548378
-RESIDUES = {letter: value for letter, value in pyteomics_mass.std_aa_mass.items() if len(letter) == 1 and letter in "ACDEFGHIKLMNPQRSTVWY"}
+RESIDUES = {
+    residue: value for residue, value in pyteomics_mass.std_aa_mass.items() if len(residue) == 1 and residue in "ACDEFGHIKLMNPQRSTVWY"
+}
 COMPOSITION = {"a": "C-1O-1", "b": "", "c": "NH3", "x": "CO2", "y": "H2O", "z": "OH-1N-1H1"}
-# The neutral mass of a fragment over that of its residues; z is the radical of electron transfer, S + O - NH (Biemann 1988).
-SERIES = {letter: pyteomics_mass.calculate_mass(formula=text) if text else 0.0 for letter, text in COMPOSITION.items() if letter != "z"}
+# Neutral mass of a fragment minus that of its residues; z is the radical of electron transfer, S + O - NH (Biemann 1988).
+SERIES = {series: pyteomics_mass.calculate_mass(formula=text) if text else 0.0 for series, text in COMPOSITION.items() if series != "z"}
 SERIES["z"] = pyteomics_mass.calculate_mass(formula="O") - pyteomics_mass.calculate_mass(formula="N")
 WATER = pyteomics_mass.calculate_mass(formula="H2O")
 NOTHING = 255
@@ -60,7 +62,7 @@ class Peptide:
 
 @dataclass(frozen=True)
 class Case:
-    """A small search: what the kernel takes, in the plain words of the brute force."""
+    """A small search: inputs of the kernel in the terms of the brute force."""
 
     peptides: list[Peptide]
     spectra: list[list[tuple[float, float, float]]]
@@ -86,7 +88,7 @@ class Case:
 
     @property
     def combinations(self) -> list[tuple[int, ...]]:
-        """Number of each modification, the empty combination first."""
+        """Numbers of each modification, the empty combination first."""
         every = product(range(self.most + 1), repeat=len(self.modifications))
         return sorted(
             (counts for counts in every if sum(counts) <= self.most), key=lambda counts: (sum(counts), [-count for count in counts])
@@ -124,8 +126,8 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
     spectrum, charge, mass = ([query[i] for query in case.queries] for i in range(3))
     queries = QueryArrays(np.array(spectrum, np.int64), np.array(charge, np.int64), np.array(mass, np.float64))
     masses = np.full(26, np.nan)
-    for letter, value in RESIDUES.items():
-        masses[ord(letter) - 65] = value
+    for residue, value in RESIDUES.items():
+        masses[ord(residue) - 65] = value
     text = "".join(peptide.sequence for peptide in case.peptides)
     peptides = as_of_an_index(
         PeptideArrays(
@@ -133,7 +135,7 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
             np.cumsum([0, *(len(peptide.sequence) for peptide in case.peptides)])[:-1].astype(np.uint32),
             np.array([len(peptide.sequence) for peptide in case.peptides], np.uint8),
             np.array([peptide.flags for peptide in case.peptides], np.uint8),
-            np.array([sum(1 << ord(letter) - 65 for letter in set(peptide.sequence)) for peptide in case.peptides], np.uint32),
+            np.array([sum(1 << ord(residue) - 65 for residue in set(peptide.sequence)) for peptide in case.peptides], np.uint32),
             np.frombuffer(text.encode(), np.uint8).copy(),
             masses,
             case.n_term,
@@ -145,7 +147,8 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
     modifications = ModificationArrays(
         added,
         np.array(
-            [sum(1 << ord(letter) - 65 for letter in modification.residues) or 0xFFFFFFFF for modification in case.modifications], np.uint32
+            [sum(1 << ord(residue) - 65 for residue in modification.residues) or 0xFFFFFFFF for modification in case.modifications],
+            np.uint32,
         ),
         np.array([modification.place for modification in case.modifications], np.int64),
         counts @ added,
@@ -185,7 +188,7 @@ Form = tuple[tuple[int, int], ...]  # (site, modification) of each
 def sites(peptide: Peptide, modification: Modification) -> list[int]:
     residues, length = modification.residues, len(peptide.sequence)
     if modification.place == 0:
-        return [i for i, letter in enumerate(peptide.sequence, 1) if not residues or letter in residues]
+        return [i for i, residue in enumerate(peptide.sequence, 1) if not residues or residue in residues]
     at_n_term = modification.place in (1, 3)
     if (modification.place == 3 and not peptide.flags & 1) or (modification.place == 4 and not peptide.flags & 2):
         return []
@@ -196,7 +199,7 @@ def sites(peptide: Peptide, modification: Modification) -> list[int]:
 
 
 def forms(case: Case, peptide: Peptide, counts: tuple[int, ...]) -> Iterator[Form]:
-    """Arrangements in lexicographic order, none with two modifications on one site."""
+    """List arrangements in lexicographic order, none with two modifications on one site."""
     choices = [combinations(sites(peptide, modification), count) for modification, count in zip(case.modifications, counts, strict=True)]
     for chosen in product(*choices):
         form = tuple((site, number) for number, places in enumerate(chosen) for site in places)
@@ -206,7 +209,7 @@ def forms(case: Case, peptide: Peptide, counts: tuple[int, ...]) -> Iterator[For
 
 @dataclass(frozen=True)
 class Matched:
-    """Ions of a form and what they match: rows for each series and charge, columns from the series' own end."""
+    """Match the ions of a form: rows for each series and charge, columns from the end of the series."""
 
     mz: NDArray[np.float64]
     peak: NDArray[np.int64]
@@ -219,7 +222,7 @@ def match(case: Case, peptide: Peptide, form: Form, charge: int, peaks: list[tup
         added[site] += case.modifications[number].mass
     added[0] += case.n_term
     added[-1] += case.c_term
-    residues = [RESIDUES[letter] + added[i] for i, letter in enumerate(peptide.sequence, 1)]
+    residues = [RESIDUES[residue] + added[i] for i, residue in enumerate(peptide.sequence, 1)]
     ladders = {
         True: added[0] + np.cumsum(residues)[:-1],
         False: added[-1] + np.cumsum(residues[::-1])[:-1],
@@ -236,7 +239,7 @@ def match(case: Case, peptide: Peptide, form: Form, charge: int, peaks: list[tup
 
 
 def subtracted(case: Case, peaks: list[tuple[float, float, float]], n: int) -> NDArray[np.float64]:
-    """Eng 2008, equation 6: each bin less the mean of the 75 on either side."""
+    """Apply equation 6 of Eng 2008: each bin minus the mean of the 75 on either side."""
     raw = np.zeros(n + 300)
     for mz, _, height in peaks:
         place = int(mz / case.correlation_bin + 1 - case.correlation_offset)
@@ -247,7 +250,7 @@ def subtracted(case: Case, peaks: list[tuple[float, float, float]], n: int) -> N
 
 
 def ksdp(case: Case, values: NDArray[np.float64]) -> float:
-    """Fu 2004, equation 6, for each row; `values` (rows, ions) are the weights of matching peaks, 0 where none matches."""
+    """Compute equation 6 of Fu 2004 for each row; `values` (rows, ions) are the weights of matching peaks, 0 without a match."""
     before, after, total = math.floor((case.window - 1) / 2), math.ceil((case.window - 1) / 2), 0.0
     for row in values:
         for j in range(len(row)):
@@ -280,7 +283,7 @@ Hit = tuple[float, int, int, Form]
 
 
 def brute_force(case: Case, query: int) -> tuple[list[Hit], int, list[float]]:
-    """All reportable candidates in the order in which they are scored, the number of all, and all scores."""
+    """Return all reportable candidates in the order of scoring, the number of all candidates, and all scores."""
     spectrum, charge, query_mass = case.queries[query]
     peaks = case.spectra[spectrum]
     hits: list[Hit] = []
@@ -315,7 +318,7 @@ def form_of(hits: HitArrays, query: int, place: int) -> Form:
 
 
 def check(case: Case, *, exact: bool) -> int:
-    """Compare all hits; with `exact` the order of equal scores too. Returns the number of candidates."""
+    """Compare all hits, with `exact` also the order of equal scores, and return the number of candidates."""
     hits, total = search(case), 0
     for query in range(len(case.queries)):
         candidates, n, every = brute_force(case, query)
@@ -353,7 +356,7 @@ def dictionary(sequences: list[str], case_mass: float = 0.0, flags: list[int] | 
 
 
 def random_case(seed: int, n_peptides: int = 60, n_spectra: int = 6, *, dyadic: bool = True, **changes: Any) -> Case:
-    """Random peptides, some of them permutations of one another, and spectra of some of their fragments with noise.
+    """Generate random peptides, some of them permutations of others, and noisy spectra of some of their fragments.
 
     With `dyadic` weights are multiples of 1/64, so that sums are exact and equal scores are equal to the last bit.
     """
@@ -393,7 +396,7 @@ CUSTOM_END = Modification(21.981943, "DEK", 2)
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("precursor", [(0.0, 1e-5), WIDE, (30.0, 0.0), (0.0, 5e-3)])
 @pytest.mark.parametrize("fragment", [(0.02, 0.0), (0.0, 2e-5), (0.5, 0.0)])
-def test_best_candidates_are_those_of_brute_force(score: int, precursor: tuple[float, float], fragment: tuple[float, float]) -> None:
+def test_best_candidates_equal_brute_force(score: int, precursor: tuple[float, float], fragment: tuple[float, float]) -> None:
     case = random_case(1, score=score, precursor=precursor, fragment=fragment)
     assert check(case, exact=True) >= len(case.queries)
 
@@ -402,14 +405,14 @@ def test_best_candidates_are_those_of_brute_force(score: int, precursor: tuple[f
 @pytest.mark.parametrize(
     "changes", [{}, {"window": 4, "power": 2.0, "correlation_bin": 1.0005079, "correlation_offset": 0.4}, {"window": 1}]
 )
-def test_ksdp_and_xcorr_are_those_of_their_papers(score: int, changes: dict[str, Any]) -> None:
+def test_ksdp_and_xcorr_equal_their_papers(score: int, changes: dict[str, Any]) -> None:
     case = random_case(2, dyadic=False, score=score, precursor=(60.0, 0.0), **changes)
     assert check(case, exact=False) > 50
 
 
 @pytest.mark.parametrize("series", ["b", "y", "by", "cz", "abcxyz", "ax"])
 @pytest.mark.parametrize("charge", [1, 2, 4])
-def test_ion_series_and_fragment_charges(series: str, charge: int) -> None:
+def test_search_matches_ion_series_and_fragment_charges(series: str, charge: int) -> None:
     assert check(random_case(3, series=series, maximum_charge=charge, precursor=(5.0, 0.0)), exact=True) > 6
 
 
@@ -419,7 +422,7 @@ def test_ion_series_and_fragment_charges(series: str, charge: int) -> None:
         ((OXIDATION,), 1),
         ((OXIDATION, PHOSPHO), 3),
         ((ACETYL, AMIDE), 2),
-        ((PYRO, OXIDATION), 3),  # both may want the first M
+        ((PYRO, OXIDATION), 3),  # both may occur on the first M
         ((CARBAMYL, METHYL, CUSTOM_END), 3),
         ((PHOSPHO, Modification(14.01565, "STKR"), OXIDATION), 3),  # conflicts on S and T
         ((Modification(0.984016, ""), ACETYL), 2),  # on any residue
@@ -432,7 +435,7 @@ def test_modified_forms_are_all_arrangements_without_conflicts(modifications: tu
 
 
 @pytest.mark.parametrize("score", [KSDP, XCORR])
-def test_modified_forms_with_the_other_scores(score: int) -> None:
+def test_modified_forms_have_the_other_scores(score: int) -> None:
     case = random_case(
         5, dyadic=False, modifications=(OXIDATION, PHOSPHO, ACETYL), most=3, score=score, precursor=(1.0, 0.0), n_term=229.163
     )
@@ -440,7 +443,7 @@ def test_modified_forms_with_the_other_scores(score: int) -> None:
 
 
 @pytest.mark.parametrize("maximum_forms", [1, 2, 5])
-def test_no_more_arrangements_of_one_combination_than_allowed(maximum_forms: int) -> None:
+def test_search_limits_arrangements_of_a_combination(maximum_forms: int) -> None:
     limited = random_case(6, modifications=(PHOSPHO, OXIDATION), most=3, maximum_forms=maximum_forms, precursor=(40.0, 0.0))
     n = check(limited, exact=True)
     assert n < check(replace(limited, maximum_forms=1000), exact=True)
@@ -463,7 +466,7 @@ def test_isotope_errors_begin_at_their_mass() -> None:
 
 
 @pytest.mark.parametrize("least", [1, 4, 9])
-def test_candidates_with_too_few_matched_ions_count_but_are_not_kept(least: int) -> None:
+def test_candidates_with_few_matched_ions_are_counted_only(least: int) -> None:
     case = random_case(9, precursor=(10.0, 0.0), minimum_matched=least)
     assert check(case, exact=True) > int((search(case).peptide >= 0).sum())
 
@@ -473,7 +476,7 @@ def test_fixed_masses_at_the_ends_shift_the_ions() -> None:
     check(case, exact=True)
 
 
-def test_a_spectrum_without_peaks_has_no_candidates() -> None:
+def test_spectrum_without_peaks_has_no_candidates() -> None:
     case = random_case(11, precursor=(10.0, 0.0))
     empty = replace(case, spectra=[[] if i % 2 else peaks for i, peaks in enumerate(case.spectra)])
     check(empty, exact=True)
@@ -484,7 +487,7 @@ def test_a_spectrum_without_peaks_has_no_candidates() -> None:
             assert np.all(hits.peptide[query] == -1)
 
 
-def test_no_spectra_and_no_peptides() -> None:
+def test_search_accepts_no_spectra_and_no_peptides() -> None:
     search(replace(random_case(12), spectra=[], queries=[]))
     assert np.all(search(replace(random_case(12), peptides=[])).peptide == -1)
 
@@ -494,9 +497,9 @@ def single(sequence: str, spectrum: list[tuple[float, float, float]], mass_shift
     return Case(peptides, [spectrum], [(0, 2, peptides[0].mass + mass_shift)], **changes)
 
 
-def test_the_precursor_tolerance_includes_its_edge() -> None:
+def test_precursor_tolerance_includes_its_edge() -> None:
     peak = [(300.0, 0.5, 1.0)]
-    half = 0.25  # a power of two, added to a mass and taken away without a rounding that matters
+    half = 0.25  # a power of two, which is added to a mass and subtracted without rounding
     mass = dictionary(["PEPTIDE"])[0].mass
     assert mass + half - half == mass
     for shift, n in ((half, 1), (-half, 1), (half * (1 + 1e-9), 0), (-half * (1 + 1e-9), 0)):
@@ -504,7 +507,7 @@ def test_the_precursor_tolerance_includes_its_edge() -> None:
 
 
 @pytest.mark.parametrize("fragment", [(0.5, 0.0), (0.03, 0.0), (20.0, 0.0), (0.0, 2e-5), (0.0, 4e-4), (0.0, 0.02), (0.0, 0.1)])
-def test_the_fragment_tolerance_ends_where_it_says(fragment: tuple[float, float]) -> None:
+def test_fragment_tolerance_ends_at_its_edge(fragment: tuple[float, float]) -> None:
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     half = fragment[0] + fragment[1] * b3
     for offset, n in ((1 - 1e-6, 1), (1 + 1e-6, 0), (-1 + 1e-6, 1), (-1 - 1e-6, 0)):
@@ -514,17 +517,17 @@ def test_the_fragment_tolerance_ends_where_it_says(fragment: tuple[float, float]
         assert int((hits.peptide[0] >= 0).sum()) == n, (offset, fragment)
 
 
-def test_an_ion_takes_the_heaviest_peak_within_the_tolerance() -> None:
+def test_ion_matches_heaviest_peak_within_tolerance() -> None:
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     peaks = [(b3 - 0.019, 0.25, 1.0), (b3, 0.125, 1.0), (b3 + 0.018, 0.5, 1.0), (b3 + 0.021, 0.9, 1.0)]
     assert search(single("PEPTIDE", peaks, series="b", maximum_charge=1)).score[0, 0] == 0.5
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE, KSDP, XCORR])
-def test_candidates_of_equal_score_stay_in_the_order_of_the_dictionary(score: int) -> None:
-    """I and L weigh the same, so that all eight score the same; weights without an exact binary form, as real ones."""
+def test_equal_scores_have_the_order_of_the_dictionary(score: int) -> None:
+    """I and L have the same mass, so all eight score the same; the weights have no exact binary form, like real ones."""
     peptides = dictionary([f"PEPT{a}DE{b}K{c}R" for a in "IL" for b in "IL" for c in "IL"])
-    ladder = np.cumsum([RESIDUES[letter] for letter in "PEPTIDEIKI"]) + PROTON
+    ladder = np.cumsum([RESIDUES[residue] for residue in "PEPTIDEIKI"]) + PROTON
     spectrum = [(float(mz), 0.1 + 0.037 * i, 7.3 + i) for i, mz in enumerate(ladder)]
     for retained in (3, 6, 10):
         hits = search(Case(peptides, [spectrum], [(0, 2, peptides[0].mass)], score=score, n_hits=retained))
@@ -533,7 +536,7 @@ def test_candidates_of_equal_score_stay_in_the_order_of_the_dictionary(score: in
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
-def test_any_partition_of_the_queries_gives_the_same_hits(score: int) -> None:
+def test_hits_are_the_same_for_any_partition_of_queries(score: int) -> None:
     case = random_case(13, n_spectra=12, dyadic=False, score=score, precursor=(5.0, 0.0), modifications=(OXIDATION, PHOSPHO), most=2)
     whole, n = search(case), len(case.queries)
     for parts in ([(i, i + 1) for i in reversed(range(n))], [(5, n), (0, 5)], [(0, 0), (0, n), (n, n)]):
@@ -544,8 +547,8 @@ def test_any_partition_of_the_queries_gives_the_same_hits(score: int) -> None:
 @pytest.mark.parametrize(
     "sequences", [["S" * 50], [f"S{'SST' * 4}{first}{second}" for first in "ACDEFGHIKLMNPQRTVWY" for second in "ACDEFGHIKLM"]]
 )
-def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: list[str]) -> None:
-    """One peptide with millions of forms; many peptides with some thousand."""
+def test_search_stops_inside_a_query_when_requested(sequences: list[str]) -> None:
+    """One peptide with millions of forms, and many peptides with some thousand."""
     case = Case(
         dictionary(sequences),
         [[(300.0 + 7.0 * i, 0.2, 1.0) for i in range(60)]],
@@ -556,7 +559,7 @@ def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: l
         precursor=(5000.0, 0.0),
         score=KSDP,
     )
-    sites = [sum(letter in PHOSPHO.residues for letter in sequence) for sequence in sequences]
+    sites = [sum(residue in PHOSPHO.residues for residue in sequence) for sequence in sequences]
     every = sum(math.comb(n, k) for n in sites for k in range(6))
     spectra, queries, peptides, modifications = arrays_of(case)
     stop, hits = np.ones(1, np.uint8), new_hits(case)
@@ -574,7 +577,7 @@ def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: l
     assert 0 < hits.n_candidates[0] < every
 
 
-def test_matches_are_not_measured_any_more_after_a_stop() -> None:
+def test_features_are_not_measured_after_a_stop() -> None:
     case = single("PEPTIDE", [(300.0, 0.5, 1.0)])
     spectra, _, peptides, modifications = arrays_of(case)
     out, nothing = np.full((1, len(feature_names())), -1.0), np.full((1, 1), NOTHING, np.uint8)
@@ -609,7 +612,7 @@ def column(values: list[int]) -> NDArray[np.int64]:
 
 
 def measured(case: Case, rows: list[tuple[int, int, Form]]) -> list[dict[str, float]]:
-    """`rows`: query, peptide and form."""
+    """Measure features of `rows`: query, peptide and form."""
     spectra, _, peptides, modifications = arrays_of(case)
     slots = max(1, case.most)
     site, modification = np.full((len(rows), slots), NOTHING, np.uint8), np.full((len(rows), slots), NOTHING, np.uint8)
@@ -677,7 +680,7 @@ def expected_features(case: Case, query: int, number: int, form: Form) -> dict[s
         {"modifications": (OXIDATION, PHOSPHO, CARBAMYL, METHYL), "most": 3, "c_term": 17.5},
     ],
 )
-def test_features_of_matches_are_those_of_their_definitions(changes: dict[str, Any]) -> None:
+def test_features_equal_their_definitions(changes: dict[str, Any]) -> None:
     case = random_case(15, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
     rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]
     assert len(rows) > 10
@@ -687,8 +690,8 @@ def test_features_of_matches_are_those_of_their_definitions(changes: dict[str, A
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
 @pytest.mark.parametrize("low_resolution", [False, True])
-def test_a_match_measured_scores_what_the_search_gave_it(score: int, low_resolution: bool) -> None:
-    """So the sparse XCorr of the features is the dense one of the search, beyond the last peak of a spectrum too."""
+def test_measured_score_equals_the_search_score(score: int, low_resolution: bool) -> None:
+    """The sparse XCorr of the features equals the dense one of the search, also beyond the last peak of a spectrum."""
     low: dict[str, Any] = {"correlation_bin": 1.0005079, "correlation_offset": 0.4, "fragment": (0.5, 0.0)}
     case = random_case(
         16,
@@ -714,7 +717,7 @@ def test_a_match_measured_scores_what_the_search_gave_it(score: int, low_resolut
 
 
 @pytest.mark.parametrize("n_peaks", [0, 1])
-def test_features_of_a_spectrum_with_hardly_any_peaks_are_finite(n_peaks: int) -> None:
+def test_features_of_a_spectrum_with_few_peaks_are_finite(n_peaks: int) -> None:
     case = single("PEPTIDEK", [(300.0, 1.0, 50.0)][:n_peaks])
     assert np.all(np.isfinite(list(measured(case, [(0, 0, ())])[0].values())))
 
@@ -745,7 +748,7 @@ def test_many_ions_match_by_chance(charge: int) -> None:
         {"maximum_charge": 1},
     ],
 )
-def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, Any]) -> None:
+def test_peaks_of_bonds_equal_those_of_b_and_y_ions(changes: dict[str, Any]) -> None:
     case = random_case(31, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
     case = replace(case, queries=[(spectrum, 2 + i % 3, mass) for i, (spectrum, _, mass) in enumerate(case.queries)])
     rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]

@@ -1,4 +1,4 @@
-"""Shifts placed on every residue score as the same peptide with a modification there; mass lists are what their definition says."""
+"""Mass shifts placed on every residue score as the peptide with a modification there, and mass lists equal their definition."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def peptides_of(sequences):
 
 
 def peaks_of(sequence, site, shift, random, charge=1):
-    """Most b and y ions of a peptide with a shift on residue `site`, and noise."""
+    """Generate most b and y ions of a peptide with a shift on residue `site`, and noise."""
     residues = np.array([RESIDUE_MASS[ord(residue) - 65] for residue in sequence])
     residues[site - 1] += shift
     prefix = np.cumsum(residues)[:-1]
@@ -64,7 +64,7 @@ def made():
 
 
 def scores_by_modification(made, row, peptide, shift):
-    """Hyperscore and matched ions with a modification on each residue in turn, by the code that scores identifications."""
+    """Return hyperscore and matched ions with a modification on each residue in turn, by the identification kernels."""
     sequences, peptides, spectra, queries, settings = made
     length = len(sequences[peptide])
     sites = np.arange(1, length + 1, dtype=np.uint8)[:, None]
@@ -76,7 +76,7 @@ def scores_by_modification(made, row, peptide, shift):
     return out[:, names.index("hyperscore")], out[:, names.index("matched_ions")]
 
 
-def test_every_place_scores_as_a_modification_there(made):
+def test_every_site_scores_as_a_modification_there(made):
     sequences, peptides, spectra, queries, settings = made
     rows = [(row, peptide) for row in range(len(sequences)) for peptide in range(len(sequences))]
     spectrum, charge, peptide = (
@@ -94,19 +94,19 @@ def test_every_place_scores_as_a_modification_there(made):
         assert score[number, :length] == pytest.approx(np.where(counts > 0, expected, 0.0), abs=1e-4)
         assert np.isneginf(score[number, length:]).all()
         assert probability[number].sum() == pytest.approx(1.0, abs=1e-5)
-        # More matched ions at a place never make it less probable.
+        # More matched ions at a site never make it less probable.
         order = np.argsort(counts)
         assert (np.diff(probability[number, :length][order]) >= -1e-6).all()
 
 
-def test_a_shift_is_placed_where_it_was_made(made):
+def test_shift_is_placed_at_its_true_site(made):
     sequences, peptides, spectra, queries, settings = made
     n = len(sequences)
     candidate = np.tile(np.arange(n), (n, 1))
     placed = PlacedArrays(*(np.zeros((n, n), kind) for kind in (np.float32, np.int8, np.float32, np.int8, np.uint8)))
     shifts = ShiftSettings(-150.0, 500.0, 3.0, np.array([SHIFT]))
     place_shifts(spectra, queries, peptides, candidate, settings, shifts, 0, n, placed, np.zeros(1, np.uint8))
-    assert np.isneginf(placed.plain).sum() >= n * n - n  # the precursors are those of no peptide alone
+    assert np.isneginf(placed.plain).sum() >= n * n - n  # no unmodified peptide has the precursor mass
     for row in range(n):
         assert placed.shifted[row].argmax() == row
         expected, _ = scores_by_modification(made, row, row, queries.mass[row] - peptides.mass[row])
@@ -115,7 +115,7 @@ def test_a_shift_is_placed_where_it_was_made(made):
         assert placed.shifted_isotope[row, row] == 0
 
 
-def test_the_best_place_of_many_random_spectra_is_mostly_right():
+def test_best_site_of_random_spectra_is_mostly_right():
     random = np.random.default_rng(8)
     right = 0
     for _ in range(60):
@@ -130,12 +130,12 @@ def test_the_best_place_of_many_random_spectra_is_mostly_right():
         zero = np.zeros(1, np.int64)
         matches = ShiftsToPlace(zero, zero + 2, zero, np.array([SHIFT]))
         score_places(spectra, matches, peptides, settings, 0, 1, score, probability, np.zeros(1, np.uint8))
-        # A place is right where nothing tells it from the true one.
+        # A site is right if it is indistinguishable from the true one.
         right += score[0, site - 1] >= score[0].max() - 1e-4
     assert right >= 51
 
 
-def test_peptides_are_listed_by_the_masses_of_their_bonds(made):
+def test_peptides_are_listed_by_bond_masses(made):
     sequences, peptides = made[:2]
     lengths = peptides.length.astype(np.int64) - 1
     offsets = run_offsets(lengths)
@@ -146,7 +146,7 @@ def test_peptides_are_listed_by_the_masses_of_their_bonds(made):
         assert masses[offsets[i] : offsets[i + 1]].tolist() == expected
 
 
-def test_a_peak_is_listed_as_what_it_leaves_from_either_end(made):
+def test_peaks_are_listed_by_distance_to_both_ends(made):
     _, _, spectra, queries, settings = made
     lists = ListSettings(100.0, 0.01, 5e-6, -150.0, 500.0)
     actual = query_lists(spectra, queries, settings, lists)

@@ -1,4 +1,4 @@
-"""Spectra of shuffled peptides, beside plain loops."""
+"""Spectra of shuffled peptides against plain loops."""
 
 from __future__ import annotations
 

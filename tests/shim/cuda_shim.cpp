@@ -136,10 +136,10 @@ void tell_of_threads_that_wait() {
             std::to_string(n_live) + " at the block's barrier";
 }
 
-bool wrote_behind(const unsigned char* room, size_t shared) {
+bool wrote_beyond(const unsigned char* room, size_t shared) {
     const unsigned char* const end = room + shared + kGuardBytes;
     if (std::all_of(room + shared, end, [](unsigned char one) { return one == kRubbish; })) return false;
-    error = "a write behind the " + std::to_string(shared) + " bytes of dynamic shared memory";
+    error = "a write beyond the " + std::to_string(shared) + " bytes of dynamic shared memory";
     return true;
 }
 
@@ -258,7 +258,7 @@ const char* run(void (*call)(void** arguments), const unsigned* grid, const unsi
                 return error.c_str();
             }
         }
-        if (wrote_behind(room, shared)) return error.c_str();
+        if (wrote_beyond(room, shared)) return error.c_str();
     }
     return "";
 }

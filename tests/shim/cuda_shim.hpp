@@ -2,7 +2,7 @@
 //
 // A block's threads are fibers that take turns; a thread runs until it waits at a barrier or for lanes of its warp, and a warp until all its
 // threads wait at a barrier, so that a barrier that is missing is missed. Blocks run one after another. Shared memory is thread-local storage of the one thread that runs everything, and is filled with rubbish before each block.
-// What cannot go on (a barrier that some threads never reach, lanes that name different masks, a write behind the dynamic shared memory) is
+// What cannot go on (a barrier that some threads never reach, lanes that name different masks, a write beyond the dynamic shared memory) is
 // reported as an error. Fibers run in turn, in ascending or descending order: a result that depends on the order shows, races on a real
 // card do not.
 #pragma once
