@@ -1,10 +1,10 @@
-"""Indexes in the cache that somebody has changed together with their checksums, and searches over them.
+"""Indexes in the cache that were changed together with their checksums, and searches with them.
 
     python -m tests.fuzz.indexes [--searches] [--one-of N]
 
-Every column of a peptide index and of a packed database, of a thousand proteins, is spoilt in every way, and opened. What is not refused
-is searched, in this process: when it dies, the last line says of what. With ``--searches``, what is refused is searched too, through the
-cache, where it is to be built again.
+Every column of a peptide index and of a packed database, of a thousand proteins, is corrupted in every way, and opened. Indexes that are
+not rejected are searched, in this process: if it crashes, the last line names the corruption. With ``--searches``, rejected indexes are
+searched too, through the cache, which must rebuild them.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ def seal(path: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     (record,) = (record for record in manifest["files"] if record["path"] == path.name)
     content = path.read_bytes()
-    record["bytes"], record["crc32"] = len(content), [zlib.crc32(content)] if content else []  # of the one chunk that it is
+    record["bytes"], record["crc32"] = len(content), [zlib.crc32(content)] if content else []  # of its only chunk
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def spoilt(folder: Path, seed: int = 0) -> Iterator[str]:
-    """Spoil the index in `folder` in one way after the other, each time from what it was; says how."""
-    retained = folder.with_name("kept")
+def corrupt(folder: Path, seed: int = 0) -> Iterator[str]:
+    """Corrupt the index in `folder` in each way in turn, starting from the original, and yield descriptions."""
+    retained = folder.with_name("originals")
     shutil.copytree(folder, retained)
     for path in sorted(retained.glob("*.npy")):
         for name, way in WAYS.items():
@@ -115,14 +115,14 @@ def spoilt(folder: Path, seed: int = 0) -> Iterator[str]:
 
 
 def _renew(folder: Path, originals: Path, name: str) -> None:
-    """Put back what was spoilt; all of it, where it was made again meanwhile."""
+    """Restore what was corrupted, completely if the index was rebuilt meanwhile."""
     folder.mkdir(exist_ok=True)
     shutil.copyfile(originals / name, folder / name)
     shutil.copyfile(originals / "manifest.json", folder / "manifest.json")
 
 
 def _longer(content: bytes) -> bytes:
-    """A column whose header tells of far more than there is."""
+    """Return a column whose header announces far more than there is."""
     start, _, rest = content.partition(b"'shape': (")
     return start + b"'shape': (999999999999,), }".ljust(len(rest[: rest.index(b"\n")]) + 10) + rest[rest.index(b"\n") :]
 
@@ -149,14 +149,20 @@ def search_sequences(folder: Path) -> None:
 
 
 def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
-    """Spoil and search both kinds; how many were spoilt, and those that were not refused, of which one in `one_of` is searched."""
+    """Corrupt and search both kinds of index.
+
+    Returns
+    -------
+    tuple
+        Number of corruptions, and those that were not rejected; one in `one_of` of these is searched.
+    """
     n, taken = 0, []
     for search, kind in ((search_peptides, "peptides"), (search_sequences, "sequences")):
         subfolder = folder / kind
         subfolder.mkdir()
         search(subfolder)
         (index,) = [stored.folder for stored in index_store(kind).kept() if stored.kind == kind]
-        for what in spoilt(index):
+        for what in corrupt(index):
             n += 1
             if not every and _is_refused(kind, index):
                 continue
@@ -167,7 +173,7 @@ def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
                     search(subfolder)
                 except InputError as error:
                     # A name in the tables may be one that no export can write.
-                    print(f"told: {error}", flush=True)
+                    print(f"reported: {error}", flush=True)
     return n, taken
 
 
@@ -197,7 +203,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-", dir=IN_MEMORY) as folder:
         n, taken = run(options.searches, options.one_of, Path(folder))
-    print(f"{n} spoilt indexes, {len(taken)} of them not refused")
+    print(f"{n} corrupt indexes, {len(taken)} of them not refused")
     return 0
 
 

@@ -1,7 +1,7 @@
-"""Names planted in input files of every format: what readers make of them, and what writers and readers make of that.
+"""Names planted in input files of every format: how readers read them, and how writers and readers pass them on.
 
-A format can hold some of the names; they are read as they are, but that characters which cannot be printed are escaped
-(`proteoscope.engine.escaped_names`), counted in a warning. Others are refused in a sentence. Different names stay different.
+A format can hold some of the names; they are read unchanged, except that unprintable characters are escaped
+(`proteoscope.engine.escaped_names`), counted in a warning. Others are rejected in a sentence. Different names stay different.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PEAKS = "150.1 5\n250.2 7\n350.3 9\n"
 
 
 class NamedInput(NamedTuple):
-    """A format: how one file with a name is written, and the names that are read of it."""
+    """A format: a function that writes a file with a name, and one that reads the names."""
 
     write: Callable[[Path, str], None]
     read: Callable[[Path, Progress], Sequence[str]]
@@ -54,7 +54,7 @@ def _mgf(path: Path, name: str) -> None:
 
 
 def _results(format: str, place: str) -> Callable[[Path, str], None]:
-    """Results of another program, in which the name stands for a protein, or for what `place` is."""
+    """Write results of another program, in which the name is that of a protein, or of `place`."""
 
     def write(path: Path, name: str) -> None:
         text = small_results.FORMATS[format][1]()
@@ -147,7 +147,7 @@ _FILES = {
 
 
 class Outcome(NamedTuple):
-    """What a reader made of a name: the names that it read, or why it refused the file; whether it warned of escapes."""
+    """Outcome of reading a name: the names that were read, or why the file was rejected, and if escapes were reported."""
 
     names: Sequence[str]
     refusal: str
@@ -172,12 +172,12 @@ def read_name(format: str, folder: Path, name: str) -> Outcome:
 
 
 def check_name(format: str, folder: Path, name: str) -> Outcome:
-    """Check what a reader makes of a name.
+    """Check the outcome of reading a name.
 
     Raises
     ------
     AssertionError
-        What it reads holds characters that cannot be printed, or was changed without a warning.
+        A name that was read has unprintable characters, or was changed without a warning.
     """
     outcome = read_name(format, folder, name)
     for stored in outcome.names:

@@ -1,9 +1,9 @@
-"""Odd paths in place of each input and output of each command: long, not UTF-8, devices, pipes, folders, links, and files of this run.
+"""Odd paths for each input and output of each command: long, not UTF-8, devices, pipes, folders, links, and files of this run.
 
     python -m tests.fuzz.odd_paths [--commands NAME ...] [--only TEXT]
 
-All commands run in this process. Each ends with 0, or with 2 and one printable line on standard error; inputs stay as they were, and
-nothing temporary is left.
+All commands run in this process. Each ends with 0, or with 2 and one printable line on standard error; inputs stay unchanged, and no
+temporary file is left.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tests.fuzz.environments import COMMANDS, digests, make_inputs
 
 SECONDS = 300
 _SLOW = "cost-model"
-"""Measures the machine first."""
+"""The only command that calibrates the machine first."""
 
 
 def odd_paths(folder: Path, original: str) -> dict[str, str]:
-    """Make things in an empty folder; return paths by their names. `original`: the path whose place they take."""
+    """Create odd files in an empty folder and return their paths by name; `original` is the path that they replace."""
     names = {
         "empty text": "",
         "dot": ".",
@@ -54,7 +54,7 @@ def odd_paths(folder: Path, original: str) -> dict[str, str]:
         "link to the same": str(folder / "same"),
         "below a file": f"{original}/x",
         "ends with a slash": f"{original}/",
-        "no such user": "~nobody-here/x",
+        "no such user": "~no-such-user/x",
         "percent": str(folder / "%s%d{0}.tsv"),
     }
     (folder / "folder").mkdir()
@@ -72,26 +72,26 @@ def odd_paths(folder: Path, original: str) -> dict[str, str]:
 
 
 def places(command: str) -> Iterator[int]:
-    """Yield the places of the paths among the arguments of a command."""
+    """Yield the positions of the paths among the arguments of a command."""
     for place, word in enumerate(COMMANDS[command]):
         if word.startswith(("IN/", "OUT/")) or word == "PROJECT":
             yield place
 
 
 class Watch:
-    """Runs commands in this process and checks what must hold."""
+    """Runs commands in this process and checks the outcome."""
 
     def __init__(self, folder: Path, inputs: Path) -> None:
         self.folder, self.inputs = folder, inputs
         self.before = digests(self.inputs)
 
     def check(self, command: str, place: int, name: str) -> str:
-        """Run a command with an odd path at a place; how it ended.
+        """Run a command with an odd path at a position and describe its end.
 
         Raises
         ------
         AssertionError
-            It ended otherwise than it may.
+            The end is not allowed.
         """
         with tempfile.TemporaryDirectory(dir=self.folder) as made, tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             out, odd, cwd = (Path(made, name) for name in ("out", "odd", "cwd"))

@@ -1,9 +1,9 @@
-"""Odd values of every parameter of every search: each is refused in one sentence that names it, or the search runs with it to its end.
+"""Odd values of every parameter of every search: each is rejected in one sentence that names it, or the search runs with it to its end.
 
     python -m tests.fuzz.parameter_values [--commands NAME ...] [--only TEXT]
 
-Values come from the models: bounds, values next to them, choices, and texts that are no values. Those that a model accepts are searched
-with, each in a process of its own with a limit of memory and time. Pairs of a minimum and a maximum are also exchanged.
+Values come from the models: bounds, neighbouring values, choices, and invalid texts. Searches run with the values that a model accepts,
+each in a process of its own with a limit of memory and time. Pairs of a minimum and a maximum are also exchanged.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _HARMLESS = frozenset(TEXTS) - {
     "\0",
     "1" + ",1" * 5000,
 }
-"""Texts that differ in nothing from others for a parameter that takes any text."""
+"""Texts that are equivalent to others for a parameter that accepts any text."""
 
 
 def models() -> dict[str, tuple[type[SearchParameters], SearchParameters]]:
@@ -85,7 +85,7 @@ def _preset(kind: str) -> str:
 
 
 def values_of(description: ParameterDescription) -> Iterator[str]:
-    """Yield values for a parameter: of its model, and texts that are none."""
+    """Yield values for a parameter: those of its model, and invalid texts."""
     yield from description.choices
     for bound in (description.minimum, description.maximum):
         if bound is not None:
@@ -159,16 +159,16 @@ TOML = (
         "[true, 1, 'x']",
     ),
 )
-"""Values as TOML has them: of other types than texts."""
+"""Values of TOML with other types than text."""
 
 
 def refused_in_preset(command: str, folder: Path) -> int:
-    """Return how many values in a preset file a search refuses, of each parameter each that TOML can hold.
+    """Return the number of values in a preset file that a search rejects, for each parameter and type of TOML.
 
     Raises
     ------
     AssertionError
-        A refusal names neither the file nor the parameter.
+        A rejection names neither the file nor the parameter.
     """
     search, path, n_refused = search_of_kind(command), folder / "preset.toml", 0
     for description in search.model.describe():
@@ -193,14 +193,14 @@ def exchanged_pairs(command: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 class Place:
-    """Inputs and results of searches, each in a process forked from this one, which has done the usual search."""
+    """Inputs and results of searches, each in a process forked from this one, which has run the usual search."""
 
     def __init__(self, folder: Path, command: str) -> None:
         self.folder, self.command = folder, command
         self.inputs = folder / "inputs"
 
     def run(self, settings: list[str]) -> tuple[int, str]:
-        """Run the command with settings; its status, negative of a signal that ended it, and what it wrote on standard error."""
+        """Run the command with settings and return its status (negative for a signal) and its standard error."""
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
             out, errors = Path(name), self.folder / "errors"
             arguments = self._arguments(out, settings)
@@ -211,7 +211,7 @@ class Place:
         return os.waitstatus_to_exitcode(status), errors.read_text(encoding="utf-8", errors="replace")
 
     def prepare(self) -> None:
-        """Do the usual search in this process, which loads what it needs."""
+        """Run the usual search in this process, which loads its modules."""
         with tempfile.TemporaryDirectory(dir=self.folder) as name, redirect_stdout(io.StringIO()):
             assert run_command(self._arguments(Path(name), [])) == 0
         gc.collect()
@@ -226,7 +226,7 @@ class Place:
 
 
 def _become(arguments: list[str], errors: Path) -> None:
-    """Be the command, with limits of memory and time, to its end."""
+    """Run the command to its end, with limits of memory and time."""
     file = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -245,12 +245,12 @@ def _become(arguments: list[str], errors: Path) -> None:
 
 
 def check(place: Place, settings: list[str]) -> str:
-    """Search with settings; how it ended.
+    """Search with settings and describe the end.
 
     Raises
     ------
     AssertionError
-        It ended otherwise than it may.
+        The end is not allowed.
     """
     status, errors = place.run(settings)
     assert status not in (-signal.SIGALRM, -signal.SIGXCPU, -signal.SIGKILL), f"longer than {SECONDS} s: {errors[-300:]}"

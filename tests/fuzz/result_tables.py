@@ -1,12 +1,12 @@
-"""Result tables that a stranger has spoilt, with digests that fit, of every kind of search.
+"""Corrupt result tables with matching digests, of every kind of search.
 
     python -m tests.fuzz.result_tables [N] [--seed SEED] [--kinds KIND ...] [--window | --both]
 
-Of a finished run of each kind N projects are made whose tables are spoilt in one to three ways: columns doubled, left out, of other types,
-nested ones too, bytes that are no UTF-8, missing values, numbers beyond bounds, texts that mean something elsewhere, rows cut off, doubled
-or in another order, bytes of the file. Each is exported in every format and gone on from by the searches that do, or, with ``--window``,
-opened, sorted, filtered, looked at row by row and painted, or, with ``--both``, both. What comes out must be a result or one of the
-program's own errors; nobody may need more than two gigabytes.
+N projects are made of a finished run of each kind, with tables that are corrupted in one to three ways: columns doubled, missing, of
+other or nested types, bytes that are not UTF-8, missing values, numbers out of bounds, texts with a meaning elsewhere, rows truncated,
+doubled or reordered, changed bytes of the file. Each is exported in every format and used as the source of other searches, or, with
+``--window``, opened, sorted, filtered, shown row by row and painted, or, with ``--both``, both. The outcome must be a result or one of
+the program's own errors; no process may need more than two gigabytes.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ Change = Callable[[pa.Table, random.Random], pa.Table]
 
 
 def make(kind: str, folder: Path) -> Project:
-    """A project with a finished run of a kind."""
+    """Create a project with a finished run of a kind."""
     chance = random.Random(3)
     if kind == "cluster":
         sample = resources.path("samples", "Ecoli_MS2_small.mzML.gz")
@@ -143,7 +143,7 @@ def make(kind: str, folder: Path) -> Project:
 
 
 def _quantified(folder: Path, chance: random.Random) -> Project:
-    """Two runs with four proteins of three peptides each, of which one is in other amounts."""
+    """Create two runs with four proteins of three peptides each; one protein differs in amount."""
     peptides = random_peptides(12, 7)
     runs = {name: MadeRun(seconds=200.0, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
     for at, sequence in enumerate(peptides):
@@ -192,15 +192,15 @@ def _modifications() -> pa.Table:
     )
 
 
-def spoil(path: Path, chance: random.Random) -> str:
-    """Spoil a table; says how."""
+def corrupt(path: Path, chance: random.Random) -> str:
+    """Corrupt a table and describe the corruption."""
     if chance.random() < 0.15:
         return _change_bytes(path, chance)
     reported = []
     table = pq.read_table(path)
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
         way = chance.choice(CHANGES)
-        with suppress(pa.ArrowException, IndexError, ValueError, TypeError):  # of a table that was spoilt before
+        with suppress(pa.ArrowException, IndexError, ValueError, TypeError):  # of a table that was corrupted before
             table = way(table, chance)
             reported.append(way.__name__.strip("_"))
     content = io.BytesIO()
@@ -350,14 +350,14 @@ CHANGES: tuple[Change, ...] = (
 )
 
 
-def spoilt(good: Path, folder: Path, kind: str, chance: random.Random) -> str:
-    """A copy of a project, one or two tables of which are spoilt, and registered as they are then; says how."""
+def make_corrupt(good: Path, folder: Path, kind: str, chance: random.Random) -> str:
+    """Copy a project, corrupt one or two of its tables, register them, and describe the corruption."""
     shutil.copytree(good, folder)
     run = next(run.id for run in Project.open(folder).runs() if run.kind == kind)
     paths = sorted((folder / "results" / run).glob("*.parquet"))
     reported = []
     for path in chance.sample(paths, chance.choice([1, 1, min(2, len(paths))])):
-        reported.append(f"{path.name}: {spoil(path, chance)}")
+        reported.append(f"{path.name}: {corrupt(path, chance)}")
         with closing(sqlite3.connect(folder / "project.sqlite")) as connection, connection:
             connection.execute(
                 "UPDATE results SET sha256 = ?, bytes = ? WHERE run = ? AND name = ?",
@@ -367,9 +367,9 @@ def spoilt(good: Path, folder: Path, kind: str, chance: random.Random) -> str:
 
 
 def use(folder: Path, kind: str, out: Path) -> bool:
-    """Export a run in all formats, compare it with what it was, and go on from it; whether anything was refused."""
+    """Export a run in all formats, compare it with the original, and use it as a source; return True if anything was rejected."""
     is_refused = False
-    # The runs translated nothing; places of a stranger on genomes are tested beside their writers.
+    # The runs translated nothing; untrusted genome positions are tested with their writers.
     exports = [export.name for export in search_of_kind(kind).exports if export not in PLACES_ON_GENOMES]
     commands = [["export", str(folder), "--format", name, "--out", str(out / name)] for name in exports]
     for command in commands:
@@ -398,13 +398,13 @@ def use(folder: Path, kind: str, out: Path) -> bool:
 
 
 def _explain(folder: Path, out: Path) -> None:
-    """What an explanation reads."""
+    """Read the tables as an explanation does."""
     source = identified_run(folder, "")
     read_identified(source.psms, len(read_spectra_table(source.spectra)), 0.01)
 
 
 def _search_modified(folder: Path, out: Path) -> None:
-    """What a search for modified peptides reads."""
+    """Read the tables as a search for modified peptides does."""
     source = identified_run(folder, "")
     identified_spectra(source.psms, len(read_spectra_table(source.spectra)), 0.01)
     if source.proteins is not None:
@@ -413,7 +413,7 @@ def _search_modified(folder: Path, out: Path) -> None:
 
 
 class Window:
-    """Opens projects as the window does, and keeps what is raised anywhere, in paint events too."""
+    """Opens projects as the window does, and records all exceptions, also those of paint events."""
 
     def __init__(self) -> None:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -432,7 +432,7 @@ class Window:
         threading.excepthook = lambda raised: self.raised.append(raised.exc_value) if raised.exc_value else None
 
     def close(self) -> None:
-        """Leave errors to whoever had them before."""
+        """Restore the previous exception handlers."""
         import threading
 
         sys.excepthook, threading.excepthook = self._before
@@ -441,7 +441,7 @@ class Window:
         self.raised.append(error)
 
     def use(self, folder: Path, kind: str) -> bool:
-        """Look at a run; whether it is refused as a whole."""
+        """Show a run; return True if it is rejected as a whole."""
         from PySide6.QtCore import QEvent
 
         from proteoscope.gui.searches import _view_of
@@ -463,7 +463,7 @@ class Window:
             self._application.processEvents()
             gc.collect()
             if not self._has_frozen:
-                # What was imported stays, and need not be looked through again after each project.
+                # Imported modules stay, and need not be visited after each project.
                 gc.freeze()
                 self._has_frozen = True
         if self.raised:
@@ -511,7 +511,7 @@ class Window:
 def run(
     n: int, seed: int, folder: Path, kinds: tuple[str, ...] = KINDS, *, ways: tuple[str, ...] = (EXPORTS,)
 ) -> dict[str, dict[str, int]]:
-    """Spoil and use `n` projects of each kind; by way and kind, how many were refused something."""
+    """Corrupt and use `n` projects of each kind; return the number of rejected ones by way and kind."""
     looked = Window() if WINDOW in ways else None
     refused, problems = {way: dict.fromkeys(kinds, 0) for way in ways}, dict[str, str]()
     try:
@@ -521,7 +521,7 @@ def run(
             for number in range(n):
                 chance = random.Random(f"{seed} {kind} {number}")
                 project, out = folder / "project", folder / "out"
-                reported = spoilt(good, project, kind, chance)
+                reported = make_corrupt(good, project, kind, chance)
                 print(f"{kind} {number}: {reported}", flush=True)
                 for way in ways:
                     before = _peak_kilobytes()
@@ -533,7 +533,7 @@ def run(
                         where = traceback.extract_tb(error.__traceback__)[-1]
                         problem = f"{kind}: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[-300:]}"
                         trace = "".join(traceback.format_exception(error))
-                        print(f"FAULT {problem}", file=sys.stderr, flush=True)
+                        print(f"ERROR {problem}", file=sys.stderr, flush=True)
                         problems.setdefault(problem.splitlines()[0][:160], f"{kind} {number} ({reported})\n{trace}")
                 shutil.rmtree(project)
                 shutil.rmtree(out, ignore_errors=True)
@@ -547,8 +547,10 @@ def run(
 
 
 def _peak_kilobytes() -> int:
-    """Most memory that this process has held. By the kernel's own mark where there is one: ru_maxrss begins with what the process that
-    started this one held."""
+    """Return the maximum memory of this process.
+
+    It is the kernel's own mark if there is one, because ru_maxrss begins with the memory of the parent process.
+    """
     status = Path("/proc/self/status")
     if status.exists():
         return int(status.read_text().partition("VmHWM:")[2].split()[0])

@@ -23,7 +23,7 @@ def some_names(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.mark.parametrize("format", INPUTS)
-def test_names_are_read_or_refused(format: str, some_names: list[str], tmp_path: Path) -> None:
+def test_names_are_read_or_rejected(format: str, some_names: list[str], tmp_path: Path) -> None:
     outcomes = {name: check_name(format, tmp_path, name) for name in some_names}
     as_they_are = [name for name, outcome in outcomes.items() if name in outcome.names]
     assert len(as_they_are) >= len(some_names) // 2
@@ -91,6 +91,6 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_problems_of_files_are_found(name: str, tmp_path: Path) -> None:
+def test_problems_finds_errors_of_files(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(BAD_FILES[name])
     assert problems(tmp_path / name)

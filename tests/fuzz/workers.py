@@ -1,10 +1,10 @@
-"""Workers that are killed at any moment while a work is done, run after run; what comes out is always the same.
+"""Workers that are killed at any moment during a computation, in many runs; the result is always the same.
 
     python -m tests.fuzz.workers [KILLS] [--seed SEED] [--workers 3] [--kills-per-run 5] [--seconds 8]
 
-A work of 600 items, which sleeps and needs no processor, so that many runs fit on a small machine, and in turn a sequence search of made-up
-proteins, again and again. While each run goes on, workers chosen by chance are killed (SIGKILL) after times by chance. Rows must be those
-of the plain definition, or of the processor alone. Prints a line for each run, and the kills that hit a partition at last.
+The computations are a workload of 600 items, which sleeps and needs no CPU, so that many runs fit on a small machine, and in turn a
+sequence search of synthetic proteins. During each run, random workers are killed (SIGKILL) after random times. Rows must be those of the
+plain definition, or of the CPU. Prints a line for each run, and at the end the number of kills that hit a partition.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ N_ITEMS, N_SEQUENCES, LENGTH = 600, 6000, 300
 
 
 def killed(cluster: Cluster, chance: random.Random, times: list[float], over: threading.Event) -> list[int]:
-    """Kill workers at these seconds after the beginning, as long as there is something to kill; the processes that were."""
+    """Kill workers at these seconds after the start while there are workers to kill, and return the killed processes."""
     began, ends = time.monotonic(), list[int]()
     for moment in sorted(times):
         over.wait(max(0.0, began + moment - time.monotonic()))
@@ -55,11 +55,17 @@ def killed(cluster: Cluster, chance: random.Random, times: list[float], over: th
 
 
 def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 5, seconds: float = 8.0) -> tuple[int, int]:
-    """Kill so many workers; the number of runs, and of the kills that hit a partition.
+    """Kill a number of workers.
+
+    Returns
+    -------
+    tuple
+        Number of runs, and of kills that hit a partition.
 
     Raises
     ------
-    AssertionError : a run gave other rows.
+    AssertionError
+        A run gave other rows.
     """
     register_kinds([(NAME, load)])
     chance, numbers = random.Random(seed), np.random.default_rng(seed)
