@@ -186,7 +186,7 @@ def test_new_score_is_a_column_of_the_windows_table(searched: Searched) -> None:
     assert shown["texts"] == [f"{row['morpheus']:.4f}" for row in searched.psms()]
 
 
-def test_tables_of_before_a_new_score_are_exported(searched: Searched) -> None:
+def test_tables_from_before_a_new_score_are_exported(searched: Searched) -> None:
     older = searched.folder / "older"
     older.mkdir()
     searched.run("-c", OLDER_TABLES, older)

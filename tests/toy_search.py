@@ -1,4 +1,4 @@
-"""A search that does as little as one can, to prove that an entry is all that the program needs: counts residues of proteins."""
+"""A minimal search, which counts residues of proteins: an entry is all that the program needs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from proteoscope.engine.summary import Summary
 
 
 class CompositionParameters(SearchParameters):
-    """All that decides a composition."""
+    """Parameters of a composition."""
 
     minimum_length: int = parameter(
         1, ge=1, le=1000, title="Shortest protein", unit="residues", group="Proteins", help="Shorter ones are left."
@@ -36,7 +36,7 @@ TABLES = (
         "composition",
         "Residues",
         (
-            Column("residue", "Residue", "Its letter", width=8),
+            Column("residue", "Residue", "One-character code", width=8),
             Column("count", "Count", "How often it occurs", "integer"),
             Column("share", "Share", "Part of all residues", "percent", unit="%"),
         ),
@@ -46,7 +46,7 @@ TABLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class CompositionSummary(Summary):
-    """What was counted."""
+    """Counts of the search."""
 
     n_proteins: int
     n_residues: int
@@ -101,7 +101,7 @@ def export_composition(project: Project, request: ExportRequest, progress: Progr
 
 
 def _list_residues(options: argparse.Namespace, progress: Progress) -> None:
-    """A sub-command of the search's own."""
+    """Run a sub-command of the search."""
     proteins = read_proteins([options.proteins], progress=progress)
     print("".join(sorted({residue for i in range(len(proteins)) for residue in proteins.sequence(i)})))
 

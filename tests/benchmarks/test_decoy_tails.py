@@ -60,7 +60,7 @@ def test_shapes_have_their_quantiles_and_both_parts() -> None:
             assert actual == pytest.approx(10.0**-depth, rel=0.02)
 
 
-def test_plain_ratio_is_above_the_nominal_rate_and_the_median_is_not() -> None:
+def test_plain_ratio_exceeds_the_nominal_rate_unlike_the_median() -> None:
     actual = measure(np.random.default_rng(2), SHAPES[0], "added", 20, 600, ("plain", "median"))
     assert actual["plain", 0.01].proportion.mean() > 0.025
     assert actual["median", 0.01].proportion.mean() < 0.012

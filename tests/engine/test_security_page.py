@@ -202,12 +202,12 @@ HELD: dict[str, tuple[str, ...]] = {
     "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),
     "`python installer/audit.py`": (
-        "installer/test_audit.py::test_this_environment_has_none",
-        "installer/test_audit.py::test_no_hole_is_allowed_by_what_is_declared",
+        "installer/test_audit.py::test_this_environment_has_no_vulnerability",
+        "installer/test_audit.py::test_declared_requirements_allow_no_vulnerability",
         "installer/test_audit.py::test_audit_without_packaging_names_the_package",
-        "installer/test_audit.py::test_an_old_list_is_told",
+        "installer/test_audit.py::test_outdated_list_is_reported",
     ),
-    "A release comes with a list": ("installer/test_release.py::test_what_was_signed_is_told_from_what_was_changed",),
+    "A release comes with a list": ("installer/test_release.py::test_signature_detects_changes",),
 }
 """Tests that hold each sentence and each row of the page, by its beginning; rows of bounds are compared one by one above."""
 

@@ -24,7 +24,7 @@ from tests.searching import few_proteins
 
 SAMPLES = REPOSITORY / "resources" / "samples"
 EXTRAS = ("workers", "bam", "vendor")
-TOOLS = ("pytest", "hypothesis", "psims")  # what the tests need that run with the lowest versions
+TOOLS = ("pytest", "hypothesis", "psims")  # needed by the tests that run with the lowest versions
 TESTS = (
     "tests/test_worked_examples.py",
     "tests/test_from_python.py",
@@ -70,8 +70,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     # Its sample has no pages.
     "evidence": ("evidence PROJECT --structures SAMPLES/1ao6_A.pdb.gz --report PLACE/evidence_pages --device cpu",),
 }
-"""Command lines by sub-command. SAMPLES is the folder of the samples, PROJECT a project with a run of each search, and PLACE a folder for
-what is written, in which `stopped` is a project with a run that can be resumed."""
+"""Command lines by sub-command.
+
+SAMPLES is the folder of the samples, PROJECT a project with a run of each search, and PLACE a folder for output, in which `stopped` is a
+project with a run that can be resumed.
+"""
 
 needs_uv = pytest.mark.skipif(shutil.which("uv") is None, reason="uv, which installs the lowest versions, is missing")
 STOP = """
@@ -116,7 +119,7 @@ def finished_runs(project: Path, kind: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program with the lowest versions of what it is installed with."""
+    """Environment with the program and the lowest versions of its dependencies."""
     python = tmp_path_factory.mktemp("lowest") / "bin" / "python"
     run("uv", "venv", "--clear", python.parents[1], "-p", "3.11")
     tools = [f"{name}>={stated_bounds()[name]}" for name in TOOLS]
@@ -151,7 +154,7 @@ def bench(program: Path, home: dict[str, str], place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def translated(program: Path, home: dict[str, str], place: Path) -> Path:
-    """A project with runs in a database of nucleotides, with peptides of which there are tracks."""
+    """A project with runs in a nucleotide database, with peptides that have tracks."""
     genes = []
     for entry in few_proteins(place).read_text().split(">")[1:]:
         name, _, residues = entry.partition("\n")

@@ -148,7 +148,7 @@ def test_index_rejects_gpu_without_memory_for_one_chunk():
         on_card(ShimCard(), work, 0.5, memory_bytes=100_000, **SMALL)
 
 
-def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
+def test_index_on_lost_gpu_leaves_only_finished_rows():
     work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
     _, queries, peptides, modifications, settings = work.inputs
     expected, n = on_processor(work, 0.5), len(queries.mass)
@@ -168,14 +168,14 @@ def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
     np.testing.assert_array_equal(actual.best.code[:done], expected.best.code[:done])
 
 
-def test_a_search_beyond_the_kernels_sizes_says_so():
+def test_index_rejects_sizes_beyond_the_kernels():
     work = random_fragment_search(44, HYPERSCORE, n_peptides=100, most=0)
     with pytest.raises(DeviceError, match="33 candidates"):
         on_card(ShimCard(), work, 0.5, n_hits=33, **SMALL)
 
 
 @pytest.mark.parametrize(("shared_bytes", "forms"), [(227 << 10, 15_360), (99 << 10, 15_360), (64 << 10, 10_240)])
-def test_chunks_suit_the_shared_memory_of_the_card(shared_bytes, forms, monkeypatch):
+def test_index_chunks_fit_the_shared_memory_of_the_gpu(shared_bytes, forms, monkeypatch):
     monkeypatch.setattr(ShimCard, "maximum_shared_bytes", lambda _: shared_bytes)
     work = random_fragment_search(45, HYPERSCORE, n_peptides=60, most=0, n_queries=3)
     card, requested = ShimCard(), []

@@ -1,9 +1,9 @@
 """Areas of identified peptides by OpenMS's FeatureFinderIdentification, in the peers' own Python, as JSON.
 
-python features_with_pyopenms.py SPECTRA.mzML IDENTIFIED.json OUT.json
+    python features_with_pyopenms.py SPECTRA.mzML IDENTIFIED.json OUT.json
 
-IDENTIFIED holds a list of spectra: peptide (in OpenMS's notation), charge, mz, time in seconds. OUT has peptide, charge, area, time of each
-feature that is found, those of the model of its shape; features without a sound model are left out by OpenMS.
+IDENTIFIED holds a list of spectra: peptide (in OpenMS's notation), charge, mz, time in seconds. OUT has peptide, charge, area and time of
+each feature, the area by the model of its shape; OpenMS skips features without a valid model.
 """
 
 import json

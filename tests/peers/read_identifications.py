@@ -1,4 +1,4 @@
-"""Print what psm_utils finds in an export: read_identifications.py FORMAT FILE. Run by the peers' Python."""
+"""Print the content of an export as psm_utils reads it: read_identifications.py FORMAT FILE. The peers' Python runs this."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Read a library by another program, and print what it finds: read_libraries.py matchms|mzspeclib FILE. Run by the peers' Python."""
+"""Read a library by another program and print its content: read_libraries.py matchms|mzspeclib FILE. The peers' Python runs this."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ def mzspeclib(path):
     for spectrum in SpectrumLibrary(filename=path):
         mz, heights = ([float(peak[at]) for peak in spectrum.peak_list] for at in (0, 1))
         (analyte,) = spectrum.analytes.values()
-        # Of its own text it takes the selected ion for no precursor.
+        # In its own text format it does not read the selected ion as a precursor.
         precursor_mz = spectrum.precursor_mz or spectrum.get_attribute("MS:1000744|selected ion m/z")
         yield str(analyte.peptide), mz, heights, float(precursor_mz)
 

@@ -1,4 +1,4 @@
-"""Reporter ions by OpenMS, in the peers' own Python: of each spectrum the intensities of the channels, as they are and corrected, as JSON.
+"""Reporter ions by OpenMS, in the peers' own Python: measured and corrected intensities of the channels of each spectrum, as JSON.
 
 python reporters_with_pyopenms.py SPECTRA.mzML tmt-10|itraq-4 TOLERANCE OUT.json
 """

@@ -1,4 +1,4 @@
-"""A search by OpenMS's simple search engine, in the peers' own Python: its matches as idXML, mzIdentML and mzTab, and as it has them.
+"""A search by OpenMS's simple search engine, in the peers' own Python: its matches as idXML, mzIdentML and mzTab, and as JSON.
 
 python search_with_pyopenms.py SPECTRA.mzML PROTEINS.fasta FOLDER
 """

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.peers
 
 @pytest.fixture(scope="module")
 def small() -> Identification:
-    """Tables with a modification of an N-terminal residue, and the flags of charges that the program learns from."""
+    """Tables with a modification of an N-terminal residue, and the charge flags that the program learns from."""
     made = identification()
     rows = made.psms.to_pylist()
     rows[0] |= {
@@ -71,7 +71,7 @@ def test_psm_utils_reads_peptides_charges_scores_and_decoys(small, tmp_path, for
     for (_, peptidoform, charge, is_decoy, q_value, score, proteins, is_decoy_by_name), row in pairs:
         assert charge == row["charge"] and peptidoform.endswith(f"/{charge}")
         assert is_decoy_by_name == row["is_decoy"] and proteins == row["proteins"]
-        if format == "pepxml":  # of which psm_utils takes neither decoys nor q-values
+        if format == "pepxml":  # psm_utils reads neither decoys nor q-values of it
             assert score == pytest.approx(row["score"], rel=1e-6)
         else:
             assert is_decoy == row["is_decoy"]
@@ -84,7 +84,7 @@ def _order(row: dict, format: str) -> tuple:
     return (row["spectrum_file"], row["spectrum"], *by, row["psm_id"])
 
 
-def test_openms_finds_modifications_of_terminal_residues(small, tmp_path):
+def test_openms_reads_modifications_of_terminal_residues(small, tmp_path):
     path = exported(small, "mzid", tmp_path / "x.mzid")
     script = (
         "import sys, json, pyopenms as o; runs, spectra = [], o.PeptideIdentificationList();"
@@ -96,7 +96,7 @@ def test_openms_finds_modifications_of_terminal_residues(small, tmp_path):
     assert peptides == [".(Gln->pyro-Glu)QSAMPLEK"]
 
 
-def test_matchms_finds_precursors_and_charges_of_msp(tmp_path):
+def test_matchms_reads_precursors_and_charges_of_msp(tmp_path):
     part = entries(30, 4)
     write_library(tmp_path / "x.msp", iter([part]), "msp", Progress())
     script = (
@@ -109,7 +109,7 @@ def test_matchms_finds_precursors_and_charges_of_msp(tmp_path):
 
 
 @pytest.mark.parametrize("origin", ["best", "merged", "predicted"])
-def test_mzspeclib_finds_nothing_to_correct(tmp_path, origin):
+def test_mzspeclib_corrects_nothing(tmp_path, origin):
     write_library(tmp_path / "x.mzlib.txt", iter([entries(30, 4, origin=origin)]), "mzspeclib", Progress())
     command = [python_of("mzspeclib"), "-m", "mzspeclib.tools.cli", "validate", tmp_path / "x.mzlib.txt"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Areas of identified peptides in real runs beside OpenMS's FeatureFinderIdentification, of the same spectra."""
+"""Areas of identified peptides in real runs compared with OpenMS's FeatureFinderIdentification for the same spectra."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def areas(shared_data, tmp_path_factory) -> tuple[dict, dict]:
 
 
 def as_openms(peptide: str) -> str:
-    """A peptidoform in ProForma as OpenMS writes it."""
+    """Return a ProForma peptidoform in the notation of OpenMS."""
     return re.sub(r"\[([^\]]*)\]", r"(\1)", re.sub(r"^\[([^\]]*)\]-", r".(\1)", peptide))
 
 
-def test_logarithms_of_areas_are_correlated_and_no_fewer_peptides_have_one(areas):
+def test_log_areas_correlate_and_as_many_peptides_have_one(areas):
     ours, theirs = areas
     both = sorted(set(ours) & set(theirs))
     assert len(both) > 50
@@ -63,7 +63,7 @@ def test_logarithms_of_areas_are_correlated_and_no_fewer_peptides_have_one(areas
     assert len({key[0] for key in ours}) >= len({key[0] for key in theirs})
 
 
-def test_ratios_between_runs_are_those_of_openms_within_5_percent(areas):
+def test_ratios_between_runs_equal_openms_within_5_percent(areas):
     ours, theirs = areas
     both = set(ours) & set(theirs)
     for left, right in combinations(sorted({key[2] for key in both}), 2):

@@ -1,4 +1,4 @@
-"""Results of Comet, mokapot and X!Tandem, made now by the programs themselves, match by match beside their files, read by other means."""
+"""Results of Comet, mokapot and X!Tandem, made during the test by the programs, compared match by match with their files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RUN = "QC_Shew_18_02_Excerpt.mzXML"
 
 @pytest.fixture(scope="module")
 def folder(shared_data, tmp_path_factory) -> Path:
-    """A run, its database with reversed decoys, and what Comet and X!Tandem find."""
+    """A run, its database with reversed decoys, and the results of Comet and X!Tandem."""
     binaries = peers_folder() / "debian" / "usr" / "bin"
     if not (binaries / "comet-ms").exists():
         pytest.skip("Comet and X!Tandem are not there; tests/peers/install.sh fetches them")
@@ -89,7 +89,7 @@ def sampled(rows: list) -> list:
     return random.Random(3).sample(rows, SAMPLE)
 
 
-def test_comets_text_is_taken_match_for_match(folder, tmp_path):
+def test_import_of_comet_text_has_each_match(folder, tmp_path):
     path = folder / RUN.replace(".mzXML", ".txt")
     with path.open() as file:
         next(file)
@@ -98,7 +98,7 @@ def test_comets_text_is_taken_match_for_match(folder, tmp_path):
     rows = rows_of(path, folder, tmp_path)
     assert len(rows) == len(table) == len(expected)
     for row in sampled(rows):
-        # What Comet marks are variable modifications alone.
+        # Comet marks only variable modifications.
         plain = row["peptide"].replace("[Carbamidomethyl]", "").replace("[Oxidation]", "[15.9949]")
         record = expected[row["scan"], row["charge"], plain]
         assert row["score_e_value"] == pytest.approx(float(record["e-value"])) and row["score_xcorr"] == pytest.approx(
@@ -110,17 +110,17 @@ def test_comets_text_is_taken_match_for_match(folder, tmp_path):
         assert row["sequence"].count("C") == row["peptide"].count("[Carbamidomethyl]")
 
 
-def test_comets_pepxml_and_pin_say_what_its_text_says(folder, tmp_path):
+def test_import_of_comet_pepxml_and_pin_equals_text(folder, tmp_path):
     stem = RUN.replace(".mzXML", "")
     hits = []
     for name in (f"{stem}.txt", f"{stem}.pep.xml", f"{stem}.pin"):
         rows = rows_of(folder / name, folder, tmp_path / name)
         hits.append({(row["scan"], row["charge"], row["peptide"].replace("[Carbamidomethyl]", ""), tuple(row["proteins"])) for row in rows})
-    # Comet's pin leaves out fixed modifications, as MaxQuant does.
+    # Comet's pin does not have fixed modifications, like MaxQuant.
     assert hits[0] == hits[1] == hits[2]
 
 
-def test_comets_pepxml_agrees_with_pyteomics(folder, tmp_path):
+def test_import_of_comet_pepxml_equals_pyteomics(folder, tmp_path):
     path = folder / RUN.replace(".mzXML", ".pep.xml")
     with pepxml.read(str(path)) as reader:
         expected = [(query["start_scan"], query["assumed_charge"], hit) for query in reader for hit in query.get("search_hit", ())]
@@ -139,12 +139,12 @@ def test_comets_pepxml_agrees_with_pyteomics(folder, tmp_path):
         assert row["proteins"] == [protein["protein"] for protein in hit["proteins"]]
 
 
-def test_mokapots_tables_are_taken_match_for_match(folder, tmp_path):
+def test_import_of_mokapot_tables_has_each_match(folder, tmp_path):
     program = peers_folder() / "mokapot" / "bin" / "mokapot"
     if not program.exists():
         pytest.skip("mokapot is not there; tests/peers/install.sh fetches it")
     pin = folder / RUN.replace(".mzXML", ".pin")
-    # Of so few spectra each third has to have some below the limit.
+    # With few spectra, each third must have some below the limit.
     limits = ["--train_fdr", "0.05", "--test_fdr", "0.05", "--seed", "2"]
     subprocess.run([program, "--keep_decoys", *limits, "--dest_dir", tmp_path, pin], check=True, capture_output=True)
     tables = [tmp_path / "mokapot.psms.txt", tmp_path / "mokapot.decoy.psms.txt"]
@@ -159,7 +159,7 @@ def test_mokapots_tables_are_taken_match_for_match(folder, tmp_path):
         float(row["mokapot q-value"]) <= 0.01 and row["Label"] == "True" for row in expected.values()
     )
     for row in sampled(rows):
-        # What Comet marks are variable modifications alone.
+        # Comet marks only variable modifications.
         plain = row["peptide"].replace("[Carbamidomethyl]", "").replace("[Oxidation]", "[15.9949]")
         record = by_match[row["scan"], plain]
         assert row["charge"] == int(record["SpecId"].split("_")[-2]) and row["is_decoy"] == (record["Label"] == "False")
@@ -169,7 +169,7 @@ def test_mokapots_tables_are_taken_match_for_match(folder, tmp_path):
         assert row["proteins"] == [*record["Proteins"].split("\t"), *record.get("more proteins", ())]
 
 
-def test_x_tandems_xml_is_taken_match_for_match(folder, tmp_path):
+def test_import_of_x_tandem_xml_has_each_match(folder, tmp_path):
     expected = {}
     for _, group in ElementTree.iterparse(folder / "output.xml"):
         if group.tag == "group" and group.get("type") == "model":

@@ -1,4 +1,4 @@
-"""The sequence search beside BLAST+ and SSEARCH: scores, bit scores and E-values of real proteins, and domains of SCOP found."""
+"""The sequence search compared with BLAST+ and SSEARCH: scores, bit scores and E-values of real proteins, and domains of SCOP."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def searched(shared_data, tmp_path_factory):
 
 
 @pytest.mark.skipif(not installed("blastp"), reason="blastp is not installed")
-def test_blast_finds_no_better_score_and_gives_the_same_e_value_to_the_same(searched):
+def test_scores_and_e_values_equal_blast(searched):
     queries, database, ours = searched
     actual, _ = run_peer("blastp", queries, database, MAXIMUM_E_VALUE, MAXIMUM_HITS)
     assert len(actual) > 500
     n_same = 0
     for hit in actual:
         row = ours[hit.query, hit.subject]
-        # E-values are printed with few digits. Newer versions of BLAST score X -1 with everything; the matrix file says 0 to -4.
+        # E-values are printed with few digits. Newer versions of BLAST score X -1 with everything; the matrix file has 0 to -4.
         assert int(row["score"]) >= hit.score - 2
         if int(row["score"]) == hit.score:
             n_same += 1
@@ -55,8 +55,8 @@ def test_blast_finds_no_better_score_and_gives_the_same_e_value_to_the_same(sear
 
 
 @pytest.mark.skipif(not installed("ssearch"), reason="ssearch36 is not installed")
-def test_ssearchs_hits_are_ours_and_e_values_agree_in_size(searched):
-    """SSEARCH fits its statistics to each search, so that E-values agree within an order or two of magnitude, not in digits."""
+def test_hits_equal_ssearch_with_similar_e_values(searched):
+    """SSEARCH fits its statistics to each search, so E-values agree within an order or two of magnitude, not in digits."""
     queries, database, ours = searched
     actual, _ = run_peer("ssearch", queries, database, 1e-3, MAXIMUM_HITS)
     assert len(actual) > 200
@@ -68,7 +68,7 @@ def test_ssearchs_hits_are_ours_and_e_values_agree_in_size(searched):
 
 @pytest.fixture(scope="module")
 def scop(shared_data):
-    """Every 150th domain against all: the database, the labels, the queries and what this program finds."""
+    """Every 150th domain against all: the database, the labels, the queries and the hits of this program."""
     database = benchmark.read_sequences([shared_data / "sequences" / "scop40.fa"], Progress())
     place = {database.accession(i): i for i in range(len(database))}
     labels = benchmark.Scop(shared_data / "sequences", list(place))
@@ -78,7 +78,7 @@ def scop(shared_data):
 
 
 @pytest.mark.parametrize("peer", PEERS)
-def test_domains_of_scop_are_found_as_well_as_by_peers(scop, shared_data, tmp_path, peer):
+def test_search_finds_as_many_scop_domains_as_peers(scop, shared_data, tmp_path, peer):
     if not installed(peer):
         pytest.skip(f"{peer} is not installed")
     database, labels, numbers, queries, ours = scop
@@ -93,8 +93,8 @@ def test_domains_of_scop_are_found_as_well_as_by_peers(scop, shared_data, tmp_pa
     assert curves[0] > curves[1] - 0.03
 
 
-def test_coverage_is_what_its_definition_says(scop):
-    """Hit after hit, on a few hundred hits of this program."""
+def test_coverage_equals_its_definition(scop):
+    """Compute coverage hit by hit, on a few hundred hits of this program."""
     _, labels, _, queries, actual = scop
     retained = np.sort(np.random.default_rng(1).choice(len(actual.query), 400, replace=False))
     few = benchmark.Found(actual.query[retained], actual.subject[retained], actual.e_value[retained], actual.score[retained])
