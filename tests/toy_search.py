@@ -28,7 +28,7 @@ class CompositionParameters(SearchParameters):
     minimum_length: int = parameter(
         1, ge=1, le=1000, title="Shortest protein", unit="residues", group="Proteins", help="Shorter ones are left."
     )
-    order: Literal["residue", "count"] = parameter("residue", title="Order", group="Table", help="What the rows are sorted by.")
+    order: Literal["residue", "count"] = parameter("residue", title="Order", group="Table", help="Order of the rows.")
 
 
 TABLES = (

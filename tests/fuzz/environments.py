@@ -118,7 +118,7 @@ class Situation:
     variables : mapping of str to str, or None to unset
         Environment variables.
     prepare : callable
-        Makes what the situation needs in the site, and returns further variables; it may enter context managers into the stack.
+        Prepares the site and returns further variables; it may enter context managers into the stack.
     limits : mapping of int to int
         Limits of resources, as `resource.setrlimit` takes them.
     in_child : callable

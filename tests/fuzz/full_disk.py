@@ -144,7 +144,9 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
         reported = run(options.sizes, tuple(options.places), Path(folder))
-    print(f"{len(reported)} searches, {sum(not outcome.endswith(': done') for outcome in reported)} of them met a full disk and said so")
+    print(
+        f"{len(reported)} searches, {sum(not outcome.endswith(': done') for outcome in reported)} of them met a full disk and reported it"
+    )
     return 0
 
 

@@ -166,7 +166,7 @@ def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
             n += 1
             if not every and _is_refused(kind, index):
                 continue
-            print(f"taken: {what}", flush=True)
+            print(f"not rejected: {what}", flush=True)
             taken.append(what)
             if every or len(taken) % one_of == 0:
                 try:
@@ -198,8 +198,8 @@ def _is_refused(kind: str, index: Path) -> bool:
 def main() -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--searches", action="store_true", help="search what is refused too")
-    parser.add_argument("--one-of", type=int, default=1, metavar="N", help="of what is not refused, search every Nth")
+    parser.add_argument("--searches", action="store_true", help="search rejected indexes too")
+    parser.add_argument("--one-of", type=int, default=1, metavar="N", help="search every Nth index that is not rejected")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-", dir=IN_MEMORY) as folder:
         n, taken = run(options.searches, options.one_of, Path(folder))

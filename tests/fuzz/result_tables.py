@@ -380,13 +380,13 @@ def use(folder: Path, kind: str, out: Path) -> bool:
     if kind in ("identify", "modified"):
         commands.append(["compare", str(folder), str(folder.parent / f"good-{kind}"), "--out", str(out / "compared")])
     for command in commands:
-        said = io.StringIO()
-        with redirect_stderr(said), redirect_stdout(io.StringIO()):
+        output = io.StringIO()
+        with redirect_stderr(output), redirect_stdout(io.StringIO()):
             status = command_line(command)
-        assert status in (0, 2), f"{command} ended with {status}: {said.getvalue()}"
-        assert "Traceback" not in said.getvalue(), said.getvalue()
-        lines = [line for line in said.getvalue().splitlines() if line.startswith("proteoscope:")]
-        assert status == 0 or len(lines) >= 1, said.getvalue()
+        assert status in (0, 2), f"{command} ended with {status}: {output.getvalue()}"
+        assert "Traceback" not in output.getvalue(), output.getvalue()
+        lines = [line for line in output.getvalue().splitlines() if line.startswith("proteoscope:")]
+        assert status == 0 or len(lines) >= 1, output.getvalue()
         is_refused |= status == 2
     if search_of_kind(kind).identifies:
         for go_on in (_explain, _search_modified):
@@ -565,8 +565,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--window", action="store_const", dest="ways", const=(WINDOW,), help="look at them in the window")
-    how.add_argument("--both", action="store_const", dest="ways", const=(EXPORTS, WINDOW), help="export them, and look at them")
+    how.add_argument("--window", action="store_const", dest="ways", const=(WINDOW,), help="show them in the window")
+    how.add_argument("--both", action="store_const", dest="ways", const=(EXPORTS, WINDOW), help="export and show them")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-", dir=IN_MEMORY) as folder:
         refused = run(options.n, options.seed, Path(folder), tuple(options.kinds), ways=options.ways or (EXPORTS,))

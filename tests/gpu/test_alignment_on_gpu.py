@@ -23,7 +23,7 @@ W = ord("W") - ord("A")
 def numbers(request, device) -> int:
     """Number format of the scores; the test is skipped if the GPU does not support it."""
     if device.compute_capability() < {SIXTEEN_BITS: 90, HALF_PRECISION: 80, THIRTY_TWO_BITS: 0}[request.param]:
-        pytest.skip("the card is too old for these numbers")
+        pytest.skip("the GPU is too old for these numbers")
     return request.param
 
 

@@ -219,7 +219,7 @@ def test_search_uses_at_most_the_given_gpu_memory(number):
 
 @pytest.mark.parametrize("windows", ["sparse", "dense"])
 def test_search_loses_no_hits_when_gpu_fails(windows, number):
-    command = [sys.executable, "-m", "tests.gpu.lost_card", windows]
+    command = [sys.executable, "-m", "tests.gpu.lost_gpu", windows]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert "repeated elsewhere" in done.stdout

@@ -89,7 +89,7 @@ def test_digestion(device):
 @pytest.mark.parametrize("numbers", [SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS], ids=["dpx", "half", "wide"])
 def test_alignment_with_overflow(numbers, n_queries, device):
     if device.compute_capability() < {SIXTEEN_BITS: 90, HALF_PRECISION: 80, THIRTY_TWO_BITS: 0}[numbers]:
-        pytest.skip("the card is too old for these numbers")
+        pytest.skip("the GPU is too old for these numbers")
     random = np.random.default_rng(640)
     queries = [np.full(200, W, np.int8), *random_sequences(random, [90, 33])][:n_queries]  # 200 x 11 exceeds half precision
     sequences = [*random_sequences(random, np.sort(random.integers(0, 120, 40)).tolist()), np.full(220, W, np.int8)]

@@ -88,7 +88,7 @@ stop_a_search(Path(sys.argv[1]), Path(sys.argv[2]))
 
 
 def run(*command: str | Path, **environment: str) -> str:
-    """Run a command in the repository and return what it printed."""
+    """Run a command in the repository and return its output."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=REPOSITORY,
@@ -103,7 +103,7 @@ def run(*command: str | Path, **environment: str) -> str:
 
 
 def stated_bounds() -> dict[str, str]:
-    """Return the lowest version of each dependency that has one, by its name, those of the extras and tools among them."""
+    """Return the lowest version of each dependency that has one, by its name, including extras and tools."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     optional = project["optional-dependencies"]
     stated = [*project["dependencies"], *(requirement for extra in EXTRAS for requirement in optional[extra])]
@@ -136,7 +136,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder for what is written."""
+    """Folder for output."""
     return tmp_path_factory.mktemp("place")
 
 

@@ -16,7 +16,7 @@ import proteoscope
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PARTS = ("docs", "engine", "gui", "kernels", "resources")
-pytest.importorskip("hatchling", reason="what builds the wheel is not installed")
+pytest.importorskip("hatchling", reason="the build program of the wheel is not installed")
 
 
 def build(kind: str, source: Path, folder: Path) -> Path:
@@ -57,7 +57,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def installed(wheel: Path, tmp_path: Path) -> Path:
-    """A folder with what installing the wheel puts into `site-packages`."""
+    """A folder with the files that installing the wheel puts into `site-packages`."""
     folder = tmp_path / "site-packages"
     with zipfile.ZipFile(wheel) as file:
         file.extractall(folder)

@@ -142,10 +142,10 @@ def _measured(command: list[str | Path], folder: Path, environment: Mapping[str,
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
-        said = out.read()
+        output = out.read()
         if process.returncode != 0:
-            raise RuntimeError(f"{command[0]} ended with {process.returncode}: {(said + err.read())[-2000:]}")
-    return seconds, usage.ru_maxrss * 1024 / 1e6, said
+            raise RuntimeError(f"{command[0]} ended with {process.returncode}: {(output + err.read())[-2000:]}")
+    return seconds, usage.ru_maxrss * 1024 / 1e6, output
 
 
 # ------------------------------------------------------------------------------------------------------------------- Comet
@@ -293,7 +293,7 @@ def _xtandem(dataset: Dataset, folder: Path, database: Path, threads: int, isoto
     }
     notes = "".join(f'<note type="input" label="{escape(name)}">{escape(value)}</note>\n' for name, value in settings.items())
     (folder / "input.xml").write_text(f'<?xml version="1.0"?>\n<bioml>\n{notes}</bioml>\n')
-    seconds, peak, said = _measured([_binary("xtandem"), "input.xml"], folder)
+    seconds, peak, output = _measured([_binary("xtandem"), "input.xml"], folder)
     matches = []
     for _, group in ElementTree.iterparse(folder / "output.xml"):
         if group.tag != "group" or group.get("type") != "model":
@@ -310,7 +310,7 @@ def _xtandem(dataset: Dataset, folder: Path, database: Path, threads: int, isoto
             is_decoy, peptide, hyperscore = min(hits)
             matches.append(Match(int(_found(r"^(\d+)", title or "")), peptide, -float(group.get("expect", "nan")), is_decoy, hyperscore))
         group.clear()
-    return Search("xtandem", _found(r"X! TANDEM ([^\n]*?)\s*$", said), seconds, peak, matches, {})
+    return Search("xtandem", _found(r"X! TANDEM ([^\n]*?)\s*$", output), seconds, peak, matches, {})
 
 
 # ------------------------------------------------------------------------------------------------------------- Sage's core
@@ -328,8 +328,8 @@ def _sagepy(dataset: Dataset, folder: Path, database: Path, threads: int, isotop
     }
     (folder / "settings.json").write_text(json.dumps(settings))
     command = [_binary("sagepy"), HERE / "search_with_sagepy.py", "settings.json", "matches.tsv"]
-    seconds, peak, said = _measured(command, folder, {"RAYON_NUM_THREADS": str(threads)})
-    details = json.loads(said.strip().splitlines()[-1])
+    seconds, peak, output = _measured(command, folder, {"RAYON_NUM_THREADS": str(threads)})
+    details = json.loads(output.strip().splitlines()[-1])
     matches = []
     for line in (folder / "matches.tsv").read_text().splitlines():
         title, peptide, hyperscore, is_decoy, _ = line.split("\t")

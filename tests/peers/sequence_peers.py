@@ -41,7 +41,7 @@ def run_peer(
 ) -> tuple[list[PeerHit], float]:
     """Return the hits of a peer, the best of each pair, with BLOSUM62 and a gap of k costing 11 + k, and its wall seconds.
 
-    With `is_adjusted`, blastp uses its default composition-based statistics; without, its scores and E-values are those of the alignments.
+    With `is_adjusted`, blastp uses its default composition-based statistics; without, it scores the alignments as they are.
     """
     if peer == "blastp":
         columns, composition = "6 qseqid sseqid score bitscore evalue", "2" if is_adjusted else "0"

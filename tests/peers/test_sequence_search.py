@@ -104,7 +104,7 @@ def test_coverage_equals_its_definition(scop):
         relatives = {q: sum(group == group[q]) - 1 for q in queries}
         having = [q for q in queries if relatives[q]]
         for name, weight in (
-            ("unweighted", lambda q: 1 / sum(relatives.values())),  # noqa: B023 - used at once
+            ("unweighted", lambda q: 1 / sum(relatives.values())),  # noqa: B023 - called in this iteration
             ("linear", lambda q: 1 / relatives[q] / len(having)),  # noqa: B023
             (
                 "quadratic",

@@ -1,6 +1,6 @@
 """Search on a GPU that fails in the middle.
 
-    python -m tests.gpu.lost_card sparse|dense
+    python -m tests.gpu.lost_gpu sparse|dense
 
 test_scoring_on_gpu.py runs this in a process of its own, because the process loses the GPU. A trap is planted in the kernel for sparse or
 dense mass windows, for the heavier half of the queries. Prints the messages to the user, and whether the hits are those of the CPU.
