@@ -101,7 +101,7 @@ def test_each_peptide_has_a_shuffled_partner_at_its_position(database):
             assert partner[stop - 1] == sequence[stop - 1]
 
 
-def test_a_peptide_has_one_partner_which_leads_back_to_it(database):
+def test_peptide_and_partner_are_each_others_only_partner(database):
     target_proteins, paired_database = database
     partners: dict[str, set[str]] = {}
     for name, sequence in target_proteins.items():
@@ -186,7 +186,7 @@ def test_estimators_equal_their_definitions():
     assert math.isnan(paired(count(q_value, score, is_entrapped, 0.01, 0.5)))
 
 
-def test_q_values_equal_those_of_a_plain_loop():
+def test_q_values_equal_a_plain_loop():
     generator = np.random.default_rng(8)
     score, is_decoy = generator.integers(0, 30, 200).astype(float), generator.random(200) < 0.3
     rates = {

@@ -144,9 +144,7 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
         reported = run(options.sizes, tuple(options.places), Path(folder))
-    print(
-        f"{len(reported)} searches, {sum(not outcome.endswith(': done') for outcome in reported)} of them met a full disk and reported it"
-    )
+    print(f"{len(reported)} searches, {sum(not outcome.endswith(': done') for outcome in reported)} of them reported a full disk")
     return 0
 
 

@@ -66,7 +66,7 @@ def test_k_means_equals_cpu_on_any_set_of_devices(number, sort):
     usable = [gpu.numbers[0] for gpu in gpus() if gpu.usable]
     results = []
     for cards, with_processor in (([], True), ([number], False), ([number], True), (usable, False)):
-        used = Resources(8, [card(used) for used in cards], with_processor)
+        used = Resources(8, [card(number) for number in cards], with_processor)
         results.append(k_means(Executor(used), data, Seeds(60, "random", 1), rounds=15))
     for other in results[1:]:
         np.testing.assert_array_equal(other.labels, results[0].labels)

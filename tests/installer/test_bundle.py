@@ -46,7 +46,7 @@ def test_one_file_unpacks_once_and_passes_its_arguments(tmp_path: Path) -> None:
     assert list((cache / "proteoscope-bundle").iterdir()) == []
 
 
-def test_truncated_file_reports_it_and_leaves_nothing(tmp_path: Path) -> None:
+def test_truncated_file_is_reported_and_leaves_no_files(tmp_path: Path) -> None:
     file, cache = bundled(tmp_path, "file"), tmp_path / "cache"
     file.write_bytes(file.read_bytes()[:-40])
     answer = run(file, XDG_CACHE_HOME=str(cache))

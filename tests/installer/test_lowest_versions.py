@@ -167,7 +167,7 @@ def translated(program: Path, home: dict[str, str], place: Path) -> Path:
     return place / "translated"
 
 
-def test_every_command_and_search_is_run_with_the_lowest_versions() -> None:
+def test_every_command_and_search_runs_with_lowest_versions() -> None:
     assert all(search.demo is not None for search in SEARCHES)
     assert {*COMMANDS, *(search.kind for search in SEARCHES), "demo", "export"} == set(command_parsers())
     for name, lines in COMMANDS.items():
@@ -176,7 +176,7 @@ def test_every_command_and_search_is_run_with_the_lowest_versions() -> None:
 
 @needs_uv
 @pytest.mark.long
-def test_lowest_versions_are_those_of_the_project_file(program: Path) -> None:
+def test_lowest_versions_equal_the_project_file(program: Path) -> None:
     frozen = run("uv", "pip", "freeze", "-p", program.with_name("python")).lower().splitlines()
     installed = dict(line.split("==") for line in frozen if "==" in line)
     for name, bound in stated_bounds().items():

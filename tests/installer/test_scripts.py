@@ -38,7 +38,7 @@ def run(machine: Path, script: str, **environment: str) -> subprocess.CompletedP
 
 
 @pytest.mark.parametrize("script", ["run.sh", "test.sh"])
-def test_without_python_says_which_is_needed(bare_machine: Path, script: str) -> None:
+def test_script_without_python_names_the_required_versions(bare_machine: Path, script: str) -> None:
     # An absolute path, because /usr/bin/python3 is searched for by name for any search path.
     ended = run(bare_machine, script, PROTEOSCOPE_PYTHON=str(bare_machine / "no-python"))
     assert ended.returncode == 1
@@ -47,14 +47,14 @@ def test_without_python_says_which_is_needed(bare_machine: Path, script: str) ->
     assert not (bare_machine / ".venv").exists()
 
 
-def test_a_python_that_is_too_old_is_not_taken(bare_machine: Path) -> None:
+def test_script_rejects_an_unsuitable_python(bare_machine: Path) -> None:
     old = bare_machine / "python3.10"
     old.write_text("#!/bin/sh\nexit 1\n")  # an unsuitable Python fails the version check with this status
     old.chmod(0o755)
     assert run(bare_machine, "run.sh", PROTEOSCOPE_PYTHON=str(old)).returncode == 1
 
 
-def test_a_system_that_is_set_up_is_left_alone(bare_machine: Path) -> None:
+def test_script_changes_nothing_on_a_complete_system(bare_machine: Path) -> None:
     """With a complete environment and a stamp of the current pyproject.toml, only the program is run: neither pip nor apt-get."""
     environment = bare_machine / ".venv"
     (environment / "bin").mkdir(parents=True)
@@ -79,6 +79,6 @@ def test_a_system_that_is_set_up_is_left_alone(bare_machine: Path) -> None:
 
     assert ended.returncode == 0, ended.stderr
     calls = [line for line in called.read_text().splitlines() if not line.startswith("python -c")]
-    # Side by side: in either order.
+    # In either order, because they run concurrently.
     assert sorted(calls) == ["proteoscope compile --quiet", f"proteoscope demo --out {bare_machine / 'sample_project'}"]
     assert "no display" in ended.stdout

@@ -29,7 +29,7 @@ def masses() -> np.ndarray:
     return drawn
 
 
-def test_bits_of_ions_equal_those_of_their_bins(lanes: int, masses: np.ndarray) -> None:
+def test_bits_of_ions_equal_the_bits_of_their_bins(lanes: int, masses: np.ndarray) -> None:
     @njit
     def look_up(masses, words, out):
         for i in range(len(out)):

@@ -1,10 +1,10 @@
 // Runs a CUDA C++ kernel on the CPU, to test its logic without a GPU.
 //
-// The threads of a block are fibers that take turns. A thread runs until it waits at a barrier or for lanes of its warp, and a warp until all
-// its threads wait at a barrier, so that a missing barrier changes the result. Blocks run one after another. Shared memory is thread-local
-// storage of the only thread, and is filled with a garbage pattern before each block. A kernel that cannot continue (a barrier that some
-// threads never reach, lanes that name different masks, a write beyond the dynamic shared memory) is reported as an error. Fibers run in
-// ascending or descending order, which detects results that depend on the order, but not races on a real GPU.
+// The threads of a block are fibers that take turns. A thread runs until it waits at a barrier or for lanes of its warp, and a warp until
+// all its threads wait at a barrier, so that a missing barrier changes the result. Blocks run one after another. Shared memory is
+// thread-local storage of the only thread, and is filled with a garbage pattern before each block. A kernel that cannot continue (a
+// barrier that some threads never reach, lanes that name different masks, a write beyond the dynamic shared memory) is reported as an
+// error. Fibers run in ascending or descending order, which detects results that depend on the order, but not races on a real GPU.
 #pragma once
 
 // Every source is compiled with this header, so it includes nothing: headers of the standard library would take longer than most sources.

@@ -17,8 +17,8 @@ __all__ = ["lists_of", "plain_best", "plain_score", "plain_scores", "random_list
 
 def lists_of(lists: Sequence[Sequence[int]], precursors: Sequence[int]) -> MassLists:
     """Return lists of numbers as arrays."""
-    lengths = [len(masses) for masses in lists]
-    masses = [mass for masses in lists for mass in masses]
+    lengths = [len(row) for row in lists]
+    masses = [mass for row in lists for mass in row]
     return MassLists(np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), np.array(masses, np.int32), np.array(precursors, np.int32))
 
 
