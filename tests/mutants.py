@@ -146,7 +146,7 @@ def run(tests: list[str], copy: Path, limit: int, kernel_cache: str | None = Non
 
 
 def outcome(mutant: Mutant, copy: Path, limit: int) -> str:
-    """Return what becomes of a mutant, and the test that noticed it."""
+    """Return the outcome of a mutant, and the test that noticed it."""
     file, groups, code, failed = copy / mutant.path, tests_of(mutant.path), 0, ""
     sound = file.read_bytes()
     file.write_bytes(sound[: mutant.start] + mutant.new.encode() + sound[mutant.stop :])

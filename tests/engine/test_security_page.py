@@ -63,8 +63,8 @@ ADVICE = (
 PAGE_TEST = "engine/test_security_page.py"
 READERS = ("fuzz/test_readers.py::test_a_mutated_file_is_read_or_refused_within_bounds",)
 UNFOLDING = (
-    "fuzz/test_unfolding.py::test_attacks_are_refused_within_the_limits",
-    "fuzz/test_unfolding.py::test_unfolding_refuses_what_exceeds_a_bound",
+    "fuzz/test_unfolding.py::test_attacks_are_rejected_within_the_limits",
+    "fuzz/test_unfolding.py::test_unfolding_rejects_sizes_beyond_a_bound",
 )
 HELD: dict[str, tuple[str, ...]] = {
     "Spectra, databases, structures, libraries, search results": ("fuzz/test_readers.py::test_every_registered_format_has_a_sample",),
@@ -108,12 +108,12 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "| parameters of a run in it |": (
         "engine/test_recorded_parameters.py::test_recorded_parameters_rejects_forged_values",
-        "fuzz/test_source_runs.py::test_source_runs_with_forged_records_are_refused",
-        "fuzz/test_source_runs.py::test_following_command_refuses_forged_source_run",
+        "fuzz/test_source_runs.py::test_source_runs_with_forged_records_are_rejected",
+        "fuzz/test_source_runs.py::test_following_command_rejects_forged_source_run",
     ),
     "| a structure database, a cached index |": (
-        "fuzz/test_structure_databases.py::test_a_changed_database_opens_as_something_sound_or_is_refused_in_one_sentence",
-        "fuzz/test_indexes.py::test_a_spoilt_column_is_refused_or_harmless",
+        "fuzz/test_structure_databases.py::test_changed_database_is_valid_or_rejected_in_one_sentence",
+        "fuzz/test_indexes.py::test_corrupt_column_is_rejected_or_harmless",
         "engine/project/test_index_store.py::test_a_damaged_index_is_absent_and_is_built_anew",
     ),
     "| presets, tables of samples, the window's settings |": (
@@ -125,7 +125,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/formats/test_fasta.py::test_fasta_rejects_long_names",
         "engine/formats/test_fastq.py::test_fastq_rejects_long_names",
         "engine/test_escaped_names.py::test_escape_unprintable_covers_each_control",
-        "fuzz/test_names.py::test_names_are_read_or_refused",
+        "fuzz/test_names.py::test_names_are_read_or_rejected",
     ),
     "| names in the output": (
         "fuzz/test_names.py::test_planted_names_are_written_and_shown_as_text",
@@ -202,12 +202,12 @@ HELD: dict[str, tuple[str, ...]] = {
     "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),
     "`python installer/audit.py`": (
-        "installer/test_audit.py::test_this_environment_has_none",
-        "installer/test_audit.py::test_no_hole_is_allowed_by_what_is_declared",
+        "installer/test_audit.py::test_this_environment_has_no_vulnerability",
+        "installer/test_audit.py::test_declared_requirements_allow_no_vulnerability",
         "installer/test_audit.py::test_audit_without_packaging_names_the_package",
-        "installer/test_audit.py::test_an_old_list_is_told",
+        "installer/test_audit.py::test_outdated_list_is_reported",
     ),
-    "A release comes with a list": ("installer/test_release.py::test_what_was_signed_is_told_from_what_was_changed",),
+    "A release comes with a list": ("installer/test_release.py::test_signature_detects_changes",),
 }
 """Tests that hold each sentence and each row of the page, by its beginning; rows of bounds are compared one by one above."""
 
