@@ -145,8 +145,8 @@ def codes():
 
 @pytest.fixture
 def random_protein():
-    def protein(seed: int, length: int, letters: str = AMINO_ACIDS) -> str:
-        return "".join(np.random.default_rng(seed).choice(list(letters), length))
+    def protein(seed: int, length: int, residues: str = AMINO_ACIDS) -> str:
+        return "".join(np.random.default_rng(seed).choice(list(residues), length))
 
     return protein
 

@@ -212,12 +212,12 @@ def _proteins(random: np.random.Generator) -> dict[str, Protein]:
 
 
 def _digest(database: dict[str, Protein], *, is_decoy: bool) -> list[str]:
-    found = set()
+    peptides = set()
     for protein in database.values():
         if protein.is_decoy == is_decoy:
-            pieces = re.sub(r"(?<=[KR])(?!P)", "\n", protein.sequence).split("\n")
-            found |= {"".join(pieces[i : i + n]) for i in range(len(pieces)) for n in (1, 2)}
-    return sorted(one for one in found if 6 <= len(one) <= 30)
+            segments = re.sub(r"(?<=[KR])(?!P)", "\n", protein.sequence).split("\n")
+            peptides |= {"".join(segments[i : i + n]) for i in range(len(segments)) for n in (1, 2)}
+    return sorted(peptide for peptide in peptides if 6 <= len(peptide) <= 30)
 
 
 def _modify(random: np.random.Generator, sequence: str, is_protein_start: bool) -> list[tuple[int, str, float, int | None]]:
@@ -231,7 +231,7 @@ def _modify(random: np.random.Generator, sequence: str, is_protein_start: bool) 
         placed.append((len(sequence) + 1, *AMIDATED))
     if sequence.endswith("K") and random.random() < 0.3:
         placed.append((len(sequence), *CUSTOM))
-    return sorted(placed, key=lambda one: one[0])
+    return sorted(placed, key=lambda site: site[0])
 
 
 def _proforma(sequence: str, placed: list[tuple[int, str, float, int | None]]) -> str:
@@ -250,12 +250,12 @@ def _psm(
     spectra: tuple[str, ...],
     psm_id: int,
 ) -> dict[str, Any]:
-    holders = [one for one in database.values() if sequence in one.sequence]
+    holders = [protein for protein in database.values() if sequence in protein.sequence]
     targets = [holder for holder in holders if not holder.is_decoy]
     holders = targets or holders
     starts = [holder.sequence.index(sequence) + 1 for holder in holders]
     placed = _modify(random, sequence, min(starts) == 1)
-    calculated = mass.fast_mass(sequence) + sum(one[2] for one in placed)
+    calculated = mass.fast_mass(sequence) + sum(site[2] for site in placed)
     charge, isotope = int(random.integers(2, 5)), int(random.random() < 0.1)
     error = float(random.normal(0, 3))
     observed = calculated * (1 + error * 1e-6) + isotope * 1.0033548378
@@ -296,13 +296,13 @@ def _psm(
         "xcorr": score / 15,
         "ksdp": float("nan") if spectrum == 3 else score * 2,
         "expectation": None if spectrum == 3 else float(10 ** (-score / 10)),
-        "modification_positions": [one[0] for one in placed],
-        "modification_names": [one[1] for one in placed],
-        "modification_masses": [one[2] for one in placed],
-        "modification_unimod": [one[3] for one in placed],
+        "modification_positions": [site[0] for site in placed],
+        "modification_names": [site[1] for site in placed],
+        "modification_masses": [site[2] for site in placed],
+        "modification_unimod": [site[3] for site in placed],
         "protein_starts": starts,
-        "residues_before": [one.sequence[at - 2] if at > 1 else "-" for one, at in zip(holders, starts, strict=True)],
-        "residues_after": [one.sequence[at] if at < len(one.sequence) else "-" for one, at in zip(holders, ends, strict=True)],
+        "residues_before": [holder.sequence[at - 2] if at > 1 else "-" for holder, at in zip(holders, starts, strict=True)],
+        "residues_after": [holder.sequence[at] if at < len(holder.sequence) else "-" for holder, at in zip(holders, ends, strict=True)],
         "feature_hyperscore": score,
         "feature_absolute_mass_error": float("nan") if spectrum == 4 else abs(error),
         "feature_length": len(sequence),
@@ -311,7 +311,7 @@ def _psm(
 
 def _peptides(rows: list[dict[str, Any]]) -> pa.Table:
     best: dict[str, dict[str, Any]] = {}
-    for row in (one for one in rows if one["rank"] == 1):
+    for row in (row for row in rows if row["rank"] == 1):
         if row["peptide"] not in best or best[row["peptide"]]["score"] < row["score"]:
             best[row["peptide"]] = row
     return pa.Table.from_pylist(
@@ -320,7 +320,7 @@ def _peptides(rows: list[dict[str, Any]]) -> pa.Table:
                 **{name: row[name] for name in ("peptide", "sequence", "proteins", "is_decoy", "calculated_mass")},
                 "q_value": row["peptide_q_value"],
                 "posterior_error_probability": row["posterior_error_probability"],
-                "n_psms": sum(one["peptide"] == peptide and one["rank"] == 1 for one in rows),
+                "n_psms": sum(row["peptide"] == peptide and row["rank"] == 1 for row in rows),
                 "best_score": row["score"],
                 "best_psm": row["psm_id"],
             }
@@ -333,7 +333,7 @@ def _peptides(rows: list[dict[str, Any]]) -> pa.Table:
 def _protein_groups(rows: list[dict[str, Any]], database: dict[str, Protein]) -> pa.Table:
     """Proteins with the same peptides of rank 1 are a group; no parsimony beyond that."""
     evidence: dict[str, set[str]] = {}
-    for row in (one for one in rows if one["rank"] == 1):
+    for row in (row for row in rows if row["rank"] == 1):
         for accession in row["proteins"]:
             evidence.setdefault(accession, set()).add(row["sequence"])
     groups: dict[frozenset[str], list[str]] = {}
@@ -346,8 +346,8 @@ def _protein_groups(rows: list[dict[str, Any]], database: dict[str, Protein]) ->
         for sequence in sequences:
             start = first.sequence.index(sequence)
             covered[start : start + len(sequence)] = True
-        own = [row for row in rows if row["rank"] == 1 and members[0] in row["proteins"]]
-        unique = {row["sequence"] for row in own if set(row["proteins"]) <= set(members)}
+        rows_of_group = [row for row in rows if row["rank"] == 1 and members[0] in row["proteins"]]
+        unique = {row["sequence"] for row in rows_of_group if set(row["proteins"]) <= set(members)}
         table.append(
             {
                 "group": ";".join(members),
@@ -355,9 +355,9 @@ def _protein_groups(rows: list[dict[str, Any]], database: dict[str, Protein]) ->
                 "description": first.description,
                 "n_peptides": len(sequences),
                 "n_unique_peptides": len(unique),
-                "n_psms": len(own),
+                "n_psms": len(rows_of_group),
                 "coverage": float(covered.mean()),
-                "score": max(row["score"] for row in own),
+                "score": max(row["score"] for row in rows_of_group),
                 "q_value": 0.4 if first.is_decoy else 0.001 * len(table),
                 "is_decoy": first.is_decoy,
                 "razor_peptides": len(unique),

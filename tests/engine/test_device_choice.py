@@ -35,12 +35,12 @@ def measure(device: Device, *, times: float = 1.0, start: float = 0.9) -> Device
     """Keep what a device is: so many times as slow as the one that ships."""
     shipped = reference_parameters(device, 2)
     kinds = {
-        name: KindCosts.model_validate(one.model_dump() | {"kernel": tuple(times * seconds for seconds in one.kernel)})
-        for name, one in shipped.kinds.items()
+        name: KindCosts.model_validate(costs.model_dump() | {"kernel": tuple(times * seconds for seconds in costs.kernel)})
+        for name, costs in shipped.kinds.items()
     }
-    found = shipped.model_copy(update={"kinds": kinds, "start": start})
-    store_calibration(device, 2, found)
-    return found
+    calibration = shipped.model_copy(update={"kinds": kinds, "start": start})
+    store_calibration(device, 2, calibration)
+    return calibration
 
 
 def request(device: str = "auto") -> SearchRequest:
@@ -73,7 +73,7 @@ def test_faster_device_uses_shipped_calibrations_where_none_is_stored():
 
 
 def test_faster_device_looks_for_no_gpu_where_none_could_be_ready(monkeypatch):
-    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda wish: pytest.fail("looked for a GPU"))
+    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda requested: pytest.fail("looked for a GPU"))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 2))
     assert (look.device(Progress()).name, look.requested) == ("cpu", "cpu")
 
@@ -85,23 +85,23 @@ def test_faster_device_of_uncounted_workloads_depends_on_the_step(monkeypatch, s
     assert look.device(Progress()).name == name
 
 
-@pytest.mark.parametrize(("wish", "name"), [("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("all", "cuda:0+cpu"), ("cpu", "cpu")])
-def test_what_the_user_asks_for_is_taken(wish, name):
+@pytest.mark.parametrize(("requested", "name"), [("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("all", "cuda:0+cpu"), ("cpu", "cpu")])
+def test_what_the_user_asks_for_is_taken(requested, name):
     measure(CARD, start=1e6)
     measure(processor())
-    assert taken(wish) == name
+    assert taken(requested) == name
 
 
 def test_a_run_and_its_estimate_say_what_was_not_taken_and_why(tmp_path):
     measure(CARD, start=1e6)
     measure(processor(), times=1e4)
-    found = estimate(search_of_kind("identify"), request())
-    assert found.device == "cpu"
-    assert found.alternatives["cuda:0"] > 0
-    assert any("before a GPU is ready" in note for note in found.notes)
-    asked = request()
-    asked = SearchRequest(asked.inputs, asked.parameters, tmp_path / "project", threads=2)
-    summary = identify(asked)
+    result = estimate(search_of_kind("identify"), request())
+    assert result.device == "cpu"
+    assert result.alternatives["cuda:0"] > 0
+    assert any("before a GPU is ready" in note for note in result.notes)
+    requested = request()
+    requested = SearchRequest(requested.inputs, requested.parameters, tmp_path / "project", threads=2)
+    summary = identify(requested)
     assert summary.device == "cpu"
     assert "cuda:0 is not used: the processor should be done before it is ready (--device cuda takes it)" in summary.messages
 
@@ -110,5 +110,5 @@ def test_files_that_cannot_be_looked_at_are_left_to_the_search(tmp_path):
     measure(CARD)
     measure(processor())
     missing = SearchRequest({"spectra": [tmp_path / "no.mzML"], "database": [DATABASE]}, request().parameters)
-    for kind, asked in (("identify", missing), ("a kind that is not there", request())):
-        assert DeviceLookup("auto", faster_device_rule(kind, asked, 2)).device(Progress()).name == "cuda:0"
+    for kind, requested in (("identify", missing), ("a kind that is not there", request())):
+        assert DeviceLookup("auto", faster_device_rule(kind, requested, 2)).device(Progress()).name == "cuda:0"

@@ -45,7 +45,7 @@ def test_next_writer_removes_what_killed_ones_left(tmp_path: Path) -> None:
     left = [leave_file(target), leave_folder(target), leave_file(tmp_path / "other.tsv")]
     lone_lock = leave_file(target)
     lone_lock.unlink()
-    assert all(is_temporary(one) for one in left)
+    assert all(is_temporary(path) for path in left)
     with atomic_file(target) as file:
         file.write(b"whole")
         assert len(hidden(tmp_path)) == 2, "that which is being written, and its lock"
@@ -67,10 +67,10 @@ def test_folder_of_a_running_process_stays_until_it_is_killed(tmp_path: Path) ->
 
 
 def test_temporary_files_of_other_threads_are_retained(tmp_path: Path) -> None:
-    with temporary_folder(tmp_path / "one") as one, temporary_path(tmp_path / "two") as two:
-        two.write_bytes(b"")
+    with temporary_folder(tmp_path / "one") as first, temporary_path(tmp_path / "two") as second:
+        second.write_bytes(b"")
         remove_leftovers(tmp_path)
-        assert one.is_dir() and two.is_file()
+        assert first.is_dir() and second.is_file()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -196,8 +196,8 @@ def test_writers_at_the_same_time_leave_one_whole_file(tmp_path: Path) -> None:
         "for _ in range(200):\n    with files.atomic_file(Path(sys.argv[1])) as file:\n        file.write(sys.argv[2].encode() * 1000)\n"
     )
     writers = [
-        subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "hits.tsv"), letter], cwd=REPOSITORY, stderr=subprocess.PIPE)
-        for letter in "abc"
+        subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "hits.tsv"), name], cwd=REPOSITORY, stderr=subprocess.PIPE)
+        for name in "abc"
     ]
     assert [(writer.communicate()[1], writer.returncode) for writer in writers] == [(b"", 0)] * 3
     assert (tmp_path / "hits.tsv").read_bytes() in (b"a" * 1000, b"b" * 1000, b"c" * 1000)

@@ -34,7 +34,7 @@ class Parameters(SearchParameters):
 
 
 def test_description_has_everything_declared():
-    described = {one.name: one for one in Parameters.describe()}
+    described = {parameter.name: parameter for parameter in Parameters.describe()}
     assert list(described) == ["turns", "width", "way", "names", "sizes", "quick", "note"]
     turns, width, way = described["turns"], described["width"], described["way"]
     assert (turns.kind, turns.minimum, turns.maximum, turns.default, turns.group, turns.help) == (
@@ -75,7 +75,7 @@ def test_list_item_with_commas_is_quoted(text, parts):
 
 @given(st.lists(st.text('ab",; \n')))
 def test_list_text_is_parsed_to_the_same_list(values):
-    remaining = [stripped for one in values if (stripped := one.strip())]
+    remaining = [stripped for text in values if (stripped := text.strip())]
     assert parts_of_list(list_text(remaining)) == remaining
 
 
@@ -93,7 +93,7 @@ def test_number_is_accepted_only_within_its_bounds(value):
 
 
 @pytest.mark.parametrize(
-    ("setting", "tells"),
+    ("setting", "message"),
     [
         ("turns=x", ("turns = 'x'", "whole number")),
         ("width=2", ("width = '2'", "less than 2 Da")),
@@ -107,10 +107,10 @@ def test_number_is_accepted_only_within_its_bounds(value):
         ("=4", ("no parameter ''",)),
     ],
 )
-def test_wrong_setting_names_field_value_and_bounds(setting, tells):
+def test_wrong_setting_names_field_value_and_bounds(setting, message):
     with pytest.raises(ParameterError) as caught:
         Parameters().changed([setting])
-    for part in tells:
+    for part in message:
         assert part in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -140,8 +140,8 @@ def test_parameters_do_not_change():
     quick=st.booleans(),
 )
 def test_recorded_parameters_are_restored(turns, width, names, quick):
-    one = Parameters(turns=turns, width=width, names=tuple(names), quick=quick)
-    assert Parameters.checked(one.model_dump(mode="json")) == one
+    parameters = Parameters(turns=turns, width=width, names=tuple(names), quick=quick)
+    assert Parameters.checked(parameters.model_dump(mode="json")) == parameters
 
 
 def test_a_preset_is_found_by_its_name_and_by_its_path(tmp_path):
@@ -160,13 +160,13 @@ def test_missing_preset_lists_existing_ones():
 
 
 @pytest.mark.parametrize(
-    ("content", "tells"),
+    ("content", "message"),
     [(b"[parameters", "is not a preset"), (b"\xff\xfe\x00", "is not a preset"), (b"parameters = 3", "'parameters' is not a table")],
 )
-def test_a_preset_that_cannot_be_read_is_named(tmp_path, content, tells):
+def test_a_preset_that_cannot_be_read_is_named(tmp_path, content, message):
     path = tmp_path / "mine.toml"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=tells) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read_preset("identify", str(path))
     assert str(path) in str(caught.value)
 
@@ -197,10 +197,10 @@ HOSTILE_PRESETS = {
 
 @pytest.mark.parametrize("name", HOSTILE_PRESETS)
 def test_hostile_preset_is_reported_briefly(tmp_path, name):
-    content, tells = HOSTILE_PRESETS[name]
+    content, message = HOSTILE_PRESETS[name]
     path = tmp_path / "mine.toml"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=tells) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read_preset("identify", str(path))
     assert len(str(caught.value)) < 700 + len(str(path))
 

@@ -24,8 +24,8 @@ from tests.conftest import REPOSITORY, leave_advice_out
 
 def rows(folder: Path, run: str, table: str) -> list[dict[str, Any]]:
     """A result table of a run, as rows."""
-    found: list[dict[str, Any]] = pq.read_table(folder / "results" / run / f"{table}.parquet").to_pylist()
-    return found
+    records: list[dict[str, Any]] = pq.read_table(folder / "results" / run / f"{table}.parquet").to_pylist()
+    return records
 
 
 @pytest.fixture(scope="module")
@@ -63,21 +63,21 @@ def test_a_library_of_other_runs_knows_spectra_that_no_search_of_sequences_is_su
     run, said = of("library", bench, capsys)
     psms = [row for row in rows(bench, run, "psms") if not row["is_decoy"] and row["q_value"] is not None and row["q_value"] <= 0.01]
     # The sample is albumin digested with trypsin, which digests itself.
-    known = [row for row in psms if any(name in row["proteins"][0] for name in ("ALBU_BOVIN", "TRYP_PIG"))]
-    assert len(known) >= 40 and len(psms) - len(known) <= 1
+    contaminants = [row for row in psms if any(name in row["proteins"][0] for name in ("ALBU_BOVIN", "TRYP_PIG"))]
+    assert len(contaminants) >= 40 and len(psms) - len(contaminants) <= 1
     assert "1 % FDR" in said
 
 
-@pytest.mark.parametrize("search", [one for one in SEARCHES if one.demo is not None], ids=lambda search: search.kind)
+@pytest.mark.parametrize("search", [search for search in SEARCHES if search.demo is not None], ids=lambda search: search.kind)
 def test_every_search_has_a_sample_whose_files_and_preset_ship(search: Any) -> None:
     demo = search.demo
     assert demo is not None
     assert all(resources.path("samples", name).is_file() for name in demo.samples.values())
     search.parameters_of(demo.preset)
-    needed = {one.name for one in search.inputs if not (one.is_optional or one.sort == "project")}
+    needed = {input_file.name for input_file in search.inputs if not (input_file.is_optional or input_file.sort == "project")}
     assert demo.after or needed == set(demo.samples) & needed
-    told = resources.path("samples", "SOURCES.md").read_text()
-    assert all(f"`{name}`" in told for name in demo.samples.values())
+    text = resources.path("samples", "SOURCES.md").read_text()
+    assert all(f"`{name}`" in text for name in demo.samples.values())
 
 
 def test_human_albumin_is_found_to_be_the_relative_of_bovine_albumin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,9 +101,9 @@ def test_made_up_reads_are_placed_where_they_were_taken_from(bench: Path, capsys
     names = {name: re.fullmatch(r"read\d+_at_(\d+)([+-])", name) for name in placed}
     assert len(placed) == 400 and all(names.values()), "those of nothing have no place"
     right = [
-        abs(row["text_start"] - int(found[1])) <= 12 and row["strand"] == found[2]
+        abs(row["text_start"] - int(match[1])) <= 12 and row["strand"] == match[2]
         for name, row in placed.items()
-        if (found := names[name]) is not None
+        if (match := names[name]) is not None
     ]
     assert sum(right) >= 396
     assert any(row["gaps"] for row in placed.values())
@@ -122,19 +122,19 @@ def test_spectra_of_the_sample_group(bench: Path, capsys: pytest.CaptureFixture[
 
 def test_what_goes_on_from_an_identification_is_run_behind_it(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, said = of("evidence", bench, capsys)
-    kinds = [one.kind for one in Project.open(bench).runs()]
+    kinds = [run.kind for run in Project.open(bench).runs()]
     assert kinds[-3:] == ["identify", "modified", "evidence"]
     assert re.search(r"Guanidinyl|Methylthio|Carbamidomethyl", said), "residues of albumin are modified"
     assert "1 of these have a near structure" in said
-    nearest = next(one for one in rows(bench, run, "proteins") if one["chain"])
+    nearest = next(sequence for sequence in rows(bench, run, "proteins") if sequence["chain"])
     assert "ALBU_BOVIN" in nearest["accession"] and 0.7 < nearest["identity"] < 0.8
     # Modified residues that the sample has: guanidinated lysines, on and below the surface, and near enough to others to be linked.
     sites = rows(bench, run, "sites")
-    lysines = [one for one in sites if one["modification"] == "Guanidinyl" and one["site_probability"] > 0.9]
-    assert {one["residue"] for one in lysines} == {"K"} and {one["place"] for one in sites} >= {"surface", "buried"}
-    assert "Carbamidomethyl" not in {one["modification"] for one in sites}, "which the search looked for on all cysteines"
-    assert nearest["n_sites"] == len({one["position"] for one in sites if one["accession"] == nearest["accession"]})
-    assert any(one["is_modified"] for one in rows(bench, run, "contacts"))
+    lysines = [site for site in sites if site["modification"] == "Guanidinyl" and site["site_probability"] > 0.9]
+    assert {lysine["residue"] for lysine in lysines} == {"K"} and {site["place"] for site in sites} >= {"surface", "buried"}
+    assert "Carbamidomethyl" not in {site["modification"] for site in sites}, "which the search looked for on all cysteines"
+    assert nearest["n_sites"] == len({site["position"] for site in sites if site["accession"] == nearest["accession"]})
+    assert any(row["is_modified"] for row in rows(bench, run, "contacts"))
     done = run_search("explain", {"project": [bench]}, preset=search_of_kind("explain").demo.preset, device="cpu", threads=2)
     assert rows(bench, str(done.run_id), "explained")
 

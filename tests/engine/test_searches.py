@@ -23,7 +23,7 @@ each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kin
 
 
 def test_kinds_names_and_sub_commands_are_different():
-    for names in ([one.kind for one in SEARCHES], [one.name for one in SEARCHES]):
+    for names in ([search.kind for search in SEARCHES], [search.name for search in SEARCHES]):
         assert len(set(names)) == len(names)
 
 
@@ -44,17 +44,17 @@ def test_every_preset_suits_its_parameters_and_the_first_one_is_there(search):
 
 @each
 def test_every_parameter_is_explained(search):
-    for one in search.model.describe():
-        assert one.title and one.help.endswith(".") and one.group, one.name
-    assert {*search.shortcuts} <= {one.name for one in search.model.describe()}
+    for parameter in search.model.describe():
+        assert parameter.title and parameter.help.endswith(".") and parameter.group, parameter.name
+    assert {*search.shortcuts} <= {parameter.name for parameter in search.model.describe()}
 
 
 @each
 def test_tables_and_columns_have_names_of_their_own_and_say_what_they_hold(search):
     tables = search.result_tables
-    assert len({one.name for one in tables}) == len(tables)
+    assert len({table.name for table in tables}) == len(tables)
     for table in tables:
-        assert len({one.name for one in table.columns}) == len(table.columns)
+        assert len({column.name for column in table.columns}) == len(table.columns)
         for column in table.columns:
             assert isinstance(column, Column) and column.title and column.meaning, column.name
 
@@ -87,8 +87,8 @@ def test_every_kind_of_work_and_of_kept_index_is_of_an_entry():
     placed = {load().__qualname__ for search in SEARCHES for _, load in search.workload_types}
     kinds = re.compile(r"^class ([A-Z]\w+):(?:\n(?!class ).*)*?\n    parts_of_worker = ", re.MULTILINE)
     assert {name for text in texts for name in kinds.findall(text)} <= placed
-    kept = {name for text in texts for name in re.findall(r'index_store\("(\w+)"\)', text)} | {_NAME_OF_SEQUENCES, _NAME_OF_STRUCTURES}
-    assert kept == {kind.name for search in SEARCHES for kind in search.keeps} == set(kept_kinds())
+    cached = {name for text in texts for name in re.findall(r'index_store\("(\w+)"\)', text)} | {_NAME_OF_SEQUENCES, _NAME_OF_STRUCTURES}
+    assert cached == {kind.name for search in SEARCHES for kind in search.keeps} == set(kept_kinds())
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_a_folder_of_a_search_alone_knows_its_kinds_of_work(folder):
         "print('proteoscope.engine.searches' in sys.modules, *KINDS)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
-    loaded, *known = done.stdout.split()
-    own = {
+    loaded, *others = done.stdout.split()
+    allowed = {
         name for search in SEARCHES if search.run.__module__ == f"proteoscope.engine.{folder}.entry" for name, _ in search.workload_types
     }
-    assert loaded == "False" and own and own <= set(known)
+    assert loaded == "False" and allowed and allowed <= set(others)
 
 
 @each

@@ -44,7 +44,7 @@ SENTENCES = (
 
 def test_security_page_lists_each_bound_and_no_other():
     rows = _BOUND.findall(TEXT)
-    assert rows == [(one.where, one.what, f"{one.free:,}", f"{one.times:g}") for one in BOUNDS]
+    assert rows == [(bound.where, bound.what, f"{bound.free:,}", f"{bound.times:g}") for bound in BOUNDS]
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
@@ -214,14 +214,14 @@ HELD: dict[str, tuple[str, ...]] = {
 
 def sentences(text: str) -> list[str]:
     """Sentences of a page of Markdown, and rows of its tables as they are; no headings, heads of tables and rows of bounds."""
-    found = list[str]()
+    result = list[str]()
     for part in re.split(r"\n\s*\n|\n(?=\* |\| |    )", text):
         flat = " ".join(part.split()).removeprefix("* ")
         if flat.startswith("| ") and not _BOUND.fullmatch(flat) and not flat.startswith(("| what is", "| files | number")):
-            found.append(flat)
+            result.append(flat)
         elif flat and not flat.startswith(("#", "|")):
-            found += re.split(r"(?<=\.)\s+(?=[A-Z`*])|(?<=\.\*\*)\s+", flat)
-    return [one for one in found if not re.fullmatch(r"\*\*[A-Za-z ]+\.\*\*", one)]
+            result += re.split(r"(?<=\.)\s+(?=[A-Z`*])|(?<=\.\*\*)\s+", flat)
+    return [sentence for sentence in result if not re.fullmatch(r"\*\*[A-Za-z ]+\.\*\*", sentence)]
 
 
 @cache
@@ -232,9 +232,11 @@ def defined_in(path: Path) -> frozenset[str]:
 
 def test_each_sentence_of_security_page_is_held_by_a_test():
     beginnings = (*HELD, *ADVICE)
-    found = {sentence: [one for one in beginnings if sentence.startswith(one)] for sentence in sentences(TEXT)}
-    assert [sentence for sentence, held in found.items() if len(held) != 1] == []
-    assert sorted(one for held in found.values() for one in held) == sorted(beginnings), "a beginning without a sentence"
+    beginnings_of = {sentence: [beginning for beginning in beginnings if sentence.startswith(beginning)] for sentence in sentences(TEXT)}
+    assert [sentence for sentence, held in beginnings_of.items() if len(held) != 1] == []
+    assert sorted(beginning for held in beginnings_of.values() for beginning in held) == sorted(beginnings), (
+        "a beginning without a sentence"
+    )
 
 
 @pytest.mark.parametrize("test", sorted({test for tests in HELD.values() for test in tests}))
@@ -251,17 +253,17 @@ def test_sentences_splits_tables_paragraphs_and_lists():
 def test_program_imports_no_client_of_the_network():
     """Only workers, which the user starts, listen and connect."""
     clients = {"socket", "http", "urllib.request", "requests", "urllib3", "ftplib", "smtplib", "aiohttp", "httpx"}
-    found = []
+    importing = []
     for folder in ("engine", "gui", "kernels"):
         for path in sorted((REPOSITORY / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
                 names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 if any(name in clients or name.split(".")[0] in clients for name in names):
-                    found.append(path.relative_to(REPOSITORY).as_posix())
+                    importing.append(path.relative_to(REPOSITORY).as_posix())
     # The name of the machine, and a pair of sockets within the process.
     local = ["engine/shared_names.py", "gui/termination.py"]
-    assert [path for path in found if not path.startswith("engine/execution/cluster/")] == local
+    assert [path for path in importing if not path.startswith("engine/execution/cluster/")] == local
 
 
 def test_project_lock_names_machine_and_process_while_run_writes(tmp_path):
@@ -280,9 +282,9 @@ def test_untrusted_folder_accepts_groups_with_name_of_user(tmp_path, monkeypatch
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(0o775)
-    for name, found in ((pwd.getpwuid(os.geteuid()).pw_name, None), ("laboratory", folder)):
+    for name, expected in ((pwd.getpwuid(os.geteuid()).pw_name, None), ("laboratory", folder)):
         monkeypatch.setattr(grp, "getgrgid", lambda _, name=name: SimpleNamespace(gr_name=name))
-        assert trusted_folders.untrusted_folder(folder) == found
+        assert trusted_folders.untrusted_folder(folder) == expected
 
 
 def test_untrusted_folder_checks_nothing_on_windows(tmp_path, monkeypatch):

@@ -103,7 +103,7 @@ def _timers_in_sight() -> list[QTimer]:
     objects = gc.get_objects()
     # Types are compared without `isinstance`, which asks a weak proxy for the class of an object that may be gone.
     kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, QTimer)}
-    return [one for one in objects if type(one) in kinds] if kinds else []
+    return [timer for timer in objects if type(timer) in kinds] if kinds else []
 
 
 class OldTimers:
@@ -117,14 +117,14 @@ class OldTimers:
         """Return all running timers, old and new."""
         from shiboken6 import isValid
 
-        found = _timers_in_sight()
-        found += [timer for one in self._known if (timer := one()) is not None]
-        return [timer for timer in found if isValid(timer) and timer.isActive()]
+        timers = _timers_in_sight()
+        timers += [timer for reference in self._known if (timer := reference()) is not None]
+        return [timer for timer in timers if isValid(timer) and timer.isActive()]
 
     def freeze(self) -> None:
         """Exclude the present objects from garbage collection."""
-        self._known = [one for one in self._known if one() is not None]
-        self._known += [weakref.ref(one) for one in _timers_in_sight()]
+        self._known = [reference for reference in self._known if reference() is not None]
+        self._known += [weakref.ref(reference) for reference in _timers_in_sight()]
         gc.freeze()
 
     def end_module(self) -> None:
@@ -173,7 +173,7 @@ def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureR
         qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
         qapp.processEvents()
         gc.collect()
-        leaked_threads = [one.name for one in set(threading.enumerate()) - threads if one.is_alive()]
+        leaked_threads = [thread.name for thread in set(threading.enumerate()) - threads if thread.is_alive()]
         leaked_timers = [repr(timer) for timer in old_timers.active() if not any(timer is old for old in running)]
         left = widgets()
         if not leaked_threads and len(left) <= n_widgets and not leaked_timers:
@@ -234,11 +234,11 @@ def small_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_spectra(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """150 spectra of the sample BSA1, which begins with survey spectra alone, under its name: a form looks into each file that it gets."""
     text = gzip.decompress((SAMPLES / "BSA1.mzML.gz").read_bytes()).decode("latin-1")
-    places = [found.start() for found in re.finditer("<spectrum ", text)]
+    places = [match.start() for match in re.finditer("<spectrum ", text)]
     head = re.sub(r'<spectrumList count="\d+"', '<spectrumList count="150"', text[text.index("<mzML") : places[0]])
-    kept = head + text[places[800] : places[950]]
+    some = head + text[places[800] : places[950]]
     path = tmp_path_factory.mktemp("small-spectra") / "BSA1.mzML.gz"
-    path.write_bytes(gzip.compress(f'<?xml version="1.0" encoding="ISO-8859-1"?>\n{kept}</spectrumList></run></mzML>'.encode("latin-1")))
+    path.write_bytes(gzip.compress(f'<?xml version="1.0" encoding="ISO-8859-1"?>\n{some}</spectrumList></run></mzML>'.encode("latin-1")))
     return path
 
 

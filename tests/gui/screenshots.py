@@ -289,14 +289,14 @@ class Photographer:
         for width, height in sizes:
             window.resize(width, height)
             self.take(f"130-devices-{width}")
-        found = window.devices.devices
-        window.devices.devices = (found[0], *self.gpus())
+        devices = window.devices.devices
+        window.devices.devices = (devices[0], *self.gpus())
         window.devices.changed.emit()
         self.wait(lambda: not window.device_page.is_busy)
         for width, height in sizes:
             window.resize(width, height)
             self.take(f"131-devices-gpus-{width}")
-        window.devices.devices = found
+        window.devices.devices = devices
         window.devices.changed.emit()
         window.menus.new["identify"].trigger()
         form = window.form

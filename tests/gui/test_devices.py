@@ -158,11 +158,11 @@ def test_status_bar_button_names_the_devices(survey: DeviceDetector, machine: Ma
 
 
 @pytest.mark.parametrize(
-    ("wish", "names"),
+    ("requested", "names"),
     [("auto", ("cuda:0",)), ("cuda", ("cuda:0",)), ("all", ("cuda:0", "cpu")), ("cpu", ("cpu",)), ("cuda:1", ()), ("cuda:9", ())],
 )
-def test_choice_resolves_to_devices(wish: str, names: tuple[str, ...]) -> None:
-    assert devices_of_choice(wish, (PROCESSOR, GOOD, OLD)) == names
+def test_choice_resolves_to_devices(requested: str, names: tuple[str, ...]) -> None:
+    assert devices_of_choice(requested, (PROCESSOR, GOOD, OLD)) == names
 
 
 def test_default_choice_without_gpu_is_the_cpu() -> None:

@@ -87,10 +87,10 @@ def test_events_arrive_in_order_in_the_window_thread(bridge: JobBridge, queue: J
 
 
 def test_progress_arrives_at_most_twenty_times_a_second(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
-    told, ticks = [], []
+    received, ticks = [], []
     assert 50 <= bridge._timer.interval() <= 100
-    bridge.progressed.connect(lambda job, event: told.append(event.done))
-    bridge._timer.timeout.connect(lambda: ticks.append(len(told)))
+    bridge.progressed.connect(lambda job, event: received.append(event.done))
+    bridge._timer.timeout.connect(lambda: ticks.append(len(received)))
 
     def work(progress: Progress) -> None:
         # Each stage is reported whatever the interval: the worst case of an engine.
@@ -102,12 +102,12 @@ def test_progress_arrives_at_most_twenty_times_a_second(bridge: JobBridge, queue
 
     with qtbot.waitSignal(bridge.finished):
         queue.add("hurries", work)
-    assert 5 <= len(told) <= len(ticks), "one at each tick at most"
+    assert 5 <= len(received) <= len(ticks), "one at each tick at most"
 
 
 def test_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
-    told: list[tuple[int, int]] = []
-    bridge.progressed.connect(lambda job, event: told.append((event.done, event.total)))
+    received: list[tuple[int, int]] = []
+    bridge.progressed.connect(lambda job, event: received.append((event.done, event.total)))
 
     def work(progress: Progress) -> None:
         progress.stage("All", 5000)
@@ -116,12 +116,12 @@ def test_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: 
 
     with qtbot.waitSignal(bridge.finished):
         queue.add("counts", work)
-    assert told[-1] == (5000, 5000)
+    assert received[-1] == (5000, 5000)
 
 
 def test_flood_of_messages_does_not_stall_the_window(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
-    told: list[str] = []
-    bridge.message.connect(lambda job, text: told.append(text))
+    received: list[str] = []
+    bridge.message.connect(lambda job, text: received.append(text))
 
     def work(progress: Progress) -> None:
         for i in range(20_000):
@@ -129,8 +129,8 @@ def test_flood_of_messages_does_not_stall_the_window(bridge: JobBridge, queue: J
 
     with qtbot.waitSignal(bridge.finished):
         queue.add("talks", work)
-    assert told[-1] == "19999"
-    assert len(told) < 20_000
+    assert received[-1] == "19999"
+    assert len(received) < 20_000
 
 
 def test_row_follows_its_job(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
@@ -192,13 +192,13 @@ def test_failed_job_shows_why(dock: JobDock, bridge: JobBridge, queue: JobQueue,
 
 
 def test_closed_bridge_sends_nothing(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
-    told: list[Job] = []
-    bridge.finished.connect(told.append)
+    received: list[Job] = []
+    bridge.finished.connect(received.append)
     bridge.close()
     queue.add("unheard", lambda progress: None)
     assert queue.wait(5)
     qtbot.wait(150)
-    assert told == []
+    assert received == []
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (59.4, "59 s"), (60, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")])

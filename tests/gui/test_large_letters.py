@@ -47,7 +47,7 @@ def small_window(large: QSize, make_window: Callable[[], MainWindow], qtbot: QtB
 
 def out_of_reach(top: QWidget) -> list[str]:
     """Return widgets that extend beyond their parent, or beyond the content of a scroll area."""
-    found = []
+    widgets = []
     for widget in top.findChildren(QWidget):
         place, inside = QRect(widget.rect()), widget
         if not widget.isVisibleTo(top) or widget.window() is not top.window() or widget.size().isEmpty():
@@ -66,22 +66,22 @@ def out_of_reach(top: QWidget) -> list[str]:
             if isinstance(parent, QMainWindow):
                 break
             if not parent.rect().contains(place):
-                found.append(f"{type(widget).__name__} {widget.accessibleName()} {place} in {type(parent).__name__} {parent.rect()}")
+                widgets.append(f"{type(widget).__name__} {widget.accessibleName()} {place} in {type(parent).__name__} {parent.rect()}")
                 break
             inside = parent
-    return found
+    return widgets
 
 
 def cut_words(top: QWidget) -> list[str]:
     """Return wrapped texts with fewer lines than they need."""
-    labels = [one for one in top.findChildren(QLabel) if one.isVisibleTo(top) and one.wordWrap() and one.text()]
-    return [f"{one.text()}: {one.size()}" for one in labels if one.height() < one.heightForWidth(one.width()) - 1]
+    labels = [label for label in top.findChildren(QLabel) if label.isVisibleTo(top) and label.wordWrap() and label.text()]
+    return [f"{label.text()}: {label.size()}" for label in labels if label.height() < label.heightForWidth(label.width()) - 1]
 
 
 def scrolled_across(top: QWidget) -> list[int]:
     """Return how far pages must be scrolled sideways; figures may be wider than their view."""
-    areas = [one for one in top.findChildren(QScrollArea) if one.isVisibleTo(top) and one.widget().layout() is not None]
-    return [one.horizontalScrollBar().maximum() for one in areas]
+    areas = [area for area in top.findChildren(QScrollArea) if area.isVisibleTo(top) and area.widget().layout() is not None]
+    return [area.horizontalScrollBar().maximum() for area in areas]
 
 
 def assert_can_be_reached(top: QWidget) -> None:
@@ -141,10 +141,10 @@ def test_pages_and_dialogs_are_readable(small_window: MainWindow, finished_run: 
     for show in (small_window.dialogs.new_database, small_window.dialogs.convert_spectra, small_window.dialogs.predict_library):
         show()
         qtbot.wait(30)
-        (dialog,) = [one for one in small_window.findChildren(QDialog) if one.isVisible()]
+        (dialog,) = [dialog for dialog in small_window.findChildren(QDialog) if dialog.isVisible()]
         assert_fits(dialog)
-        room = dialog.screen().availableGeometry()
-        assert dialog.width() <= room.width() and dialog.height() <= room.height()
+        screen = dialog.screen().availableGeometry()
+        assert dialog.width() <= screen.width() and dialog.height() <= screen.height()
         dialog.close()
         dialog.deleteLater()
         qtbot.wait(1)

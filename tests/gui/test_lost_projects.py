@@ -42,8 +42,8 @@ class Messages:
 
     def __init__(self, window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
         self.told: list[str] = []
-        tell = window.message_bar.show_message
-        monkeypatch.setattr(window.message_bar, "show_message", lambda text, *rest: self.told.append(text) or tell(text, *rest))
+        show = window.message_bar.show_message
+        monkeypatch.setattr(window.message_bar, "show_message", lambda text, *rest: self.told.append(text) or show(text, *rest))
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def test_lost_project_fails_the_run_with_one_message(
 ) -> None:
     search = Stepwise(writes)
     monkeypatch.setattr(SearchTask, "run", lambda request, progress: search(request, progress))
-    faults: list[str] = []
-    monkeypatch.setattr(filled, "show_unexpected_error", lambda summary, report: faults.append(summary))
+    errors: list[str] = []
+    monkeypatch.setattr(filled, "show_unexpected_error", lambda summary, report: errors.append(summary))
     click(filled.form.run_button)
     assert search.begun.wait(10)
     qtbot.waitUntil(lambda: filled.project_pane.runs.count() == 1 and "running" in filled.project_pane.runs.item(0).toolTip())
@@ -97,7 +97,7 @@ def test_lost_project_fails_the_run_with_one_message(
     assert job.state == "failed" and job.error_report == ""
     assert messages.told == [str(job.error)], "told once"
     assert str(folder) in messages.told[0] and "no longer here" in messages.told[0] and filled.message_bar.isVisible()
-    assert faults == [] and filled.findChild(CrashDialog) is None
+    assert errors == [] and filled.findChild(CrashDialog) is None
     pane = filled.project_pane
     assert pane.runs.count() == 1 and "failed" in pane.runs.item(0).toolTip(), "not running for ever"
     assert "missing" in pane.problem.text() and pane.problem.isVisible()

@@ -220,8 +220,8 @@ def test_inspection_reports_unreadable_files(tmp_path: Path, monkeypatch: pytest
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "is_file", refuse)
-    found = file_inspection._inspect([tmp_path / "x.mgf"])
-    assert len(found.files) == 1 and "Permission denied" in found.files[0].problem
+    inspection = file_inspection._inspect([tmp_path / "x.mgf"])
+    assert len(inspection.files) == 1 and "Permission denied" in inspection.files[0].problem
 
 
 def test_window_opens_with_forged_settings(settings_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:

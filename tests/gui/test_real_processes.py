@@ -83,8 +83,8 @@ window.close()
 
 
 def _environment(**more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-    return {**kept, "PYTHONPATH": str(REPOSITORY), **more}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    return {**environment, "PYTHONPATH": str(REPOSITORY), **more}
 
 
 def _wait_until(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
@@ -110,22 +110,22 @@ def test_terminated_window_has_saved_its_settings(display: None, tmp_path: Path)
     )
     try:
 
-        def is_kept() -> bool:
+        def is_stored() -> bool:
             return path.exists() and json.loads(path.read_text(encoding="utf-8")).get("theme") == "dark"
 
-        _wait_until(is_kept, process)
+        _wait_until(is_stored, process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(_SECONDS) == -signal.SIGTERM
     finally:
         process.kill()
         process.communicate()
-    kept = SettingsFile(path).values
-    assert kept.theme == "dark" and kept.recent_projects == (str(tmp_path / "mine"),) and kept.geometry
-    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+    settings = SettingsFile(path).values
+    assert settings.theme == "dark" and settings.recent_projects == (str(tmp_path / "mine"),) and settings.geometry
+    assert [path.name for path in path.parent.iterdir()] == ["settings.json"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-@pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(one, marks=pytest.mark.long) for one in ("SIGHUP", "SIGINT"))])
+@pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(name, marks=pytest.mark.long) for name in ("SIGHUP", "SIGINT"))])
 def test_project_opened_before_a_signal_is_remembered(display: None, tmp_path: Path, name: str) -> None:
     """Settings are written in another thread; a signal waits for them, then ends the program as its sender expects."""
     project_with_results(tmp_path / "mine")
@@ -140,9 +140,9 @@ def test_project_opened_before_a_signal_is_remembered(display: None, tmp_path: P
     )
     assert done.returncode == -getattr(signal, name), done.stderr
     path = tmp_path / "proteoscope" / "settings.json"
-    kept = SettingsFile(path).values
-    assert kept.recent_projects == (str(tmp_path / "mine"),) and kept.recent_runs[str(tmp_path / "mine")].kinds == ("identify",)
-    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+    settings = SettingsFile(path).values
+    assert settings.recent_projects == (str(tmp_path / "mine"),) and settings.recent_runs[str(tmp_path / "mine")].kinds == ("identify",)
+    assert [path.name for path in path.parent.iterdir()] == ["settings.json"]
 
 
 def test_first_start_fits_a_high_resolution_screen(display: None, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_first_start_fits_a_high_resolution_screen(display: None, tmp_path: Path
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    ratio, width, height, room_width, room_height, parts = json.loads(done.stdout)
+    ratio, width, height, screen_width, screen_height, parts = json.loads(done.stdout)
     assert ratio == 2.0
-    assert width <= room_width and height <= room_height
+    assert width <= screen_width and height <= screen_height
     assert all(parts.values()), parts

@@ -108,7 +108,8 @@ def test_another_project_is_opened_in_steps(
     assert sorted(name for _, name in count.notes) == sorted(["results", *(f"form of {kind}" for kind in window.searches)])
     assert max(Counter(turn for turn, _ in count.notes).values()) == 1
     assert not results.is_used
-    assert all(one.form.project_folder() == tmp_path / "second" for one in window.searches.values() if one.form.given_project is None)
+    forms = [search.form for search in window.searches.values() if search.form.given_project is None]
+    assert all(form.project_folder() == tmp_path / "second" for form in forms)
 
 
 def test_task_is_done_before_the_user_needs_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
@@ -148,12 +149,12 @@ def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qt
 
     def refresh() -> Iterator[None]:
         nonlocal is_refreshing
-        pieces, is_over = refresh_icons(), False
+        steps, is_over = refresh_icons(), False
         while not is_over:
             count.note("icons")
             pictures.append(0)
             is_refreshing = True
-            is_over = next(pieces, pieces) is pieces
+            is_over = next(steps, steps) is steps
             is_refreshing = False
             if not is_over:
                 yield

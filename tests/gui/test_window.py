@@ -133,17 +133,17 @@ def test_user_runs_a_search_and_sees_its_results(
 class EventLoop(QObject):
     """Check from another thread that the event loop responds."""
 
-    _asked = Signal()
+    _requested = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self._went_round = threading.Event()
-        self._asked.connect(self._went_round.set, Qt.ConnectionType.QueuedConnection)
+        self._requested.connect(self._went_round.set, Qt.ConnectionType.QueuedConnection)
 
     def goes_round(self, seconds: float = 60) -> bool:
         """Return True if the loop handled a request in this time; the requesting thread waits for it."""
         self._went_round.clear()
-        self._asked.emit()
+        self._requested.emit()
         return self._went_round.wait(seconds)
 
 
@@ -216,8 +216,8 @@ def test_project_field_can_be_cleared_and_retyped(window: MainWindow, spectra: P
     form.file_lists["spectra"].add([spectra.with_name("Ecoli_MS2_small.mzML.gz")])
     qtbot.wait(50)
     assert form.project.line.text() == ""
-    for letter in str(tmp_path / "own"):
-        QTest.keyClicks(form.project.line, letter)
+    for character in str(tmp_path / "own"):
+        QTest.keyClicks(form.project.line, character)
         qtbot.wait(1)
     assert form.project.line.text() == str(tmp_path / "own"), "nothing is put before what is typed"
 
@@ -538,11 +538,11 @@ def test_pages_share_no_shortcut_or_mnemonic_with_the_window(window: MainWindow)
     menus = [action.text() for action in window.menuBar().actions()]
     for kind, pages in window.searches.items():
         for page in (pages.form, pages.results):
-            own = {keys.toString() for action in page.findChildren(QAction) for keys in action.shortcuts()}
-            assert own.isdisjoint(of_window), (kind, own & of_window)
+            shortcuts = {keys.toString() for action in page.findChildren(QAction) for keys in action.shortcuts()}
+            assert shortcuts.isdisjoint(of_window), (kind, shortcuts & of_window)
         fields = [part.text() for part in pages.results.filter_bar.findChildren(QWidget) if isinstance(part, QLabel | QAbstractButton)]
-        letters = [text[text.index("&") + 1].lower() for text in [*menus, *fields] if "&" in text.replace("&&", "")]
-        assert len(letters) == len(set(letters)), (kind, sorted(letters))
+        mnemonics = [text[text.index("&") + 1].lower() for text in [*menus, *fields] if "&" in text.replace("&&", "")]
+        assert len(mnemonics) == len(set(mnemonics)), (kind, sorted(mnemonics))
 
 
 def test_theme_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -> None:
@@ -587,8 +587,8 @@ def test_german_window_runs_with_german_numbers(
     before = QLocale()
     QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
     try:
-        asked: list[Any] = []
-        monkeypatch.setattr(SearchTask, "run", lambda request, progress: asked.append(request) or counting(0)(request, progress))
+        requests: list[Any] = []
+        monkeypatch.setattr(SearchTask, "run", lambda request, progress: requests.append(request) or counting(0)(request, progress))
         window = make_window()
         window.form.file_lists["spectra"].add([spectra])
         window.form.file_lists["database"].add([database])
@@ -602,7 +602,7 @@ def test_german_window_runs_with_german_numbers(
         assert "kB" in tip or "," in tip
         with qtbot.waitSignal(window.bridge.finished):
             click(window.form.run_button)
-        assert str(asked[0].request.parameters.precursor_tolerance) == "7.5 ppm"
+        assert str(requests[0].request.parameters.precursor_tolerance) == "7.5 ppm"
     finally:
         QLocale.setDefault(before)
 
@@ -611,11 +611,11 @@ def test_opening_does_not_wait_for_computations(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An endless GPU detection delays neither the window nor a timer of the loop."""
-    found, threads = threading.Event(), []
+    is_detected, threads = threading.Event(), []
 
     def looked() -> tuple[Device, ...]:
         threads.append(threading.current_thread())
-        assert found.wait(60)
+        assert is_detected.wait(60)
         return (processor(),)
 
     monkeypatch.setattr("proteoscope.gui.devices.devices", looked)
@@ -626,7 +626,7 @@ def test_opening_does_not_wait_for_computations(
     QTimer.singleShot(0, lambda: came.append(window.devices.is_detecting))
     qtbot.waitUntil(lambda: bool(came))
     assert came == [True]
-    found.set()
+    is_detected.set()
     qtbot.waitUntil(lambda: window.devices.is_known)
     assert threading.main_thread() not in threads
 
@@ -644,9 +644,9 @@ def test_background_garbage_is_collected_in_the_window_thread(filled: MainWindow
     def work(request: Any, progress: Progress) -> Any:
         for _ in range(100):
             Knot()
-        kept = [[i] for i in range(100_000)]
+        objects = [[i] for i in range(100_000)]
         time.sleep(0.6)
-        return said("identify-0001", Count(len(kept), "PSM", "PSMs"))
+        return said("identify-0001", Count(len(objects), "PSM", "PSMs"))
 
     monkeypatch.setattr(SearchTask, "run", work)
     assert not gc.isenabled()
@@ -659,11 +659,11 @@ def test_background_garbage_is_collected_in_the_window_thread(filled: MainWindow
 
 
 def test_form_keeps_its_project_while_others_are_viewed(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    form, own = filled.form, str(tmp_path / "project")
+    form, folder = filled.form, str(tmp_path / "project")
     project_with_results(tmp_path / "shew")
     filled.open_project(tmp_path / "shew")
     qtbot.waitUntil(lambda: not filled.results.is_busy)
-    assert form.project.line.text() == own
+    assert form.project.line.text() == folder
     assert form.project.open_button.text() == "Project: shew (open)" and form.project.open_button.isEnabled()
     # An unused form uses the open project.
     other = filled.searches["align"].form
@@ -704,18 +704,18 @@ def test_settings_are_on_disk_before_the_window_closes(window: MainWindow, datab
         window.open_project(tmp_path / name)
     # Settings are written without waiting; a signal right after is tested with a separate process.
     window.settings.flush()
-    kept = SettingsFile(tmp_path / "settings.json").values
-    assert kept.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
+    settings = SettingsFile(tmp_path / "settings.json").values
+    assert settings.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
     qtbot.waitUntil(lambda: not window.results.is_busy)
     window.form.file_lists["database"].add([database])
     window.menus.themes["dark"].trigger()
     window.resize(1011, 777)
 
-    def is_kept() -> bool:
+    def is_stored() -> bool:
         values = SettingsFile(tmp_path / "settings.json").values
         return values.theme == "dark" and values.searches["identify"].files.get("database") == (str(database),)
 
-    qtbot.waitUntil(is_kept)
+    qtbot.waitUntil(is_stored)
     assert window.isVisible()
 
 
@@ -787,16 +787,16 @@ def test_double_click_on_run_queues_one_search(filled: MainWindow, qtbot: QtBot,
 
 
 def test_deleted_database_is_reported_before_the_run(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
-    form, own = filled.form, tmp_path / "own.fasta.gz"
-    shutil.copy(database, own)
+    form, database_file = filled.form, tmp_path / "own.fasta.gz"
+    shutil.copy(database, database_file)
     form.file_lists["database"].clear()
-    form.file_lists["database"].add([own])
+    form.file_lists["database"].add([database_file])
     qtbot.waitUntil(form.run_button.isEnabled)
-    own.unlink()
+    database_file.unlink()
     click(form.run_button)
     assert "no longer exists" in form.file_lists["database"].message.text()
     assert filled.queue.is_idle and not filled.jobs.rows
-    own.write_bytes(database.read_bytes())
+    database_file.write_bytes(database.read_bytes())
     filled.show_page(filled.start_page)
     filled.show_form()
     qtbot.waitUntil(form.run_button.isEnabled)

@@ -48,11 +48,11 @@ def at_hand(window: QWidget, qtbot: QtBot) -> None:
 
 def wait_until_still(place: Callable[[], Place | None], qtbot: QtBot) -> None:
     """Wait until the position of the next click has been unchanged for a while; `place` returns None while there is none."""
-    told: list[Place | None] = []
+    places: list[Place | None] = []
 
     def is_still() -> bool:
-        told.append(place())
-        return told[-1] is not None and told[-_SAME:].count(told[-1]) == _SAME
+        places.append(place())
+        return places[-1] is not None and places[-_SAME:].count(places[-1]) == _SAME
 
     qtbot.waitUntil(is_still)
 
@@ -123,17 +123,17 @@ class Hand:
     def type(self, text: str) -> None:
         """Type a text."""
         self.n_actions += 1
-        for letter in text:
-            has_shift = letter.isupper() or letter in _WITH_SHIFT
-            self._press([*([_KEYS["shift"]] if has_shift else []), ord(letter)])
+        for character in text:
+            has_shift = character.isupper() or character in _WITH_SHIFT
+            self._press([*([_KEYS["shift"]] if has_shift else []), ord(character)])
         self._done()
 
     def menu(self, before: QMenu | None = None) -> QMenu:
         """Wait for the menu that opens, after another one if that is given, and return it."""
         self._qtbot.waitUntil(lambda: QApplication.activePopupWidget() not in (None, before))
-        found = QApplication.activePopupWidget()
-        assert isinstance(found, QMenu)
-        return found
+        dialog = QApplication.activePopupWidget()
+        assert isinstance(dialog, QMenu)
+        return dialog
 
     def choose(self, menu: QMenu, action: QAction) -> None:
         """Click an action of a menu."""

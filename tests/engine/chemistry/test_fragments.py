@@ -25,10 +25,10 @@ def test_every_ion_agrees_with_pyteomics(sequence: str, maximum_charge: int) -> 
     broken_by_electrons = sum(residue != "P" for residue in sequence[1:])
     assert len(ions) == maximum_charge * (4 * bonds + 2 * broken_by_electrons)
     for mz, series, number, charge, position in zip(ions.mz, ions.series, ions.number, ions.charge, ions.position, strict=True):
-        letter = SERIES[series]
-        part = sequence[:number] if letter in "abc" else sequence[-number:]
-        assert position == (number if letter in "abc" else len(sequence) - number)
-        expected = pyteomics_mass.fast_mass(part, ion_type=PYTEOMICS_NAME.get(letter, letter), charge=int(charge))
+        name = SERIES[series]
+        part = sequence[:number] if name in "abc" else sequence[-number:]
+        assert position == (number if name in "abc" else len(sequence) - number)
+        expected = pyteomics_mass.fast_mass(part, ion_type=PYTEOMICS_NAME.get(name, name), charge=int(charge))
         assert mz == pytest.approx(expected, abs=2e-5 * len(part))
 
 
@@ -45,7 +45,7 @@ def test_published_ions_of_glu_fibrinopeptide() -> None:
 def test_modifications_weigh_on_the_fragments_that_hold_them(sequence: str, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(sequence) + 1))
     plain, heavy = (fragment_ions(sequence, deltas, series="abcxyzp", maximum_charge=1) for deltas in ({}, {position: 100.0}))
-    n_side = np.isin(plain.series, [SERIES.index(letter) for letter in "abc"])
+    n_side = np.isin(plain.series, [SERIES.index(name) for name in "abc"])
     holds = np.where(n_side, position <= plain.position, position > plain.position) | (plain.series == PRECURSOR)
     np.testing.assert_allclose(heavy.mz - plain.mz, np.where(holds, 100.0, 0.0), atol=1e-9)
 
@@ -53,7 +53,7 @@ def test_modifications_weigh_on_the_fragments_that_hold_them(sequence: str, data
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15))
 def test_complements_add_up_to_the_precursor(sequence: str) -> None:
     ions = fragment_ions(sequence, series="byp", maximum_charge=1)
-    b, y, p = (ions.mz[ions.series == SERIES.index(letter)] for letter in "byp")
+    b, y, p = (ions.mz[ions.series == SERIES.index(name)] for name in "byp")
     position = ions.position[ions.series == SERIES.index("y")]
     np.testing.assert_allclose(b[position - 1] + y, p[0] + 1.00727646657, atol=1e-6)
 
@@ -66,13 +66,13 @@ def test_water_and_ammonia_losses_need_their_residues(sequence: str, maximum_cha
         for s, n, z, loss, mz in zip(ions.series, ions.number, ions.charge, ions.loss, ions.mz, strict=True)
     }
     assert len(results) == len(ions)
-    for (letter, number, charge, loss), mz in list(results.items()):
+    for (name, number, charge, loss), mz in list(results.items()):
         if loss:
-            assert mz == pytest.approx(results[letter, number, charge, ""] - formula_mass(loss) / charge)
+            assert mz == pytest.approx(results[name, number, charge, ""] - formula_mass(loss) / charge)
             continue
-        part = sequence[:number] if letter in "ab" else sequence[len(sequence) - number :]
+        part = sequence[:number] if name in "ab" else sequence[len(sequence) - number :]
         for molecule, able in (("H2O", "STED"), ("NH3", "RKNQ")):
-            assert ((letter, number, charge, molecule) in results) == (letter != "z" and bool(set(part) & set(able)))
+            assert ((name, number, charge, molecule) in results) == (name != "z" and bool(set(part) & set(able)))
 
 
 def ions_of(peptidoform: Peptidoform, maximum_charge: int = 1) -> FragmentIons:

@@ -235,7 +235,7 @@ CAM, TMT = 57.021464, 229.162932
 )
 def test_variable_modification_replaces_fixed_ones_of_its_place(text, replaced):
     """A heavy lysine stays heavy, and a remnant of ubiquitin has a free amine that carries the label."""
-    result = replacing_fixed([parse_modification(text)], [parse_modification(one) for one in FIXED])
-    assert [(str(one), pytest.approx(one.replaced_mass, abs=1e-6)) for one in result] == replaced
-    assert all(one.added_mass == one.mass - one.replaced_mass for one in result)
-    assert all(parse_modification(str(one)) == dataclasses.replace(one, replaced_mass=0.0) for one in result)
+    result = replacing_fixed([parse_modification(text)], [parse_modification(fixed) for fixed in FIXED])
+    assert [(str(modification), pytest.approx(modification.replaced_mass, abs=1e-6)) for modification in result] == replaced
+    assert all(modification.added_mass == modification.mass - modification.replaced_mass for modification in result)
+    assert all(parse_modification(str(modification)) == dataclasses.replace(modification, replaced_mass=0.0) for modification in result)

@@ -154,8 +154,8 @@ def test_columns_are_written_as_single_peptides(peptides: list[Peptidoform]) -> 
     texts = write_many(
         [peptide.sequence for peptide in peptides],
         np.cumsum([0] + [len(peptide.modifications) for peptide in peptides]),
-        np.array([one.position for one in flat], dtype=np.int16),
-        np.array([names.index((one.name, one.mass)) for one in flat], dtype=np.int32),
+        np.array([modification.position for modification in flat], dtype=np.int16),
+        np.array([names.index((modification.name, modification.mass)) for modification in flat], dtype=np.int32),
         [name for name, _ in names],
         [mass for _, mass in names],
     )

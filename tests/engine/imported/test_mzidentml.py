@@ -34,7 +34,7 @@ AT_C_TERMINUS = (
 def write(path: Path, *peptides: tuple[str, str], scan: str = "7", searched: str = "") -> Path:
     """An mzIdentML file with a match of each peptide, which is a sequence and its modifications."""
     written = "".join(
-        f'<Peptide id="p{i}"><PeptideSequence>{one}</PeptideSequence>{two}</Peptide>' for i, (one, two) in enumerate(peptides)
+        f'<Peptide id="p{i}"><PeptideSequence>{peptide}</PeptideSequence>{two}</Peptide>' for i, (peptide, two) in enumerate(peptides)
     )
     results = "".join(
         f'<SpectrumIdentificationResult id="r{i}" spectrumID="index={i}" spectraData_ref="sd"><SpectrumIdentificationItem id="i{i}" '
@@ -62,9 +62,9 @@ def write(path: Path, *peptides: tuple[str, str], scan: str = "7", searched: str
     ],
 )
 def test_modifications_get_their_only_place(tmp_path, sequence, written, searched, position):
-    found = read_identifications([write(tmp_path / "x.mzid", (sequence, written), searched=searched)])
-    assert [one.position for one in found.peptides[0].modifications] == [position]
-    assert not len(found.unread) and found.scan.tolist() == [7]
+    identifications = read_identifications([write(tmp_path / "x.mzid", (sequence, written), searched=searched)])
+    assert [modification.position for modification in identifications.peptides[0].modifications] == [position]
+    assert not len(identifications.unread) and identifications.scan.tolist() == [7]
 
 
 def test_modifications_without_a_place_are_listed(tmp_path):
@@ -76,10 +76,10 @@ def test_modifications_without_a_place_are_listed(tmp_path):
         ("SAMPLEK", REPLACED.format(3, "W", "V"), "substitution"),
         ("SAMPLEK", REPLACED.format(3, "M", "?"), "substitution"),
     ]
-    path = write(tmp_path / "x.mzid", *((one, two) for one, two, _ in rows), ("SAMPLEK", ""))
-    found = read_identifications([path])
-    assert len(found) == 1 and found.place.tolist() == [7]
-    for row, (sequence, _, reason) in zip(found.unread.to_pylist(), rows, strict=True):
+    path = write(tmp_path / "x.mzid", *((first, second) for first, second, _ in rows), ("SAMPLEK", ""))
+    identifications = read_identifications([path])
+    assert len(identifications) == 1 and identifications.place.tolist() == [7]
+    for row, (sequence, _, reason) in zip(identifications.unread.to_pylist(), rows, strict=True):
         assert row["peptide"] == sequence and row["charge"] == 2 and reason in row["reason"]
         assert row["spectrum"] == f"file:///d/run.mgf index={row['line'] - 1}"
 
@@ -92,7 +92,7 @@ def test_modifications_without_a_place_are_warned_of(tmp_path):
 
 def test_replaced_residues_are_those_of_the_spectrum(tmp_path):
     path = write(tmp_path / "x.mzid", ("SAXPLEK", REPLACED.format(3, "X", "W")), ("SAWPLEK", REPLACED.format(3, "M", "W")))
-    assert [one.sequence for one in read_identifications([path]).peptides] == ["SAWPLEK"]
+    assert [peptide.sequence for peptide in read_identifications([path]).peptides] == ["SAWPLEK"]
 
 
 @pytest.mark.parametrize("scan", [" " * 15, "9" * 5000, "12.5", "- 3", "²" * 5])
@@ -179,6 +179,8 @@ def test_unreadable_peptides_are_listed_in_every_format(tmp_path, name):
     text = path.read_text()
     n = len(read_identifications([path]))
     path.write_text(text.replace("GGSWAVLR", "GGSW1VLR").replace("ACDMKGK", "ACDM1GK"))
-    found = read_identifications([path])
-    assert len(found) + len(found.unread) == n
-    assert len(found.unread) and all(row["reason"] and row["spectrum"] and "1" in row["peptide"] for row in found.unread.to_pylist())
+    identifications = read_identifications([path])
+    assert len(identifications) + len(identifications.unread) == n
+    assert len(identifications.unread) and all(
+        row["reason"] and row["spectrum"] and "1" in row["peptide"] for row in identifications.unread.to_pylist()
+    )

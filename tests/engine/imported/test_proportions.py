@@ -12,11 +12,11 @@ from proteoscope.engine.unfolding import Unfolding
 
 def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[str, float]) -> MatchCollector:
     """Matches of one peptide with the same proteins and scores."""
-    found = MatchCollector("mzIdentML", Unfolding("x.mzid", n * 500))
-    proteins = [found.accession(one) for one in accessions]
+    collector = MatchCollector("mzIdentML", Unfolding("x.mzid", n * 500))
+    proteins = [collector.accession(sequence) for sequence in accessions]
     for _ in range(n):
-        found.add(found.peptide(peptide), proteins, scores)
-    return found
+        collector.add(collector.peptide(peptide), proteins, scores)
+    return collector
 
 
 @pytest.mark.parametrize(
@@ -35,5 +35,5 @@ def test_matches_that_refer_to_long_lists_are_refused(peptide, accessions, score
 
 def test_matches_of_a_search_are_taken():
     peptide = NotedPeptide("A" * 50, tuple(NotedModification(i, "Acetyl") for i in range(50)))
-    found = collect(20_000, peptide, [f"sp|P{i:05}|NAME_HUMAN" for i in range(100)], {f"score_{i}": 1.0 for i in range(20)})
-    assert len(found.finish()) == 20_000
+    matches = collect(20_000, peptide, [f"sp|P{i:05}|NAME_HUMAN" for i in range(100)], {f"score_{i}": 1.0 for i in range(20)})
+    assert len(matches.finish()) == 20_000

@@ -151,8 +151,12 @@ def test_mztab_modifications_without_a_place_are_not_lost(tmp_path: Path, modifi
 def test_mztab_first_of_several_spectra_is_used(tmp_path: Path, separator: str) -> None:
     """https://github.com/HUPO-PSI/mzTab/issues/178"""
     path = mztab(tmp_path / "x.mzTab", "null", separator.join(("ms_run[1]:scan=1", "ms_run[2]:scan=7")), separator.join(("90.5", "99")))
-    found = read_identifications([path])
-    assert (found.native_id.to_pylist(), found.run.to_pylist(), found.retention_time.tolist()) == (["scan=1"], ["file:///run.mgf"], [90.5])
+    identifications = read_identifications([path])
+    assert (identifications.native_id.to_pylist(), identifications.run.to_pylist(), identifications.retention_time.tolist()) == (
+        ["scan=1"],
+        ["file:///run.mgf"],
+        [90.5],
+    )
     assert len(imported(path)) == 1
 
 

@@ -37,7 +37,7 @@ def test_spectra_may_stand_in_a_row_or_each_behind_a_flag_of_its_own(flags, tmp_
     results = write_results("sage", tmp_path)
     assert main(["import", str(results), *given, "--out", str(tmp_path / "p"), "--quiet", "--device", "cpu"]) == 0
     project = Project.open(tmp_path / "p")
-    recorded = [one.path for one in project.inputs("import-0001") if one.kind == "spectra"]
+    recorded = [input_file.path for input_file in project.inputs("import-0001") if input_file.kind == "spectra"]
     assert list(map(str, recorded)) == list(map(str, spectra))
 
 
@@ -59,11 +59,11 @@ def runs(tmp_path):
     return read_spectra([write_spectra(tmp_path / "run.mgf"), write_spectra(tmp_path / "other.mgf")])
 
 
-def found_by(runs, tmp_path, **told) -> tuple[int, str]:
+def found_by(runs, tmp_path, **fields) -> tuple[int, str]:
     collected = MatchCollector("x", Unfolding(tmp_path / "x", 1000))
-    collected.add(collected.peptide(NotedPeptide("PEPTIDEK")), [], {}, **told)
-    found = find_spectra(collected.finish(), runs)
-    return int(found.spectrum[0]), WAYS[found.way[0]] if found.way[0] >= 0 else ""
+    collected.add(collected.peptide(NotedPeptide("PEPTIDEK")), [], {}, **fields)
+    spectra = find_spectra(collected.finish(), runs)
+    return int(spectra.spectrum[0]), WAYS[spectra.way[0]] if spectra.way[0] >= 0 else ""
 
 
 def test_a_scan_of_several_files_is_of_the_one_that_the_results_name(runs, tmp_path):
@@ -100,11 +100,11 @@ def test_what_fixed_modifications_leave_unsaid_is_told_and_may_be_given(tmp_path
     path = write_results("maxquant", tmp_path)
     path.write_text(path.read_text().replace("(Carbamidomethyl (C))", ""))
     spectra = write_spectra(tmp_path / "run.mgf")
-    told = import_results([path], [spectra], tmp_path / "without").messages
-    assert any("1 peptides weigh another mass" in one and "+57.0215" in one for one in told)
+    messages = import_results([path], [spectra], tmp_path / "without").messages
+    assert any("1 peptides weigh another mass" in message and "+57.0215" in message for message in messages)
     parameters = ImportParameters().changed(fixed_modifications=("Carbamidomethyl (C)",))
-    told = import_results([path], [spectra], tmp_path / "with", parameters=parameters).messages
-    assert not any("another mass" in one for one in told)
+    messages = import_results([path], [spectra], tmp_path / "with", parameters=parameters).messages
+    assert not any("another mass" in message for message in messages)
     project = Project.open(tmp_path / "with")
     assert "AC[Carbamidomethyl]DM[Oxidation]KGK" in pq.read_table(project.table("psms", "import-0001"))["peptide"].to_pylist()
 
@@ -116,7 +116,7 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
     from proteoscope.engine.spectra.columns import Spectra
 
     peaks = [np.sort(generator.uniform(60, 1800, generator.integers(0, 400))) for _ in sequences]
-    n, counts = len(peaks), np.array([len(one) for one in peaks])
+    n, counts = len(peaks), np.array([len(spectrum_peaks) for spectrum_peaks in peaks])
     offsets = np.concatenate(([0], np.cumsum(counts)))
     zeros = np.zeros(n)
     spectra = Spectra(
@@ -133,11 +133,11 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
         np.concatenate(peaks),
         np.ones(offsets[-1], np.float32),
     )
-    letters = np.frombuffer("".join(sequences).encode(), np.uint8)
-    residue_offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
+    residues = np.frombuffer("".join(sequences).encode(), np.uint8)
+    residue_offsets = np.concatenate(([0], np.cumsum([len(sequence) for sequence in sequences])))
     charge, spectrum, tolerance = generator.integers(1, 5, n), generator.permutation(n), Tolerance(0.5, "Da")
     matched, total = count_ions(
-        residue_offsets, RESIDUE_MASS[letters - 65], letters, spectrum, charge, spectra, tolerance, series, 3, Progress()
+        residue_offsets, RESIDUE_MASS[residues - 65], residues, spectrum, charge, spectra, tolerance, series, 3, Progress()
     )
     for i, sequence in enumerate(sequences):
         ions = fragment_ions(sequence, series=series, maximum_charge=max(1, min(3, int(charge[i]) - 1)))
@@ -149,11 +149,11 @@ def test_ions_are_counted_by_the_activation_of_each_spectrum(tmp_path):
     spectra = read_spectra([write_spectra(tmp_path / "run.mgf")])
     kinds = (Activation.UNKNOWN, Activation.ETD, Activation.ETHCD)
     spectra = replace(spectra, activation=np.array([kinds[i % 3] for i in range(len(spectra))], np.uint8))
-    letters = np.frombuffer(b"PEPTPDEK" * len(spectra), np.uint8)
+    residues = np.frombuffer(b"PEPTPDEK" * len(spectra), np.uint8)
     offsets, charge = np.arange(len(spectra) + 1) * 8, np.full(len(spectra), 3)
-    at = offsets, RESIDUE_MASS[letters - 65], letters, np.arange(len(spectra)), charge, spectra, Tolerance(20, "Da")
+    at = offsets, RESIDUE_MASS[residues - 65], residues, np.arange(len(spectra)), charge, spectra, Tolerance(20, "Da")
     counted = np.stack(count_ions(*at, "activation", 2, Progress()))
-    alone = [np.stack(count_ions(*at, letters, 2, Progress())) for letters in ("by", "cz", "bycz")]
+    alone = [np.stack(count_ions(*at, series, 2, Progress())) for series in ("by", "cz", "bycz")]
     np.testing.assert_array_equal(counted, [[alone[i % 3][k, i] for i in range(len(spectra))] for k in range(2)])
     assert len(spectra) >= 3 and (counted[0] > 0).all()
 

@@ -45,11 +45,13 @@ CHANGES = [  # format, text, the same with an error, reason, value
 ]
 
 
-def rows_of(found: Identifications) -> list[tuple[object, ...]]:
+def rows_of(identifications: Identifications) -> list[tuple[object, ...]]:
     """Everything that is read of each match, comparable between files."""
-    numbers = [np.nan_to_num(getattr(found, name), nan=-99.0).tolist() for name in ("charge", "rank", "precursor_mz", "retention_time")]
-    peptides = [found.peptides[row] for row in found.peptide.tolist()]
-    return list(zip(peptides, found.native_id.to_pylist(), *numbers, strict=True))
+    numbers = [
+        np.nan_to_num(getattr(identifications, name), nan=-99.0).tolist() for name in ("charge", "rank", "precursor_mz", "retention_time")
+    ]
+    peptides = [identifications.peptides[row] for row in identifications.peptide.tolist()]
+    return list(zip(peptides, identifications.native_id.to_pylist(), *numbers, strict=True))
 
 
 @pytest.mark.parametrize(("format", "text", "wrong", "reason", "value"), CHANGES)
@@ -57,13 +59,13 @@ def test_record_with_unreadable_number_is_left_out(tmp_path: Path, format: str, 
     path = write_results(format, tmp_path)
     whole, content = read_identifications([path]), path.read_text()
     path.write_text(content.replace(text, wrong, 1))
-    found = read_identifications([path])
-    assert (text in content, len(found.unread), len(found)) == (True, 1, len(TRUTH) - 1)
-    (row,) = found.unread.to_pylist()
+    identifications = read_identifications([path])
+    assert (text in content, len(identifications.unread), len(identifications)) == (True, 1, len(TRUTH) - 1)
+    (row,) = identifications.unread.to_pylist()
     assert reason in row["reason"] and row["value"].startswith(value)
-    assert describe_unread(found)[row["reason"]].startswith(f"{whole.place_name} {row['line']}")
-    assert set(rows_of(found)) < set(rows_of(whole)) and row["line"] not in found.place.tolist()
-    assert sorted([*found.place.tolist(), row["line"]]) == whole.place.tolist()
+    assert describe_unread(identifications)[row["reason"]].startswith(f"{whole.place_name} {row['line']}")
+    assert set(rows_of(identifications)) < set(rows_of(whole)) and row["line"] not in identifications.place.tolist()
+    assert sorted([*identifications.place.tolist(), row["line"]]) == whole.place.tolist()
 
 
 @pytest.mark.parametrize(
@@ -103,10 +105,10 @@ def test_row_with_another_number_of_cells_is_left_out(tmp_path: Path, n_cells: i
     lines = path.read_text().splitlines()
     lines[2] = "\t".join([*lines[2].split("\t"), "more"][:n_cells])
     path.write_text("\n".join(lines) + "\n")
-    found = read_identifications([path])
-    (row,) = found.unread.to_pylist()
+    identifications = read_identifications([path])
+    (row,) = identifications.unread.to_pylist()
     assert (row["line"], row["reason"]) == (3, f"has {n_cells} cells where there are 17 columns")
-    assert set(rows_of(found)) < set(rows_of(whole)) and len(found) == len(TRUTH) - 1
+    assert set(rows_of(identifications)) < set(rows_of(whole)) and len(identifications) == len(TRUTH) - 1
 
 
 def test_feature_with_a_wrong_number_loses_its_row_only(tmp_path: Path) -> None:
@@ -116,8 +118,8 @@ def test_feature_with_a_wrong_number_loses_its_row_only(tmp_path: Path) -> None:
     rows[1][feature] = "?"
     whole = read_identifications([path])
     path.write_text("\n".join("\t".join(cells) for cells in (head, *rows)) + "\n")
-    found = read_identifications([path])
-    assert found.scores.keys() == whole.scores.keys() and found.unread["value"].to_pylist() == ["?"]
+    identifications = read_identifications([path])
+    assert identifications.scores.keys() == whole.scores.keys() and identifications.unread["value"].to_pylist() == ["?"]
 
 
 def test_mztab_retention_time_that_is_wrong_changes_no_other(tmp_path: Path) -> None:
@@ -131,9 +133,9 @@ def test_mztab_retention_time_that_is_wrong_changes_no_other(tmp_path: Path) -> 
         changed[head.index("retention_time")] = wrong
         other = tmp_path / "other.mzTab"
         other.write_text(path.read_text().replace(line, "\t".join(changed)))
-        found = read_identifications([other])
-        assert len(found.unread) == n_left
-        assert found.retention_time[1 - n_left :].tolist() == whole.retention_time[1:].tolist()
+        identifications = read_identifications([other])
+        assert len(identifications.unread) == n_left
+        assert identifications.retention_time[1 - n_left :].tolist() == whole.retention_time[1:].tolist()
 
 
 @pytest.mark.parametrize("format", ["pepxml", "mzidentml", "idxml", "xtandem"])
@@ -145,10 +147,12 @@ def test_decimal_commas_of_xml_are_read_where_all_have_them(tmp_path: Path, form
     commas = re.sub(r'( version=")(\d+),(\d+)"', r'\1\2.\3"', commas)
     path.write_text(commas)
     progress = RecordingProgress(Progress())
-    found = read_identifications([path], progress)
-    assert rows_of(found) == rows_of(whole) and not len(found.unread)
-    assert {name: values.tolist() for name, values in found.scores.items()} == {name: v.tolist() for name, v in whole.scores.items()}
-    assert [one for one in progress.messages if "have a comma" in one]
+    identifications = read_identifications([path], progress)
+    assert rows_of(identifications) == rows_of(whole) and not len(identifications.unread)
+    assert {name: values.tolist() for name, values in identifications.scores.items()} == {
+        name: v.tolist() for name, v in whole.scores.items()
+    }
+    assert [message for message in progress.messages if "have a comma" in message]
 
 
 def test_first_three_places_of_a_reason_are_shown_and_all_listed(tmp_path: Path) -> None:
@@ -156,8 +160,8 @@ def test_first_three_places_of_a_reason_are_shown_and_all_listed(tmp_path: Path)
     path.write_text(path.read_text().replace(' charge="2"', ' charge="2+"'))
     progress = RecordingProgress(Progress())
     summary = import_results([path], [write_spectra(tmp_path / "run.mgf")], tmp_path / "project", progress=progress)
-    n = sum(one.charge == 2 for one in TRUTH)
-    (message,) = [one for one in progress.messages if "charge is not a number" in one]
+    n = sum(psm.charge == 2 for psm in TRUTH)
+    (message,) = [message for message in progress.messages if "charge is not a number" in message]
     assert message.startswith(f"{n} matches left out") and message.count("'2+'") == 3 and "match 1 ('2+')" in message
     assert summary.left_out == {"charge is not a number": n} and summary.n_imported == len(TRUTH) - n
     with (tmp_path / "project" / "exports" / "left_out.tsv").open() as file:
@@ -167,8 +171,8 @@ def test_first_three_places_of_a_reason_are_shown_and_all_listed(tmp_path: Path)
 def test_match_of_an_unknown_peptide_is_left_out(tmp_path: Path) -> None:
     path = write_results("mzidentml", tmp_path)
     path.write_text(re.sub(r'(<SpectrumIdentificationItem[^>]* peptide_ref=")[^"]*"', r'\1nowhere"', path.read_text(), count=1))
-    found = read_identifications([path])
-    assert found.unread["value"].to_pylist() == ["nowhere"] and len(found) == len(TRUTH) - 1
+    identifications = read_identifications([path])
+    assert identifications.unread["value"].to_pylist() == ["nowhere"] and len(identifications) == len(TRUTH) - 1
 
 
 @pytest.mark.parametrize("name", ["mzid_scan_of_spaces.mzid", "idxml_merge_index_5000_digits.idXML"])

@@ -51,7 +51,7 @@ def settings(**changed):
 
 def plain_rates(similarity, is_decoy, peptide, n_decoys, *, plus_one):
     """The larger of the rates of spectra and of distinct peptides, each a win of the target or of a decoy, over all thresholds below."""
-    best = {one: max((similarity[i], is_decoy[i]) for i in np.flatnonzero(peptide == one)) for one in set(peptide.tolist())}
+    best = {name: max((similarity[i], is_decoy[i]) for i in np.flatnonzero(peptide == name)) for name in set(peptide.tolist())}
     rates = []
     for threshold in similarity:
         accepted = similarity >= threshold
@@ -71,10 +71,10 @@ def test_rates_are_those_of_a_plain_count(n_shuffles, plus_one):
     library, rng = references(40, n_shuffles), np.random.default_rng(n_shuffles)
     right = (1 + n_shuffles) * rng.integers(0, 40, 90)
     wrong = rng.choice(len(library), 12)
-    one = found(np.concatenate((right, wrong)), np.concatenate((rng.uniform(0.5, 1.0, 90), rng.uniform(0.1, 0.6, 12))))
-    rated = estimate_error_rates(one, library, settings(plus_one=plus_one))
-    is_decoy, peptide = library.is_decoy[one.reference], library.entry[one.reference]
-    assert rated.q_value == pytest.approx(plain_rates(one.similarity, is_decoy, peptide, float(n_shuffles), plus_one=plus_one))
+    matches = found(np.concatenate((right, wrong)), np.concatenate((rng.uniform(0.5, 1.0, 90), rng.uniform(0.1, 0.6, 12))))
+    rated = estimate_error_rates(matches, library, settings(plus_one=plus_one))
+    is_decoy, peptide = library.is_decoy[matches.reference], library.entry[matches.reference]
+    assert rated.q_value == pytest.approx(plain_rates(matches.similarity, is_decoy, peptide, float(n_shuffles), plus_one=plus_one))
 
 
 def test_decoys_of_a_library_compete_with_no_particular_target():

@@ -47,12 +47,12 @@ def files(tmp_path, monkeypatch):
     for number, sequence in enumerate(peptides()):
         heights = generator.exponential(1.0, 2 * (len(sequence) - 1)) * 900 + 100
         mz, precursor = fragments(sequence)
-        peaks = "\n".join(f"{one:.4f}\t{height:.1f}" for one, height in zip(mz, heights, strict=True))
+        peaks = "\n".join(f"{position:.4f}\t{height:.1f}" for position, height in zip(mz, heights, strict=True))
         entries.append(f'Name: {sequence}/2\nComment: Mods=0 Parent={precursor:.4f} Protein="P{number}"\nNum peaks: {len(mz)}\n{peaks}\n')
         if number % 2 == 0:
             is_oxidised = number % 10 == 0
             mz, precursor = fragments(sequence, 8, OXIDATION) if is_oxidised else (mz, precursor)
-            peaks = "\n".join(f"{one:.4f} {h * generator.uniform(0.8, 1.2):.1f}" for one, h in zip(mz, heights, strict=True))
+            peaks = "\n".join(f"{position:.4f} {h * generator.uniform(0.8, 1.2):.1f}" for position, h in zip(mz, heights, strict=True))
             spectra.append(f"BEGIN IONS\nTITLE={sequence}{'+' * is_oxidised}\nPEPMASS={precursor:.4f}\nCHARGE=2+\n{peaks}\nEND IONS\n")
     library, run = tmp_path / "library.msp", tmp_path / "run.mgf"
     library.write_text("\n".join(entries))
@@ -120,7 +120,7 @@ def test_shifted_spectra_are_found_by_an_open_search_and_named(files, tmp_path):
         assert (row["peptide"], row["kind"], row["modification"]) == (sequence, "shifted", "Oxidation")
         assert float(row["mass_difference"]) == pytest.approx(OXIDATION, abs=1e-3)
     psms = {row["spectrum_id"]: row["peptide"] for row in rows_of(tmp_path / "p" / "exports" / "psms.tsv") if row["is_decoy"] == "false"}
-    assert all(psms[f"{one}+"] == f"{one[:9]}[Oxidation]{one[9:]}" for one in shifted)
+    assert all(psms[f"{sequence}+"] == f"{sequence[:9]}[Oxidation]{sequence[9:]}" for sequence in shifted)
 
 
 def test_tables_are_the_same_on_any_number_of_threads_and_with_a_kept_index(files, tmp_path):
@@ -179,8 +179,8 @@ def test_compounds_beside_peptides_are_not_judged_by_shuffled_peptides(files, tm
     assert {row["library_spectrum"].replace("C", "c") for row in compounds} == {row["spectrum_id"] for row in compounds}
     assert len(compounds) == 40 and all(row["q_value"] == "" and row["kind"] == "same" for row in compounds)
     # The rates of peptides are what they are without, and compounds are not counted among what is accepted.
-    told = {name: {row["spectrum_id"]: row["q_value"] for row in rows[name] if row["q_value"]} for name in rows}
-    assert told["alone"] == told["both"] and rows["both"][-1]["q_value"] == ""
+    q_values = {name: {row["spectrum_id"]: row["q_value"] for row in rows[name] if row["q_value"]} for name in rows}
+    assert q_values["alone"] == q_values["both"] and rows["both"][-1]["q_value"] == ""
     assert (both.n_matches, both.n_unrated, alone.n_unrated) == (alone.n_matches, 40, 0)
     assert any("40 spectra resemble an entry without decoys" in line for line in both.lines())
 
@@ -190,7 +190,7 @@ def test_decoys_that_are_equal_count_once(tmp_path):
     written = []
     for sequence in ("AAAAAK", "AAAAGK", "ADEFGHILK"):
         mz, precursor = fragments(sequence)
-        peaks = "\n".join(f"{one:.4f}\t{100 + k}" for k, one in enumerate(mz))
+        peaks = "\n".join(f"{position:.4f}\t{100 + k}" for k, position in enumerate(mz))
         written.append(f"Name: {sequence}/2\nComment: Parent={precursor:.4f}\nNum peaks: {len(mz)}\n{peaks}\n")
     path = tmp_path / "l.msp"
     path.write_text("\n".join(written))
@@ -199,7 +199,7 @@ def test_decoys_that_are_equal_count_once(tmp_path):
     save_references(read_libraries([path]), tmp_path / "index", parameters, Resources(1))
     references = load_references(tmp_path / "index")
     peaks, entry = references.peaks, references.entry.tolist()
-    lists = {(one, *peaks.mz[slice(*peaks.offsets[row : row + 2])].tolist()) for row, one in enumerate(entry)}
+    lists = {(name, *peaks.mz[slice(*peaks.offsets[row : row + 2])].tolist()) for row, name in enumerate(entry)}
     assert len(lists) == len(references)
     n_decoys = np.bincount(references.entry[references.is_decoy], minlength=3)
     assert n_decoys[0] == 0 and 1 <= n_decoys[1] <= 4 and n_decoys[2] > 30
@@ -215,13 +215,13 @@ def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path,
     command = ["library", str(run), "--library", str(library), "--out", str(folder), "--device", "cpu", "--set", "decoys_per_peptide=2"]
     assert main(command) == 0
     q_values = [float(row["q_value"]) for row in rows_of(folder / "exports" / "matches.tsv")]
-    numbers = f"0 at 1 % FDR; {sum(one <= 0.05 for one in q_values)} at 5 % FDR"
+    numbers = f"0 at 1 % FDR; {sum(q_value <= 0.05 for q_value in q_values)} at 5 % FDR"
     assert min(q_values) > 0.01 and numbers != "0 at 1 % FDR; 0 at 5 % FDR"
     assert f"Spectra that resemble an entry: {numbers}\n" in capsys.readouterr().out
     project = Project.open(folder)
     assert f"No match is accepted: {numbers}" in project.record(project.runs()[-1].id)["messages"]
     account = run_account(project, project.runs()[-1], search_of_kind("library"))
-    (matches,) = (one for one in account.counts if one.one == "matches")
+    (matches,) = (count for count in account.counts if count.one == "matches")
     assert matches.certainty is not None and matches.certainty.nothing_accepted == numbers
 
 

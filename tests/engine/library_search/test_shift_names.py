@@ -29,9 +29,9 @@ def planted():
     generator, made = np.random.default_rng(8), []
     for number in range(60):
         name = list(PLANTED)[number % len(PLANTED)]
-        letter = PLANTED[name][1]
+        residue = PLANTED[name][1]
         before, after = ("".join(generator.choice(list("AVLGEFDP"), n)) for n in (5, 4))
-        sequence = before + letter + after + "R"
+        sequence = before + residue + after + "R"
         made.append((sequence, name, len(before)))
     return made
 
@@ -43,11 +43,11 @@ def matches(tmp_path, monkeypatch):
     for sequence, name, at in planted():
         heights = generator.exponential(1.0, 2 * (len(sequence) - 1)) * 900 + 100
         mz, precursor = fragments(sequence)
-        peaks = "\n".join(f"{one:.5f}\t{height:.1f}" for one, height in zip(mz, heights, strict=True))
+        peaks = "\n".join(f"{position:.5f}\t{height:.1f}" for position, height in zip(mz, heights, strict=True))
         entries.append(f"Name: {sequence}/2\nComment: Parent={precursor:.5f}\nNum peaks: {len(mz)}\n{peaks}\n")
         order = np.argsort(mz)
         moved, precursor = fragments(sequence, at, mass_of(PLANTED[name][0]))
-        peaks = "\n".join(f"{one:.5f} {height:.1f}" for one, height in zip(moved, heights[order], strict=True))
+        peaks = "\n".join(f"{position:.5f} {height:.1f}" for position, height in zip(moved, heights[order], strict=True))
         spectra.append(f"BEGIN IONS\nTITLE={sequence}\nPEPMASS={precursor:.5f}\nCHARGE=2+\n{peaks}\nEND IONS\n")
     (tmp_path / "l.msp").write_text("\n".join(entries))
     (tmp_path / "s.mgf").write_text("\n".join(spectra))
@@ -58,11 +58,11 @@ def matches(tmp_path, monkeypatch):
 
 def test_differences_are_named_and_placed_as_they_were_planted(matches):
     table, psms = matches
-    found = {row["spectrum_id"]: row for row in table}
+    matches_by_id = {row["spectrum_id"]: row for row in table}
     peptides = {row["spectrum_id"]: row["peptide"] for row in psms if row["is_decoy"] == "false"}
-    assert len(found) == len(planted())
+    assert len(matches_by_id) == len(planted())
     for sequence, name, at in planted():
-        row = found[sequence]
+        row = matches_by_id[sequence]
         assert (row["peptide"], row["kind"]) == (sequence, "shifted")
         assert float(row["mass_difference"]) == pytest.approx(mass_of(PLANTED[name][0]), abs=2e-4)
         assert name in row["possible_names"].split("; ") or row["modification"] == name, row

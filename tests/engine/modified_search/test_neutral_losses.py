@@ -34,7 +34,7 @@ def loss_of(peaks, charge=2, *, is_tyrosine=False):
 
 @pytest.mark.parametrize("charge", [2, 3])
 def test_the_higher_of_the_two_losses_decides(charge):
-    phosphate, sulfate = ((NEUTRAL - one) / charge + PROTON for one in (PHOSPHATE, SULFATE))
+    phosphate, sulfate = ((NEUTRAL - loss) / charge + PROTON for loss in (PHOSPHATE, SULFATE))
     assert loss_of([(phosphate, 60.0)], charge) == LOSS_OF_PHOSPHATE
     assert loss_of([(sulfate, 60.0)], charge) == LOSS_OF_SULFATE
     assert loss_of([(phosphate, 60.0), (sulfate, 20.0)], charge) == LOSS_OF_PHOSPHATE
@@ -49,6 +49,6 @@ def test_a_low_peak_or_none_decides_nothing():
 
 
 def test_of_a_tyrosine_the_smaller_loss_says_nothing():
-    phosphate, sulfate = ((NEUTRAL - one) / 2 + PROTON for one in (PHOSPHATE, SULFATE))
+    phosphate, sulfate = ((NEUTRAL - loss) / 2 + PROTON for loss in (PHOSPHATE, SULFATE))
     assert loss_of([(sulfate, 60.0)], is_tyrosine=True) == NO_LOSS
     assert loss_of([(phosphate, 60.0)], is_tyrosine=True) == LOSS_OF_PHOSPHATE

@@ -43,7 +43,7 @@ class Made:
     def __init__(self, folder):
         proteins = proteins_of(SAMPLE)
         self.database = folder / "proteins.fasta"
-        self.database.write_text("".join(f">{name} a protein\n{one}\n" for name, one in proteins.items()))
+        self.database.write_text("".join(f">{name} a protein\n{sequence}\n" for name, sequence in proteins.items()))
         every = {peptide for protein in proteins.values() for peptide in parser.cleave(protein, "trypsin")}
         peptides = sorted(peptide for peptide in every if 9 <= len(peptide) <= 20 and set(peptide) <= RESIDUES)
         random = np.random.default_rng(5)
@@ -53,8 +53,8 @@ class Made:
             made.add(sequence, int(random.integers(2, 4)))
         self.planted = {}
         for number, sequence in enumerate(chosen[N_PLAIN:]):
-            name, letters = SHIFTS[number % len(SHIFTS)]
-            sites = [k + 1 for k, letter in enumerate(sequence) if letter in letters]
+            name, residues = SHIFTS[number % len(SHIFTS)]
+            sites = [k + 1 for k, residue in enumerate(sequence) if residue in residues]
             if not sites or len(self.planted) == N_SHIFTED:
                 continue
             site = int(random.choice(sites))
@@ -63,7 +63,7 @@ class Made:
             self.planted[title] = sequence, name, site
         for _ in range(N_NOISE):
             made.add_noise(float(random.uniform(900, 2200)), 2)
-        self.plain = {title: one for title, one in made.known.items() if title not in self.planted}
+        self.plain = {title: peptide for title, peptide in made.known.items() if title not in self.planted}
         self.spectra = made.write(folder / "spectra.mgf")
 
 
@@ -89,39 +89,39 @@ def accepted(rows):
 
 
 def test_modifications_put_back_are_found_named_and_placed(made, project):
-    found = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
-    right = {title: found[title] for title, (sequence, *_) in made.planted.items() if found.get(title, {}).get("sequence") == sequence}
+    rows = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
+    right = {title: rows[title] for title, (sequence, *_) in made.planted.items() if rows.get(title, {}).get("sequence") == sequence}
     assert len(right) >= 0.9 * len(made.planted)
     named = [title for title, row in right.items() if row["modification"] == made.planted[title][1]]
     sited = [title for title, row in right.items() if int(row["shift_position"]) == made.planted[title][2]]
     assert len(named) >= 0.85 * len(right) and len(sited) >= 0.85 * len(right)
     for title, row in right.items():
         assert float(row["mass_shift"]) == pytest.approx(unimod().by_name(made.planted[title][1]).mass, abs=0.02)
-    wrong = [row for row in found.values() if row["spectrum_id"].startswith("noise")]
+    wrong = [row for row in rows.values() if row["spectrum_id"].startswith("noise")]
     assert len(wrong) <= 7  # in each group down to the first decoy, as it were
 
 
 def test_unmodified_peptides_stay_unmodified(made, project):
-    found = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
-    plain = [title for title, sequence in made.plain.items() if found.get(title, {}).get("sequence") == sequence]
+    rows = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
+    plain = [title for title, sequence in made.plain.items() if rows.get(title, {}).get("sequence") == sequence]
     assert len(plain) >= 0.9 * len(made.plain)
-    kept = [title for title in plain if found[title]["shift_kind"] == "none" and not found[title]["modification"]]
-    assert len(kept) >= 0.95 * len(plain)
+    retained = [title for title in plain if rows[title]["shift_kind"] == "none" and not rows[title]["modification"]]
+    assert len(retained) >= 0.95 * len(plain)
     # Peptides are judged in the same groups, by the same tails.
     peptides = {row["sequence"] for row in rows_of(project, "peptides") if float(row["q_value"] or 1) <= 0.01}
-    assert len({found[title]["sequence"] for title in plain} & peptides) >= 0.9 * len(plain)
+    assert len({rows[title]["sequence"] for title in plain} & peptides) >= 0.9 * len(plain)
 
 
 def test_the_table_of_modifications_counts_the_psms(project):
-    found = accepted(rows_of(project))
+    rows = accepted(rows_of(project))
     table = {row["name"]: row for row in rows_of(project, "modifications")}
     assert next(iter(table)) in dict(SHIFTS) and set(dict(SHIFTS)) <= set(table)
     for name in dict(SHIFTS):
-        of_name = [row for row in found if row["modification"] == name]
+        of_name = [row for row in rows if row["modification"] == name]
         assert int(table[name]["psms"]) == len(of_name)
         assert int(table[name]["peptides"]) == len({row["sequence"] for row in of_name})
     counts = json.loads((project / "run.json").read_text())["counts"]
-    assert counts["psms"] == len(found) == sum(counts[kind] for kind in ("plain", "named", "ends", "unnamed"))
+    assert counts["psms"] == len(rows) == sum(counts[kind] for kind in ("plain", "named", "ends", "unnamed"))
 
 
 def test_all_names_are_told_and_the_chosen_one_first(project):
@@ -150,8 +150,8 @@ def test_proforma_has_the_name_or_the_mass(project):
 def test_the_same_tables_with_one_thread_and_with_two(made, project, tmp_path):
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(), device="cpu", threads=1)
     for name in ("psms", "peptides", "proteins", "modifications"):
-        one, two = (folder / "exports" / f"{name}.tsv" for folder in (project, tmp_path / "p"))
-        assert one.read_bytes() == two.read_bytes()
+        first, second = (folder / "exports" / f"{name}.tsv" for folder in (project, tmp_path / "p"))
+        assert first.read_bytes() == second.read_bytes()
 
 
 def test_the_same_tables_when_the_index_is_searched_in_parts(made, project, tmp_path, monkeypatch):
@@ -204,7 +204,7 @@ def test_what_an_identification_left_is_searched_from_its_project(made, tmp_path
     assert done.n_spectra == record["counts"]["searched"] and done.n_proteins == record["counts"]["proteins_in_database"]
     assert main(["export", str(out), "--format", "mzid", "--out", str(tmp_path / "left.mzid")]) == 0
     root = etree.parse(tmp_path / "left.mzid").getroot()
-    locations = [one.get("location") for name in ("SearchDatabase", "SpectraData") for one in root.iterfind(f".//{{*}}{name}")]
+    locations = [element.get("location") for name in ("SearchDatabase", "SpectraData") for element in root.iterfind(f".//{{*}}{name}")]
     assert [PurePath(location).name for location in locations] == [made.database.name, made.spectra.name]
     assert root.find(".//{*}DatabaseFilters") is not None
     # With a database, all of it is searched.
@@ -220,9 +220,9 @@ def test_published_ranks_by_matching_masses_alone(made, tmp_path):
     find_modified([made.spectra], [made.database], tmp_path / "p", parameters, device="cpu", threads=2)
     rows = [row for row in rows_of(tmp_path / "p") if row["rank"] == "1"]
     assert all(float(row["score"]) == int(float(row["score"])) for row in rows)
-    known = {**made.plain, **{title: one[0] for title, one in made.planted.items()}}
-    right = [row for row in rows if known.get(row["spectrum_id"]) == row["sequence"]]
-    assert len(right) >= 0.5 * len(known)
+    expected = {**made.plain, **{title: peptide[0] for title, peptide in made.planted.items()}}
+    right = [row for row in rows if expected.get(row["spectrum_id"]) == row["sequence"]]
+    assert len(right) >= 0.5 * len(expected)
     oxidised = [row for row in right if row["modification"] == "Oxidation"]
     assert oxidised and {row["shift_kind"] for row in oxidised} == {"named"}
 
@@ -327,7 +327,7 @@ def test_gzipped_spectra_from_the_command_line(made, tmp_path):
 def test_what_the_database_knows_of_the_proteins_found_is_kept(made, tmp_path):
     entries = list(proteins_of(SAMPLE).items())
     feature = 'FT   DOMAIN          2..30\nFT                   /note="First"\n'
-    text = "".join(swiss_prot_entry(f"A0A{i:07d}", f"P{i}_X", one, feature) for i, (_, one) in enumerate(entries))
+    text = "".join(swiss_prot_entry(f"A0A{i:07d}", f"P{i}_X", sequence, feature) for i, (_, sequence) in enumerate(entries))
     (tmp_path / "same.dat").write_text(text)
     parameters = ModifiedSearchParameters()
     summary = find_modified([made.spectra], [tmp_path / "same.dat"], tmp_path / "project", parameters, threads=2)
@@ -336,7 +336,7 @@ def test_what_the_database_knows_of_the_proteins_found_is_kept(made, tmp_path):
 
 
 def test_a_database_of_nucleotides_is_translated(made, tmp_path):
-    genes = ["".join(CODONS[residue] for residue in one if residue in CODONS) for one in proteins_of(SAMPLE).values()]
+    genes = ["".join(CODONS[residue] for residue in protein if residue in CODONS) for protein in proteins_of(SAMPLE).values()]
     (tmp_path / "genome.fasta").write_text(">one\nAC" + "TAA".join(genes[:400]) + "TAA\n")
     parameters = ModifiedSearchParameters(translation="forward", minimum_frame=20)
     summary = find_modified([made.spectra], [tmp_path / "genome.fasta"], tmp_path / "project", parameters, threads=2)

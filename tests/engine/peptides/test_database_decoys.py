@@ -147,7 +147,7 @@ def test_imported_names_are_recognised() -> None:
 def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: str) -> None:
     targets = natural(200)
     decoys = [(f"tr|Q{number}|X", MIRRORS[mirror](sequence)) for number, (_, sequence) in enumerate(targets)]
-    records = targets + decoys if order == "after" else [one for pair in zip(targets, decoys, strict=True) for one in pair]
+    records = targets + decoys if order == "after" else [record for pair in zip(targets, decoys, strict=True) for record in pair]
     if order == "before":
         if mirror in ("first methionine stays", "tryptic stretches", "Lys-C stretches", "chymotryptic stretches"):
             pytest.skip("both of a pair begin with methionine: nothing shows which one is the decoy")
@@ -295,9 +295,9 @@ def test_leaving_decoys_out_gives_the_index_of_the_targets(tmp_path: Path, decoy
     built(tmp_path / "plain", [targets], decoys_in_database="leave-out")
     indexes = built(tmp_path / "index", files, contaminants, decoys_in_database="leave-out")
     assert indexes.proteins.n_left_out == 40
-    one, other = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("plain", "index"))
-    assert one.keys() == other.keys()
-    assert [name for name in one if one[name] != other[name]] == ["proteins.json"]  # the number of sequences left out
+    plain, without = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("plain", "index"))
+    assert plain.keys() == without.keys()
+    assert [name for name in plain if plain[name] != without[name]] == ["proteins.json"]  # the number of sequences left out
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_existing_decoys_of_every_name_have_their_targets(tmp_path: Path, naming
     targets = [*TARGETS[:-1], ("sp|P04618|REV_HV1H2", TARGETS[-1][1])]
     named = NAMES[naming][0]
     decoys = [(named(name), sequence[::-1]) for name, sequence in targets]
-    path = written(tmp_path / "both.fasta", [one for pair in zip(decoys, targets, strict=True) for one in pair])
+    path = written(tmp_path / "both.fasta", [record for pair in zip(decoys, targets, strict=True) for record in pair])
     proteins = built(tmp_path / "index", [path], decoys="existing", **settings).proteins
     assert proteins.n_targets == 40
     assert proteins.partners().tolist() == [*range(40, 80), *range(40)]

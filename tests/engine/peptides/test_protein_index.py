@@ -21,7 +21,7 @@ Records = list[tuple[str, str, str]]
 
 def column(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
     encoded = [text.encode() for text in texts]
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in encoded]))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum([len(text) for text in encoded]))).astype(np.int64)
     return np.frombuffer(b"".join(encoded), np.uint8).copy(), offsets
 
 

@@ -46,7 +46,7 @@ def readable(path: Path) -> list[tuple[str, int, int]]:
     file = CheckpointFile.open(path)
     if file is None:
         return []
-    found = []
+    records = []
     for partition in file.partitions:
         rows = file.rows(partition)
         if rows is not None:
@@ -54,9 +54,9 @@ def readable(path: Path) -> list[tuple[str, int, int]]:
             for name, column in rows.items():
                 assert column.dtype == ROWS[name].dtype and column.flags.writeable
                 np.testing.assert_array_equal(column, ROWS[name])
-            found.append(partition[1:])
+            records.append(partition[1:])
     file.close()
-    return found
+    return records
 
 
 def test_checkpoint_is_read_back_and_continued(tmp_path: Path) -> None:
@@ -95,9 +95,9 @@ def test_changed_bytes_cost_records_and_give_no_other_rows(tmp_path: Path) -> No
         changed = bytearray(content)
         changed[place] ^= 0x41
         path.write_bytes(changed)
-        found = readable(path)
-        assert set(found) <= set(ALL)
-        n_lost += len(found) < len(ALL)
+        records = readable(path)
+        assert set(records) <= set(ALL)
+        n_lost += len(records) < len(ALL)
         header = read_header(path)
         assert header is None or header == HEADER
     assert n_lost > 5

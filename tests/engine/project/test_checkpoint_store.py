@@ -49,8 +49,8 @@ def opened(path: Path) -> CheckpointFile:
 
 
 def place(project: Project, run: str = RUN) -> str:
-    found = project.checkpoint_key(run).find()
-    return "" if found is None else found.place
+    checkpoint = project.checkpoint_key(run).find()
+    return "" if checkpoint is None else checkpoint.place
 
 
 def test_checkpoint_is_found_by_project_and_run(project: Project, tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_copies_that_both_run_have_checkpoints_of_their_own(project: Project, tm
     copy = Project.open(tmp_path / "copy")
     store(copy)
     for each in (project, copy):
-        found = each.checkpoint(RUN)
-        assert found is not None and found.place == "here" and found.header.request == {"of": str(each.folder)}
+        checkpoint = each.checkpoint(RUN)
+        assert checkpoint is not None and checkpoint.place == "here" and checkpoint.header.request == {"of": str(each.folder)}
 
 
 def test_finished_runs_lose_checkpoints_only_in_their_folder(project: Project, tmp_path: Path) -> None:

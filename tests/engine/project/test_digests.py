@@ -16,8 +16,8 @@ def test_a_file_has_the_digest_that_sha256sum_tells(tmp_path):
     path.write_bytes(bytes(range(256)) * 40_000)
     if shutil.which("sha256sum") is None:
         pytest.skip("sha256sum is not installed")
-    told = subprocess.run(["sha256sum", path], check=True, capture_output=True, text=True).stdout.split()[0]
-    assert file_digest(path) == told
+    output = subprocess.run(["sha256sum", path], check=True, capture_output=True, text=True).stdout.split()[0]
+    assert file_digest(path) == output
 
 
 def test_an_empty_file_has_the_published_digest_of_nothing(tmp_path):
@@ -52,9 +52,9 @@ def test_a_digest_stops_when_the_user_wants(tmp_path):
 
 
 def test_equal_parts_have_equal_keys_whatever_their_order():
-    one = {"database": "ab", "parameters": {"enzyme": "Trypsin", "missed": 2}}
+    parts = {"database": "ab", "parameters": {"enzyme": "Trypsin", "missed": 2}}
     two = {"parameters": {"missed": 2, "enzyme": "Trypsin"}, "database": "ab"}
-    assert parts_digest(one) == parts_digest(two) == hashlib.sha256(canonical_json(two).encode()).hexdigest()
-    assert parts_digest(one) != parts_digest({**one, "format": 2})
+    assert parts_digest(parts) == parts_digest(two) == hashlib.sha256(canonical_json(two).encode()).hexdigest()
+    assert parts_digest(parts) != parts_digest({**parts, "format": 2})
     with pytest.raises(ValueError):
         canonical_json({"nan": float("nan")})

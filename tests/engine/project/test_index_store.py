@@ -229,7 +229,7 @@ def test_kinds_share_a_folder_a_bound_and_a_sweep(tmp_path):
     (tmp_path / "notes.txt").write_text("somebody's own")
     second = build(sequences)
     assert names(tmp_path) == sorted([second.name, "notes.txt"]), "16 kB are too many, and what was left is swept"
-    assert [(one.kind, one.folder) for one in peptides.kept()] == [("sequences", second)]
+    assert [(index.kind, index.folder) for index in peptides.kept()] == [("sequences", second)]
 
 
 def test_what_is_kept_is_listed_and_cleared_by_kind(tmp_path):
@@ -239,11 +239,11 @@ def test_what_is_kept_is_listed_and_cleared_by_kind(tmp_path):
     build(sequences)
     os.utime(peptides.path(KEY) / "manifest.json", (10**9, 10**9))
     listed = peptides.kept()
-    assert [(one.kind, one.title) for one in listed] == [("sequences", ""), ("peptides", "a.fasta, Trypsin")]
+    assert [(sequence.kind, sequence.title) for sequence in listed] == [("sequences", ""), ("peptides", "a.fasta, Trypsin")]
     assert listed[1].used.timestamp() == 10**9
     assert listed[1].bytes == 1000 + (peptides.path(KEY) / "manifest.json").stat().st_size
-    assert [one.kind for one in peptides.clear("sequences")] == ["sequences"]
-    assert [one.kind for one in peptides.clear()] == ["peptides"]
+    assert [index.kind for index in peptides.clear("sequences")] == ["sequences"]
+    assert [index.kind for index in peptides.clear()] == ["peptides"]
     assert names(tmp_path) == [] and peptides.kept() == []
 
 
@@ -270,18 +270,18 @@ def test_an_index_that_its_user_refuses_is_built_again(tmp_path):
         require((folder / "a.npy").read_bytes() == b"good", "is not good")
         return "loaded"
 
-    told = []
-    progress = Progress(lambda event: told.append(event.message))
+    received = []
+    progress = Progress(lambda event: received.append(event.message))
     assert store.get(PARTS, "", make, load, progress) == "loaded"
     assert store.get(PARTS, "", make, load, progress) == "loaded"
-    assert len(built) == 1 and told == []
+    assert len(built) == 1 and received == []
     (store.path(KEY) / "a.npy").write_bytes(b"evil")
     manifest = json.loads((store.path(KEY) / "manifest.json").read_text())
     manifest["files"][0]["crc32"] = [zlib.crc32(b"evil")]
     (store.path(KEY) / "manifest.json").write_text(json.dumps(manifest))
     assert store.open(KEY) is not None, "by its checksums it is whole"
     assert store.get(PARTS, "", make, load, progress) == "loaded"
-    assert len(built) == 2 and "is not good" in told[0]
+    assert len(built) == 2 and "is not good" in received[0]
 
 
 def test_a_disk_that_cuts_numpy_short_is_told_as_full(tmp_path):
@@ -310,5 +310,5 @@ def test_evict_removes_indexes_dated_by_a_wrong_clock(tmp_path, used):
     except OSError:
         pytest.skip("the disk has no such times")
     assert all(index.used.astimezone() for index in store.kept())
-    kept = build(store)
-    assert names(tmp_path) == [kept.name]
+    index = build(store)
+    assert names(tmp_path) == [index.name]

@@ -41,11 +41,11 @@ def test_a_corrected_mass_of_a_modification_makes_another_key(monkeypatch):
     assert peptide_key() != before
 
 
-@pytest.mark.parametrize("letter", ["A", "U", "Y"])
-def test_a_corrected_mass_of_a_residue_makes_another_key(letter, monkeypatch):
+@pytest.mark.parametrize("residue", ["A", "U", "Y"])
+def test_a_corrected_mass_of_a_residue_makes_another_key(residue, monkeypatch):
     before = peptide_key()
     corrected = masses.RESIDUE_MASS.copy()
-    corrected[ord(letter) - ord("A")] += 1e-9
+    corrected[ord(residue) - ord("A")] += 1e-9
     monkeypatch.setattr(digestions, "RESIDUE_MASS", corrected)
     assert peptide_key() != before
 
@@ -101,7 +101,7 @@ def test_a_packed_database_is_kept_under_the_codes_of_its_letters(monkeypatch):
     before = parts_digest(sequences.key_parts(["00"]))
     assert parts_digest(sequences.key_parts(["01"])) != before
     encode = sequences.encode
-    monkeypatch.setattr(sequences, "encode", lambda letters: np.where(encode(letters) == 20, 2, encode(letters)))
+    monkeypatch.setattr(sequences, "encode", lambda residues: np.where(encode(residues) == 20, 2, encode(residues)))
     assert parts_digest(sequences.key_parts(["00"])) != before
 
 
@@ -129,9 +129,9 @@ def test_descriptors_are_kept_under_the_alphabets_themselves(tmp_path, monkeypat
 
 
 def test_another_file_order_chain_or_rule_makes_another_key_of_kept_chains(monkeypatch):
-    one, two = ChainSource(Path("1.pdb")), ChainSource(Path("2.pdb"))
-    before = parts_digest(prepared_chains.key_parts([one, two], ["00", "01"]))
-    others = (([one, two], ["00", "02"]), ([two, one], ["01", "00"]), ([ChainSource(Path("1.pdb"), "B"), two], ["00", "01"]))
+    first, second = ChainSource(Path("1.pdb")), ChainSource(Path("2.pdb"))
+    before = parts_digest(prepared_chains.key_parts([first, second], ["00", "01"]))
+    others = (([first, second], ["00", "02"]), ([second, first], ["01", "00"]), ([ChainSource(Path("1.pdb"), "B"), second], ["00", "01"]))
     assert before not in {parts_digest(prepared_chains.key_parts(*other)) for other in others}
     monkeypatch.setattr(structure_descriptors, "RULES", (*structure_descriptors.RULES, 1))
-    assert parts_digest(prepared_chains.key_parts([one, two], ["00", "01"])) != before
+    assert parts_digest(prepared_chains.key_parts([first, second], ["00", "01"])) != before

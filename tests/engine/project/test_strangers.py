@@ -64,7 +64,7 @@ def test_an_id_that_leads_elsewhere_is_never_swept(project, victim, run, status)
     named = run.format(victim=victim).replace("\0", "' || char(0) || '")
     changed(project, f"UPDATE runs SET id = '{named}', status = '{status}' WHERE id = 'identify-0002'")
     opened = Project.open(project)
-    assert [one.id for one in opened.runs()] == ["identify-0001"]
+    assert [run.id for run in opened.runs()] == ["identify-0001"]
     assert any("is not an id" in problem for problem in opened.problems)
     with opened.run("identify", {}) as run:
         run.write_table("psms", TABLE)
@@ -100,9 +100,9 @@ def test_a_link_in_a_project_is_refused_and_followed_by_nobody(project, victim, 
     path.symlink_to(target)
     before = state(victim), state(project)
     for _ in range(2):
-        with pytest.raises(StorageError, match="symbolic link") as told:
+        with pytest.raises(StorageError, match="symbolic link") as error:
             Project.open(project)
-        assert str(path) in str(told.value)
+        assert str(path) in str(error.value)
     with pytest.raises(StorageError, match="symbolic link"):
         Project.create_or_open(project)
     assert (state(victim), state(project)) == before

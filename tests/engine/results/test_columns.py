@@ -33,20 +33,20 @@ OF_KNOWING_DATABASES = {"features"}
 @each
 def test_every_table_names_known_columns_once_and_those_that_are_shown_say_what_they_are(search):
     for table in search.all_tables:
-        names = [one.name for one in table.stored]
+        names = [column.name for column in table.stored]
         assert len(set(names)) == len(names)
         assert {*table.links, *table.saved, *(column.name for column in table.columns)} <= set(names)
         assert all(column is table.by_name[column.name] for column in table.columns), "one entry for each"
-        assert all(one.meaning for one in table.stored), table.name
-        assert {one.as_long_as for one in table.stored} - {""} <= set(names)
+        assert all(column.meaning for column in table.stored), table.name
+        assert {column.as_long_as for column in table.stored} - {""} <= set(names)
         assert {name for rule in table.rules for name in rule.columns} <= set(names)
-        assert {one.rows_of for one in table.stored} - {""} <= {all_table.name for all_table in search.all_tables}
+        assert {column.rows_of for column in table.stored} - {""} <= {all_table.name for all_table in search.all_tables}
         assert table.schema().names == names
 
 
 @pytest.mark.parametrize("table", [PSMS, PEPTIDES, PROTEINS, MODIFICATIONS, HITS], ids=lambda table: table.name)
 def test_a_column_that_a_writer_forgets_or_that_nobody_described_is_an_error(table: Table):
-    whole = {name: pa.array([], arrow_type(one.type_name)) for name, one in table.by_name.items()}
+    whole = {name: pa.array([], arrow_type(column.type_name)) for name, column in table.by_name.items()}
     assert table.arrow(whole).schema == table.schema()
     for name in whole:
         with pytest.raises(KeyError, match=name):
@@ -71,8 +71,8 @@ def test_hits_of_sequences_have_the_columns_that_are_described_and_psms_of_both_
     assert list(Hits.__dataclass_fields__) == hits_schema().names
     assert HITS.saved == ROW_COLUMNS
     assert EXPORTED_PSMS.saved == SHIFTED_PSMS.saved == PSMS.saved
-    always = [one.name for one in PSMS.stored if one != KNOWN_PLACES]
-    assert [one.name for one in SHIFTED_PSMS.stored][: len(always)] == always
+    always = [column.name for column in PSMS.stored if column != KNOWN_PLACES]
+    assert [column.name for column in SHIFTED_PSMS.stored][: len(always)] == always
 
 
 def test_a_number_of_a_fixed_length_list_is_made_of_rows_of_an_array():

@@ -23,6 +23,6 @@ def test_line_shows_both_rates_when_none_is_accepted() -> None:
     ],
 )
 def test_line_shows_interval_when_some_or_none_at_all_are_accepted(changed: dict[str, float], line: str) -> None:
-    known = NOTHING | changed
-    assert Count.judged(int(known["targets"]), "PSM", "PSMs", known, 0.01).line() == line
-    assert warning_of_nothing(known, 0.01) == ""
+    interval = NOTHING | changed
+    assert Count.judged(int(interval["targets"]), "PSM", "PSMs", interval, 0.01).line() == line
+    assert warning_of_nothing(interval, 0.01) == ""

@@ -19,7 +19,7 @@ from proteoscope.engine.results.queries import create_view, shut_off
 from proteoscope.engine.results.reader import TableFile, row_count
 from tests.effort import lines_run
 
-TURN = [float(one) for one in range(9)]
+TURN = [float(number) for number in range(9)]
 TABLE = Table.of(
     "things",
     "Things",
@@ -58,10 +58,10 @@ def read(path: Path, **options: Any) -> pa.Table:
 
 def test_a_sound_table_comes_back_in_pieces_or_whole(tmp_path: Path):
     path = written(tmp_path / "t.parquet", GOOD, row_group_size=2)
-    found = read(path)
-    assert found.schema == TABLE.schema(GOOD) and found.num_rows == 3 and found["turn"].to_pylist() == [TURN] * 3
+    table = read(path)
+    assert table.schema == TABLE.schema(GOOD) and table.num_rows == 3 and table["turn"].to_pylist() == [TURN] * 3
     with TableFile(path, TABLE, n_rows_of={"others": 3}) as source:
-        assert [len(piece) for piece in source.batches(["name"], rows=1)] == [1, 1, 1]
+        assert [len(batch) for batch in source.batches(["name"], rows=1)] == [1, 1, 1]
         assert source.read_group(1, ["count", "name"]).to_pylist() == [{"count": 3, "name": ""}] and source.group_rows == [2, 1]
     assert row_count(path) == 3
     assert row_count(tmp_path / "none") is None
@@ -81,10 +81,10 @@ def test_a_sound_table_comes_back_in_pieces_or_whole(tmp_path: Path):
     ],
 )
 def test_other_types_that_mean_the_same_become_the_described_one(name: str, values: Any, tmp_path: Path):
-    found = read(written(tmp_path / "t.parquet", {**GOOD, name: values}))
-    assert found.schema == TABLE.schema(GOOD)
+    table = read(written(tmp_path / "t.parquet", {**GOOD, name: values}))
+    assert table.schema == TABLE.schema(GOOD)
     if name != "share":
-        assert found[name].to_pylist() == pa.table(GOOD)[name].to_pylist()
+        assert table[name].to_pylist() == pa.table(GOOD)[name].to_pylist()
 
 
 def not_utf_8() -> pa.Array:
@@ -123,10 +123,10 @@ def not_utf_8() -> pa.Array:
 )
 def test_values_that_the_program_does_not_write_are_refused_with_their_column(name: str, values: Any, said: str, tmp_path: Path):
     path = written(tmp_path / "t.parquet", {**GOOD, name: values})
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         read(path)
-    assert str(path) in str(told.value) and said in str(told.value) and "Do the search again" in str(told.value)
-    assert f"column {name}" in str(told.value) or name == "places"
+    assert str(path) in str(error.value) and said in str(error.value) and "Do the search again" in str(error.value)
+    assert f"column {name}" in str(error.value) or name == "places"
 
 
 def test_columns_that_are_missing_or_doubled_are_refused_and_others_left_alone(tmp_path: Path):
@@ -138,8 +138,8 @@ def test_columns_that_are_missing_or_doubled_are_refused_and_others_left_alone(t
         table = good.append_column("stranger", pa.array([1] * 3)).append_column(again, good["count"])
         with pytest.raises(InputError, match="twice"):
             read(written(tmp_path / "t.parquet", table))
-    found = read(written(tmp_path / "t.parquet", good.append_column("stranger", pa.array([b"\xff"] * 3))))
-    assert found.column_names == good.column_names
+    result = read(written(tmp_path / "t.parquet", good.append_column("stranger", pa.array([b"\xff"] * 3))))
+    assert result.column_names == good.column_names
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1", b"text\n" * 1000])
@@ -193,9 +193,9 @@ def test_a_table_that_was_found_sound_is_not_looked_at_again_until_it_is_another
     assert looked_at(path) < 30 < first
     assert looked_at(path, n_others=4) > 30, "of other tables beside it nothing was known"
     assert looked_at(path) < 30
-    spoilt = written(tmp_path / "spoilt.parquet", {**GOOD, "count": pa.array([1, 2, 101], pa.int32())})
+    corrupt = written(tmp_path / "spoilt.parquet", {**GOOD, "count": pa.array([1, 2, 101], pa.int32())})
     before = path.stat()
-    path.write_bytes(spoilt.read_bytes())
+    path.write_bytes(corrupt.read_bytes())
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     for _ in range(2):
         with pytest.raises(InputError, match="holds numbers outside 0 to 100"):
@@ -218,5 +218,5 @@ def test_a_small_file_that_unpacks_to_thousands_of_times_its_size_is_refused(tmp
     for names, name in ((pa.array([["a"]] * 4000), dictionary), (lists, pa.array(["a"] * 4000))):
         pq.write_table(pa.table({"name": name, "names": names}), path, compression="zstd")
         assert path.stat().st_size < 100_000
-        with TableFile(path, table) as found, pytest.raises(InputError, match=r"unfolds to more than [\d,]+ bytes"):
-            found.check()
+        with TableFile(path, table) as file, pytest.raises(InputError, match=r"unfolds to more than [\d,]+ bytes"):
+            file.check()

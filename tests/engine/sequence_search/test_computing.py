@@ -38,10 +38,10 @@ SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 
 def shims(n, failing_launch=-1):
     """Cards of which the first may fail."""
-    found = [ShimCard(failing_launch=failing_launch if number == 0 else -1) for number in range(n)]
-    for number, card in enumerate(found):
+    devices = [ShimCard(failing_launch=failing_launch if number == 0 else -1) for number in range(n)]
+    for number, card in enumerate(devices):
         card.name = f"shim:{number}"
-    return found
+    return devices
 
 
 def sequences(seed, n=300, longest=160):
@@ -106,8 +106,8 @@ def test_databases_of_any_few_sequences_can_be_divided(lengths, n_cards):
     residues = (np.arange(offsets[-1]) % 20).astype(np.int8)
     several = queries(5, (7, 0))
     with opened((residues, offsets), shims(n_cards), with_processor=True) as session:
-        found = score_queries(session, several)
-    assert np.array_equal(found, score_all(several, residues, offsets, SCHEME, 1, Progress()))
+        scores = score_queries(session, several)
+    assert np.array_equal(scores, score_all(several, residues, offsets, SCHEME, 1, Progress()))
 
 
 class EndlessSearch:
@@ -129,8 +129,8 @@ class EndlessSearch:
 
 @pytest.mark.parametrize("with_processor", [False, True])
 def test_a_cancel_closes_the_work_on_each_device(with_processor, monkeypatch):
-    for twin in ("cpu", "cuda"):
-        monkeypatch.setattr(f"proteoscope.kernels.{twin}.alignment.AlignmentSearch", EndlessSearch)
+    for backend in ("cpu", "cuda"):
+        monkeypatch.setattr(f"proteoscope.kernels.{backend}.alignment.AlignmentSearch", EndlessSearch)
     monkeypatch.setattr(EndlessSearch, "begun", 0)
     monkeypatch.setattr(EndlessSearch, "closed", 0)
     progress = Progress()
@@ -147,20 +147,20 @@ class TestFromFilesToFiles:
 
     @pytest.fixture
     def files(self, fasta, random_protein):
-        one, two = random_protein(1, 70), random_protein(2, 90)
+        first, second = random_protein(1, 70), random_protein(2, 90)
         records = [(f"s{k} stranger", random_protein(100 + k, 20 + k)) for k in range(60)]
-        records[7:7] = [("copy of one", one), ("near two", two[:40] + two[44:]), ("none", "")]
-        return fasta("q.fasta", [("one", one), ("two", two)]), fasta("d.fasta", records)
+        records[7:7] = [("copy of one", first), ("near two", second[:40] + second[44:]), ("none", "")]
+        return fasta("q.fasta", [("one", first), ("two", second)]), fasta("d.fasta", records)
 
     @pytest.fixture
     def machine(self, monkeypatch):
         """A machine with two cards, the first of which may fail."""
         opened = []
 
-        def chosen(wish):
-            numbers = {"cpu": (), "cuda": (0,)}.get(wish, (0, 1))
-            name = "+".join([*(f"shim:{number}" for number in numbers), *(["cpu"] if wish in ("cpu", "all") else [])])
-            return Device(name, "cards on a processor", 1 << 30, True, numbers=numbers, with_processor=wish == "all")
+        def chosen(requested):
+            numbers = {"cpu": (), "cuda": (0,)}.get(requested, (0, 1))
+            name = "+".join([*(f"shim:{number}" for number in numbers), *(["cpu"] if requested in ("cpu", "all") else [])])
+            return Device(name, "cards on a processor", 1 << 30, True, numbers=numbers, with_processor=requested == "all")
 
         def cards(device, progress, **_):
             opened[:] = shims(len(device.numbers), machine.failing_launch)
@@ -175,14 +175,14 @@ class TestFromFilesToFiles:
         return machine
 
     @needs_compiler
-    @pytest.mark.parametrize(("wish", "failing_launch"), [("cuda", -1), ("all", 2)])
-    def test_all_files_and_tables_are_those_of_the_processor(self, files, machine, tmp_path, wish, failing_launch):
+    @pytest.mark.parametrize(("requested", "failing_launch"), [("cuda", -1), ("all", 2)])
+    def test_all_files_and_tables_are_those_of_the_processor(self, files, machine, tmp_path, requested, failing_launch):
         import pyarrow.parquet as pq
 
         machine.failing_launch = failing_launch
         # Files are written of the scores alone, whoever has computed them.
-        formats = [one for one in FORMATS if one not in OF_ONE_QUERY] if wish == "cuda" else ["tsv", "sam"]
-        for device in ("cpu", wish):
+        formats = [name for name in FORMATS if name not in OF_ONE_QUERY] if requested == "cuda" else ["tsv", "sam"]
+        for device in ("cpu", requested):
             for format in formats:
                 folder = tmp_path / device
                 project = folder / "project" if format == "tsv" else None
@@ -197,14 +197,14 @@ class TestFromFilesToFiles:
                     device=device,
                 )
         # Beside the processor the card may come to do less than would lose it.
-        assert (wish == "all" or machine()[0].n_launches > 1) and summary.shares
+        assert (requested == "all" or machine()[0].n_launches > 1) and summary.shares
         assert any("is lost" in text for text in summary.messages) == (0 <= failing_launch < machine()[0].n_launches)
         for format in formats:
             for name in (f"hits.{format}", f"{format}.npy"):
-                assert (tmp_path / "cpu" / name).read_bytes() == (tmp_path / wish / name).read_bytes(), name
-        scores = np.load(tmp_path / wish / "tsv.npy")
+                assert (tmp_path / "cpu" / name).read_bytes() == (tmp_path / requested / name).read_bytes(), name
+        scores = np.load(tmp_path / requested / "tsv.npy")
         assert (scores.dtype, scores.shape) == (np.int32, (2, 63)) and scores[0].argmax() == 7 and scores[1].argmax() == 8
-        projects = [Project.open(tmp_path / device / "project") for device in ("cpu", wish)]
+        projects = [Project.open(tmp_path / device / "project") for device in ("cpu", requested)]
         for table in ("hits", "queries", "score_counts"):
             ours, theirs = (pq.read_table(project.table(table)) for project in projects)
             assert ours.equals(theirs), table
@@ -229,22 +229,24 @@ class TestFromFilesToFiles:
         assert any(text.startswith("Scoring on cpu:") for text in summary.messages)
 
     def test_auto_does_not_look_for_a_gpu_when_the_search_is_short(self, files, monkeypatch, tmp_path):
-        wishes = []
+        requested = []
 
-        def chosen(wish):
-            wishes.append(wish)
+        def chosen(device):
+            requested.append(device)
             return Device("cpu", "a processor", 1, True)
 
         monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", chosen)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
-        assert wishes == []
+        assert requested == []
         monkeypatch.setattr("proteoscope.engine.estimates.USUAL_START_SECONDS", 0.0)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
-        assert wishes == ["auto"]
+        assert requested == ["auto"]
 
     def test_a_gpu_that_auto_cannot_use_is_told(self, files, monkeypatch):
         monkeypatch.setattr("proteoscope.engine.estimates.USUAL_START_SECONDS", 0.0)
-        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda wish: Device("cpu", "a processor", 1, True))
+        monkeypatch.setattr(
+            "proteoscope.engine.execution.device_lookup.resolve_device", lambda requested: Device("cpu", "a processor", 1, True)
+        )
         unusable = Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,))
         monkeypatch.setattr("proteoscope.engine.search_run.gpus", lambda: (unusable,))
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="auto")

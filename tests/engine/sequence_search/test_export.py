@@ -23,14 +23,16 @@ from tests.searching import align
 @pytest.fixture
 def files(fasta, random_protein):
     """Three queries, the middle one without a hit; subjects with one name, quotes and gaps."""
-    one, two = random_protein(1, 120), random_protein(2, 200)
+    first, second = random_protein(1, 120), random_protein(2, 200)
     subjects = [
-        ('same An "odd" <&>', one),
-        ("same", one[:50] + one[53:]),
-        ("x\x01y of NCBI", two[20:150]),
+        ('same An "odd" <&>', first),
+        ("same", first[:50] + first[53:]),
+        ("x\x01y of NCBI", second[20:150]),
         ("stranger", random_protein(3, 90)),
     ]
-    return fasta("q.fasta", [("one The first", one), ("none", "WWW"), ("two", two[:90] + "*" + two[90:])]), fasta("d.fasta", subjects)
+    return fasta("q.fasta", [("one The first", first), ("none", "WWW"), ("two", second[:90] + "*" + second[90:])]), fasta(
+        "d.fasta", subjects
+    )
 
 
 def export_hits(project, run_id, format, target, progress=None):
@@ -44,7 +46,7 @@ def project(files, tmp_path):
 
 
 @pytest.mark.parametrize("rows", [1, 4096])
-@pytest.mark.parametrize("format", [one for one in FORMATS if one not in OF_ONE_QUERY])
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in OF_ONE_QUERY])
 def test_an_export_is_what_the_search_writes(project, files, tmp_path, monkeypatch, format, rows):
     monkeypatch.setattr("proteoscope.engine.sequence_search.export._ROWS", rows)
     parameters = SequenceSearchParameters(maximum_e_value=1e-3)
@@ -71,9 +73,9 @@ def test_an_export_that_is_cancelled_up_to_its_last_hit_leaves_what_was_there(pr
 
 def test_what_cannot_be_exported_is_told_and_nothing_is_written_over(project, files, tmp_path):
     hits = project.table("hits")
-    for wish, target, said in (("pin", "o", "no format 'pin'"), ("tsv", hits, "belongs to the project"), ("tsv", files[1], "is read")):
+    for name, target, said in (("pin", "o", "no format 'pin'"), ("tsv", hits, "belongs to the project"), ("tsv", files[1], "is read")):
         with pytest.raises(ParameterError, match=said):
-            export_hits(project, "align-0001", wish, tmp_path / target)
+            export_hits(project, "align-0001", name, tmp_path / target)
     with pytest.raises(InputError, match="no finished result 'hits'"):
         export_hits(project, "align-0009", "tsv", tmp_path / "o")
     damaged = tmp_path / "Q"
@@ -94,8 +96,8 @@ def test_the_command_line_exports_the_last_run_or_the_one_that_is_named(project,
         device="cpu",
     )
     arguments = ["export", str(tmp_path / "P"), "--format", "blast6", "--out", str(tmp_path / "o")]
-    for wish, n_hits in ((["--run", "align-0001"], 3), ([], 2)):
-        assert main([*arguments, *wish]) == 0
+    for options, n_hits in ((["--run", "align-0001"], 3), ([], 2)):
+        assert main([*arguments, *options]) == 0
         assert capsys.readouterr().out == f"{tmp_path / 'o'}\n"
         assert len((tmp_path / "o").read_text().splitlines()) == n_hits
 
@@ -153,12 +155,12 @@ def test_a_pipe_is_no_file_of_sequences(files, tmp_path):
 
 
 def test_hits_for_a_spreadsheet_hold_no_formulas(fasta, random_protein, tmp_path, capsys):
-    letters = random_protein(1, 120)
-    query, database = fasta("q.fasta", [("=1+1 The first", letters)]), fasta("d.fasta", [("@SUM(A1) -2+3", letters)])
+    sequence = random_protein(1, 120)
+    query, database = fasta("q.fasta", [("=1+1 The first", sequence)]), fasta("d.fasta", [("@SUM(A1) -2+3", sequence)])
     align([query], [database], None, SequenceSearchParameters(maximum_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
     rows = {}
-    for name, wish in (("plain", []), ("safe", ["--spreadsheet-safe"])):
-        assert main(["export", str(tmp_path / "P"), "--format", "tsv", "--out", str(tmp_path / name), *wish]) == 0
+    for name, options in (("plain", []), ("safe", ["--spreadsheet-safe"])):
+        assert main(["export", str(tmp_path / "P"), "--format", "tsv", "--out", str(tmp_path / name), *options]) == 0
         header, line = (tmp_path / name).read_text().splitlines()
         rows[name] = dict(zip(header.split("\t"), line.split("\t"), strict=True))
     assert [rows["plain"][name] for name in ("query", "subject", "description")] == ["=1+1", "@SUM(A1)", "-2+3"]

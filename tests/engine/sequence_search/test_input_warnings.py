@@ -68,42 +68,42 @@ def test_a_database_of_one_protein_of_forty_thousand_residues(searched, fasta, r
 
 
 @pytest.mark.parametrize(
-    ("query_letters", "subject_letters", "told"),
+    ("query_alphabet", "subject_alphabet", "message"),
     [
         ("ACGT", "ARNDCQEGHILKMFPSTWYV", "The queries look like DNA or RNA"),
         ("ARNDCQEGHILKMFPSTWYV", "ACGU", "The sequences of the database look like DNA or RNA"),
         ("ARNDCQEGHILKMFPSTWYV", "ARNDCQEGHILKMFPSTWYV", ""),
     ],
 )
-def test_dna_where_protein_belongs_is_told(searched, fasta, random_protein, query_letters, subject_letters, told):
-    query = fasta("q.fasta", [("q", random_protein(1, 300, query_letters))])
-    database = fasta("d.fasta", [(f"d{k}", random_protein(2 + k, 200, subject_letters)) for k in range(3)])
+def test_dna_where_protein_belongs_is_told(searched, fasta, random_protein, query_alphabet, subject_alphabet, message):
+    query = fasta("q.fasta", [("q", random_protein(1, 300, query_alphabet))])
+    database = fasta("d.fasta", [(f"d{k}", random_protein(2 + k, 200, subject_alphabet)) for k in range(3)])
     code, _, scores, said = searched(query, database)
     assert code == 0 and scores.shape == (1, 3)
-    assert ("DNA" in said) == bool(told) and told in said
-    assert not told or "are compared as protein; translate them first" in said
+    assert ("DNA" in said) == bool(message) and message in said
+    assert not message or "are compared as protein; translate them first" in said
 
 
 @pytest.mark.parametrize(
-    ("n_dna", "told"),
+    ("n_dna", "message"),
     [
         (1, "1 of 5 queries looks like DNA or RNA, and is compared as protein; translate it first"),
         (2, "2 of 5 queries look like DNA or RNA, and are compared as protein; translate them first"),
     ],
 )
-def test_one_dna_query_among_proteins_is_told(searched, fasta, random_protein, n_dna, told):
-    letters = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (5 - n_dna)
-    query = fasta("q.fasta", [(f"q{k}", random_protein(k, 85 + 400 * (k < n_dna), one)) for k, one in enumerate(letters)])
+def test_one_dna_query_among_proteins_is_told(searched, fasta, random_protein, n_dna, message):
+    alphabets = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (5 - n_dna)
+    query = fasta("q.fasta", [(f"q{k}", random_protein(k, 85 + 400 * (k < n_dna), alphabet)) for k, alphabet in enumerate(alphabets)])
     code, _, _, said = searched(query, fasta("d.fasta", [("d", random_protein(9, 200))]))
-    assert code == 0 and told in said
+    assert code == 0 and message in said
 
 
-@pytest.mark.parametrize(("n_dna", "told"), [(1, False), (2, True)])
-def test_a_database_is_told_of_dna_where_it_is_no_rare_accident(searched, fasta, random_protein, n_dna, told):
-    letters = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (200 - n_dna)
-    database = fasta("d.fasta", [(f"d{k}", random_protein(k, 60, one)) for k, one in enumerate(letters)])
+@pytest.mark.parametrize(("n_dna", "message"), [(1, False), (2, True)])
+def test_a_database_is_told_of_dna_where_it_is_no_rare_accident(searched, fasta, random_protein, n_dna, message):
+    alphabets = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (200 - n_dna)
+    database = fasta("d.fasta", [(f"d{k}", random_protein(k, 60, alphabet)) for k, alphabet in enumerate(alphabets)])
     code, _, _, said = searched(fasta("q.fasta", [("q", random_protein(999, 60))]), database)
-    assert code == 0 and ("2 of 200 sequences of the database look like DNA or RNA" in said) == told == ("DNA" in said)
+    assert code == 0 and ("2 of 200 sequences of the database look like DNA or RNA" in said) == message == ("DNA" in said)
 
 
 def test_sequences_of_one_name_are_each_searched(searched, fasta, random_protein):
@@ -135,9 +135,9 @@ def test_sam_tells_sequences_of_one_name_apart(fasta, random_protein, tmp_path):
 
 def test_a_matrix_without_costs_warns_of_the_e_values_and_still_reports(searched, fasta, random_protein, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.sequence_search.score_statistics._RANDOM_SUBJECTS", 200)
-    letters = "ARNDCQEGHILKMFPSTWYV"
-    rows = [letter + " " + " ".join("5" if letter == other else "1" for other in letters) for letter in letters]
-    (tmp_path / "m.txt").write_text("\n".join(["  " + " ".join(letters), *rows]))
+    residues = "ARNDCQEGHILKMFPSTWYV"
+    rows = [residue + " " + " ".join("5" if residue == other else "1" for other in residues) for residue in residues]
+    (tmp_path / "m.txt").write_text("\n".join(["  " + " ".join(residues), *rows]))
     protein = random_protein(1, 80)
     path = fasta("p.fasta", [("a", protein), ("b", random_protein(2, 60))])
     code, rows, scores, said = searched(path, path, "--matrix", str(tmp_path / "m.txt"))

@@ -51,12 +51,12 @@ def test_scores_of_real_proteins_are_biopythons(shared_data, scheme, independent
     queries = read_sequences([shared_data / "sequences" / "cudasw_queries20.fasta"], Progress())
     database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())
     scheme = scheme()
-    found = score_all([queries.codes(0), queries.codes(4)], database.residues, database.offsets, scheme, 2, Progress())
-    best = np.argsort(-found, axis=1)[:, :15]
+    scores = score_all([queries.codes(0), queries.codes(4)], database.residues, database.offsets, scheme, 2, Progress())
+    best = np.argsort(-scores, axis=1)[:, :15]
     for row, query in enumerate((0, 4)):
         for subject in {*best[row].tolist(), *range(0, 20_000, 1500)}:
             expected = independent_score(decode(queries.codes(query)), decode(database.codes(subject)), scheme)
-            assert found[row, subject] == expected
+            assert scores[row, subject] == expected
 
 
 @settings(max_examples=40, deadline=None)
@@ -87,18 +87,18 @@ def test_scores_where_eight_bits_end(end, score, scheme, random_protein, indepen
     """A run of ten tryptophans scores 110; subjects behind and beside it are scored as if alone."""
     sequence, scheme = "W" * 10 + end, scheme()
     subjects = [sequence, *(random_protein(k, 9) for k in range(150)), "W" * 30, *(random_protein(k, 12) for k in range(150, 300))]
-    found = scores_of([sequence], subjects, scheme)[0]
-    assert found[0] == score
-    assert found.tolist() == [independent_score(sequence, subject, scheme) for subject in subjects]
+    scores = scores_of([sequence], subjects, scheme)[0]
+    assert scores[0] == score
+    assert scores.tolist() == [independent_score(sequence, subject, scheme) for subject in subjects]
 
 
 def test_a_protein_of_forty_thousand_residues_beside_short_ones(scheme, random_protein, independent_score):
     long, scheme = random_protein(5, 40_000), scheme()
     subjects = [long, "M", *(random_protein(k, 30 + k) for k in range(150))]
     query = long[20_000:20_100] + random_protein(6, 50)
-    found = scores_of([query], subjects, scheme)[0]
-    assert found[0] == independent_score(query, long, scheme)
-    assert found[1:].tolist() == [independent_score(query, subject, scheme) for subject in subjects[1:]]
+    scores = scores_of([query], subjects, scheme)[0]
+    assert scores[0] == independent_score(query, long, scheme)
+    assert scores[1:].tolist() == [independent_score(query, subject, scheme) for subject in subjects[1:]]
 
 
 @pytest.mark.parametrize(("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("PAM250", 14, 2), ("BLOSUM62", 5, 0)])
@@ -120,9 +120,9 @@ def test_long_pairs_are_exact_where_sixteen_bits_end(end, score, scheme):
 def test_the_few_relatives_of_a_long_protein_are_exact_beside_strangers(scheme, random_protein, independent_score):
     long = random_protein(1, 3000)
     subjects = [long[500:2500], long[:1500] + long[1510:2600], *(random_protein(k, 2000) for k in range(2, 68))]
-    found = scores_of([long, long[:40]], subjects, scheme())
+    scores = scores_of([long, long[:40]], subjects, scheme())
     for k in (0, 1, 2, 40, 67):
-        assert found[0, k] == independent_score(long, subjects[k], scheme())
+        assert scores[0, k] == independent_score(long, subjects[k], scheme())
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_costs_up_to_what_the_numbers_hold_are_exact(gap_open, gap_extend, rando
 def test_scores_and_costs_of_any_size_are_exact(factor, gap_open, gap_extend, tmp_path, random_protein, independent_score):
     """Costs and matrices that 8 or 16 bits cannot hold begin with more."""
     shipped = read_matrix("BLOSUM62")
-    rows = [" ".join([letter, *map(str, row * factor)]) for letter, row in zip(LETTERS, shipped.scores, strict=True)]
+    rows = [" ".join([residue, *map(str, row * factor)]) for residue, row in zip(LETTERS, shipped.scores, strict=True)]
     (tmp_path / "m.txt").write_text("\n".join([" ".join(LETTERS), *rows]))
     scheme = ScoringScheme(read_matrix(str(tmp_path / "m.txt")), gap_open, gap_extend)
     subjects = [random_protein(k, 60) for k in range(8)]
@@ -163,16 +163,16 @@ def test_sequences_without_residues_score_nothing(scheme):
 
 def test_threads_do_not_change_scores(scheme, random_protein):
     subjects = [random_protein(k, 10 + k * 3) for k in range(200)]
-    one, three = (scores_of(subjects[:5], subjects, scheme(), threads) for threads in (1, 3))
-    assert np.array_equal(one, three)
+    by_one_thread, by_three_threads = (scores_of(subjects[:5], subjects, scheme(), threads) for threads in (1, 3))
+    assert np.array_equal(by_one_thread, by_three_threads)
 
 
 def test_progress_comes_to_the_number_of_cells(scheme, random_protein, monkeypatch):
     monkeypatch.setattr("proteoscope.kernels.cpu.alignment._CELLS_OF_A_TASK", 2_000_000)
-    begun, told, run = itertools.count(), threading.Event(), alignment._Scorer._run
+    begun, is_reported, run = itertools.count(), threading.Event(), alignment._Scorer._run
 
     def wait_and_run(self, task, stop):
-        if next(begun) and not told.wait(60):
+        if next(begun) and not is_reported.wait(60):
             pytest.fail("nothing was told of the first task")
         run(self, task, stop)
 
@@ -181,7 +181,7 @@ def test_progress_comes_to_the_number_of_cells(scheme, random_protein, monkeypat
     subjects, progress = [random_protein(k, 20 + k) for k in range(300)], Progress()
     codes, (residues, offsets) = [encode(np.frombuffer(subjects[-1].encode(), np.uint8))] * 3, packed(subjects)
     steps = []
-    monkeypatch.setattr(progress, "advance", lambda n: (steps.append(n), told.set()))
+    monkeypatch.setattr(progress, "advance", lambda n: (steps.append(n), is_reported.set()))
     parts = score_all(codes, residues, offsets, scheme(), 1, progress)
     assert sum(steps) == 3 * 319 * int(offsets[-1]) // 1_000_000 and len(steps) > 1
     assert np.array_equal(parts, scores_of([subjects[-1]] * 3, subjects, scheme()))

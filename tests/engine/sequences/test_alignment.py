@@ -20,8 +20,8 @@ def as_codes(text):
 def rescored(alignment, scheme):
     """Return the score of the alignment's columns, recomputed."""
     total = 0
-    for length, letter in alignment.runs:
-        if letter != "M":
+    for length, operation in alignment.runs:
+        if operation != "M":
             total -= scheme.gap_open + scheme.gap_extend * length
     pairs = (alignment.query >= 0) & (alignment.subject >= 0)
     return total + int(scheme.matrix.scores[alignment.query[pairs], alignment.subject[pairs]].sum())
@@ -49,9 +49,9 @@ def test_alignment_has_the_best_score_and_its_residues(query, subject, gap, stor
     top, _, bottom = alignment.lines()
     assert top.replace("-", "") == query[alignment.query_start : alignment.query_end]
     assert bottom.replace("-", "") == subject[alignment.subject_start : alignment.subject_end]
-    known = align_pair(as_codes(query), as_codes(subject), scheme, Progress(), score=best)
-    assert known.cigar == alignment.cigar
-    assert (known.query_start, known.subject_start) == (alignment.query_start, alignment.subject_start)
+    again = align_pair(as_codes(query), as_codes(subject), scheme, Progress(), score=best)
+    assert again.cigar == alignment.cigar
+    assert (again.query_start, again.subject_start) == (alignment.query_start, alignment.subject_start)
     if best:
         assert alignment.runs[0][1] == alignment.runs[-1][1] == "M"
 

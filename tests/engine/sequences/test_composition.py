@@ -42,11 +42,11 @@ def masked_by_definition(codes):
 
 def random_database(tmp_path, n=120):
     """Return proteins of very different compositions, some with repeats."""
-    generator, letters = np.random.default_rng(4), np.array(list("ACDEFGHIKLMNPQRSTVWY"))
+    generator, residues = np.random.default_rng(4), np.array(list("ACDEFGHIKLMNPQRSTVWY"))
     records = []
     for number in range(n):
         share = generator.dirichlet(np.full(20, 0.3 + number % 5))
-        sequence = "".join(generator.choice(letters, generator.integers(1, 300), p=share))
+        sequence = "".join(generator.choice(residues, generator.integers(1, 300), p=share))
         records.append(f">s{number}\n{sequence}{'PQ' * (number % 4 * 8)}\n")
     (tmp_path / "database.fasta").write_text("".join(records))
     return read_sequences([tmp_path / "database.fasta"], Progress())
@@ -67,7 +67,7 @@ def test_masked_sequences_follow_the_definition(sequences):
     masked, counts = masked_sequences(codes, offsets)
     expected = [masked_by_definition(np.array(sequence, np.int8)) for sequence in sequences]
     assert np.array_equal(masked, np.concatenate(expected))
-    assert np.array_equal(counts, [np.bincount(one, minlength=len(LETTERS)) for one in expected])
+    assert np.array_equal(counts, [np.bincount(sequence, minlength=len(LETTERS)) for sequence in expected])
 
 
 def test_pair_lambdas_are_the_roots_of_their_equation():

@@ -35,17 +35,21 @@ def test_dayhoff_and_gonnet_are_the_published_matrices_rounded():
 
 def test_blosumn_is_parasails():
     parasail = pytest.importorskip("parasail", reason="parasail is not installed: pip install parasail")
-    ours, letters = read_matrix("BLOSUMN").scores, [LETTERS.index(letter) for letter in "ARNDCQEGHILKMFPSTWYVBZX*"]
-    assert np.array_equal(ours[np.ix_(letters, letters)], parasail.Matrix("blosumn").matrix[:24, :24])
+    ours, order = read_matrix("BLOSUMN").scores, [LETTERS.index(residue) for residue in "ARNDCQEGHILKMFPSTWYVBZX*"]
+    assert np.array_equal(ours[np.ix_(order, order)], parasail.Matrix("blosumn").matrix[:24, :24])
 
 
 def test_identity_scores_as_blast_does():
     """As blastp 2.12.0 -matrix IDENTITY scores 66 residues: with themselves, with B, X, Z for three of them, these with themselves."""
-    own = encode(np.frombuffer(b"MKVLAARNDCQEGHILKMFPSTWYVMKVLAARNDCQEGHILKMFPSTWYVWWHHCCDDEEFFGGKK", np.uint8))
-    changed = own.copy()
-    changed[23:26] = [LETTERS.index(letter) for letter in "BXZ"]
+    sequence = encode(np.frombuffer(b"MKVLAARNDCQEGHILKMFPSTWYVMKVLAARNDCQEGHILKMFPSTWYVWWHHCCDDEEFFGGKK", np.uint8))
+    changed = sequence.copy()
+    changed[23:26] = [LETTERS.index(residue) for residue in "BXZ"]
     scores = read_matrix("IDENTITY").scores
-    assert [int(scores[one, other].sum()) for one, other in ((own, own), (own, changed), (changed, changed))] == [594, 552, 580]
+    assert [int(scores[first, second].sum()) for first, second in ((sequence, sequence), (sequence, changed), (changed, changed))] == [
+        594,
+        552,
+        580,
+    ]
 
 
 @pytest.mark.parametrize("name", [*BIOPYTHONS, "BLOSUM80", "IDENTITY"])
@@ -79,8 +83,8 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
 def test_u_o_and_j_score_as_x():
     matrix = read_matrix("BLOSUM62").scores
     x = LETTERS.index("X")
-    for letter in "UOJ":
-        code = LETTERS.index(letter)
+    for residue in "UOJ":
+        code = LETTERS.index(residue)
         for other in "ARNDCQEGHILKMFPSTWYVBZX*":
             assert matrix[code, LETTERS.index(other)] == matrix[x, LETTERS.index(other)]
         assert matrix[code, code] == matrix[x, x]
@@ -90,7 +94,7 @@ def test_matrix_with_few_residues_is_completed(tmp_path):
     path = tmp_path / "own.txt"
     path.write_text("# mine\n   A  C\nA  5 -2 # alike\nc -2  7\n")
     matrix = read_matrix(str(path)).scores
-    a, c, w, star = (LETTERS.index(letter) for letter in "ACW*")
+    a, c, w, star = (LETTERS.index(residue) for residue in "ACW*")
     assert (matrix[a, a], matrix[a, c], matrix[c, c], matrix[a, w], matrix[w, w], matrix[star, a]) == (5, -2, 7, -1, -1, -2)
 
 

@@ -113,8 +113,8 @@ def test_any_number_of_threads_makes_the_same_index() -> None:
     first = build(held, IdentificationParameters(), 1)
     for threads in (2, 5):
         other = build(held, IdentificationParameters(), threads)
-        for one, same in zip((*first.arrays, *first.queries), (*other.arrays, *other.queries), strict=True):
-            assert np.array_equal(np.asarray(one), np.asarray(same))
+        for column, other_column in zip((*first.arrays, *first.queries), (*other.arrays, *other.queries), strict=True):
+            assert np.array_equal(np.asarray(column), np.asarray(other_column))
 
 
 def test_tolerances_become_dalton_and_fraction() -> None:

@@ -96,8 +96,8 @@ def test_vectors_agree_with_their_definition(changes):
     held = spectra(peaks, [random.uniform(100, 300) for _ in peaks], [4] * len(peaks))
     vectors = made(held, **changes)
     values = ClusteringParameters(**{**PLAIN, **changes}).model_dump()
-    for row, one in enumerate(peaks):
-        expected, result = by_definition(one, float(held.precursor_mz[row]), values), elements(vectors, row)
+    for row, spectrum in enumerate(peaks):
+        expected, result = by_definition(spectrum, float(held.precursor_mz[row]), values), elements(vectors, row)
         assert set(result) ^ set(expected) <= {b for b in {**result, **expected} if {**result, **expected}[b] <= 1}
         assert all(abs(result.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**result, **expected}), "but for the rounding of a half"
 
@@ -145,15 +145,18 @@ def test_threads_change_nothing():
     random = np.random.default_rng(2)
     places = [np.sort(random.uniform(60, 900, 40)).tolist() for _ in range(99)]
     held = spectra([[(mz, 1.0 + k) for k, mz in enumerate(place)] for place in places], [500.0] * 99, [4] * 99)
-    one, many = made(held, 1), made(held, 7)
-    assert all(np.array_equal(a, b) for a, b in zip((one.order, *one.arrays), (many.order, *many.arrays), strict=True))
+    by_one_thread, by_seven_threads = made(held, 1), made(held, 7)
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip((by_one_thread.order, *by_one_thread.arrays), (by_seven_threads.order, *by_seven_threads.arrays), strict=True)
+    )
 
 
 def test_vectors_are_sorted_by_ion_and_precursor():
-    one = [(100.0, 1.0), (200.0, 2.0)]
+    spectrum = [(100.0, 1.0), (200.0, 2.0)]
     mz = [500.0, 500.005, 500.02, 500.0, 500.0, np.nan, 500.0]
     masks = [4, 4, 4, 8, 0, 4, 4 | 1]
-    vectors = made(spectra([one] * 7, mz, masks))
+    vectors = made(spectra([spectrum] * 7, mz, masks))
     assert vectors.order.tolist() == [4, 0, 1, 2, 5, 6, 3] and vectors.ion.tolist() == [0, 4, 4, 4, 4, 5, 8]
     ends = windows(vectors, Tolerance.parse("10 ppm"))
     assert ends.tolist() == [1, 3, 3, 4, 5, 6, 7], "500 and 500.005 alone are compared; unknown, negative and other charges with none"

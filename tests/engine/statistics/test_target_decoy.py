@@ -133,7 +133,7 @@ def test_few_decoys_use_prior_knowledge_or_one() -> None:
     at, scale = np.array([0.0, 1.0, 5.0]), ScoreScale(1.0, 1.0, 3.0)
     np.testing.assert_allclose(expected_decoys(np.empty(0), np.empty(0, bool), at, scale), [0.5, 0.5, 0.5 * np.exp(-4.0)])
     np.testing.assert_array_equal(expected_decoys(np.zeros(3), np.ones(3, bool), at), np.ones(3))
-    far, near = (expected_decoys(np.array([one]), np.ones(1, bool), at, scale) for one in (9.0, 1.5))
+    far, near = (expected_decoys(np.array([value]), np.ones(1, bool), at, scale) for value in (9.0, 1.5))
     assert far[2] > 10 * near[2], "a decoy far out widens the tail"
 
 

@@ -41,9 +41,9 @@ def test_a_greater_score_is_never_more_likely_by_chance(first, second, shared, s
 @given(st.sampled_from(MODES), st.integers(30, 30_000), st.lists(st.floats(0, 1), min_size=2, max_size=20))
 def test_a_greater_tm_score_is_never_less_probably_the_same_fold(mode, shorter, tm_scores):
     other, lengths, calibration = np.full(len(tm_scores), 0.4), np.full(len(tm_scores), shorter), shipped_calibration(mode)
-    found = calibration.same_fold_probabilities(np.sort(tm_scores), other, lengths)
-    assert (found >= 0).all() and (found <= 1).all() and (np.diff(found) >= 0).all()
-    assert (found == calibration.same_fold_probabilities(other, np.sort(tm_scores), lengths)).all()
+    probabilities = calibration.same_fold_probabilities(np.sort(tm_scores), other, lengths)
+    assert (probabilities >= 0).all() and (probabilities <= 1).all() and (np.diff(probabilities) >= 0).all()
+    assert (probabilities == calibration.same_fold_probabilities(other, np.sort(tm_scores), lengths)).all()
 
 
 def test_the_same_chain_is_the_same_fold_and_a_tm_score_of_chance_is_not():
@@ -88,29 +88,29 @@ NAMES = ("1bvyf", "1c7na", "1bvoa", "1biaa", "1a6ja")
 
 def test_e_values_grow_with_the_database_and_probabilities_do_not(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
-    found = []
+    rows = []
     for k, targets in enumerate(([folder / "1c7na.pdb"], [folder], [folder] * 3)):
         summary = find_structures([folder / "1bvyf.pdb"], targets, tmp_path / f"{k}.tsv", WITHOUT_PHASE_1, device="cpu")
         assert summary.n_chains == (1, 5, 15)[k]
-        found.append(rows_of(tmp_path / f"{k}.tsv")["1c7na"])
-    one, five, fifteen = (float(row["e_value"]) for row in found)
-    assert five == pytest.approx(5 * one, rel=2e-3) and fifteen == pytest.approx(15 * one, rel=2e-3) and 0 < one <= 1
-    assert len({row["same_fold_probability"] for row in found}) == 1 == len({row["score"] for row in found})
+        rows.append(rows_of(tmp_path / f"{k}.tsv")["1c7na"])
+    first, five, fifteen = (float(row["e_value"]) for row in rows)
+    assert five == pytest.approx(5 * first, rel=2e-3) and fifteen == pytest.approx(15 * first, rel=2e-3) and 0 < first <= 1
+    assert len({row["same_fold_probability"] for row in rows}) == 1 == len({row["score"] for row in rows})
 
 
 def test_scores_of_which_chance_is_not_known_have_no_e_value_but_a_probability(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     unknown = {"mode": "published"}, {"weights": (1, 1, 1, 0)}, {"gap_first": 8.0}
-    known = {"weights": (1, 1, 2, 1)}, {"qualification_threshold": 0.1}
-    for k, change in enumerate((*unknown, *known)):
+    changes = {"weights": (1, 1, 2, 1)}, {"qualification_threshold": 0.1}
+    for k, change in enumerate((*unknown, *changes)):
         out = tmp_path / f"{k}.tsv"
         summary = find_structures([folder / "1bvyf.pdb"], [folder], out, StructureSearchParameters().changed(**change), device="cpu")
         rows = rows_of(out)
         assert json.dumps(summary.best, allow_nan=False)
-        assert all((row["e_value"] != "") == (change in known) for row in rows.values()), change
+        assert all((row["e_value"] != "") == (change in changes) for row in rows.values()), change
         assert float(rows["1bvyf"]["same_fold_probability"]) > 0.99
         assert any("same fold 100 %" in line for line in summary.lines())
-        assert any(re.search(r" E \d", line) for line in summary.lines()) == (change in known)
+        assert any(re.search(r" E \d", line) for line in summary.lines()) == (change in changes)
 
 
 def test_peptides_and_chains_of_many_domains_have_finite_figures_or_none(shared_data, tmp_path):
@@ -141,7 +141,7 @@ def test_peptides_and_chains_of_many_domains_have_finite_figures_or_none(shared_
 def test_shares_are_those_of_the_letters(shared_data, tmp_path):
     chains = read_structure(shared_data / "structures" / "sample" / "1A8O.cif").chains
     states = chains.states(0)
-    assert ordered_shares(chains, np.array([0, 0])).tolist() == [[states.count(letter) / len(states) for letter in "HE"]] * 2
+    assert ordered_shares(chains, np.array([0, 0])).tolist() == [[states.count(state) / len(states) for state in "HE"]] * 2
     assert ordered_shares(chains, np.zeros(0, np.int64)).shape == (0, 2)
 
 
@@ -157,8 +157,8 @@ def test_e_values_of_reversed_domains_are_how_many_there_are(shared_data):
     with Executor(Resources(1)).session(work_of(backwards.arrays)) as session:
         comparison = Comparison(chains, backwards, StructureSearchParameters(), session, Resources(1))
         for i in range(n):
-            found = score_chains(comparison, i)
+            scores = score_chains(comparison, i)
             features = chance_features(lengths[i], lengths, np.minimum(shares[i], shares).sum(axis=1))
-            e_values.append(n * calibration.chances(found.chains.residues / found.unit, features)[pairs != pairs[i]])
+            e_values.append(n * calibration.chances(scores.chains.residues / scores.unit, features)[pairs != pairs[i]])
     numbers = np.array([[(e_value <= most).sum() for most in (1.0, 0.1, 0.01)] for e_value in e_values]).mean(axis=0)
     assert 0.4 < numbers[0] < 2.5 and 0.03 < numbers[1] < 0.3 and numbers[2] < 0.05

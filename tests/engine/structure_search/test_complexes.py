@@ -46,8 +46,8 @@ def folder(tmp_path) -> Path:
     files = {"pair": "pq", "turned": "qp", "twice": "pp", "half": "pr", "alone": "p", "other": "rr"}
     for number, (name, chains) in enumerate(files.items()):
         rng, rows = np.random.default_rng(number), []
-        for letter, chain in zip(chains, "AB", strict=False):
-            rows += atoms_of(of[letter] + rng.normal(0, 0.3 * (name != "pair"), of[letter].shape), chain)
+        for chain_name, chain in zip(chains, "AB", strict=False):
+            rows += atoms_of(of[chain_name] + rng.normal(0, 0.3 * (name != "pair"), of[chain_name].shape), chain)
         (made / f"{name}.pdb").write_bytes(as_pdb(rows))
     return made
 
@@ -64,14 +64,18 @@ def test_files_with_all_chains_of_the_query_come_before_those_with_some(folder, 
     parameters = StructureSearchParameters().changed(mode=mode, qualification_threshold=0)
     find_structures([folder / "pair.pdb"], [folder], tmp_path / "hits.tsv", parameters, complexes=tmp_path / "files.tsv", device="cpu")
     rows = rows_of(tmp_path / "files.tsv")
-    found = {row["target"]: row for row in rows}
+    rows_by_target = {row["target"]: row for row in rows}
     assert [row["target"] for row in rows[:2]] == ["pair", "turned"]
-    assert found["pair"]["pairs"] in ("pair:A=pair:A,pair:B=pair:B", "pair:B=pair:B,pair:A=pair:A")
-    assert set(found["turned"]["pairs"].split(",")) == {"pair:A=turned:B", "pair:B=turned:A"}
-    assert (found["pair"]["tm_score_query"], found["pair"]["query_chains"], found["alone"]["target_chains"]) == ("1", "2", "1")
+    assert rows_by_target["pair"]["pairs"] in ("pair:A=pair:A,pair:B=pair:B", "pair:B=pair:B,pair:A=pair:A")
+    assert set(rows_by_target["turned"]["pairs"].split(",")) == {"pair:A=turned:B", "pair:B=turned:A"}
+    assert (rows_by_target["pair"]["tm_score_query"], rows_by_target["pair"]["query_chains"], rows_by_target["alone"]["target_chains"]) == (
+        "1",
+        "2",
+        "1",
+    )
     # One chain of the query is matched to the only one, the other to none, and counts as nothing.
-    assert found["alone"]["matched_chains"] == "1" and float(found["alone"]["tm_score_query"]) < 0.51
-    assert float(found["alone"]["tm_score_target"]) > 0.9
+    assert rows_by_target["alone"]["matched_chains"] == "1" and float(rows_by_target["alone"]["tm_score_query"]) < 0.51
+    assert float(rows_by_target["alone"]["tm_score_target"]) > 0.9
     # What a complex scores is the sum over its pairs of what the table of chains says.
     with (tmp_path / "hits.tsv").open(encoding="utf-8", newline="") as file:
         hits = {(row["query"], row["target"]): row for row in csv.DictReader(file, delimiter="\t")}

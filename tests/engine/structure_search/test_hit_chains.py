@@ -52,8 +52,8 @@ def test_chains_are_found_in_files_and_in_a_database(files: dict[str, Path], tmp
         assert chains.query("two:B", both.sequence(1)).chains.position.tolist() == both.position[both.rows(1)].tolist()
         # In a database a chain has another place than in its file.
         number = database.chains.names.index("two:A")
-        found = chains.target("two:A", both.sequence(0), number)
-        assert found.chains.names == ("two:A",) and found.path == files["two"]
+        trace = chains.target("two:A", both.sequence(0), number)
+        assert trace.chains.names == ("two:A",) and trace.path == files["two"]
         assert chains.target("two:A", both.sequence(0), 77).chains.names == ("two:A",)
 
 
@@ -71,29 +71,32 @@ def test_a_hit_is_written_with_all_atoms_moved_as_its_row_says(files: dict[str, 
     chains = HitChains([("queries", files["one"]), ("database", files["two"])])
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     hit = row_of(query, target, turn)
-    found = chains.query("one", query.sequence(0)), chains.target("two:A", target.sequence(0), 0)
-    written, told = write_hit(tmp_path / "out", *found, hit)
-    assert not told and {"query.cif", "target.pdb", "alignment.fasta", "superposition.pml"} <= {path.name for path in written}
+    traces = chains.query("one", query.sequence(0)), chains.target("two:A", target.sequence(0), 0)
+    written, messages = write_hit(tmp_path / "out", *traces, hit)
+    assert not messages and {"query.cif", "target.pdb", "alignment.fasta", "superposition.pml"} <= {path.name for path in written}
     moved = read_structure(tmp_path / "out" / "target.cif").chains
     assert np.allclose(moved.position, target.position @ turn.T + [1.0, 2.0, 3.0], atol=1e-3)
     assert (tmp_path / "out" / "target.pdb").read_text().count("ATOM") + (tmp_path / "out" / "target.pdb").read_text().count("HETATM") == 27
     files["two"].unlink()
-    _, told = write_hit(tmp_path / "again", *found, hit)
-    assert len(told) == 1 and "only Cα" in told[0]
+    _, messages = write_hit(tmp_path / "again", *traces, hit)
+    assert len(messages) == 1 and "only Cα" in messages[0]
     assert np.allclose(read_structure(tmp_path / "again" / "target.cif").chains.position, moved.position, atol=1e-3)
 
 
 def test_several_hits_are_written_superposed_with_the_colours_of_their_picture(files: dict[str, Path], tmp_path: Path) -> None:
     query, two = read_structure(files["one"]).chains, read_structure(files["two"]).chains
     chains = HitChains([("queries", files["one"]), ("database", files["two"])])
-    found = chains.query("one", query.sequence(0))
+    trace = chains.query("one", query.sequence(0))
     hits = []
     for k, shift in ((0, (1.0, 2.0, 3.0)), (1, (-30.0, 0.0, 4.0))):
         target = two.taken([k])
         hits.append((chains.target(two.names[k], two.sequence(k), k), row_of(query, target, translation=shift)))
-    colours = [np.full((len(one.chains.position), 3), 40 * k, np.uint8) for k, one in enumerate([found, *(hit for hit, _ in hits)], 1)]
-    written, told = write_hits(tmp_path / "out", found, hits, colours, "tube", (0, 0, 0))
-    assert not told
+    colours = [
+        np.full((len(trace_of_hit.chains.position), 3), 40 * k, np.uint8)
+        for k, trace_of_hit in enumerate([trace, *(hit for hit, _ in hits)], 1)
+    ]
+    written, messages = write_hits(tmp_path / "out", trace, hits, colours, "tube", (0, 0, 0))
+    assert not messages
     assert {path.name for path in written} == {
         *(f"{name}.{ending}" for name in ("query", "hit_1", "hit_2") for ending in ("cif", "pdb")),
         "picture.pml",
@@ -105,7 +108,7 @@ def test_several_hits_are_written_superposed_with_the_colours_of_their_picture(f
     script = (tmp_path / "out" / "picture.pml").read_text()
     assert "color 0x282828, query\n" in script and "color 0x787878, hit_2\n" in script
     # What was read stays as it is: a second time they lie at the same places.
-    again, _ = write_hits(tmp_path / "out", found, hits, colours)
+    again, _ = write_hits(tmp_path / "out", trace, hits, colours)
     assert np.allclose(read_structure(again[2]).chains.position, hits[0][0].chains.position + np.array([1.0, 2.0, 3.0]), atol=1e-3)
 
 

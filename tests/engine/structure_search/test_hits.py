@@ -23,13 +23,13 @@ def test_a_cigar_spans_both_chains_and_pairs_what_is_paired(n_query, n_target, d
     rows = [sorted(data.draw(st.sets(st.integers(0, m - 1), min_size=n, max_size=n))) for m in (n_query, n_target)]
     pairs = np.array(rows, np.int32).T.reshape(-1, 2)
     i = j = 0
-    found = []
+    lengths = []
     for count, kind in re.findall(r"(\d+)([MID])", cigar(pairs, n_query, n_target)):
         for _ in range(int(count)):
             if kind == "M":
-                found.append((i, j))
+                lengths.append((i, j))
             i, j = i + (kind != "D"), j + (kind != "I")
-    assert (i, j) == (n_query, n_target) and found == [tuple(pair) for pair in pairs.tolist()]
+    assert (i, j) == (n_query, n_target) and lengths == [tuple(pair) for pair in pairs.tolist()]
 
 
 def test_z_scores_of_chance_are_standard_whatever_the_lengths_and_relatives_do_not_move_them():
@@ -40,8 +40,8 @@ def test_z_scores_of_chance_are_standard_whatever_the_lengths_and_relatives_do_n
     for some in (lengths < 150, lengths > 600):
         assert abs(alone[some].mean()) < 0.25 and alone[some].std() == pytest.approx(1.0, abs=0.15)
     scores[:40] += 400
-    beside = z_scores(scores, lengths)
-    assert beside[:40].min() > 30 and np.abs(beside[40:] - alone[40:]).max() < 0.2
+    in_batch = z_scores(scores, lengths)
+    assert in_batch[:40].min() > 30 and np.abs(in_batch[40:] - alone[40:]).max() < 0.2
 
 
 def test_too_few_chains_say_nothing():

@@ -38,19 +38,19 @@ def folder(tmp_path) -> Path:
 
 def kept(folder: Path, progress: Progress | None = None) -> DescribedChains:
     sources = sources_of([folder])
-    return prepared_chains(sources, [file_digest(one.path) for one in sources], progress or Progress(), 2)
+    return prepared_chains(sources, [file_digest(source.path) for source in sources], progress or Progress(), 2)
 
 
-def assert_same(found: DescribedChains, expected: DescribedChains) -> None:
+def assert_same(chains: DescribedChains, expected: DescribedChains) -> None:
     for part in ("chains", "arrays"):
-        one, other = getattr(found, part), getattr(expected, part)
-        names = [field.name for field in fields(other)] if part == "chains" else other._fields
+        column, expected_column = getattr(chains, part), getattr(expected, part)
+        names = [field.name for field in fields(expected_column)] if part == "chains" else expected_column._fields
         for name in names:
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    np.testing.assert_array_equal(found.file_order, expected.file_order)
-    np.testing.assert_array_equal(found.file, expected.file)
-    assert tuple(found.files) == tuple(expected.files)
-    assert found.messages == expected.messages
+            np.testing.assert_array_equal(getattr(column, name), getattr(expected_column, name), err_msg=name)
+    np.testing.assert_array_equal(chains.file_order, expected.file_order)
+    np.testing.assert_array_equal(chains.file, expected.file)
+    assert tuple(chains.files) == tuple(expected.files)
+    assert chains.messages == expected.messages
 
 
 def test_kept_chains_are_those_of_the_files_in_the_same_order(folder, own_cache):
@@ -71,10 +71,10 @@ def test_a_file_with_other_content_is_read_anew(folder, own_cache):
 @pytest.mark.parametrize("name", ["file_order.npy", "messages.json", "columns/source.npy", "state.npy"])
 def test_what_is_kept_and_unsound_is_told_and_made_again(name, folder, own_cache):
     expected = kept(folder)
-    (found,) = index_store("structures").kept()
-    manifest = found.folder / index_stores._MANIFEST
-    told = json.loads(manifest.read_text())
-    path = found.folder / name
+    (index,) = index_store("structures").kept()
+    manifest = index.folder / index_stores._MANIFEST
+    content = json.loads(manifest.read_text())
+    path = index.folder / name
     if name.endswith(".json"):
         path.write_text('{"no": "list"}')
     else:
@@ -82,7 +82,7 @@ def test_what_is_kept_and_unsound_is_told_and_made_again(name, folder, own_cache
         path.unlink()  # what is open maps it
         np.save(path, column[:-1] if name == "state.npy" else np.full_like(column, 1 << 20))
     manifest.unlink()
-    index_stores._seal(found.folder, told["key"], told["parts"], told["title"])
+    index_stores._seal(index.folder, content["key"], content["parts"], content["title"])
     progress = RecordingProgress(Progress())
     assert_same(kept(folder, progress), expected)
     assert any("cannot be trusted" in text for text in progress.messages)
@@ -100,7 +100,7 @@ def test_a_disk_that_refuses_leaves_the_chains_in_memory(folder, tmp_path, monke
 def test_a_named_file_that_cannot_be_read_is_an_error_and_nothing_is_kept(folder, own_cache):
     sources = sources_of(sorted(folder.iterdir()))
     with pytest.raises(InputError, match=r"none\.pdb"):
-        prepared_chains(sources, [file_digest(one.path) for one in sources], Progress(), 2)
+        prepared_chains(sources, [file_digest(source.path) for source in sources], Progress(), 2)
     assert not index_store("structures").kept()
 
 

@@ -26,13 +26,13 @@ NAMES = ("1bvyf", "1c7na", "1biaa", "1bvoa", "1a6ja", "1a4ia", "1a8la", "1a99a",
 
 @pytest.fixture
 def folder(shared_data, tmp_path) -> Path:
-    found = tmp_path / "structures"
-    found.mkdir()
+    folder = tmp_path / "structures"
+    folder.mkdir()
     for name in NAMES:
         path = shared_data / "structures" / "bench_ca" / "pdb" / f"{name}.pdb"
         if path.exists():
-            shutil.copy(path, found)
-    return found
+            shutil.copy(path, folder)
+    return folder
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -65,8 +65,8 @@ def tm_score(squared: np.ndarray, length: int) -> float:
 def element_ratio(query: str, target: str) -> float:
     """Phase 1 as printed: local alignment of elements (equation 12) by the query's own score; gaps cost 0.5, each further element 0.25."""
 
-    def score(one: str, other: str) -> float:
-        first, second = ([(state, len(list(run))) for state, run in groupby(states)] for states in (one, other))
+    def score(query_states: str, target_states: str) -> float:
+        first, second = ([(state, len(list(run))) for state, run in groupby(states)] for states in (query_states, target_states))
         best, h_row, f_row = 0.0, [0.0] * (len(second) + 1), [-np.inf] * (len(second) + 1)
         for a, n in first:
             diagonal, e = 0.0, -np.inf
@@ -100,19 +100,22 @@ def test_every_column_is_what_the_structures_say(folder, tmp_path, mode):
         rotation = np.array(row["rotation"].split(","), float).reshape(3, 3)
         assert np.linalg.det(rotation) == pytest.approx(1.0, abs=1e-5) and rotation @ rotation.T == pytest.approx(np.eye(3), abs=1e-5)
         moved = target.position @ rotation.T + np.array(row["translation"].split(","), float)
-        own, other = np.array(pairs).T
-        squared = ((query.position[own] - moved[other]) ** 2).sum(axis=1)
+        query_rows, target_rows = np.array(pairs).T
+        squared = ((query.position[query_rows] - moved[target_rows]) ** 2).sum(axis=1)
         assert value["rmsd"] == pytest.approx(np.sqrt(squared.mean()), abs=0.005)
         # The transformation is best for the shorter chain's TM-score; the longer one's has its own, and is not less than under this.
         by_both = [tm_score(squared, length) for length in lengths]
         reported = [value["tm_score_query"], value["tm_score_target"]]
-        assert all(found >= plain - 1e-3 for found, plain in zip(reported, by_both, strict=True))
+        assert all(score_found >= plain - 1e-3 for score_found, plain in zip(reported, by_both, strict=True))
         if mode == "sensitive":
             shorter = int(lengths[1] < lengths[0])
             assert reported[shorter] == pytest.approx(by_both[shorter], abs=1e-3)
         else:
             # No other rotation and translation has a smaller RMSD: what is left over turns and shifts nothing.
-            a, b = query.position[own] - query.position[own].mean(axis=0), target.position[other] - target.position[other].mean(axis=0)
+            a, b = (
+                query.position[query_rows] - query.position[query_rows].mean(axis=0),
+                target.position[target_rows] - target.position[target_rows].mean(axis=0),
+            )
             u, sizes, v = np.linalg.svd(a.T.astype(float) @ b)
             least = (a**2).sum() + (b**2).sum() - 2 * (sizes[0] + sizes[1] + np.sign(np.linalg.det(u @ v)) * sizes[2])
             assert value["rmsd"] == pytest.approx(np.sqrt(max(0.0, least) / len(pairs)), abs=0.005)
@@ -127,10 +130,10 @@ def test_every_column_is_what_the_structures_say(folder, tmp_path, mode):
 
 
 def test_a_weight_without_a_meaning_in_the_mode_is_told(folder, tmp_path):
-    for mode, is_told in (("sensitive", True), ("published", False)):
+    for mode, is_reported in (("sensitive", True), ("published", False)):
         parameters = without_skipping(mode=mode, weights=(1, 1, 2, 1), hits_per_query=1)
         summary = find_structures([folder / "1bvyf.pdb"], [folder], None, parameters, device="cpu")
-        assert any("no weight of its own" in text for text in summary.messages) == is_told
+        assert any("no weight of its own" in text for text in summary.messages) == is_reported
 
 
 def test_a_database_gives_the_hits_of_its_files(folder, tmp_path, own_cache):
@@ -144,16 +147,16 @@ def test_a_database_gives_the_hits_of_its_files(folder, tmp_path, own_cache):
 
 
 def test_the_threshold_leaves_chains_and_zero_skips_phase_1(folder, tmp_path):
-    found = {}
+    hits = {}
     for threshold in (0.0, 0.2, 0.9):
         out = tmp_path / f"{threshold}.tsv"
         parameters = StructureSearchParameters().changed(qualification_threshold=threshold)
         summary = find_structures([folder / "1bvyf.pdb"], [folder], out, parameters, device="cpu")
         rows = rows_of(out)
-        found[threshold] = summary.n_aligned
+        hits[threshold] = summary.n_aligned
         assert all((row["phase1_ratio"] == "") == (threshold == 0) for row in rows)
         assert all(float(row["phase1_ratio"]) >= threshold for row in rows if row["phase1_ratio"])
-    assert found[0.0] == summary.n_chains and found[0.0] >= found[0.2] > found[0.9] >= 1
+    assert hits[0.0] == summary.n_chains and hits[0.0] >= hits[0.2] > hits[0.9] >= 1
 
 
 def test_a_project_keeps_the_run_and_exports_the_same_table(folder, tmp_path):
@@ -182,10 +185,10 @@ def test_hits_are_written_superposed_into_folders_that_lie_where_they_should(fol
     find_structures([folder / "..; rm x $(y).pdb"], [folder], None, without_skipping(hits_per_query=3), superpose=target, device="cpu")
     places = sorted(path for path in target.glob("*/*"))
     assert len(places) == 3 and all(re.fullmatch(r"[0-9A-Za-z_-]+", part) for path in places for part in path.relative_to(target).parts)
-    assert all({"superposition.tsv", "superposition.pml", "superposition.cxc"} <= {one.name for one in path.iterdir()} for path in places)
+    assert all({"superposition.tsv", "superposition.pml", "superposition.cxc"} <= {file.name for file in path.iterdir()} for path in places)
     row = rows_of(places[0] / "superposition.tsv")[0]
     assert float(row["score"]) > 0 and float(row["tm_score_query"]) == 1 and row["z_score"]
-    assert not any("$(" in one.read_text(encoding="utf-8") for path in places for one in path.glob("*.[pc][mx][lc]"))
+    assert not any("$(" in script.read_text(encoding="utf-8") for path in places for script in path.glob("*.[pc][mx][lc]"))
 
 
 def test_a_chain_that_is_not_there_is_told_with_those_that_are(shared_data, folder, tmp_path):

@@ -34,9 +34,9 @@ def test_pairs_are_superposed_alike_by_a_card_by_both_and_where_the_card_is_lost
     pairs = random_pairs(np.random.default_rng(1), 4, 10, 30)
     expected = made_of(Resources(2), pairs)
     for with_processor in (False, True):
-        found = made_of(Resources(2, [ShimCard(failing_launch=failing_launch)], with_processor), pairs)
-        for name, one, other in zip(FoundSuperpositions._fields, found, expected, strict=True):
-            np.testing.assert_array_equal(one, other, err_msg=name)
+        superpositions = made_of(Resources(2, [ShimCard(failing_launch=failing_launch)], with_processor), pairs)
+        for name, column, expected_column in zip(FoundSuperpositions._fields, superpositions, expected, strict=True):
+            np.testing.assert_array_equal(column, expected_column, err_msg=name)
 
 
 def test_hits_of_queries_that_a_card_superposes_together_are_those_of_one_after_the_other():
@@ -68,6 +68,6 @@ def test_hits_of_queries_that_a_card_superposes_together_are_those_of_one_after_
             parameters = StructureSearchParameters()
             comparison = Comparison(chains, chains, parameters, session, resources, superposing)
             batches = query_batches(chains, parameters, resources)
-            tables.append([found.hits.to_pylist() for batch in batches for found in query_hits(comparison, batch)])
+            tables.append([hits.hits.to_pylist() for batch in batches for hits in query_hits(comparison, batch)])
     assert sum(map(len, tables[0])) > n
     assert repr(tables[0]) == repr(tables[1]), "NaN is like itself"

@@ -139,7 +139,7 @@ def pack(value: Any) -> bytes:
         text = value.encode()
         return (struct.pack("B", 0xA0 | len(text)) if len(text) < 32 else b"\xda" + struct.pack(">H", len(text))) + text
     if isinstance(value, dict):
-        return struct.pack("B", 0x80 | len(value)) + b"".join(pack(key) + pack(one) for key, one in value.items())
+        return struct.pack("B", 0x80 | len(value)) + b"".join(pack(key) + pack(item) for key, item in value.items())
     return b"\xdc" + struct.pack(">H", len(value)) + b"".join(map(pack, value))
 
 
@@ -152,14 +152,14 @@ def _number_column(name: str, values: list) -> dict:
         # Differences, packed into bytes: those that do not fit are sums.
         differences = np.diff(np.array(values), prepend=values[0])
         packed: list[int] = []
-        for one in differences.tolist():
-            while one > 126:
+        for difference in differences.tolist():
+            while difference > 126:
                 packed.append(127)
-                one -= 127
-            while one < -127:
+                difference -= 127
+            while difference < -127:
                 packed.append(-128)
-                one += 128
-            packed.append(one)
+                difference += 128
+            packed.append(difference)
         data, last = _bytes_of(np.array(packed, "i1"), 1)
         encoding = [
             {"kind": "Delta", "origin": values[0], "srcType": 3},

@@ -42,8 +42,8 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
             progress.check()
             read.append(path)
             try:
-                found = read_structure(path, minimum_confidence=minimum_confidence, models=models)
-                yield number, found if len(found.chains) else str(found.why_empty())
+                structures = read_structure(path, minimum_confidence=minimum_confidence, models=models)
+                yield number, structures if len(structures.chains) else str(structures.why_empty())
             except InputError as error:
                 yield number, str(error)
 
@@ -185,12 +185,12 @@ def test_links_and_paths_do_not_lead_out(folder: Path, tmp_path: Path, in_proces
     database = build_database([folder], tmp_path / "db")
     columns = tmp_path / "db" / database.identity
     manifest = tmp_path / "db" / "database.json"
-    told = json.loads(manifest.read_text())
+    content = json.loads(manifest.read_text())
     for name in ("../elsewhere", "/etc", "columns-..", ""):
-        manifest.write_text(json.dumps({**told, "columns": name}))
+        manifest.write_text(json.dumps({**content, "columns": name}))
         with pytest.raises(InputError, match="names no columns"):
             open_database(tmp_path / "db")
-    manifest.write_text(json.dumps(told))
+    manifest.write_text(json.dumps(content))
     outside = tmp_path / "outside.npy"
     (columns / "residue.npy").rename(outside)
     (columns / "residue.npy").symlink_to(outside)

@@ -33,13 +33,13 @@ def test_ligands_near_the_chain_are_found_with_their_bonds(tmp_path: Path) -> No
     path = tmp_path / "x.pdb"
     path.write_text(CHAIN + "TER\n" + hetero("BNZ", 201, BENZENE) + ZINC + WATER + FAR + "END\n")
     chains = read_structure(path).chains
-    found = ligand_atoms(path, chains)
-    assert [name.split()[0] for name in found.name] == ["BNZ"] * 6 + ["ZN"]
-    assert found.residue.tolist() == [0] * 6 + [1]
-    assert sorted(map(tuple, found.bonds.tolist())) == [(0, 1), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)], (
+    atoms = ligand_atoms(path, chains)
+    assert [name.split()[0] for name in atoms.name] == ["BNZ"] * 6 + ["ZN"]
+    assert atoms.residue.tolist() == [0] * 6 + [1]
+    assert sorted(map(tuple, atoms.bonds.tolist())) == [(0, 1), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)], (
         "a ring, and an ion bound to nothing"
     )
-    assert found.position[:6] == pytest.approx(np.array([atom[2:] for atom in BENZENE]), abs=1e-3)
+    assert atoms.position[:6] == pytest.approx(np.array([atom[2:] for atom in BENZENE]), abs=1e-3)
 
 
 def test_a_crowd_of_ligands_is_bounded_and_a_lost_file_is_told(tmp_path: Path) -> None:

@@ -38,13 +38,13 @@ def coil(n: int) -> NDArray[np.float64]:
 
 def mixed() -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
     """A chain with all three states, strands of one residue and two states side by side among them."""
-    pieces = [(COIL, 4), (HELIX, 12), (COIL, 3), (STRAND, 6), (COIL, 2), (STRAND, 1), (COIL, 3), (STRAND, 5), (HELIX, 6), (STRAND, 3)]
+    segments = [(COIL, 4), (HELIX, 12), (COIL, 3), (STRAND, 6), (COIL, 2), (STRAND, 1), (COIL, 3), (STRAND, 5), (HELIX, 6), (STRAND, 3)]
     places: list[NDArray[np.float64]] = []
-    for state, n in pieces:
-        piece = {COIL: coil, HELIX: helix, STRAND: strand}[state](n)
+    for state, n in segments:
+        segment = {COIL: coil, HELIX: helix, STRAND: strand}[state](n)
         ahead = places[-1][-1] + [1.2, 0.6, 3.55] if places else np.zeros(3)
-        places.append(piece[:, [1, 2, 0]] - piece[0, [1, 2, 0]] + ahead if state == STRAND else piece - piece[0] + ahead)
-    return np.concatenate(places), np.concatenate([np.full(n, state, np.uint8) for state, n in pieces])
+        places.append(segment[:, [1, 2, 0]] - segment[0, [1, 2, 0]] + ahead if state == STRAND else segment - segment[0] + ahead)
+    return np.concatenate(places), np.concatenate([np.full(n, state, np.uint8) for state, n in segments])
 
 
 def faces(mesh: Mesh) -> tuple[NDArray, NDArray]:
@@ -87,7 +87,7 @@ def assert_agrees(mesh: Mesh) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 30])
 def test_surfaces_are_closed_and_face_outwards(n: int) -> None:
-    place, states = (one[:n] for one in mixed())
+    place, states = (column[:n] for column in mixed())
     for mesh in (tube(place), tube(place, 0.5, 2, 3), ribbon(place, states), ribbon(place, states, 2, 4), ribbon(place, states, 4, 12)):
         assert_sound(mesh, n)
         assert_closed(mesh)
@@ -120,7 +120,7 @@ def test_shapes_turn_with_the_chain() -> None:
     place, states = mixed()
     rotation, shift = turned(), np.array([5.0, -20.0, 11.0])
     moved = place @ rotation.T + shift
-    for make in (tube, lambda one: ribbon(one, states)):
+    for make in (tube, lambda place: ribbon(place, states)):
         before, after = make(place).moved(rotation, shift), make(moved)
         assert np.array_equal(before.triangles, after.triangles)
         assert np.abs(before.vertices - after.vertices).max() < 1e-3
@@ -182,7 +182,7 @@ def test_any_coordinates_make_a_sound_mesh(rows: list[tuple[float, float, float]
     shown = np.array([random.random() < 0.7 for _ in range(n)], np.bool_)
     for mesh in (tube(place, is_shown=shown), ribbon(place, states), ribbon(place, states, 2, 4, shown), spheres(place)):
         assert_sound(mesh, max(1, n))
-    assert sum(len(one) for one in curve(place)) >= 0
+    assert sum(len(column) for column in curve(place)) >= 0
 
 
 def test_the_same_place_many_times_is_drawn() -> None:
@@ -210,8 +210,8 @@ def test_sticks_are_closed_and_coloured_by_halves() -> None:
 
 
 def test_meshes_are_joined_with_one_table_of_colours() -> None:
-    one, other = tube(helix(5)), tube(helix(4) + 50.0)
-    both = Mesh.joined([one, other], [5, 4])
+    first, second = tube(helix(5)), tube(helix(4) + 50.0)
+    both = Mesh.joined([first, second], [5, 4])
     assert_closed(both)
     assert set(both.residue.tolist()) == set(range(9))
     assert both.residue[both.vertices[:, 0] > 25.0].min() == 5

@@ -24,9 +24,9 @@ COMMAND = {command.name: command for command in COMMANDS}
 def run(name: str, *arguments: object) -> list[str]:
     parser = ArgumentParser()
     COMMAND[name].add(parser)
-    told: list[str] = []
-    COMMAND[name].run(parser.parse_args([str(argument) for argument in arguments]), Progress(lambda event: told.append(event.message)))
-    return [line for line in told if line]
+    received: list[str] = []
+    COMMAND[name].run(parser.parse_args([str(argument) for argument in arguments]), Progress(lambda event: received.append(event.message)))
+    return [line for line in received if line]
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
 
 def test_superpose_writes_all_of_it(pair: tuple[Path, Path, Path]) -> None:
     out, query, target = pair
-    told = run("superpose", query, target, "--out", out)
-    assert "TM-score" in told[-1]
+    messages = run("superpose", query, target, "--out", out)
+    assert "TM-score" in messages[-1]
     assert {path.name for path in out.iterdir()} == {
         "superposition.tsv",
         "alignment.fasta",

@@ -52,9 +52,9 @@ def test_hostile_meshes_are_drawn_as_far_as_they_are_places() -> None:
     vertices = mesh.vertices.copy()
     vertices[:6] = [np.nan, 1e38, -np.inf]
     vertices[6:9] *= 1e30
-    spoilt = Mesh(vertices, mesh.normals, mesh.triangles, mesh.residue)
+    corrupt = Mesh(vertices, mesh.normals, mesh.triangles, mesh.residue)
     with np.errstate(all="ignore"):
-        image = drawn(spoilt, np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 9.0), 30, 30, fog=0.0)
+        image = drawn(corrupt, np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 9.0), 30, 30, fog=0.0)
     assert image.shape == (30, 30, 3)
     with pytest.raises(ValueError, match="cannot be drawn"):
         drawn(mesh, np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 9.0), 100_000, 100_000)

@@ -62,7 +62,7 @@ def alpha_carbons(path: Path) -> list[tuple[str, int, str, list[float]]]:
         warnings.simplefilter("ignore")
         reader = pdb.MMCIFParser(QUIET=True) if path.suffix == ".cif" else pdb.PDBParser(QUIET=True)
         residues = list(reader.get_structure("x", str(path))[0].get_residues())
-    return [(one.resname, one.id[1], one.id[2].strip(), one["CA"].coord.tolist()) for one in residues]
+    return [(residue.resname, residue.id[1], residue.id[2].strip(), residue["CA"].coord.tolist()) for residue in residues]
 
 
 def read(path: Path) -> list[tuple[str, int, str, list[float]]]:
@@ -70,14 +70,14 @@ def read(path: Path) -> list[tuple[str, int, str, list[float]]]:
     file = read_structure(path)
     assert len(file.chain_names) == 1
     chains = file.chains
-    letters = [gemmi.expand_one_letter(letter, gemmi.ResidueKind.AA) for letter in chains.sequence(0)]
+    names = [gemmi.expand_one_letter(residue, gemmi.ResidueKind.AA) for residue in chains.sequence(0)]
     codes = [chr(code) if code else "" for code in chains.insertion.tolist()]
-    return list(zip(letters, chains.author_number.tolist(), codes, chains.position.tolist(), strict=True))
+    return list(zip(names, chains.author_number.tolist(), codes, chains.position.tolist(), strict=True))
 
 
-def same(found: list[tuple[str, int, str, list[float]]], expected: list[tuple[str, int, str, list[float]]]) -> bool:
-    return [one[:3] for one in found] == [one[:3] for one in expected] and np.allclose(
-        [one[3] for one in found], [one[3] for one in expected], atol=1e-3
+def same(rows: list[tuple[str, int, str, list[float]]], expected: list[tuple[str, int, str, list[float]]]) -> bool:
+    return [row[:3] for row in rows] == [row[:3] for row in expected] and np.allclose(
+        [row[3] for row in rows], [row[3] for row in expected], atol=1e-3
     )
 
 

@@ -28,13 +28,13 @@ def written(folder: Path, content: bytes, name: str = "1abc.pdb") -> Path:
 @pytest.mark.parametrize("packed", [False, True])
 def test_every_format_gives_the_same_chain(tmp_path: Path, name: str, content: bytes, packed: bool) -> None:
     path = written(tmp_path, gzip.compress(content, mtime=0) if packed else content, name + (".gz" if packed else ""))
-    found = read_structure(path)
-    assert found.chains.names == ("a",)
-    assert found.chain_names == ("A",)
-    assert found.chains.sequence(0) == LETTERS  # MSE is M
-    assert np.allclose(found.chains.position, helix(8), atol=6e-4)
-    assert found.chains.author_number.tolist() == list(range(1, 9))
-    assert np.isnan(found.chains.confidence).all()
+    structures = read_structure(path)
+    assert structures.chains.names == ("a",)
+    assert structures.chain_names == ("A",)
+    assert structures.chains.sequence(0) == LETTERS  # MSE is M
+    assert np.allclose(structures.chains.position, helix(8), atol=6e-4)
+    assert structures.chains.author_number.tolist() == list(range(1, 9))
+    assert np.isnan(structures.chains.confidence).all()
 
 
 @pytest.mark.parametrize("write", [as_mmcif, as_binary_cif])
@@ -91,16 +91,16 @@ def test_alpha_carbons_alone_are_a_chain_with_secondary_structure(tmp_path: Path
 
 def test_several_chains_have_the_chain_in_their_names_and_short_ones_are_told(tmp_path: Path) -> None:
     rows = atoms_of(helix(8)) + atoms_of(helix(5) + 30.0, "B") + atoms_of(helix(3) - 30.0, "C")
-    found = read_structure(written(tmp_path, as_pdb(rows)))
-    assert found.chains.names == ("1abc:A", "1abc:B")
-    assert [(one.chain, one.reason) for one in found.skipped] == [("C", "has 3 residues with Cα, and 4 are the least")]
+    structures = read_structure(written(tmp_path, as_pdb(rows)))
+    assert structures.chains.names == ("1abc:A", "1abc:B")
+    assert [(chain.chain, chain.reason) for chain in structures.skipped] == [("C", "has 3 residues with Cα, and 4 are the least")]
 
 
 def test_dna_is_told(tmp_path: Path) -> None:
     rows = [("ATOM", name, "", "DA", "B", i, "", 1.0 * i, 2.0, 3.0, 1.0, 2.0) for i in range(1, 9) for name in ("P", "C1'")]
-    found = read_structure(written(tmp_path, as_pdb(rows)))
-    assert len(found.chains) == 0
-    assert "chain B is DNA or RNA" in str(found.why_empty())
+    structures = read_structure(written(tmp_path, as_pdb(rows)))
+    assert len(structures.chains) == 0
+    assert "chain B is DNA or RNA" in str(structures.why_empty())
 
 
 def predicted(values: list[float], head: str) -> bytes:
@@ -147,7 +147,7 @@ def test_confidence_of_model_archives_comes_from_its_own_table(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "content, tells",
+    "content, message",
     [
         (b"", "empty"),
         (b"   \n \n", "only blanks"),
@@ -162,9 +162,9 @@ def test_confidence_of_model_archives_comes_from_its_own_table(tmp_path: Path) -
         (gzip.compress(as_pdb(ROWS), mtime=0)[:100], "cut off"),
     ],
 )
-def test_what_is_no_structure_is_refused_with_the_reason(tmp_path: Path, content: bytes, tells: str) -> None:
+def test_what_is_no_structure_is_refused_with_the_reason(tmp_path: Path, content: bytes, message: str) -> None:
     path = written(tmp_path, content, "file")
-    with pytest.raises(InputError, match=tells) as refused:
+    with pytest.raises(InputError, match=message) as refused:
         read_structure(path)
     assert str(path) in str(refused.value)
 
@@ -226,8 +226,8 @@ def test_odd_files_are_read_or_refused(shared_data: Path) -> None:
     lengths: dict[str, list[int]] = {}
     for path in files:
         try:
-            found = read_structure(path)
-            lengths[path.name] = found.chains.lengths.tolist()
+            structures = read_structure(path)
+            lengths[path.name] = structures.chains.lengths.tolist()
         except InputError as error:
             assert str(path) in str(error)
     assert {path.name for path in files if not lengths.get(path.name)} == ODD_REFUSED

@@ -29,7 +29,7 @@ def is_closed(mesh: Mesh) -> bool:
     ends = np.concatenate([mesh.triangles[:, [0, 1]], mesh.triangles[:, [1, 2]], mesh.triangles[:, [2, 0]]]).astype(np.int64)
     n = len(mesh.vertices)
     there, back = np.unique(ends[:, 0] * n + ends[:, 1], return_counts=True), np.unique(ends[:, 1] * n + ends[:, 0], return_counts=True)
-    return all(np.array_equal(one, other) for one, other in zip(there, back, strict=True))
+    return all(np.array_equal(first, second) for first, second in zip(there, back, strict=True))
 
 
 def test_one_atom_is_a_ball_of_its_radius() -> None:
@@ -85,9 +85,9 @@ def test_triangles_and_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     made = surfaces._field
 
     def noted(*given: Any) -> Any:
-        found = made(*given)
-        sizes.append(found[0].size)
-        return found
+        mesh = made(*given)
+        sizes.append(mesh[0].size)
+        return mesh
 
     monkeypatch.setattr(surfaces, "_field", noted)
     molecular_surface(np.array([[-9e4, -9e4, -9e4], [9e4, 9e4, 9e4]]), np.full(2, 1.8), np.arange(2), 1000)

@@ -33,8 +33,8 @@ PAGES = [(kind, page) for kind in ("identify", "align") for page in ("form", "re
 
 def boxes_within(widget: QWidget) -> list[Box]:
     """Return all widgets that a wheel could change: choices, numbers, dates, times and sliders, but not scroll areas."""
-    found: list[Box] = [*widget.findChildren(QComboBox), *widget.findChildren(QAbstractSpinBox)]
-    return found + [one for one in widget.findChildren(QAbstractSlider) if not isinstance(one, QScrollBar)]
+    boxes: list[Box] = [*widget.findChildren(QComboBox), *widget.findChildren(QAbstractSpinBox)]
+    return boxes + [slider for slider in widget.findChildren(QAbstractSlider) if not isinstance(slider, QScrollBar)]
 
 
 def state_of(box: Box) -> object:
@@ -258,14 +258,14 @@ def test_undo_leaves_gap_costs(window: MainWindow) -> None:
 
 
 def test_parameters_of_a_run_need_no_undo(form: SearchForm, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
+    requests: list[object] = []
     form.run_requested.disconnect()
-    form.run_requested.connect(asked.append)
+    form.run_requested.connect(requests.append)
     form.parameters.set_values({"missed_cleavages": 4})
     form.presets.choose("phospho")
     monkeypatch.setattr(form, "task", lambda: object())
     form.run()
-    assert asked and not form.presets.undo_button.isVisible()
+    assert requests and not form.presets.undo_button.isVisible()
 
 
 def test_ctrl_z_undoes_reset_and_preset(window: MainWindow, qtbot: QtBot) -> None:

@@ -31,11 +31,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     file = folder / "BSA1.mzML"
     with gzip.open(resources.path("samples", "BSA1.mzML.gz")) as packed:
         file.write_bytes(packed.read())
-    found = identification(n_spectra=60)
+    results = identification(n_spectra=60)
     project = Project.create_or_open(folder / "p")
     with project.run("identify", PARAMETERS, [RunInput(file, "spectra")]) as run:
         for name in ("psms", "peptides", "proteins"):
-            run.write_table(name, getattr(found, name).sort_by([("score" if name == "psms" else "q_value", "descending")]))
+            run.write_table(name, getattr(results, name).sort_by([("score" if name == "psms" else "q_value", "descending")]))
         write_spectra(run, read_spectra([file]), Progress())
     return project
 

@@ -104,8 +104,8 @@ def view(run: Run, qtbot: QtBot, theme: Theme) -> Iterator[RunView]:
 
 
 def number_before(words: str, text: str) -> int | None:
-    found = re.search(rf"([\d,]+) {words}s?\b", text)
-    return None if found is None else int(re.sub(r"\D", "", found[1]))
+    match = re.search(rf"([\d,]+) {words}s?\b", text)
+    return None if match is None else int(re.sub(r"\D", "", match[1]))
 
 
 def test_header_counts_what_its_tables_show(run: Run, view: RunView, qtbot: QtBot) -> None:

@@ -239,7 +239,7 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "field", "columns", "which"), FILTERS, ids=[one[1] for one in FILTERS])
+@pytest.mark.parametrize(("kind", "field", "columns", "which"), FILTERS, ids=[case[1] for case in FILTERS])
 def test_typed_filter_number_uses_the_column_unit(
     kind: str, field: str, columns: dict[str, str], which: str, projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
@@ -277,7 +277,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[one[1] for one in TEXTS])
+@pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[case[1] for case in TEXTS])
 def test_visible_text_finds_its_row(
     kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
@@ -293,6 +293,6 @@ def test_visible_text_finds_its_row(
         view.filter_bar.text.setText(text)
         view.filter_bar.text.returnPressed.emit()
         show_all(view, qtbot)
-        found = set(panel.model.rows.tolist())
-        assert rows[text] in found, text
-        assert found <= everything
+        listed = set(panel.model.rows.tolist())
+        assert rows[text] in listed, text
+        assert listed <= everything

@@ -110,7 +110,7 @@ def test_dragged_boundary_is_stored_and_recomputes_all(view: QuantityView, proje
     qtbot.waitUntil(lambda: view.traces.traces is not None)
     ion = view.traces.traces
     assert ion is not None and len(ion.traces) == 4
-    place = next(at for at, one in enumerate(ion.traces) if one.begin is not None)
+    place = next(at for at, trace in enumerate(ion.traces) if trace.begin is not None)
     trace, border = ion.traces[place], Border(place, True)
     assert trace.apex is not None and trace.begin is not None and trace.end is not None
     before = view._overview

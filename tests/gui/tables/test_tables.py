@@ -157,16 +157,16 @@ def test_selected_row_stays_selected_when_order_changes(view: TableView, qtbot: 
 
 
 def test_keys_move_through_the_rows(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
-    told: list[tuple[int, Any]] = []
-    view.rowChosen.connect(lambda row, values: told.append((row, values["peptide"])))
+    received: list[tuple[int, Any]] = []
+    view.rowChosen.connect(lambda row, values: received.append((row, values["peptide"])))
     view.setFocus()
     view.choose(0)
     qtbot.keyClick(view, Qt.Key.Key_Down)
     qtbot.keyClick(view, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
     settle(view, qtbot)
     last = len(psms) - 1
-    assert [row for row, _ in told] == [0, 1, last]
-    assert told[-1][1] == psms["peptide"][last].as_py(), "values are told when their page is there"
+    assert [row for row, _ in received] == [0, 1, last]
+    assert received[-1][1] == psms["peptide"][last].as_py(), "values are told when their page is there"
 
 
 def test_copied_rows_suit_a_spreadsheet_of_the_locale(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
@@ -177,11 +177,11 @@ def test_copied_rows_suit_a_spreadsheet_of_the_locale(view: TableView, psms: pa.
         view.choose(2)
         qtbot.keyClick(view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
         qtbot.keyClick(view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
-        with qtbot.waitSignal(view.message) as told:
+        with qtbot.waitSignal(view.message) as signal:
             qtbot.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     finally:
         QLocale.setDefault(before)
-    assert told.args == ["Copied 3 rows."]
+    assert signal.args == ["Copied 3 rows."]
     header, *lines = QGuiApplication.clipboard().text().splitlines()
     titles = header.split("\t")
     assert titles == [column.header for column in view._model.columns if column.is_shown]
@@ -207,11 +207,11 @@ def test_saved_table_has_all_rows_in_order(view: TableView, psms: pa.Table, tmp_
 
 
 def test_failed_write_is_reported(view: TableView, tmp_path: Path, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(view.failed) as told:
+    with qtbot.waitSignal(view.failed) as signal:
         (tmp_path / "a file").touch()
         view.save(tmp_path / "a file" / "out.tsv")
-    assert "a file" in told.args[0]
-    assert not told.args[0].startswith("Saved")
+    assert "a file" in signal.args[0]
+    assert not signal.args[0].startswith("Saved")
 
 
 def test_columns_are_selected_in_a_menu(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
@@ -373,4 +373,4 @@ def test_row_is_announced_when_the_order_changes_before_its_page(view: TableView
     settle(view, qtbot)
     # The row is selected again in a later turn of the event loop.
     qtbot.waitUntil(lambda: bool(announced))
-    assert [found for found, _ in announced] == [row] and view.selected == [row]
+    assert [announced_row for announced_row, _ in announced] == [row] and view.selected == [row]
