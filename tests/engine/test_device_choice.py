@@ -52,7 +52,7 @@ def taken(device: str = "auto") -> str:
     return DeviceLookup(device, faster_device_rule("identify", request(device), 2)).device(Progress()).name
 
 
-def test_the_calibration_decides_whether_a_card_is_opened():
+def test_calibration_decides_whether_gpu_is_opened():
     measure(CARD)
     measure(processor())
     assert taken() == "cpu", "a small search is done before the card is ready"
@@ -64,7 +64,7 @@ def test_the_calibration_decides_whether_a_card_is_opened():
     assert taken() == "cpu", "nor one that is slower than the processor"
 
 
-def test_faster_device_uses_shipped_calibrations_where_none_is_stored():
+def test_faster_device_uses_shipped_calibration_by_default():
     assert taken() == "cpu", "a small search"
     measure(processor(), times=1e4)
     assert taken() == "cuda:0", "by the card that ships"
@@ -72,7 +72,7 @@ def test_faster_device_uses_shipped_calibrations_where_none_is_stored():
     assert taken() == "cpu"
 
 
-def test_faster_device_looks_for_no_gpu_where_none_could_be_ready(monkeypatch):
+def test_faster_device_detects_no_gpu_when_none_can_be_ready(monkeypatch):
     monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda requested: pytest.fail("looked for a GPU"))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 2))
     assert (look.device(Progress()).name, look.requested) == ("cpu", "cpu")
@@ -86,13 +86,13 @@ def test_faster_device_of_uncounted_workloads_depends_on_the_step(monkeypatch, s
 
 
 @pytest.mark.parametrize(("requested", "name"), [("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("all", "cuda:0+cpu"), ("cpu", "cpu")])
-def test_what_the_user_asks_for_is_taken(requested, name):
+def test_requested_device_is_used(requested, name):
     measure(CARD, start=1e6)
     measure(processor())
     assert taken(requested) == name
 
 
-def test_a_run_and_its_estimate_say_what_was_not_taken_and_why(tmp_path):
+def test_run_and_estimate_explain_unused_device(tmp_path):
     measure(CARD, start=1e6)
     measure(processor(), times=1e4)
     result = estimate(search_of_kind("identify"), request())
@@ -106,7 +106,7 @@ def test_a_run_and_its_estimate_say_what_was_not_taken_and_why(tmp_path):
     assert "cuda:0 is not used: the processor should be done before it is ready (--device cuda takes it)" in summary.messages
 
 
-def test_files_that_cannot_be_looked_at_are_left_to_the_search(tmp_path):
+def test_unreadable_files_are_reported_by_the_search(tmp_path):
     measure(CARD)
     measure(processor())
     missing = SearchRequest({"spectra": [tmp_path / "no.mzML"], "database": [DATABASE]}, request().parameters)

@@ -108,7 +108,7 @@ def test_a_command_is_estimated_and_not_run(inputs, tmp_path, own_cache, capsys)
         (("cluster", "{cut}", "--out", "x"), "gz"),
     ],
 )
-def test_what_is_wrong_is_told_as_the_search_tells_it(command, output, tmp_path, own_cache, capsys):
+def test_estimate_reports_errors_like_the_search(command, output, tmp_path, own_cache, capsys):
     files = {"empty": b"", "garbage": bytes(range(256)) * 9, "good": b">a\nMKV\n", "cut.gz": SPECTRA.read_bytes()[:9]}
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
@@ -119,7 +119,7 @@ def test_what_is_wrong_is_told_as_the_search_tells_it(command, output, tmp_path,
     assert complaint.count("\n") == 1
 
 
-def test_sizes_are_told_by_beginnings(tmp_path):
+def test_input_sizes_are_estimated_from_file_starts(tmp_path):
     rng = np.random.default_rng(1)
     lengths = rng.integers(50, 500, 3000)
     path = tmp_path / "proteins.fasta"
@@ -133,7 +133,7 @@ def test_sizes_are_told_by_beginnings(tmp_path):
     assert input_size([SPECTRA]).records > 100
 
 
-def test_a_run_records_what_was_predicted_and_later_ones_are_corrected(tmp_path, own_cache):
+def test_run_records_prediction_that_corrects_later_ones(tmp_path, own_cache):
     proteins = tmp_path / "proteins.fasta"
     proteins.write_text("".join(f">p{number}\n{'MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLG'[number % 20 :]}\n" for number in range(40)))
     for number in range(3):  # the first may compile, which is not remembered
@@ -170,7 +170,7 @@ def test_remember_run_adds_up_to_the_seconds_of_the_run(own_cache, seconds, star
     assert prediction.n_runs == 1
 
 
-def test_what_sums_of_floats_leave_is_no_step():
+def test_rounding_error_of_sums_is_not_a_step():
     steps = dict.fromkeys(("start", "read", "index"), 0.1)
     whole, more = 0.1 + 0.1 + 0.1 + 1e-15, 0.5
     for seconds, names in ((whole, ["start", "read", "index"]), (more, ["start", "read", "index", "rest"])):
@@ -187,7 +187,7 @@ def test_what_sums_of_floats_leave_is_no_step():
         {"prediction": {"steps": {"read": -1, "score": 1e99}}},
     ],
 )
-def test_a_strangers_record_draws_nothing(record):
+def test_untrusted_record_changes_no_estimate(record):
     assert stacked_bars(record) == ()
     assert run_prediction(record) is None
 
@@ -205,7 +205,7 @@ def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
     assert "there is no folder" in capsys.readouterr().err
 
 
-def test_devices_are_measured_and_told(own_cache, capsys, monkeypatch):
+def test_devices_are_measured_and_reported(own_cache, capsys, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
     assert main(["devices", "--calibrate", "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
@@ -215,7 +215,7 @@ def test_devices_are_measured_and_told(own_cache, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["evidence", "structures"])
-def test_structures_that_are_not_there_are_not_estimated(kind, inputs, own_cache, capsys):
+def test_estimate_rejects_missing_structures(kind, inputs, own_cache, capsys):
     there, missing = str(inputs["evidence"]["project"][0]), str(inputs["evidence"]["structures"][0]) + ".no.pdb"
     arguments = {"evidence": [there, "--structures", missing], "structures": [missing, "--database", missing, "--out", "hits"]}[kind]
     assert main(["estimate", kind, *arguments]) == 2
@@ -223,7 +223,7 @@ def test_structures_that_are_not_there_are_not_estimated(kind, inputs, own_cache
 
 
 @pytest.mark.parametrize("search", [search for search in SEARCHES if not search.workload_types], ids=lambda search: search.kind)
-def test_workers_are_refused_where_there_is_no_work_for_them(search, inputs, own_cache, tmp_path, capsys):
+def test_workers_are_rejected_for_searches_without_workloads(search, inputs, own_cache, tmp_path, capsys):
     given = {input_file.name: [str(path) for path in inputs[search.kind].get(input_file.name, ())] for input_file in search.inputs}
     placed = [path for input_file in search.inputs if not input_file.option for path in given[input_file.name]]
     named = [
@@ -248,20 +248,20 @@ def test_workers_are_refused_where_there_is_no_work_for_them(search, inputs, own
         (["identify", SPECTRA, "--database", "hits.sage.tsv"], "holds identifications (Sage), where a FASTA file of proteins belongs."),
     ],
 )
-def test_a_file_of_another_sort_is_told_as_the_search_tells_it(command, output, inputs, tmp_path, own_cache, capsys):
+def test_estimate_reports_wrong_file_type_like_the_search(command, output, inputs, tmp_path, own_cache, capsys):
     words = [str(tmp_path / word) if word == "hits.sage.tsv" else str(word) for word in command]
     for before in (["estimate"], []):
         assert main([*before, *words, "--out", str(tmp_path / "p")]) == 2
         assert output in capsys.readouterr().err
 
 
-def test_workers_that_cannot_be_are_not_estimated(own_cache, capsys):
+def test_estimate_rejects_invalid_workers(own_cache, capsys):
     command = ["identify", str(SPECTRA), "--database", str(DATABASE), "--out", "unused", "--workers", "local:0"]
     assert main(["estimate", *command]) == 2
     assert "local:N with N from 1" in capsys.readouterr().err
 
 
-def test_a_first_run_tells_that_compiling_was_not_predicted():
+def test_first_run_reports_unpredicted_compilation():
     predicted = {"seconds": 0.9, "host": 0.9, "bound": "host", "steps": {"read": 0.5}}
     record = {"seconds": 210.0, "works": {}, "steps": {"read": {"seconds": 0.5}}, "prediction": predicted | {"was_compiled": False}}
     first, later = (run_prediction(run_record) for run_record in (record, record | {"prediction": predicted | {"was_compiled": True}}))
@@ -270,7 +270,7 @@ def test_a_first_run_tells_that_compiling_was_not_predicted():
     assert not any("compiled" in line for line in later.lines)
 
 
-def test_an_estimate_with_workers_says_that_it_is_of_this_machine(inputs, own_cache):
+def test_estimate_with_workers_names_this_machine(inputs, own_cache):
     search = search_of_kind("align")
     requests = {
         workers: SearchRequest(inputs["align"], search.parameters_of(), device="cpu", workers=workers) for workers in ("", "local:2")

@@ -40,7 +40,7 @@ def _sweep_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_SECONDS_BETWEEN_SWEEPS", -1.0)
 
 
-def test_next_writer_removes_what_killed_ones_left(tmp_path: Path) -> None:
+def test_next_writer_removes_files_of_killed_writers(tmp_path: Path) -> None:
     target = tmp_path / "library.msp"
     left = [leave_file(target), leave_folder(target), leave_file(tmp_path / "other.tsv")]
     lone_lock = leave_file(target)
@@ -53,7 +53,7 @@ def test_next_writer_removes_what_killed_ones_left(tmp_path: Path) -> None:
     assert target.read_bytes() == b"whole"
 
 
-def test_folder_of_a_running_process_stays_until_it_is_killed(tmp_path: Path) -> None:
+def test_folder_of_running_process_remains_until_killed(tmp_path: Path) -> None:
     process, folder = start_holder(tmp_path / "library.msp")
     try:
         remove_leftovers(tmp_path)
@@ -122,7 +122,7 @@ def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "users" / "file").read_bytes() == b"precious"
 
 
-def test_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_symbolic_link_as_lock_is_not_followed(tmp_path: Path) -> None:
     left = leave_file(tmp_path / "library.msp")
     lock = left.with_name(left.name + ".lock")
     lock.unlink()
@@ -140,7 +140,7 @@ def test_files_of_other_users_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", ["a" * 255, "蛋" * 85, "x" * 79 + "é" * 88, ".", "..tsv", "\udcff" * 255])
-def test_any_name_that_a_file_can_have_is_written(name: str, tmp_path: Path) -> None:
+def test_any_valid_file_name_is_written(name: str, tmp_path: Path) -> None:
     target = tmp_path / (name if name != "." else ".hidden")
     with atomic_file(target) as file:
         file.write(b"whole")
@@ -183,14 +183,14 @@ def test_forked_child_holds_no_lock_beyond_its_parent(tmp_path: Path) -> None:
         parent.communicate()
 
 
-def test_scratch_folder_names_the_folder_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_folder_error_names_unwritable_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path / "file"))
     with pytest.raises(StorageError, match=r"file: a"), scratch_folder():
         pass
 
 
-def test_writers_at_the_same_time_leave_one_whole_file(tmp_path: Path) -> None:
+def test_concurrent_writers_leave_one_complete_file(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom proteoscope.engine import files\nfiles._SECONDS_BETWEEN_SWEEPS = -1.0\n"
         "for _ in range(200):\n    with files.atomic_file(Path(sys.argv[1])) as file:\n        file.write(sys.argv[2].encode() * 1000)\n"

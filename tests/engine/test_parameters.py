@@ -80,7 +80,7 @@ def test_list_text_is_parsed_to_the_same_list(values):
 
 
 @given(st.integers(-(10**9), 10**9))
-def test_number_is_accepted_only_within_its_bounds(value):
+def test_number_is_accepted_only_within_bounds(value):
     if 1 <= value <= 9:
         assert Parameters.checked({"turns": str(value)}).turns == value
     else:
@@ -144,7 +144,7 @@ def test_recorded_parameters_are_restored(turns, width, names, quick):
     assert Parameters.checked(parameters.model_dump(mode="json")) == parameters
 
 
-def test_a_preset_is_found_by_its_name_and_by_its_path(tmp_path):
+def test_preset_is_found_by_name_and_path(tmp_path):
     assert "high-resolution" in preset_names("identify")
     assert preset_description("identify", "phospho").startswith("Phospho")
     assert read_preset("identify", "tmt")["fixed_modifications"][1] == "TMT6plex (K)"
@@ -163,7 +163,7 @@ def test_missing_preset_lists_existing_ones():
     ("content", "message"),
     [(b"[parameters", "is not a preset"), (b"\xff\xfe\x00", "is not a preset"), (b"parameters = 3", "'parameters' is not a table")],
 )
-def test_a_preset_that_cannot_be_read_is_named(tmp_path, content, message):
+def test_unreadable_preset_is_named(tmp_path, content, message):
     path = tmp_path / "mine.toml"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message) as caught:
@@ -205,7 +205,7 @@ def test_hostile_preset_is_reported_briefly(tmp_path, name):
     assert len(str(caught.value)) < 700 + len(str(path))
 
 
-def test_a_preset_that_never_ends_is_not_read_to_its_end(tmp_path):
+def test_endless_preset_is_not_read_completely(tmp_path):
     (tmp_path / "endless.toml").symlink_to("/dev/zero")
     with pytest.raises(InputError, match="this is a pipe or a device, not a file"):
         read_preset("identify", str(tmp_path / "endless.toml"))

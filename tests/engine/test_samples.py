@@ -57,9 +57,7 @@ def test_every_search_has_a_sample() -> None:
     assert [search.kind for search in SEARCHES if search.demo is None] == []
 
 
-def test_a_library_of_other_runs_knows_spectra_that_no_search_of_sequences_is_sure_of(
-    bench: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_library_of_other_runs_finds_further_spectra(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, said = of("library", bench, capsys)
     psms = [row for row in rows(bench, run, "psms") if not row["is_decoy"] and row["q_value"] is not None and row["q_value"] <= 0.01]
     # The sample is albumin digested with trypsin, which digests itself.
@@ -80,14 +78,14 @@ def test_every_search_has_a_sample_whose_files_and_preset_ship(search: Any) -> N
     assert all(f"`{name}`" in text for name in demo.samples.values())
 
 
-def test_human_albumin_is_found_to_be_the_relative_of_bovine_albumin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_search_finds_bovine_relative_of_human_albumin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("align", bench, capsys)
     best = next(row for row in rows(bench, run, "hits") if row["query"] == "1AO6_A")
     # 76 % of the residues of the two are the same (Peters 1995, All about albumin).
     assert "ALBU_BOVIN" in best["subject"] and 0.74 < best["identity"] < 0.78
 
 
-def test_the_domains_of_albumin_have_one_fold_and_the_others_have_another(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_albumin_domains_share_one_fold(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("structures", bench, capsys)
     scores = {row["target"][-1]: row["tm_score_query"] for row in rows(bench, run, "hits")}
     # Chains of one fold have TM-scores above 0.5 (Xu and Zhang 2010).
@@ -95,7 +93,7 @@ def test_the_domains_of_albumin_have_one_fold_and_the_others_have_another(bench:
     assert all(scores.get(other, 0.0) < 0.5 for other in "CD")
 
 
-def test_made_up_reads_are_placed_where_they_were_taken_from(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulated_reads_are_mapped_to_their_origin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("reads", bench, capsys)
     placed = {row["pattern"]: row for row in rows(bench, run, "alignments") if row["text"]}
     names = {name: re.fullmatch(r"read\d+_at_(\d+)([+-])", name) for name in placed}
@@ -109,7 +107,7 @@ def test_made_up_reads_are_placed_where_they_were_taken_from(bench: Path, capsys
     assert any(row["gaps"] for row in placed.values())
 
 
-def test_the_results_of_comet_name_the_protein_that_is_in_the_sample(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_comet_results_name_the_sample_protein(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, said = of("import", bench, capsys)
     assert "matches of Comet imported" in said and "ALBU_BOVIN" in said
 
@@ -120,7 +118,7 @@ def test_spectra_of_the_sample_group(bench: Path, capsys: pytest.CaptureFixture[
     assert sum(size >= 2 for size in sizes) >= 20
 
 
-def test_what_goes_on_from_an_identification_is_run_behind_it(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dependent_samples_run_after_identification(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, said = of("evidence", bench, capsys)
     kinds = [run.kind for run in Project.open(bench).runs()]
     assert kinds[-3:] == ["identify", "modified", "evidence"]
@@ -139,14 +137,14 @@ def test_what_goes_on_from_an_identification_is_run_behind_it(bench: Path, capsy
     assert rows(bench, str(done.run_id), "explained")
 
 
-def test_settings_of_another_search_than_the_usual_one_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_rejects_settings_of_another_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "align", "--out", str(tmp_path / "bench"), "--set", "matrix=BLOSUM45"]) == 2
     assert "its usual parameters" in capsys.readouterr().err
     assert main(["demo", "evidence", "--out", str(tmp_path / "bench"), "--set", "run=x"]) == 2
     assert "runs identify and then modified and then evidence" in capsys.readouterr().err
 
 
-def test_the_driver_is_begun_with_when_what_it_needs_is_whole() -> None:
+def test_sample_runs_after_complete_dependencies() -> None:
     # Two threads that begin with a package at once find it half made: in a process of its own, as these are loaded here.
     program = """
 import sys, threading

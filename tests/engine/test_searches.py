@@ -27,7 +27,7 @@ def test_kinds_names_and_sub_commands_are_different():
         assert len(set(names)) == len(names)
 
 
-def test_the_list_loads_nothing_that_computes():
+def test_search_list_imports_no_computing_modules():
     heavy = ("numpy", "numba", "pydantic", "duckdb", "pyarrow", "PySide6", "cupy")
     code = f"import proteoscope.engine.searches, sys; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
@@ -35,7 +35,7 @@ def test_the_list_loads_nothing_that_computes():
 
 
 @each
-def test_every_preset_suits_its_parameters_and_the_first_one_is_there(search):
+def test_presets_are_valid_and_the_default_exists(search):
     names = preset_names(search.kind)
     assert search.preset in names
     for name in names:
@@ -50,7 +50,7 @@ def test_every_parameter_is_explained(search):
 
 
 @each
-def test_tables_and_columns_have_names_of_their_own_and_say_what_they_hold(search):
+def test_tables_and_columns_have_distinct_names_and_help(search):
     tables = search.result_tables
     assert len({table.name for table in tables}) == len(tables)
     for table in tables:
@@ -60,21 +60,21 @@ def test_tables_and_columns_have_names_of_their_own_and_say_what_they_hold(searc
 
 
 @each
-def test_formats_are_told_apart_by_name_and_ending(search):
+def test_formats_have_distinct_names_and_suffixes(search):
     assert len({export.name for export in search.exports}) == len(search.exports)
     endings = [ending for export in search.exports for ending in export.endings]
     assert len(set(endings)) == len(endings)
 
 
 @each
-def test_the_ending_of_a_file_says_its_format_and_the_first_is_the_usual_one(search):
+def test_suffix_gives_the_format_and_first_is_default(search):
     for export in search.exports:
         assert all(search.format_of(f"folder.{export.name}/FILE{ending.upper()}") == export.name for ending in export.endings)
     assert search.format_of("-") == search.format_of("file.of_another_kind") == search.exports[0].name
 
 
 @each
-def test_the_kinds_of_work_of_an_entry_are_there_and_known_with_it(search):
+def test_workload_types_of_searches_are_registered(search):
     for name, load in search.work:
         assert KINDS[name] is load
         kind = workload_type(Workload(name, {}, {}))
@@ -82,7 +82,7 @@ def test_the_kinds_of_work_of_an_entry_are_there_and_known_with_it(search):
         assert all(callable(getattr(kind, method)) for method in ("costs", "open", "empty", "merge")) and kind.parts_of_worker >= 0
 
 
-def test_every_kind_of_work_and_of_kept_index_is_of_an_entry():
+def test_workloads_and_cached_indexes_belong_to_searches():
     texts = [path.read_text(encoding="utf-8") for path in resources.path().parent.joinpath("engine").rglob("*.py")]
     placed = {load().__qualname__ for search in SEARCHES for _, load in search.workload_types}
     kinds = re.compile(r"^class ([A-Z]\w+):(?:\n(?!class ).*)*?\n    parts_of_worker = ", re.MULTILINE)
@@ -94,7 +94,7 @@ def test_every_kind_of_work_and_of_kept_index_is_of_an_entry():
 @pytest.mark.parametrize(
     "folder", sorted({load.__module__.split(".")[2] for search in SEARCHES for _, load in search.workload_types} - {"matches"})
 )
-def test_a_folder_of_a_search_alone_knows_its_kinds_of_work(folder):
+def test_search_folder_registers_its_workload_types(folder):
     code = (
         f"import proteoscope.engine.{folder}.search, sys; from proteoscope.engine.execution.kinds import KINDS; "
         "print('proteoscope.engine.searches' in sys.modules, *KINDS)"

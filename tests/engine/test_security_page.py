@@ -81,10 +81,10 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/imported/test_formats.py::test_declared_entities_are_refused_wherever_they_stand",
     ),
     "| a project folder |": (
-        "engine/project/test_strangers.py::test_a_link_in_a_project_is_refused_and_followed_by_nobody",
-        "engine/project/test_strangers.py::test_an_id_that_leads_elsewhere_is_never_swept",
-        "engine/project/test_strangers.py::test_what_the_program_did_not_put_into_the_database_is_refused",
-        "engine/project/test_row_marks.py::test_a_strangers_marks_are_bounded_and_shown_as_text",
+        "engine/project/test_untrusted_projects.py::test_project_rejects_symbolic_links",
+        "engine/project/test_untrusted_projects.py::test_sweep_ignores_run_id_outside_project",
+        "engine/project/test_untrusted_projects.py::test_unexpected_database_objects_are_rejected",
+        "engine/project/test_row_marks.py::test_untrusted_marks_are_bounded_and_shown_as_text",
         "fuzz/test_result_tables.py::test_spoilt_results_of_every_kind_give_results_or_clear_errors",
     ),
     "| a stopped run in it |": (
@@ -118,7 +118,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "| presets, tables of samples, the window's settings |": (
         "engine/test_parameters.py::test_read_preset_does_not_wait_for_a_pipe",
-        "gui/test_settings.py::test_settings_that_are_a_pipe_do_not_block",
+        "gui/test_settings.py::test_settings_file_that_is_a_pipe_does_not_block",
         "gui/test_settings.py::test_damaged_file_is_moved_aside_for_the_defaults",
     ),
     "| names in the input": (
@@ -137,7 +137,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "| SQLite files": (
         *UNFOLDING,
-        "engine/project/test_strangers.py::test_tables_that_are_views_are_refused",
+        "engine/project/test_untrusted_projects.py::test_project_rejects_views_as_tables",
         "engine/formats/libraries/test_readers.py::test_code_in_an_untrusted_database_is_not_run",
     ),
     "A file may expand": UNFOLDING,
@@ -145,11 +145,11 @@ HELD: dict[str, tuple[str, ...]] = {
     "Files of up to 1 MB that try this": (*UNFOLDING, *READERS),
     "Other bounds do not depend on the size": (f"{PAGE_TEST}::test_security_page_states_the_bounds_of_the_program",),
     "Output files appear complete": (
-        "engine/test_files.py::test_writers_at_the_same_time_leave_one_whole_file",
+        "engine/test_files.py::test_concurrent_writers_leave_one_complete_file",
         "fuzz/test_kills_and_disks.py::test_killed_commands_leave_nothing_after_the_next_run",
     ),
     "Exported tables can be made safe": (
-        "engine/results/test_separated.py::test_formulas_get_an_apostrophe_where_that_is_wanted",
+        "engine/results/test_separated.py::test_spreadsheet_safe_formulas_get_an_apostrophe",
         "engine/results/test_separated.py::test_formulas_after_invisible_characters_get_an_apostrophe",
     ),
     "HTML pages contain no script": (
@@ -158,7 +158,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "Only `project.sqlite` contains": ("engine/command_line/test_private_names.py::test_samples_and_exports_name_no_folder",),
     "Tables (Parquet, TSV), `run.json`": (
-        "engine/test_shared_names.py::test_names_have_the_folders_that_distinguish_them",
+        "engine/test_shared_names.py::test_names_include_distinguishing_folders",
         "engine/test_shared_names.py::test_relative_names_do_not_name_the_user",
         "engine/matches/writers/test_mzidentml.py::test_addresses_are_relative_to_the_export",
     ),
@@ -198,7 +198,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/test_shared_folders.py::test_atomic_file_refuses_link_of_another_user",
     ),
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_refuses_folder_that_others_can_change",),
-    "The database of a project is opened by its name": ("engine/project/test_strangers.py::test_tables_that_are_views_are_refused",),
+    "The database of a project is opened by its name": ("engine/project/test_untrusted_projects.py::test_project_rejects_views_as_tables",),
     "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),
     "`python installer/audit.py`": (

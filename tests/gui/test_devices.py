@@ -86,7 +86,7 @@ def told(page: DevicePage) -> dict[str, str]:
     return {name: card.state.text() for name, card in page.cards.items()}
 
 
-def test_cpu_is_listed_at_once_and_gpus_detected_in_a_thread(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+def test_cpu_is_listed_first_and_gpus_detected_in_a_thread(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     assert survey.devices == (PROCESSOR,) and not survey.is_known and machine.threads == []
     machine.devices = [PROCESSOR, GOOD, OLD]
     look(survey, qtbot)

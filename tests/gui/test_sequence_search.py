@@ -176,7 +176,7 @@ def test_matrix_is_read_from_a_file(form: SearchForm, tmp_path: Path, qtbot: QtB
     assert "there is no matrix" in form.parameters.problems["matrix"].lower()
 
 
-def test_damaged_matrix_file_is_reported_at_once(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_damaged_matrix_file_is_reported_immediately(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     mine = tmp_path / "mine.txt"
     mine.write_text("  A  C\nA 4 -1\nC -1\n", encoding="utf-8")

@@ -130,7 +130,7 @@ def test_foreign_settings_are_moved_aside(path: Path, text: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
-def test_settings_that_are_a_pipe_do_not_block(path: Path) -> None:
+def test_settings_file_that_is_a_pipe_does_not_block(path: Path) -> None:
     path.parent.mkdir()
     os.mkfifo(path)
     assert SettingsFile(path).values == Settings()

@@ -545,7 +545,7 @@ def test_pages_share_no_shortcut_or_mnemonic_with_the_window(window: MainWindow)
         assert len(mnemonics) == len(set(mnemonics)), (kind, sorted(mnemonics))
 
 
-def test_theme_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -> None:
+def test_theme_changes_everywhere_immediately(filled: MainWindow, qtbot: QtBot) -> None:
     def average_lightness() -> float:
         image = filled.grab().toImage().scaled(40, 40)
         return sum(image.pixelColor(x, y).lightness() for x in range(40) for y in range(40)) / 1600

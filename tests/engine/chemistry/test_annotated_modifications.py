@@ -109,7 +109,7 @@ def weight(formula: str) -> float:
 
 
 @pytest.mark.parametrize(("name", "residue"), list(annotated_names()))
-def test_annotated_name_has_the_mass_of_its_chemistry(name: str, residue: str) -> None:
+def test_annotated_name_has_its_chemical_mass(name: str, residue: str) -> None:
     modification = annotated_names()[name, residue]
     added, _, lost = next(formula for part, formula in GROUPS if re.search(part, name)).partition("|")
     assert modification.mass == pytest.approx(weight(added) - weight(lost), abs=2e-4)

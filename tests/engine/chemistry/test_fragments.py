@@ -42,7 +42,7 @@ def test_published_ions_of_glu_fibrinopeptide() -> None:
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.data())
-def test_modifications_weigh_on_the_fragments_that_hold_them(sequence: str, data: st.DataObject) -> None:
+def test_modifications_shift_fragments_that_contain_them(sequence: str, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(sequence) + 1))
     plain, heavy = (fragment_ions(sequence, deltas, series="abcxyzp", maximum_charge=1) for deltas in ({}, {position: 100.0}))
     n_side = np.isin(plain.series, [SERIES.index(name) for name in "abc"])
@@ -125,7 +125,7 @@ def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([Tolerance(0.3, "Da"), Tolerance(500, "ppm"), Tolerance(0, "Da")]))
-def test_annotation_is_its_definition(seed: int, most_intense: bool, tolerance: Tolerance) -> None:
+def test_annotation_follows_its_definition(seed: int, most_intense: bool, tolerance: Tolerance) -> None:
     random = np.random.default_rng(seed)
     ions = fragment_ions("PEPTIDEK", series="by", maximum_charge=2, neutral_losses=("H2O",))
     mz = np.sort(np.concatenate((random.uniform(90, 900, 60), random.choice(ions.mz, 10) + random.normal(0, 0.1, 10), ions.mz[:2])))

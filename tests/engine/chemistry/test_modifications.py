@@ -190,7 +190,7 @@ def test_search_puts_the_likeliest_first(query: dict[str, object], first: str) -
 
 @settings(max_examples=30)
 @given(st.sampled_from([entry.title for entry in unimod()]))
-def test_a_whole_title_finds_its_entry_first(title: str) -> None:
+def test_exact_title_finds_its_entry_first(title: str) -> None:
     assert unimod().search(title.lower(), limit=3)[0].title == title
 
 
@@ -203,7 +203,7 @@ def test_unimod_search_meets_all_criteria() -> None:
     assert len(unimod().search(limit=5)) == 5
 
 
-def test_nothing_heavy_is_imported_or_read_before_it_is_needed() -> None:
+def test_vocabulary_is_read_only_when_needed() -> None:
     code = (
         "import sys, proteoscope.engine.chemistry.fragments, proteoscope.engine.chemistry.modifications as m; "
         "print(m.unimod.cache_info().currsize, [x for x in ('lxml', 'pyteomics', 'scipy') if x in sys.modules])"
@@ -233,7 +233,7 @@ CAM, TMT = 57.021464, 229.162932
         ("Amidated (C-term)", [("Amidated (C-term)", 0)]),
     ],
 )
-def test_variable_modification_replaces_fixed_ones_of_its_place(text, replaced):
+def test_variable_modification_replaces_fixed_ones_at_its_site(text, replaced):
     """A heavy lysine stays heavy, and a remnant of ubiquitin has a free amine that carries the label."""
     result = replacing_fixed([parse_modification(text)], [parse_modification(fixed) for fixed in FIXED])
     assert [(str(modification), pytest.approx(modification.replaced_mass, abs=1e-6)) for modification in result] == replaced

@@ -33,7 +33,7 @@ def peptidoforms(draw: st.DrawFn) -> Peptidoform:
 
 
 @given(peptidoforms())
-def test_what_is_written_is_read_back(peptidoform: Peptidoform) -> None:
+def test_peptidoform_text_round_trip(peptidoform: Peptidoform) -> None:
     assert parse(write(peptidoform)) == peptidoform
     assert str(peptidoform) == write(peptidoform)
 
@@ -131,7 +131,7 @@ def test_read_and_written_again(text: str, written: str) -> None:
         ("PEP-", "expected"),
     ],
 )
-def test_texts_that_are_refused(text: str, message: str) -> None:
+def test_parse_rejects_invalid_peptidoforms(text: str, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         parse(text)
 

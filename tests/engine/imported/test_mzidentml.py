@@ -90,18 +90,18 @@ def test_modifications_without_a_place_are_warned_of(tmp_path):
     assert [text for text in progress.messages if "1 peptides have a modification without a location" in text]
 
 
-def test_replaced_residues_are_those_of_the_spectrum(tmp_path):
+def test_mzidentml_substitutions_give_the_observed_sequence(tmp_path):
     path = write(tmp_path / "x.mzid", ("SAXPLEK", REPLACED.format(3, "X", "W")), ("SAWPLEK", REPLACED.format(3, "M", "W")))
     assert [peptide.sequence for peptide in read_identifications([path]).peptides] == ["SAWPLEK"]
 
 
 @pytest.mark.parametrize("scan", [" " * 15, "9" * 5000, "12.5", "- 3", "²" * 5])
-def test_scan_numbers_that_are_none_are_not_given(tmp_path, scan):
+def test_unusable_scan_numbers_are_not_stored(tmp_path, scan):
     assert read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", ""), scan=scan)]).scan.tolist() == [-1]
 
 
 @pytest.mark.parametrize(("case", "file"), [("no_location", "noloc.mzid"), ("substitution", "sub.mzid")])
-def test_shared_cases_weigh_what_was_measured(shared_cases, tmp_path, case, file):
+def test_shared_cases_have_the_measured_masses(shared_cases, tmp_path, case, file):
     folder = shared_cases / f"import_mzidentml_{case}"
     summary = import_results([folder / file], [folder / "imp.mzML"], tmp_path / "project")
     assert (summary.n_imported, summary.left_out) == (120, {})
@@ -111,7 +111,7 @@ def test_shared_cases_weigh_what_was_measured(shared_cases, tmp_path, case, file
         assert row["calculated_mass"] == pytest.approx(expected, abs=1e-3) and abs(row["mass_error_ppm"]) < 20
 
 
-def test_rows_of_tables_that_are_not_read_are_listed(tmp_path):
+def test_unread_rows_of_tables_are_listed(tmp_path):
     from tests.engine.imported.small_results import TRUTH, write_results, write_spectra
 
     path = write_results("maxquant", tmp_path)
@@ -127,7 +127,7 @@ def test_rows_of_tables_that_are_not_read_are_listed(tmp_path):
     assert summary.n_imported == len(TRUTH) - 1 and sum(summary.left_out.values()) == 1
 
 
-def test_files_of_one_name_are_found_by_their_folders(tmp_path):
+def test_spectrum_files_of_equal_name_differ_by_folder(tmp_path):
     import numpy as np
 
     zeros = np.zeros(2)

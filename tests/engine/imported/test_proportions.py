@@ -28,7 +28,7 @@ def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[s
         (NotedPeptide("PEPTIDEK"), ["P1"], {f"score_{i}": 1.0 for i in range(501)}),
     ],
 )
-def test_matches_that_refer_to_long_lists_are_refused(peptide, accessions, scores):
+def test_collector_rejects_matches_that_refer_to_long_lists(peptide, accessions, scores):
     with pytest.raises(InputError, match=r"x\.mzid, match \d+: unfolds to more than [\d,]+ .*, the most that its 2,500,000 bytes may"):
         collect(5000, peptide, accessions, scores)
 

@@ -51,7 +51,7 @@ def idxml(path: Path, sequence: str) -> Path:
         ("PEPK.(Amidated)", "PEPK", -0.984016),
     ],
 )
-def test_idxml_peptides_weigh_what_is_written(tmp_path: Path, written: str, sequence: str, added: float) -> None:
+def test_idxml_peptides_have_the_stated_masses(tmp_path: Path, written: str, sequence: str, added: float) -> None:
     """https://github.com/OpenMS/OpenMS/issues/10029, 10006, 2445 and https://github.com/OpenMS/OpenMS/pull/3957"""
     (row,) = imported(idxml(tmp_path / "x.idXML", written))
     assert row["calculated_mass"] == pytest.approx(mass.fast_mass(sequence) + added, abs=2e-4) and row["sequence"] == sequence
@@ -78,7 +78,7 @@ def pepxml(path: Path, sequence: str, information: str, neutral: float) -> Path:
         ("AHTMVHDQVSR", '><mod_aminoacid_mass mass="147.0354" position="4"/>', 1, 15.9949),
     ],
 )
-def test_pepxml_terminal_masses_add_what_they_add(tmp_path: Path, sequence: str, information: str, positions: int, added: float) -> None:
+def test_pepxml_terminal_masses_become_modifications(tmp_path: Path, sequence: str, information: str, positions: int, added: float) -> None:
     """Termini without a modification have masses too, and must not become one of 0.0004 Da.
 
     https://github.com/OpenMS/OpenMS/pull/1933, https://github.com/CompOmics/psm_utils/issues/100
@@ -134,7 +134,7 @@ def mztab(path: Path, modifications: str, reference: str = "ms_run[1]:scan=1", t
         ("6-UNIMOD:21|[MS,MS:1001524,neutral loss,97.97]", PHOSPHO),
     ],
 )
-def test_mztab_modifications_weigh_what_is_written(tmp_path: Path, modifications: str, added: float) -> None:
+def test_mztab_modifications_have_the_stated_masses(tmp_path: Path, modifications: str, added: float) -> None:
     """https://github.com/OpenMS/OpenMS/issues/2017, https://github.com/OpenMS/OpenMS/issues/2779"""
     (row,) = imported(mztab(tmp_path / "x.mzTab", modifications))
     assert row["calculated_mass"] == pytest.approx(mass.fast_mass("CEEFLSTR") + added, abs=1e-4)

@@ -43,7 +43,7 @@ def omssa(shared_data, tmp_path_factory):
     return project, import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], project, [database])
 
 
-def test_omssa_as_openms_wrote_it_is_found_by_time_and_mz_and_counts_as_in_its_file(omssa, shared_data):
+def test_openms_omssa_result_is_matched_by_time_and_mz(omssa, shared_data):
     folder = shared_data / "spectra" / "bsa_ltq"
     project, summary = omssa
     with idxml.read(str(folder / "BSA1_OMSSA.idXML")) as reader:
@@ -89,7 +89,7 @@ def test_x_tandem_as_mzidentml_agrees_with_pyteomics(shared_data, tmp_path):
         assert row["proteins"] == list(dict.fromkeys(evidence["accession"] for evidence in item["PeptideEvidenceRef"]))
 
 
-def test_peptideshakers_report_is_found_by_its_titles(shared_data, tmp_path):
+def test_peptideshaker_report_is_matched_by_titles(shared_data, tmp_path):
     folder = shared_data / "spectra" / "metaproteome_qe"
     results = folder / "reference_psms_peptideshaker.tsv"
     summary = import_results([results], [folder / "2016_Jan_12_QE2_47_trimmed.mzML"], tmp_path / "p", [folder / "metapeptides.fasta"])
@@ -110,7 +110,7 @@ def test_peptideshakers_report_is_found_by_its_titles(shared_data, tmp_path):
     assert sorted(row["matched_ions"] / (len(row["sequence"]) - 1) for row in rows)[len(rows) // 2] > 0.5
 
 
-def test_spectra_that_were_not_searched_are_told(shared_data, tmp_path):
+def test_import_reports_unsearched_spectra(shared_data, tmp_path):
     folder = shared_data / "spectra"
     with pytest.raises(InputError, match="none of its 44 matches can be taken; of the first, its spectrum is in none of the files"):
         import_results([folder / "bsa_ltq" / "BSA1_OMSSA.idXML"], [folder / "Ecoli_MS2_small.mzML"], tmp_path / "p")
@@ -126,7 +126,7 @@ def test_an_imported_run_is_explained_as_an_identification_is(omssa, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["mzid", "pepxml"])
-def test_what_is_exported_and_imported_again_is_the_same(format, omssa, shared_data, tmp_path):
+def test_exported_result_is_equal_after_import(format, omssa, shared_data, tmp_path):
     folder = shared_data / "spectra" / "bsa_ltq"
     database = shared_data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta"
     project, first = omssa
@@ -141,7 +141,7 @@ def test_what_is_exported_and_imported_again_is_the_same(format, omssa, shared_d
     assert before == after and len(before) == 44
 
 
-def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_converted(omssa, shared_data, tmp_path):
+def test_export_of_import_names_engine_and_converter(omssa, shared_data, tmp_path):
     from proteoscope.engine.entry import ExportRequest
     from proteoscope.engine.imported import IMPORT
 
@@ -166,7 +166,7 @@ def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_co
 
 
 @pytest.mark.parametrize("format", ["mzid", "pepxml", "pin"])
-def test_an_identification_that_is_exported_and_imported_is_the_same_psm_for_psm(format, identified_once, tmp_path):
+def test_exported_identification_has_equal_psms_after_import(format, identified_once, tmp_path):
     project = Project.open(identified_once)
     before = pq.read_table(project.table("psms", project.latest("identify"))).to_pylist()
     path = tmp_path / f"x.{format}"

@@ -29,7 +29,7 @@ from tests.searching import import_results
 
 
 @pytest.mark.parametrize("flags", [("--spectra", "{0}", "{1}"), ("--spectra", "{0}", "--spectra", "{1}")])
-def test_spectra_may_stand_in_a_row_or_each_behind_a_flag_of_its_own(flags, tmp_path):
+def test_spectra_option_accepts_lists_and_repeats(flags, tmp_path):
     from proteoscope.engine.command_line.main import main
 
     spectra = [write_spectra(tmp_path / name) for name in ("run.mgf", "other.mgf")]
@@ -41,7 +41,7 @@ def test_spectra_may_stand_in_a_row_or_each_behind_a_flag_of_its_own(flags, tmp_
     assert list(map(str, recorded)) == list(map(str, spectra))
 
 
-def test_a_script_of_one_search_knows_which_runs_are_identifications(tmp_path):
+def test_script_of_one_search_lists_identification_runs(tmp_path):
     folder = tmp_path / "p"
     import_results([write_results("sage", tmp_path)], [write_spectra(tmp_path / "run.mgf")], folder)
     script = (
@@ -66,14 +66,14 @@ def found_by(runs, tmp_path, **fields) -> tuple[int, str]:
     return int(spectra.spectrum[0]), WAYS[spectra.way[0]] if spectra.way[0] >= 0 else ""
 
 
-def test_a_scan_of_several_files_is_of_the_one_that_the_results_name(runs, tmp_path):
+def test_scan_is_assigned_to_the_named_file(runs, tmp_path):
     assert found_by(runs, tmp_path, scan=12, run="/data/run.mzML") == (1, "scan")
     assert found_by(runs, tmp_path, scan=12, run="C:\\data\\Other.raw") == (len(TRUTH) + 1, "scan")
     assert found_by(runs, tmp_path, scan=12)[0] == AMBIGUOUS
     assert found_by(runs, tmp_path, scan=12, run="third")[0] == found_by(runs, tmp_path, scan=99, run="run")[0] == UNKNOWN
 
 
-def test_native_id_goes_before_scan_and_scan_before_title_and_place(runs, tmp_path):
+def test_native_id_precedes_scan_and_scan_precedes_title(runs, tmp_path):
     first, second = runs.identifier[0], runs.identifier[1]
     assert found_by(runs, tmp_path, run="run", native_id=first, scan=12, title=second) == (0, "native id")
     assert found_by(runs, tmp_path, run="run", native_id="scan=13", title=first) == (2, "scan")
@@ -84,7 +84,7 @@ def test_native_id_goes_before_scan_and_scan_before_title_and_place(runs, tmp_pa
     assert found_by(runs, tmp_path, **where)[0] == AMBIGUOUS
 
 
-def test_what_finds_no_spectrum_is_counted_and_listed(tmp_path):
+def test_matches_without_spectrum_are_counted_and_listed(tmp_path):
     name, make = FORMATS["comet"]
     (tmp_path / name).write_text(make().replace("\n12\t", "\n99\t"))
     summary = import_results([tmp_path / name], [write_spectra(tmp_path / "run.mgf")], tmp_path / "project")
@@ -94,7 +94,7 @@ def test_what_finds_no_spectrum_is_counted_and_listed(tmp_path):
     assert (row["line"], row["spectrum"], row["peptide"]) == ("4", "run 99", "ACDMKGK") and "none of the files" in row["reason"]
 
 
-def test_what_fixed_modifications_leave_unsaid_is_told_and_may_be_given(tmp_path):
+def test_import_warns_of_unlisted_fixed_modifications(tmp_path):
     from proteoscope.engine.imported.parameters import ImportParameters
 
     path = write_results("maxquant", tmp_path)
@@ -178,13 +178,13 @@ def test_ions_are_counted_by_the_activation_of_each_spectrum(tmp_path):
         ("PEG[+12.3456]K", [(3, "+12.3456")]),
     ],
 )
-def test_notations_of_modifications_mean_what_their_engines_mean(text, expected):
+def test_modification_notations_agree_with_engines(text, expected):
     namer, peptide = Namer(), parse_peptide(text)
     placed = namer.place_modifications(peptide)
     assert [(position, namer.modifications[number].name) for position, number in placed] == expected
 
 
 @pytest.mark.parametrize("text", ["PEPpK", "PEPp", "pp", "PEPpSxK", "PEP.pS"])
-def test_letters_that_are_no_phosphorylation_are_refused(text):
+def test_peptide_rejects_unknown_lower_case_residues(text):
     with pytest.raises(ValueError):
         parse_peptide(text)

@@ -88,7 +88,7 @@ def test_column_without_numbers_is_rejected(tmp_path: Path) -> None:
         read_identifications([path])
 
 
-def test_only_value_of_a_column_that_is_wrong_stops_no_table(tmp_path: Path) -> None:
+def test_table_is_read_when_only_value_of_column_is_wrong(tmp_path: Path) -> None:
     path = write_results("sage", tmp_path)
     head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
     for row in rows:
@@ -111,7 +111,7 @@ def test_row_with_another_number_of_cells_is_left_out(tmp_path: Path, n_cells: i
     assert set(rows_of(identifications)) < set(rows_of(whole)) and len(identifications) == len(TRUTH) - 1
 
 
-def test_feature_with_a_wrong_number_loses_its_row_only(tmp_path: Path) -> None:
+def test_feature_with_wrong_number_loses_only_one_row(tmp_path: Path) -> None:
     path = write_results("pin", tmp_path)
     head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
     feature = next(i for i, name in enumerate(head) if name.lower() in ("xcorr", "hyperscore", "lnexpect"))
@@ -122,7 +122,7 @@ def test_feature_with_a_wrong_number_loses_its_row_only(tmp_path: Path) -> None:
     assert identifications.scores.keys() == whole.scores.keys() and identifications.unread["value"].to_pylist() == ["?"]
 
 
-def test_mztab_retention_time_that_is_wrong_changes_no_other(tmp_path: Path) -> None:
+def test_wrong_mztab_retention_time_changes_no_other(tmp_path: Path) -> None:
     path = write_results("mztab", tmp_path)
     whole = read_identifications([path])
     line = next(line for line in path.read_text().splitlines() if line.startswith("PSM\t"))
@@ -139,7 +139,7 @@ def test_mztab_retention_time_that_is_wrong_changes_no_other(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("format", ["pepxml", "mzidentml", "idxml", "xtandem"])
-def test_decimal_commas_of_xml_are_read_where_all_have_them(tmp_path: Path, format: str) -> None:
+def test_xml_decimal_commas_are_read_when_consistent(tmp_path: Path, format: str) -> None:
     path = write_results(format, tmp_path)
     whole = read_identifications([path])
     number = r'="([+-]?\d+)\.(\d+(?:[eE][+-]?\d+)?)"'

@@ -67,7 +67,7 @@ def plain_rates(similarity, is_decoy, peptide, n_decoys, *, plus_one):
 
 @pytest.mark.parametrize("plus_one", [False, True])
 @pytest.mark.parametrize("n_shuffles", [1, 4])
-def test_rates_are_those_of_a_plain_count(n_shuffles, plus_one):
+def test_error_rates_equal_a_plain_count(n_shuffles, plus_one):
     library, rng = references(40, n_shuffles), np.random.default_rng(n_shuffles)
     right = (1 + n_shuffles) * rng.integers(0, 40, 90)
     wrong = rng.choice(len(library), 12)
@@ -114,7 +114,7 @@ def test_rates_of_small_libraries_are_true_on_average(n_peptides):
 
 
 @pytest.mark.parametrize("n_shuffles", [1, 4])
-def test_error_probabilities_are_those_of_the_mixture_that_matches_were_drawn_from(n_shuffles):
+def test_error_probabilities_agree_with_the_simulated_mixture(n_shuffles):
     from scipy.stats import beta
 
     library, rng = references(2000, n_shuffles), np.random.default_rng(n_shuffles)

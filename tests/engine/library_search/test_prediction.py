@@ -53,7 +53,7 @@ def test_entries_are_the_peptides_with_their_forms_and_charges(tmp_path):
         assert mz == pytest.approx(parse(f"{form}/{charge}").mz, abs=1e-6)
 
 
-def test_peaks_are_the_ions_of_the_peptide_as_high_as_the_network_says(tmp_path):
+def test_predicted_peaks_are_ions_with_network_intensities(tmp_path):
     parts = predicted(tmp_path, variable_modifications="Oxidation (M);Acetyl (Protein N-term)", maximum_peaks=250, minimum_share=0.0)
     n = 0
     for part in parts:
@@ -79,7 +79,7 @@ def test_peaks_are_the_ions_of_the_peptide_as_high_as_the_network_says(tmp_path)
     assert n > 10
 
 
-def test_pieces_and_threads_change_nothing(tmp_path, monkeypatch):
+def test_prediction_is_equal_for_any_chunks_and_threads(tmp_path, monkeypatch):
     parameters = {"variable_modifications": "Oxidation (M)", "maximum_modifications": 3}
     whole = spectral_library(predicted(tmp_path, threads=1, **parameters), tmp_path)
     other = spectral_library(predicted(tmp_path, n_chunks=3, monkeypatch=monkeypatch, threads=3, **parameters), tmp_path)
@@ -99,7 +99,7 @@ def test_peaks_are_the_most_intense_within_bounds(tmp_path):
         np.testing.assert_allclose(intensities, heights[: len(intensities)], atol=0.011)
 
 
-def test_what_cannot_be_predicted_is_said():
+def test_prediction_reports_unsupported_peptides():
     with pytest.raises(ParameterError, match="the label TMT6plex changes them"):
         PredictionParameters().changed(fixed_modifications="TMT6plex (K)")
     with pytest.raises(ParameterError, match="minimum_precursor_mz is not below"):

@@ -98,7 +98,7 @@ def test_planted_peptides_are_found_with_their_proteins(files, tmp_path, similar
     assert all(abs(float(psms[name]["mass_error_ppm"])) < 1 and float(psms[name]["similarity"]) > 0.9 for name in plain)
 
 
-def test_mgf_that_says_what_its_spectra_are_of_is_a_library_on_the_command_line(files, tmp_path, capsys):
+def test_command_line_reads_annotated_mgf_as_library(files, tmp_path, capsys):
     run, library = files[0], as_mgf(files[1])
     command = ["library", str(run), "--library", str(library), "--out", str(tmp_path / "p"), "--device", "cpu"]
     assert main(["estimate", *command]) == 0
@@ -123,7 +123,7 @@ def test_shifted_spectra_are_found_by_an_open_search_and_named(files, tmp_path):
     assert all(psms[f"{sequence}+"] == f"{sequence[:9]}[Oxidation]{sequence[9:]}" for sequence in shifted)
 
 
-def test_tables_are_the_same_on_any_number_of_threads_and_with_a_kept_index(files, tmp_path):
+def test_tables_are_equal_for_any_threads_and_cached_index(files, tmp_path):
     run, library = files
     texts = []
     for threads in (1, 2):
@@ -163,7 +163,7 @@ def compound_entries(n):
 
 
 @pytest.mark.parametrize("tolerance", ["10 ppm", "200 Da"])
-def test_compounds_beside_peptides_are_not_judged_by_shuffled_peptides(files, tmp_path, tolerance):
+def test_compounds_get_no_q_values_from_peptide_decoys(files, tmp_path, tolerance):
     run, library = files
     alone = run_search(
         "library", {"spectra": [run], "library": [library]}, project=tmp_path / "alone", device="cpu", precursor_tolerance=tolerance
@@ -185,7 +185,7 @@ def test_compounds_beside_peptides_are_not_judged_by_shuffled_peptides(files, tm
     assert any("40 spectra resemble an entry without decoys" in line for line in both.lines())
 
 
-def test_decoys_that_are_equal_count_once(tmp_path):
+def test_equal_decoys_count_once(tmp_path):
     # Of five equal residues all orders are one, and of four equal ones and another there are five.
     written = []
     for sequence in ("AAAAAK", "AAAAGK", "ADEFGHILK"):
@@ -234,7 +234,7 @@ def test_library_has_as_many_decoys_as_are_set(files, tmp_path, decoys_per_pepti
         assert summary.n_decoys == number * N
 
 
-def test_a_library_without_usable_entries_is_one_clear_error(files, tmp_path):
+def test_library_without_usable_entries_is_rejected(files, tmp_path):
     (tmp_path / "l.msp").write_text("Name: Empty\nPrecursorMZ: 301.1\nNum Peaks: 1\n100.0\t1\n")
     with pytest.raises(InputError, match=r"can be searched|no entry|none of"):
         run_search("library", {"spectra": [files[0]], "library": [tmp_path / "l.msp"]}, project=tmp_path / "p", device="cpu")

@@ -68,7 +68,7 @@ def mass_of(residues):
         ("PEPTIDEK", "GG", 8, 8),
     ],
 )
-def test_unimod_names_a_mass_at_a_site_that_fits(sequence, name, best, site):
+def test_shift_gets_unimod_name_with_matching_site(sequence, name, best, site):
     result, where, modification = named(sequence, unimod().by_name(name).mass + 0.003, best=best)
     assert (result, where) == (name, site)
     assert modification.unimod_id == unimod().by_name(name).id and modification.mass == unimod().by_name(name).mass
@@ -79,7 +79,7 @@ def test_a_mass_without_a_site_has_no_name():
     assert named("PEPTIDEK", 123.4567, best=4) == (None, 4, None)
 
 
-def test_a_name_draws_the_shift_to_a_place_that_scores_as_well():
+def test_named_site_is_preferred_among_equal_scores():
     assert named("PEPMTIDEK", unimod().by_name("Oxidation").mass, best=5, allowed=(4,))[:2] == ("Oxidation", 4)
 
 
@@ -107,14 +107,14 @@ def test_another_end_leaves_the_shortest_peptide_at_least(k):
 
 
 @pytest.mark.parametrize(("residue", "exchange"), [("S", "Ser->Asp"), ("T", "Thr->Glu"), ("K", "Lys->Arg")])
-def test_chemistry_goes_before_an_exchange_of_amino_acids_and_both_are_told(residue, exchange):
+def test_modification_is_named_before_substitution(residue, exchange):
     sequence = f"PEV{residue}IDEK"
     assert named(sequence, unimod().by_name("Formyl").mass, best=4, tolerance=0.015)[0] == "Formyl"
     leading, others = possible(sequence, unimod().by_name("Formyl").mass, 4)
     assert leading[0] == "Formyl" and exchange in others
 
 
-def test_chemistry_goes_before_another_end_of_the_peptide():
+def test_modification_is_named_before_another_peptide_end():
     # Glycine of the protein behind serine, or a carbamidomethyl group at a lysine.
     leading, others = possible("PEPTIDEK", mass_of("G"), 8)
     assert leading[0] == "Carbamidomethyl" and not any("end" in name for name in leading)
@@ -122,7 +122,7 @@ def test_chemistry_goes_before_another_end_of_the_peptide():
     assert leading == ["Glu"] and "semi-specific end +E (N-terminus)" in others
 
 
-def test_phosphate_and_sulfate_are_told_apart_by_what_the_precursor_loses_alone():
+def test_neutral_loss_distinguishes_phosphate_and_sulfate():
     for name, other in (("Phospho", "Sulfo"), ("Sulfo", "Phospho")):
         mass = unimod().by_name(name).mass
         assert possible("PESTIDEK", mass, 4)[0] == [name, other]
@@ -132,7 +132,7 @@ def test_phosphate_and_sulfate_are_told_apart_by_what_the_precursor_loses_alone(
         assert possible("PESTIDEK", mass, 4, tolerance=0.004)[0] == [name]
 
 
-def test_all_names_are_told_by_the_definition():
+def test_possible_names_follow_the_definition():
     """Random shifts at one place of a peptide: every entry of Unimod, exchange and end whose mass and site fit, and no other."""
     random = np.random.default_rng(8)
     sequence, tolerance = "GSTKMDENQHYWK", 0.02
@@ -168,7 +168,7 @@ def test_a_fixed_modification_may_be_missing_or_another():
     assert named("PECTIDEK", -fixed, best=3, fixed=())[0] != "without Carbamidomethyl"
 
 
-def test_two_usual_modifications_are_named_where_the_peptide_has_sites_for_both():
+def test_two_common_modifications_are_named_with_both_sites():
     both = unimod().by_name("Oxidation").mass + unimod().by_name("Phospho").mass
     assert named("PEMTISDK", both, best=4, tolerance=0.002)[0] == "Oxidation + Phospho"
     assert named("PEATIADK", both, best=4, tolerance=0.002)[0] != "Oxidation + Phospho"
@@ -186,19 +186,19 @@ def test_two_usual_modifications_are_named_where_the_peptide_has_sites_for_both(
         ("PEPTIDEK", mass_of("S") - mass_of("A"), 4, None),
     ],
 )
-def test_usual_modifications_and_other_ends_are_tiers_of_their_own(sequence, shift, best, tier):
+def test_common_modifications_and_ends_have_separate_tiers(sequence, shift, best, tier):
     tiers, distance = tiers_of_shifts(places_of(sequence, shift + 0.003, best), CARBAMIDOMETHYL)
     assert tiers[0] == tier if tier is not None else tiers[0] > END_TIER
     if tiers[0] < TIERS - 1:
         assert distance[0] == pytest.approx(0.003, abs=1e-4)
 
 
-def test_a_mass_that_nothing_has_is_of_the_last_tier():
+def test_unknown_mass_has_the_last_tier():
     tier, distance = tiers_of_shifts(places_of("PEPTIDEK", 123.4567, 4), CARBAMIDOMETHYL)
     assert tier[0] == TIERS - 1 and np.isinf(distance[0])
 
 
-def test_the_tier_is_that_of_the_name_in_pieces_too(monkeypatch):
+def test_tier_agrees_with_name_in_any_partition(monkeypatch):
     """Random shifts: named alone, and in pieces of seven; a tier before the pairs' means a name, and the distance is a possible name's."""
     random = np.random.default_rng(3)
     residue_codes = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)

@@ -124,7 +124,7 @@ def test_the_table_of_modifications_counts_the_psms(project):
     assert counts["psms"] == len(rows) == sum(counts[kind] for kind in ("plain", "named", "ends", "unnamed"))
 
 
-def test_all_names_are_told_and_the_chosen_one_first(project):
+def test_all_possible_names_are_listed_selected_first(project):
     rows = [row for row in rows_of(project) if row["shift_kind"] != "none"]
     for row in rows:
         leading = row["possible_names"].split("; ")[0].split(" or ")[0]
@@ -147,7 +147,7 @@ def test_proforma_has_the_name_or_the_mass(project):
             assert f"[{write_mass(float(row['carried_mass']))}]" in row["peptide"]
 
 
-def test_the_same_tables_with_one_thread_and_with_two(made, project, tmp_path):
+def test_tables_are_equal_with_one_and_two_threads(made, project, tmp_path):
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(), device="cpu", threads=1)
     for name in ("psms", "peptides", "proteins", "modifications"):
         first, second = (folder / "exports" / f"{name}.tsv" for folder in (project, tmp_path / "p"))
@@ -184,7 +184,7 @@ def test_other_programs_read_a_shift_as_a_difference_of_mass(project, tmp_path):
     assert carrying == sum((row["modification"] != "") + row["sequence"].count("C") for row in rows.values())
 
 
-def test_what_an_identification_left_is_searched_from_its_project(made, tmp_path):
+def test_unidentified_spectra_of_a_project_are_searched(made, tmp_path):
     command = ["identify", str(made.spectra), "--database", str(made.database), "--out", str(tmp_path / "first"), "--quiet"]
     assert main([*command, "--device", "cpu", "--set", "variable_modifications="]) == 0
     out = tmp_path / "second"
@@ -215,7 +215,7 @@ def test_what_an_identification_left_is_searched_from_its_project(made, tmp_path
     assert len(wide) >= 0.8 * len(made.planted)
 
 
-def test_published_ranks_by_matching_masses_alone(made, tmp_path):
+def test_published_mode_ranks_by_matching_masses_only(made, tmp_path):
     parameters = ModifiedSearchParameters.checked(read_preset("modified", "published"))
     find_modified([made.spectra], [made.database], tmp_path / "p", parameters, device="cpu", threads=2)
     rows = [row for row in rows_of(tmp_path / "p") if row["rank"] == "1"]
@@ -267,7 +267,7 @@ def test_a_cancel_is_obeyed_and_leaves_nothing(made, tmp_path):
     assert not (tmp_path / "p" / "exports").exists()
 
 
-def test_what_cannot_be_searched_is_told_in_a_sentence(made, tmp_path):
+def test_unsearchable_input_is_rejected_in_one_sentence(made, tmp_path):
     search = {"device": "cpu", "threads": 1}
     with pytest.raises(ParameterError, match="spectra"):
         find_modified([], [made.database], tmp_path / "p", ModifiedSearchParameters(), **search)
@@ -286,7 +286,7 @@ def test_what_cannot_be_searched_is_told_in_a_sentence(made, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "x", "5", "5..", "500..-150", "-1e9..5", "nan..5", "0..inf", "1...2..3"])
-def test_a_range_of_shifts_that_is_none_is_refused(text):
+def test_search_rejects_empty_range_of_shifts(text):
     with pytest.raises(ParameterError):
         shift_range(text)
     with pytest.raises(ParameterError):
@@ -324,7 +324,7 @@ def test_gzipped_spectra_from_the_command_line(made, tmp_path):
     assert shifts and min(shifts) > 9.9 and max(shifts) < 20.1
 
 
-def test_what_the_database_knows_of_the_proteins_found_is_kept(made, tmp_path):
+def test_annotations_of_found_proteins_are_stored(made, tmp_path):
     entries = list(proteins_of(SAMPLE).items())
     feature = 'FT   DOMAIN          2..30\nFT                   /note="First"\n'
     text = "".join(swiss_prot_entry(f"A0A{i:07d}", f"P{i}_X", sequence, feature) for i, (_, sequence) in enumerate(entries))

@@ -165,7 +165,7 @@ def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: st
         ("{}.mirror", DecoyTag(".mirror", is_suffix=True)),
     ],
 )
-def test_a_name_that_no_program_uses_is_learnt_from_the_pairs(named: str, tag: DecoyTag) -> None:
+def test_unusual_decoy_prefix_is_detected_from_pairs(named: str, tag: DecoyTag) -> None:
     targets = natural(60)
     answer = found(targets + [(named.format(name), sequence[::-1]) for name, sequence in targets])
     assert answer is not None and answer.n_by_sequence == 60 and answer.tag == tag

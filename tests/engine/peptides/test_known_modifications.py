@@ -193,7 +193,7 @@ def annotated(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dic
 @pytest.mark.parametrize(
     "variable", [("Oxidation (M)",), ("Phospho (ST)", "Acetyl (Protein N-term)", "Methyl (K)", "Gln->pyro-Glu (N-term Q)")]
 )
-def test_forms_are_those_of_the_definition(annotated, tmp_path: Path, variable: tuple[str, ...]) -> None:
+def test_known_forms_follow_the_definition(annotated, tmp_path: Path, variable: tuple[str, ...]) -> None:
     database, sequences, sites = annotated
     settings = parameters(variable_modifications=variable)
     targets, decoys = collect_forms(built(tmp_path / "index", database, settings))
@@ -246,7 +246,7 @@ def test_decoys_have_as_many_forms(tmp_path: Path, decoys: str) -> None:
     assert at_ends[0] > 50 and abs(at_ends[0] - at_ends[1]) < 0.2 * at_ends[0]
 
 
-def test_residues_of_reversed_proteins_carry_what_they_carried(annotated, tmp_path: Path) -> None:
+def test_reversed_proteins_retain_annotated_modifications(annotated, tmp_path: Path) -> None:
     database, sequences, sites = annotated
     proteins = built(tmp_path / "index", database, parameters()).proteins
     assert proteins.known is not None
@@ -323,7 +323,7 @@ def test_forms_are_limited_and_simplest_come_first(tmp_path: Path) -> None:
     assert Counter(len(placed) for _, placed in targets) == {1: 18, 2: 12}
 
 
-def test_what_has_no_mass_is_counted(tmp_path: Path) -> None:
+def test_annotations_without_mass_are_counted(tmp_path: Path) -> None:
     more = (
         'FT   MOD_RES         2\nFT                   /note="Some adduct"\n'
         'FT   MOD_RES         3\nFT                   /note="Phosphoserine"\n'  # the sequence has another residue at this position
@@ -338,7 +338,7 @@ def test_what_has_no_mass_is_counted(tmp_path: Path) -> None:
     )
 
 
-def test_a_database_that_knows_nothing_gives_the_index_without(tmp_path: Path) -> None:
+def test_database_without_annotations_gives_plain_index(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAANSSSSSKAAAAAAAK"}, {"Q00001": {}})
     for name, is_requested in (("asked", True), ("without", False)):
         built(tmp_path / name, path, parameters(known_modifications=is_requested))

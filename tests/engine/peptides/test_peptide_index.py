@@ -144,7 +144,7 @@ def random_proteome(n: int = 40, seed: int = 3, residues: str = ALL_LETTERS) -> 
     return [*sequences, sequences[0], sequences[1][:100] + sequences[2][50:], "", "M"]
 
 
-def test_masses_are_those_of_pyteomics(tmp_path: Path) -> None:
+def test_peptide_masses_equal_pyteomics(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome(residues="ACDEFGHIKLMNPQRSTVWYUO"))
     index = build(tmp_path, proteins, digestion(fixed=(parse_modification("Carbamidomethyl (C)"), parse_modification("Amidated (C-term)"))))
     assert len(index) > 500
@@ -262,7 +262,7 @@ def test_a_cancel_stops_the_digest(tmp_path: Path) -> None:
         build_peptide_index(tmp_path, proteins, digestion(), Resources(2, progress=progress), memory_bytes=1 << 28)
 
 
-def test_what_the_kernels_take_are_the_columns(tmp_path: Path) -> None:
+def test_kernel_arrays_equal_the_columns(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome(5))
     how = digestion(fixed=tuple(parse_modification(text) for text in ("Carbamidomethyl (C)", "Acetyl (N-term)", "Amidated (C-term)")))
     arrays = build(tmp_path, proteins, how).arrays(proteins)

@@ -107,13 +107,13 @@ def test_a_database_of_decoys_only_is_refused(tmp_path: Path, decoys: str) -> No
     assert error.value.path == "some.fasta"
 
 
-def test_a_prefix_that_matches_nothing_is_refused(tmp_path: Path) -> None:
+def test_protein_index_rejects_unused_decoy_prefix(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no accession begins with the decoy prefix 'XXX_'") as error:
         build(tmp_path, TARGETS, "existing", "XXX_")
     assert error.value.remedy
 
 
-def test_decoys_in_a_database_that_is_to_get_decoys_are_refused(tmp_path: Path) -> None:
+def test_protein_index_rejects_existing_decoys(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="1 accessions begin with 'DECOY_'"):
         build(tmp_path, [*TARGETS, ("DECOY_P1", "", "MM")], "reverse")
 
@@ -137,7 +137,7 @@ def test_the_index_opens_again_by_memory_map(tmp_path: Path, decoys: str) -> Non
     assert isinstance(opened.proteins.residues, np.memmap)
 
 
-def test_each_residue_knows_its_protein(tmp_path: Path) -> None:
+def test_protein_of_each_residue_is_found(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS)
     expected = [number for number, record in enumerate(rows(index)) for _ in record[2]]
     assert index.protein_of(np.arange(len(expected))).tolist() == expected

@@ -109,7 +109,7 @@ def annotated(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dic
     return written_database(tmp_path, sequences, variants), sequences, variants
 
 
-def test_variant_peptides_are_those_of_changed_proteins(annotated, tmp_path: Path) -> None:
+def test_variant_peptides_equal_those_of_changed_proteins(annotated, tmp_path: Path) -> None:
     database, sequences, variants = annotated
     targets, decoys = collect_peptides(built(tmp_path / "index", database, parameters()))
     expected: set[str] = set()
@@ -136,7 +136,7 @@ def test_other_decoys_are_as_many(annotated, tmp_path: Path, decoys: str) -> Non
     assert added > 200 and abs(added - added_decoys) <= 0.02 * added
 
 
-def test_each_place_in_an_entry_is_one_that_its_variant_changes(annotated, tmp_path: Path) -> None:
+def test_each_variant_entry_covers_a_changed_residue(annotated, tmp_path: Path) -> None:
     database, sequences, _ = annotated
     indexes = built(tmp_path / "index", database, parameters())
     proteins, peptides = indexes.proteins, indexes.peptides
@@ -155,7 +155,7 @@ def test_each_place_in_an_entry_is_one_that_its_variant_changes(annotated, tmp_p
             assert peptide not in digest(whole), (name, peptide)
 
 
-def test_what_cannot_be_applied_is_counted(tmp_path: Path) -> None:
+def test_inapplicable_variants_are_counted(tmp_path: Path) -> None:
     more = (
         'FT   VARIANT         5\nFT                   /note="W -> K"\n'  # the sequence has another residue at this position
         'FT   VARIANT         6\nFT                   /note="Requires a partner"\n'

@@ -75,7 +75,7 @@ def test_checkpoint_is_read_back_and_continued(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are other ones there")
-def test_checkpoint_is_readable_by_its_user_only(tmp_path: Path) -> None:
+def test_checkpoint_is_readable_only_by_its_user(tmp_path: Path) -> None:
     mask = os.umask(0)
     try:
         file = CheckpointFile.create(tmp_path / "a.sqlite", HEADER)

@@ -86,7 +86,7 @@ def test_copy_that_cannot_be_read_still_owns_its_checkpoint(project: Project, tm
     assert place(Project.open(tmp_path / "copy")) == "copied"
 
 
-def test_copies_that_both_run_have_checkpoints_of_their_own(project: Project, tmp_path: Path) -> None:
+def test_running_copies_have_separate_checkpoints(project: Project, tmp_path: Path) -> None:
     store(project)
     shutil.copytree(project.folder, tmp_path / "copy")
     copy = Project.open(tmp_path / "copy")
@@ -143,7 +143,7 @@ def store_of_ages(project: Project, *days: float) -> list[Path]:
 
 
 @pytest.mark.parametrize("name", ["TOTAL_BYTES", "MAXIMUM_CHECKPOINTS"])
-def test_prune_removes_those_used_longest_ago(project: Project, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_prune_removes_least_recently_used(project: Project, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     paths = store_of_ages(project, 2, -400, 0.1, 3)
     monkeypatch.setattr(checkpoint_store, name, 2 * paths[0].stat().st_size if name == "TOTAL_BYTES" else 2)
     prune_checkpoints()
@@ -168,7 +168,7 @@ def test_prune_keeps_checkpoints_when_the_clock_jumps(project: Project, days: fl
     assert path.exists() and place(project, "toy-0002") == "here"
 
 
-def test_cleared_checkpoints_are_gone_but_those_in_use(project: Project) -> None:
+def test_clear_removes_all_checkpoints_not_in_use(project: Project) -> None:
     store(project)
     used = opened(store(project, "toy-0002"))
     assert [file.title for file in list_checkpoints() if file.title] == [f"{RUN} of {os.path.realpath(project.folder)}"]

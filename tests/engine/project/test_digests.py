@@ -11,7 +11,7 @@ from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.project.digests import canonical_json, file_digest, parts_digest
 
 
-def test_a_file_has_the_digest_that_sha256sum_tells(tmp_path):
+def test_file_digest_equals_sha256sum(tmp_path):
     path = tmp_path / "large.bin"
     path.write_bytes(bytes(range(256)) * 40_000)
     if shutil.which("sha256sum") is None:
@@ -25,12 +25,12 @@ def test_an_empty_file_has_the_published_digest_of_nothing(tmp_path):
     assert file_digest(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
-def test_what_cannot_be_read_is_named(tmp_path):
+def test_digest_error_names_unreadable_file(tmp_path):
     with pytest.raises(InputError, match=r"absent\.fasta: cannot be read"):
         file_digest(tmp_path / "absent.fasta")
 
 
-def test_the_digest_of_a_folder_is_that_of_names_and_contents(tmp_path):
+def test_folder_digest_depends_on_names_and_contents(tmp_path):
     folder = tmp_path / "run.d"
     (folder / "inside").mkdir(parents=True)
     digests = set()

@@ -37,7 +37,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_was_built_is_opened_again(tmp_path):
+def test_built_index_is_opened_again(tmp_path):
     store = IndexStore(tmp_path / "indexes", "peptides")
     assert store.open(KEY) is None
     built = build(store)
@@ -99,7 +99,7 @@ def test_zeroed_pages_are_seen(tmp_path):
     assert store.open(KEY) is None
 
 
-def test_a_build_that_fails_leaves_nothing(tmp_path):
+def test_failed_build_leaves_nothing(tmp_path):
     store = IndexStore(tmp_path)
     with pytest.raises(RuntimeError, match="broke"), store.build(KEY, PARTS) as folder:
         (folder / "half.bin").write_bytes(b"half")
@@ -119,7 +119,7 @@ def test_the_second_of_two_builders_gives_way(tmp_path):
     assert len(names(tmp_path)) == 1
 
 
-def test_what_a_killed_builder_left_is_swept_and_a_living_one_is_not_disturbed(tmp_path):
+def test_sweep_removes_only_folders_of_killed_builders(tmp_path):
     script = textwrap.dedent("""
         import sys
         from proteoscope.engine.project.index_store import IndexStore
@@ -154,7 +154,7 @@ def test_what_a_killed_builder_left_is_swept_and_a_living_one_is_not_disturbed(t
     assert len(names(tmp_path)) == 2
 
 
-def test_beyond_the_limit_those_unused_for_longest_go(tmp_path):
+def test_evict_removes_least_recently_used_above_limit(tmp_path):
     store = IndexStore(tmp_path, byte_limit=30_000, grace_seconds=0.0)
     folders = []
     for i in range(3):
@@ -166,7 +166,7 @@ def test_beyond_the_limit_those_unused_for_longest_go(tmp_path):
     assert [folder.exists() for folder in folders] == [True, False, True, True]
 
 
-def test_one_in_use_stays_whatever_the_limit(tmp_path):
+def test_evict_retains_index_in_use(tmp_path):
     store = IndexStore(tmp_path, byte_limit=1)
     first, second = build(store, {"i": 0}), build(store, {"i": 1})
     assert first.exists()
@@ -180,7 +180,7 @@ def _build_many(folder: str, results: multiprocessing.Queue) -> None:
         results.put(store.open(store.key({"i": i})) is not None)
 
 
-def test_processes_that_build_the_same_at_once_all_find_it_whole(tmp_path):
+def test_concurrent_builders_find_complete_index(tmp_path):
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     processes = [context.Process(target=_build_many, args=(str(tmp_path), results)) for _ in range(2)]
@@ -193,13 +193,13 @@ def test_processes_that_build_the_same_at_once_all_find_it_whole(tmp_path):
     assert len(names(tmp_path)) == 10
 
 
-def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path):
+def test_store_rejects_folder_that_cannot_be_created(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="file"), IndexStore(tmp_path / "file" / "indexes").build(KEY, PARTS):
         pass
 
 
-def test_each_byte_is_verified_once_and_chunks_of_a_file_side_by_side(tmp_path, monkeypatch):
+def test_each_byte_is_verified_once_in_parallel_chunks(tmp_path, monkeypatch):
     monkeypatch.setattr(index_store, "_CHUNK", 1 << 16)
     store = IndexStore(tmp_path)
     with store.build(KEY, PARTS) as folder:
@@ -232,7 +232,7 @@ def test_kinds_share_a_folder_a_bound_and_a_sweep(tmp_path):
     assert [(index.kind, index.folder) for index in peptides.kept()] == [("sequences", second)]
 
 
-def test_what_is_kept_is_listed_and_cleared_by_kind(tmp_path):
+def test_indexes_are_listed_and_cleared_by_kind(tmp_path):
     peptides, sequences = IndexStore(tmp_path, "peptides"), IndexStore(tmp_path, "sequences")
     with peptides.build(KEY, PARTS, title="a.fasta, Trypsin") as folder:
         (folder / "a.npy").write_bytes(bytes(1000))
@@ -248,7 +248,7 @@ def test_what_is_kept_is_listed_and_cleared_by_kind(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights there")
-def test_a_link_is_no_index_and_is_not_followed_when_it_goes(tmp_path):
+def test_link_is_not_an_index_and_is_removed_unfollowed(tmp_path):
     store = IndexStore(tmp_path / "cache", "peptides")
     build(store).rename(tmp_path / "elsewhere")
     store.path(KEY).symlink_to(tmp_path / "elsewhere")
@@ -259,7 +259,7 @@ def test_a_link_is_no_index_and_is_not_followed_when_it_goes(tmp_path):
     assert names(tmp_path / "cache") == [store.path(KEY).name]
 
 
-def test_an_index_that_its_user_refuses_is_built_again(tmp_path):
+def test_rejected_index_is_built_again(tmp_path):
     store, built = IndexStore(tmp_path, "peptides"), []
 
     def make(folder):
@@ -284,7 +284,7 @@ def test_an_index_that_its_user_refuses_is_built_again(tmp_path):
     assert len(built) == 2 and "is not good" in received[0]
 
 
-def test_a_disk_that_cuts_numpy_short_is_told_as_full(tmp_path):
+def test_truncated_numpy_write_is_reported_as_full_disk(tmp_path):
     def cut(folder):
         raise OSError("1000000 requested and 4096 written")
 

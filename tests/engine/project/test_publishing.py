@@ -31,7 +31,7 @@ def shown(folder: Path) -> tuple[str, dict[str, str]]:
     return record["run"], {path.name: path.read_text() for path in (folder / "exports").iterdir()}
 
 
-def test_the_last_run_is_shown_and_what_users_put_there_stays(tmp_path):
+def test_last_run_is_published_and_user_files_remain(tmp_path):
     project = Project.create_or_open(tmp_path / "p")
     do_run(project, "first", ("psms.tsv", "clusters.tsv"))
     (tmp_path / "p" / "exports" / "notes.txt").write_text("mine")
@@ -40,7 +40,7 @@ def test_the_last_run_is_shown_and_what_users_put_there_stays(tmp_path):
 
 
 @pytest.mark.parametrize("step", range(6))
-def test_a_kill_between_registration_and_the_end_of_the_move_is_mended_by_the_next_opening(tmp_path, monkeypatch, step):
+def test_opening_completes_publication_after_a_kill(tmp_path, monkeypatch, step):
     project = Project.create_or_open(tmp_path / "p")
     first = do_run(project, "first", ("psms.tsv", "clusters.tsv"))
     steps = iter(range(step + 2))  # the record of the run is renamed, and its lock removed, before
@@ -77,7 +77,7 @@ def test_a_run_without_exports_changes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("names", [["../../victim"], ["/etc/passwd"], [7], "victim", None])
-def test_a_record_of_a_stranger_removes_nothing_outside_the_exports(tmp_path, names):
+def test_untrusted_record_removes_nothing_outside_exports(tmp_path, names):
     victim = tmp_path / "victim"
     victim.write_text("mine")
     project = Project.create_or_open(tmp_path / "p")

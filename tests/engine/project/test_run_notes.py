@@ -29,7 +29,7 @@ def _of_a_process_that_ended(folder: Path) -> None:
         connection.commit()
 
 
-def test_a_note_and_a_title_are_kept_in_the_project(tmp_path: Path) -> None:
+def test_note_and_title_are_stored_in_the_project(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     run = _run(project)
     assert project.note(run) == RunNote()
@@ -56,7 +56,7 @@ def test_a_deleted_run_is_not_listed_and_comes_back_whole(tmp_path: Path) -> Non
     assert project.verify() == [] and project.record(second)["run"] == second
 
 
-def test_what_a_process_that_ended_deleted_is_removed_with_its_files(tmp_path: Path) -> None:
+def test_files_of_deleted_run_are_removed_after_process_end(tmp_path: Path) -> None:
     folder = tmp_path / "p"
     project = Project.create_or_open(folder)
     first, second = _run(project), _run(project, "of the second")
@@ -75,7 +75,7 @@ def test_what_a_process_that_ended_deleted_is_removed_with_its_files(tmp_path: P
     assert reopened.note(second) == RunNote() and reopened.log(second) == []
 
 
-def test_runs_are_removed_at_once_where_asked(tmp_path: Path) -> None:
+def test_runs_are_removed_immediately_on_request(tmp_path: Path) -> None:
     folder = tmp_path / "p"
     project = Project.create_or_open(folder)
     first, second = _run(project), _run(project)
@@ -86,7 +86,7 @@ def test_runs_are_removed_at_once_where_asked(tmp_path: Path) -> None:
     assert (folder / "exports" / "psms.tsv").is_file()
 
 
-def test_a_failed_run_can_be_deleted_and_one_that_runs_cannot(tmp_path: Path) -> None:
+def test_failed_run_can_be_deleted_but_running_cannot(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with pytest.raises(RuntimeError), project.run("identify", {}) as run:
         with pytest.raises(InputError, match="that has ended"):
@@ -96,7 +96,7 @@ def test_a_failed_run_can_be_deleted_and_one_that_runs_cannot(tmp_path: Path) ->
     assert project.runs() == []
 
 
-def test_a_long_log_of_a_stranger_is_read_in_part(tmp_path: Path) -> None:
+def test_long_untrusted_log_is_read_partly(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     run = _run(project)
     with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:

@@ -31,7 +31,7 @@ OF_KNOWING_DATABASES = {"features"}
 
 
 @each
-def test_every_table_names_known_columns_once_and_those_that_are_shown_say_what_they_are(search):
+def test_tables_have_distinct_described_columns(search):
     for table in search.all_tables:
         names = [column.name for column in table.stored]
         assert len(set(names)) == len(names)
@@ -45,7 +45,7 @@ def test_every_table_names_known_columns_once_and_those_that_are_shown_say_what_
 
 
 @pytest.mark.parametrize("table", [PSMS, PEPTIDES, PROTEINS, MODIFICATIONS, HITS], ids=lambda table: table.name)
-def test_a_column_that_a_writer_forgets_or_that_nobody_described_is_an_error(table: Table):
+def test_writer_rejects_missing_and_undescribed_columns(table: Table):
     whole = {name: pa.array([], arrow_type(column.type_name)) for name, column in table.by_name.items()}
     assert table.arrow(whole).schema == table.schema()
     for name in whole:
@@ -56,7 +56,7 @@ def test_a_column_that_a_writer_forgets_or_that_nobody_described_is_an_error(tab
 
 
 @pytest.mark.parametrize("kind", OF_LISTS)
-def test_a_run_writes_exactly_the_described_columns_of_the_described_types(kind: str, tmp_path: Path):
+def test_run_writes_described_columns_and_types(kind: str, tmp_path: Path):
     assert kind in KINDS
     project = make(kind, tmp_path / "project")
     described = {all_table.name: all_table for all_table in search_of_kind(kind).all_tables}
@@ -67,7 +67,7 @@ def test_a_run_writes_exactly_the_described_columns_of_the_described_types(kind:
         assert pq.read_schema(project.table(name, run)).remove_metadata() == described[name].schema()
 
 
-def test_hits_of_sequences_have_the_columns_that_are_described_and_psms_of_both_searches_the_same():
+def test_hits_and_psms_have_the_described_columns():
     assert list(Hits.__dataclass_fields__) == hits_schema().names
     assert HITS.saved == ROW_COLUMNS
     assert EXPORTED_PSMS.saved == SHIFTED_PSMS.saved == PSMS.saved
@@ -75,7 +75,7 @@ def test_hits_of_sequences_have_the_columns_that_are_described_and_psms_of_both_
     assert [column.name for column in SHIFTED_PSMS.stored][: len(always)] == always
 
 
-def test_a_number_of_a_fixed_length_list_is_made_of_rows_of_an_array():
+def test_fixed_length_lists_are_built_from_array_rows():
     table = Table.of("t", "T", (Column("turn", type="double[9]", kind="numbers"),))
     made = table.arrow({"turn": np.arange(18.0).reshape(2, 9)})
     assert made["turn"].to_pylist() == [list(np.arange(9.0)), list(np.arange(9.0, 18.0))]

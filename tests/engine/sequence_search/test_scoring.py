@@ -83,7 +83,7 @@ def test_runs_of_tryptophan_score_eleven_each(length, scheme):
 
 
 @pytest.mark.parametrize(("end", "score"), [("N", 116), ("Y", 117), ("AA", 118), ("AAAA", 126), ("AAAR", 127), ("CC", 128)])
-def test_scores_where_eight_bits_end(end, score, scheme, random_protein, independent_score):
+def test_scores_are_exact_at_the_eight_bit_limit(end, score, scheme, random_protein, independent_score):
     """A run of ten tryptophans scores 110; subjects behind and beside it are scored as if alone."""
     sequence, scheme = "W" * 10 + end, scheme()
     subjects = [sequence, *(random_protein(k, 9) for k in range(150)), "W" * 30, *(random_protein(k, 12) for k in range(150, 300))]
@@ -92,7 +92,7 @@ def test_scores_where_eight_bits_end(end, score, scheme, random_protein, indepen
     assert scores.tolist() == [independent_score(sequence, subject, scheme) for subject in subjects]
 
 
-def test_a_protein_of_forty_thousand_residues_beside_short_ones(scheme, random_protein, independent_score):
+def test_scores_are_exact_for_one_very_long_protein(scheme, random_protein, independent_score):
     long, scheme = random_protein(5, 40_000), scheme()
     subjects = [long, "M", *(random_protein(k, 30 + k) for k in range(150))]
     query = long[20_000:20_100] + random_protein(6, 50)
@@ -112,12 +112,12 @@ def test_few_long_sequences_leave_no_lanes_empty(matrix, gap_open, gap_extend, m
 
 
 @pytest.mark.parametrize(("end", "score"), [("CRR", 32_766), ("WC", 32_767), ("WCX", 32_767), ("WCR", 32_772), ("W" * 2981, 65_538)])
-def test_long_pairs_are_exact_where_sixteen_bits_end(end, score, scheme):
+def test_scores_are_exact_at_the_sixteen_bit_limit(end, score, scheme):
     """A run of 2,977 tryptophans scores 32,747."""
     assert scores_of(["W" * 2977 + end], ["W" * 2977 + end], scheme()).tolist() == [[score]]
 
 
-def test_the_few_relatives_of_a_long_protein_are_exact_beside_strangers(scheme, random_protein, independent_score):
+def test_relatives_of_long_protein_are_exact_among_unrelated(scheme, random_protein, independent_score):
     long = random_protein(1, 3000)
     subjects = [long[500:2500], long[:1500] + long[1510:2600], *(random_protein(k, 2000) for k in range(2, 68))]
     scores = scores_of([long, long[:40]], subjects, scheme())
@@ -129,7 +129,7 @@ def test_the_few_relatives_of_a_long_protein_are_exact_beside_strangers(scheme, 
     ("gap_open", "gap_extend"),
     [(0, 0), (0, 1), (0, 64), (0, 65), (126, 1), (127, 1), (100, 14), (16_384, 8192), (32_767, 1), (10**9, 10**9), (2 * 10**9, 0)],
 )
-def test_costs_up_to_what_the_numbers_hold_are_exact(gap_open, gap_extend, random_protein, independent_score):
+def test_costs_up_to_the_maximum_are_exact(gap_open, gap_extend, random_protein, independent_score):
     scheme = ScoringScheme(read_matrix("BLOSUM62"), gap_open, gap_extend)
     first, second = random_protein(1, 70), random_protein(2, 60)
     subjects = [first[:35] + "A" + first[35:], first[:9] + first[10:20], second, first + second, "M"]
@@ -151,7 +151,7 @@ def test_scores_and_costs_of_any_size_are_exact(factor, gap_open, gap_extend, tm
     assert scores_of([subjects[0]], subjects, scheme).tolist() == expected
 
 
-def test_what_could_pass_32_bits_is_refused(tmp_path):
+def test_scoring_rejects_possible_32_bit_overflow(tmp_path):
     (tmp_path / "m.txt").write_text("A C\nA 1000000 -1\nC -1 1000000\n")
     with pytest.raises(ParameterError, match=r"a score could reach 3,000,000,000 .* scale the matrix"):
         scores_of(["A" * 3000], ["A" * 3000], ScoringScheme(read_matrix(str(tmp_path / "m.txt")), 1, 1))

@@ -61,7 +61,7 @@ def found_of(pairs, scheme):
 
 @pytest.mark.parametrize("gap_open", [11, 40_000])  # the second needs 32 bits
 @pytest.mark.parametrize("stored_cells", [1 << 24, 1000])
-def test_many_pairs_are_aligned_as_each_alone(gap_open, stored_cells):
+def test_batch_alignment_equals_single_alignments(gap_open, stored_cells):
     scheme, pairs = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1), pairs_of(9)
     alone = [
         align_pair(pairs.queries[slice(*query_place)], pairs.subjects[slice(*subject_place)], scheme, Progress())
@@ -118,7 +118,7 @@ STACKED = ("stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl")
 
 
 @pytest.mark.parametrize("format", [file_format for file_format in FORMATS if file_format not in STACKED])
-def test_no_line_of_python_is_run_for_each_hit_that_is_written(scheme, format):
+def test_writers_run_no_python_code_per_hit(scheme, format):
     few, many = found_of(pairs_of(20), scheme), found_of(pairs_of(200), scheme)
 
     def write(result):

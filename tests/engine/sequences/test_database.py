@@ -27,7 +27,7 @@ def test_sequences_are_sorted_by_length_with_file_positions(fasta):
     assert database.n_nucleotides == 0
 
 
-def test_a_packed_database_opens_again_as_it_was_read(fasta, tmp_path, monkeypatch):
+def test_packed_database_is_equal_when_opened(fasta, tmp_path, monkeypatch):
     path, store = fasta("a.fasta", RECORDS), IndexStore(tmp_path / "store", "sequences")
     built = open_database([path], [file_digest(path)], store, Progress())
     monkeypatch.setattr("proteoscope.engine.sequences.database.read_sequences", lambda *args: pytest.fail("it was read again"))
@@ -86,7 +86,7 @@ def test_sequences_are_classified_equally_in_batches(random_protein, monkeypatch
     assert nucleotides_among(*sequences) == whole
 
 
-def test_database_counts_sequences_that_look_like_dna(fasta, random_protein):
+def test_database_counts_probable_dna_sequences(fasta, random_protein):
     records = [("p", random_protein(1, 85)), ("d", random_protein(2, 900, "ACGT")), ("e", random_protein(3, 40, "ACGU"))]
     assert read_sequences([fasta("a.fasta", records)], Progress()).n_nucleotides == 2
 

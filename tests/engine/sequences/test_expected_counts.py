@@ -26,7 +26,7 @@ def test_expected_counts_by_definition(scheme):
     assert passed(len(scores)) >= 1e-3 > passed(len(scores) + 1)
 
 
-def test_expected_counts_are_those_of_random_sequences(scheme):
+def test_expected_counts_agree_with_random_sequences(scheme):
     used = scheme()
     rng = np.random.default_rng(4)
     lengths = np.sort(rng.integers(100, 600, 3000))

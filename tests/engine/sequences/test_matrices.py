@@ -53,7 +53,7 @@ def test_identity_scores_as_blast_does():
 
 
 @pytest.mark.parametrize("name", [*BIOPYTHONS, "BLOSUM80", "IDENTITY"])
-def test_matrices_have_the_scale_that_ncbis_tables_were_made_for(name):
+def test_matrices_have_the_scale_of_ncbi_tables(name):
     lines = resources.path("statistics", "karlin_altschul.tsv").read_text().splitlines()
     rows = csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t")
     published = next(float(row["lambda"]) for row in rows if row["matrix"] == name and row["gap_open"] == "-")
@@ -147,6 +147,6 @@ def test_hostile_matrix_is_reported_briefly(tmp_path, content, expected):
     assert len(str(caught.value)) < 500 + len(str(tmp_path))
 
 
-def test_a_matrix_that_never_ends_is_not_read_to_its_end():
+def test_endless_matrix_file_is_not_read_completely():
     with pytest.raises(InputError, match="this is a pipe or a device, not a file"):
         read_matrix("/dev/zero")

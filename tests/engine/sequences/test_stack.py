@@ -87,7 +87,7 @@ def test_row_pairs_are_restored(result: list[tuple[int, str, str, int, int]]) ->
 
 @A_FEW
 @given(PAIRS)
-def test_columns_are_opened_for_the_longest_insertion_alone(result: list[tuple[int, str, str, int, int]]) -> None:
+def test_columns_are_opened_only_for_longest_insertion(result: list[tuple[int, str, str, int, int]]) -> None:
     longest = Counter[int]()
     for start, above, _, _, _ in result:
         place, run = start - 1, 0
@@ -101,7 +101,7 @@ def test_columns_are_opened_for_the_longest_insertion_alone(result: list[tuple[i
 
 @A_FEW
 @given(PAIRS)
-def test_what_follows_an_insertion_is_marked_in_its_row_alone(result: list[tuple[int, str, str, int, int]]) -> None:
+def test_insertion_is_marked_only_in_its_row(result: list[tuple[int, str, str, int, int]]) -> None:
     expected = np.zeros((len(result) + 1, len(QUERY)), np.bool_)
     for row, (start, above, _, _, _) in enumerate(result, start=1):
         place = start
@@ -115,7 +115,7 @@ def test_what_follows_an_insertion_is_marked_in_its_row_alone(result: list[tuple
 @A_FEW
 @given(PAIRS)
 @pytest.mark.parametrize("format", ["stockholm", "phylip", "clustal"])
-def test_a_stack_is_read_back_as_it_was(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
+def test_stack_round_trip(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(result)
     (read,) = parsed(stack, format)
     assert [read[row] for row in range(len(stack))] == [row.replace(" ", "-") for row in rows(stack)]
@@ -176,7 +176,7 @@ def test_names_are_distinct_in_every_format() -> None:
         assert not any(character in name for name in names for character in " \x01(),:;[]")
 
 
-def test_rows_are_not_made_anew_from_the_coordinates_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_not_rebuilt_from_all_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in Bio.Align, whose time grows with the square of their number."""
     stack = stacked([(0, "MKWV", "MK-V", 0, 0), (3, "VT--FI", "VTAAFI", 2, 1)])
     expected = {format: stack_text(stack, format) for format in STACK_FORMATS}
@@ -191,7 +191,7 @@ def test_stars_are_written_as_x() -> None:
     assert "MKXV" in stack_text(stack, "maf")
 
 
-def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stack_rejects_excessive_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack_module, "MAXIMUM_CELLS", 3 * len(QUERY) - 1)
     stacked([(0, QUERY, QUERY, 0, 0)])
     with pytest.raises(ParameterError, match="the 2 hits of query stacked have 20 columns, which are too many; select fewer hits"):
@@ -210,7 +210,7 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         (0, "MKW", "MKW", -1, 5),
     ],
 )
-def test_alignments_that_do_not_fit_are_refused(start: int, above: str, below: str, subject_start: int, length: int) -> None:
+def test_stack_rejects_inconsistent_alignments(start: int, above: str, below: str, subject_start: int, length: int) -> None:
     """A table of hits may come from untrusted sources."""
     numbers = [np.array([number]) for number in (length, start, subject_start)]
     subjects = AlignedSubjects(["s"], [""], *numbers, Texts.from_strings([above]), Texts.from_strings([below]), np.array([1]))
@@ -251,7 +251,7 @@ def test_column_of_a_rare_residue_is_most_conserved() -> None:
     assert 1 > rare > frequent > many > gaps == 0
 
 
-def test_the_search_and_the_export_write_what_bio_align_reads(tmp_path: Path, random_protein, fasta) -> None:
+def test_search_and_export_write_stacks_for_bio_align(tmp_path: Path, random_protein, fasta) -> None:
     from proteoscope.engine.command_line.main import main
 
     first, second = random_protein(1, 120), random_protein(2, 200)
@@ -271,7 +271,7 @@ def test_the_search_and_the_export_write_what_bio_align_reads(tmp_path: Path, ra
     assert (tmp_path / "a3m").read_text().count(">") == 3
 
 
-def test_a_file_of_one_stack_is_not_written_for_two_queries(tmp_path: Path, random_protein, fasta, capsys) -> None:
+def test_stack_export_rejects_two_queries(tmp_path: Path, random_protein, fasta, capsys) -> None:
     from proteoscope.engine.command_line.main import main
 
     first, second = random_protein(1, 120), random_protein(2, 200)

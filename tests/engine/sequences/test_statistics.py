@@ -114,7 +114,7 @@ def test_matrix_without_a_table_has_sufficient_gap_costs(chance, name):
     assert 0.7 < fitted.lambda_ / ungapped_lambda(scheme.matrix) < 1
 
 
-def test_file_with_an_ncbi_matrix_has_its_statistics(tmp_path):
+def test_file_with_ncbi_matrix_has_ncbi_statistics(tmp_path):
     (tmp_path / "copy.txt").write_text(resources.path("matrices", "BLOSUM62.txt").read_text())
     assert tabulated(ScoringScheme(read_matrix(str(tmp_path / "copy.txt")), 11, 1)) is not None
     assert tabulated(ScoringScheme(read_matrix("BLOSUM62"), 12, 3)) is None
@@ -210,7 +210,7 @@ def test_e_values_never_fail_on_extremes():
     assert np.isfinite(values).all() and (values >= 0).all()
 
 
-def test_chance_is_what_it_should_be():
+def test_random_scores_follow_the_expected_distribution():
     assert BACKGROUND.sum() == pytest.approx(1, abs=1e-4)
     assert BACKGROUND[LETTERS.index("W")] == 0.0133
     assert expected_score(read_matrix("BLOSUM62")) == pytest.approx(-0.95, abs=0.02)

@@ -118,7 +118,7 @@ def aligned(sequences, fasta, tmp_path):
     return rows, [expected(row, queries[row["query"]], subjects[row["subject"]]) for row in rows], search
 
 
-def test_the_tables_agree_with_cigar_and_sequences(aligned, sequences, tmp_path):
+def test_tables_agree_with_cigar_and_sequences(aligned, sequences, tmp_path):
     rows, wanted, _ = aligned
     queries, subjects = sequences
     with (tmp_path / "tsv").open(newline="") as file:
@@ -164,7 +164,7 @@ def test_blast6_has_the_twelve_columns_of_blast(aligned):
         assert float(line[11]) == pytest.approx(expected_row.values["bit_score"], abs=0.051)
 
 
-def test_sam_places_clips_and_edits_are_those_of_the_alignment(aligned, sequences):
+def test_sam_positions_clips_and_edits_match_the_alignment(aligned, sequences):
     rows, wanted, search = aligned
     queries, subjects = sequences
     lines = [line.split("\t") for line in search("sam").splitlines()]
@@ -225,7 +225,7 @@ def test_fasta_spells_both_sequences_of_each_alignment(aligned):
     assert len(records) == 2 * len(rows)
 
 
-def test_clustal_marks_what_is_the_same_and_what_is_alike(aligned):
+def test_clustal_marks_identical_and_similar_residues(aligned):
     from Bio import AlignIO
 
     rows, wanted, search = aligned
@@ -270,7 +270,7 @@ class Page(HTMLParser):
             self.blocks[-1] += [(character, self._kind) for character in data]
 
 
-def test_the_page_shows_every_hit_and_colours_what_agrees(aligned):
+def test_page_shows_every_hit_and_colours_agreement(aligned):
     rows, wanted, search = aligned
     page = Page(search("html"))
     cells = [row for row in page.cells if row]

@@ -26,7 +26,7 @@ def spectra() -> Spectra:
 @pytest.mark.parametrize("charges", [None, (2,), (2, 3), (1, 3)])
 @pytest.mark.parametrize("mass", [None, (900.0, 1300.0), (1200.0, np.inf)])
 @pytest.mark.parametrize("time", [None, (1600.0, 2000.0)])
-def test_those_are_chosen_that_have_all_properties(spectra: Spectra, charges, mass, time) -> None:
+def test_selection_requires_all_properties(spectra: Spectra, charges, mass, time) -> None:
     expected = []
     for i in range(len(spectra)):
         bits, mz, seconds = int(spectra.charge_mask[i]), float(spectra.precursor_mz[i]), float(spectra.retention_time[i])

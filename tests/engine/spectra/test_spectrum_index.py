@@ -59,7 +59,7 @@ def test_first_and_last_spectra_may_be_empty() -> None:
 @pytest.mark.parametrize(
     ("mask", "charges"), [(0b100, [2]), (0b1100, [2, 3]), (0b10, [1]), (0, [2, 3, 4]), (1, [2, 3, 4]), (1 << 20, [20])]
 )
-def test_charges_are_those_of_the_file_or_all_that_may_be(mask: int, charges: list[int]) -> None:
+def test_charges_are_from_file_or_all_possible(mask: int, charges: list[int]) -> None:
     index = build(spectra([THREE], [500.0], [mask]), plain(minimum_charge=2, maximum_charge=4))
     expected = [(0, charge, pytest.approx((500.0 - PROTON) * charge, rel=1e-12)) for charge in charges]
     assert queries(index) == expected
@@ -156,7 +156,7 @@ def test_corrected_masses_are_sorted_and_measured_ones_retained() -> None:
     assert unchanged.observed_mass.tolist() == index.observed_mass.tolist() == index.queries.mass.tolist()
 
 
-def test_spectra_preprocessed_some_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spectra_preprocessed_in_batches_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
     peaks: list[Peaks] = [
         sorted((float(mz), float(intensity)) for mz, intensity in zip(random.uniform(150, 900, n), random.uniform(1, 9, n), strict=True))

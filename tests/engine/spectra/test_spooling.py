@@ -24,7 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20), max_size=12))
-def test_a_column_is_what_was_added_to_it_wherever_it_lies(parts: list[list[int]]) -> None:
+def test_column_equals_added_values_in_memory_and_on_disk(parts: list[list[int]]) -> None:
     expected = np.array([value for part in parts for value in part], np.int32)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(spooling, "_MAXIMUM_BYTES", 64)
@@ -57,7 +57,7 @@ def test_pages_of_memory_are_no_ones_to_release() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_folder_that_takes_no_file_is_named(tmp_path: Path) -> None:
+def test_spooling_error_names_unwritable_folder(tmp_path: Path) -> None:
     column = GrowingColumn(np.float64, tmp_path / "missing")
     with pytest.raises(StorageError, match="missing"):
         column.append(np.arange(100.0))

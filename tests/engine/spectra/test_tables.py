@@ -54,7 +54,7 @@ def test_empty_spectra_and_missing_numbers_come_back(tmp_path: Path):
         ("spectrum_file", ["a", None, "c"]),
     ],
 )
-def test_a_table_that_the_program_does_not_write_is_refused(column, values, tmp_path: Path):
+def test_table_rejects_unexpected_columns(column, values, tmp_path: Path):
     table = spectra_table(HELD)
     at = table.schema.get_field_index(column)
     pq.write_table(table.set_column(at, column, pa.array(values)), tmp_path / "spectra.parquet")

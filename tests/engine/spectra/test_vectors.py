@@ -163,7 +163,7 @@ def test_vectors_are_sorted_by_ion_and_precursor():
     assert windows(vectors, Tolerance.parse("0.05 Da")).tolist() == [1, 4, 4, 4, 5, 6, 7]
 
 
-def test_windows_are_those_of_plain_loops():
+def test_windows_equal_plain_loops():
     random = np.random.default_rng(3)
     n = 300
     held = spectra([[(100.0, 1.0)]] * n, random.uniform(400, 401, n).tolist(), random.choice([0, 4, 8], n).tolist())
@@ -178,7 +178,7 @@ def test_windows_are_those_of_plain_loops():
         assert list(range(i + 1, ends[i])) == near
 
 
-def test_published_settings_are_those_of_the_thesis():
+def test_published_settings_equal_the_thesis():
     parameters = ClusteringParameters.checked(read_preset("cluster", "published"))
     held = spectra([[(599.9, 9.0), (600.1, 1.0), (600.4, 3.0), (5999.9, 2.0), (6000.1, 9.0)]], [700.0], [4])
     vectors = spectrum_vectors(held, parameters, Resources(1))

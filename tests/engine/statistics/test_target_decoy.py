@@ -83,7 +83,7 @@ def test_q_values_with_expected_decoys_equal_their_definition(matches: list[tupl
 
 
 @given(MATCHES, st.floats(0, 20))
-def test_what_is_to_be_expected_lies_between_none_and_one_more(matches: list[tuple[int, bool]], level: float) -> None:
+def test_expected_decoys_lie_between_zero_and_one_more(matches: list[tuple[int, bool]], level: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     expected = level * np.exp(-score)
     measured, cautious = q_values(score, is_decoy, expected=expected), q_values(score, is_decoy, plus_one=True)
@@ -92,7 +92,7 @@ def test_what_is_to_be_expected_lies_between_none_and_one_more(matches: list[tup
 
 
 @given(MATCHES, st.integers(1, 6), st.floats(0, 20))
-def test_copies_of_a_run_have_its_rates(matches: list[tuple[int, bool]], copies: int, level: float) -> None:
+def test_copies_of_a_run_have_equal_rates(matches: list[tuple[int, bool]], copies: int, level: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     alone = q_values(score, is_decoy, expected=level * np.exp(-score))
     score, is_decoy = np.repeat(score, copies), np.repeat(is_decoy, copies)
@@ -129,7 +129,7 @@ def test_expected_decoys_agree_with_new_samples(n: int) -> None:
     assert np.mean(results) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
 
 
-def test_few_decoys_use_prior_knowledge_or_one() -> None:
+def test_few_decoys_use_prior_scale_or_one() -> None:
     at, scale = np.array([0.0, 1.0, 5.0]), ScoreScale(1.0, 1.0, 3.0)
     np.testing.assert_allclose(expected_decoys(np.empty(0), np.empty(0, bool), at, scale), [0.5, 0.5, 0.5 * np.exp(-4.0)])
     np.testing.assert_array_equal(expected_decoys(np.zeros(3), np.ones(3, bool), at), np.ones(3))
@@ -177,7 +177,7 @@ def test_infinite_scores_are_ranked_and_nan_is_refused() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), max_size=30))
-def test_best_row_of_a_group_is_its_first_maximum(rows: list[tuple[int, int]]) -> None:
+def test_best_row_of_group_is_first_maximum(rows: list[tuple[int, int]]) -> None:
     expected = {}
     for number, (group, score) in enumerate(rows):
         if group not in expected or score > rows[expected[group]][1]:

@@ -46,14 +46,14 @@ def test_a_greater_tm_score_is_never_less_probably_the_same_fold(mode, shorter, 
     assert (probabilities == calibration.same_fold_probabilities(other, np.sort(tm_scores), lengths)).all()
 
 
-def test_the_same_chain_is_the_same_fold_and_a_tm_score_of_chance_is_not():
+def test_same_fold_probability_separates_chain_and_chance():
     for mode in MODES:
         for length in (60, 150, 400, 2000):
             same, chance = shipped_calibration(mode).same_fold_probabilities(*np.array([[1.0, 0.1]] * 2), np.array([length, length]))
             assert same > 0.99 and chance < 0.02, (mode, length)
 
 
-def test_chances_are_those_of_a_gumbel_distribution():
+def test_p_values_follow_a_gumbel_distribution():
     stats = pytest.importorskip("scipy.stats")
     calibration = shipped_calibration("sensitive")
     assert calibration.location is not None and calibration.log_scale is not None
@@ -63,7 +63,7 @@ def test_chances_are_those_of_a_gumbel_distribution():
     np.testing.assert_allclose(calibration.chances(scores, features), expected, rtol=1e-9)
 
 
-def test_chains_that_share_more_structure_or_are_longer_score_more_by_chance():
+def test_chance_scores_grow_with_length_and_shared_structure():
     chances = shipped_calibration("sensitive").chances(
         np.full(3, 90.0), chance_features(np.array([150, 150, 600]), np.array([150, 150, 600]), np.array([0.2, 0.7, 0.2]))
     )
@@ -86,7 +86,7 @@ WITHOUT_PHASE_1 = StructureSearchParameters().changed(qualification_threshold=0)
 NAMES = ("1bvyf", "1c7na", "1bvoa", "1biaa", "1a6ja")
 
 
-def test_e_values_grow_with_the_database_and_probabilities_do_not(shared_data, tmp_path):
+def test_only_e_values_grow_with_the_database(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     rows = []
     for k, targets in enumerate(([folder / "1c7na.pdb"], [folder], [folder] * 3)):
@@ -98,7 +98,7 @@ def test_e_values_grow_with_the_database_and_probabilities_do_not(shared_data, t
     assert len({row["same_fold_probability"] for row in rows}) == 1 == len({row["score"] for row in rows})
 
 
-def test_scores_of_which_chance_is_not_known_have_no_e_value_but_a_probability(shared_data, tmp_path):
+def test_uncalibrated_scores_have_probability_but_no_e_value(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     unknown = {"mode": "published"}, {"weights": (1, 1, 1, 0)}, {"gap_first": 8.0}
     changes = {"weights": (1, 1, 2, 1)}, {"qualification_threshold": 0.1}
@@ -113,7 +113,7 @@ def test_scores_of_which_chance_is_not_known_have_no_e_value_but_a_probability(s
         assert any(re.search(r" E \d", line) for line in summary.lines()) == (change in changes)
 
 
-def test_peptides_and_chains_of_many_domains_have_finite_figures_or_none(shared_data, tmp_path):
+def test_very_short_and_long_chains_have_finite_figures(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     long = max((shared_data / "structures" / "bench_ca" / "pdb").glob("*.pdb"), key=lambda path: path.stat().st_size)
     shutil.copy(long, folder / "long.pdb")
@@ -138,7 +138,7 @@ def test_peptides_and_chains_of_many_domains_have_finite_figures_or_none(shared_
     assert float(rows_of(tmp_path / "long.tsv")["long"]["e_value"]) < 1e-9
 
 
-def test_shares_are_those_of_the_letters(shared_data, tmp_path):
+def test_ordered_shares_equal_state_frequencies(shared_data, tmp_path):
     chains = read_structure(shared_data / "structures" / "sample" / "1A8O.cif").chains
     states = chains.states(0)
     assert ordered_shares(chains, np.array([0, 0])).tolist() == [[states.count(state) / len(states) for state in "HE"]] * 2

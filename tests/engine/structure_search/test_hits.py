@@ -18,7 +18,7 @@ from proteoscope.engine.structures.outputs import cigar
     st.integers(1, 40),
     st.data(),
 )
-def test_a_cigar_spans_both_chains_and_pairs_what_is_paired(n_query, n_target, data):
+def test_cigar_spans_both_chains_and_pairs(n_query, n_target, data):
     n = data.draw(st.integers(0, min(n_query, n_target)))
     rows = [sorted(data.draw(st.sets(st.integers(0, m - 1), min_size=n, max_size=n))) for m in (n_query, n_target)]
     pairs = np.array(rows, np.int32).T.reshape(-1, 2)
@@ -32,7 +32,7 @@ def test_a_cigar_spans_both_chains_and_pairs_what_is_paired(n_query, n_target, d
     assert (i, j) == (n_query, n_target) and lengths == [tuple(pair) for pair in pairs.tolist()]
 
 
-def test_z_scores_of_chance_are_standard_whatever_the_lengths_and_relatives_do_not_move_them():
+def test_chance_z_scores_are_standard_for_any_lengths():
     rng = np.random.default_rng(1)
     lengths = rng.integers(50, 900, 4000)
     scores = 20 * np.log(lengths) - 30 + rng.normal(0, 7, 4000)

@@ -53,7 +53,7 @@ def assert_same(chains: DescribedChains, expected: DescribedChains) -> None:
     assert chains.messages == expected.messages
 
 
-def test_kept_chains_are_those_of_the_files_in_the_same_order(folder, own_cache):
+def test_cached_chains_equal_the_files_in_order(folder, own_cache):
     expected = read_chains(sources_of([folder]), Progress(), 2)
     assert len(expected.messages) == 1
     assert_same(kept(folder), expected)
@@ -69,7 +69,7 @@ def test_a_file_with_other_content_is_read_anew(folder, own_cache):
 
 
 @pytest.mark.parametrize("name", ["file_order.npy", "messages.json", "columns/source.npy", "state.npy"])
-def test_what_is_kept_and_unsound_is_told_and_made_again(name, folder, own_cache):
+def test_invalid_cached_chains_are_reported_and_rebuilt(name, folder, own_cache):
     expected = kept(folder)
     (index,) = index_store("structures").kept()
     manifest = index.folder / index_stores._MANIFEST
@@ -89,7 +89,7 @@ def test_what_is_kept_and_unsound_is_told_and_made_again(name, folder, own_cache
     assert_same(kept(folder), expected)
 
 
-def test_a_disk_that_refuses_leaves_the_chains_in_memory(folder, tmp_path, monkeypatch):
+def test_chains_remain_in_memory_after_disk_error(folder, tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "file"))
     progress = RecordingProgress(Progress())
@@ -97,14 +97,14 @@ def test_a_disk_that_refuses_leaves_the_chains_in_memory(folder, tmp_path, monke
     assert any("could not be kept" in text for text in progress.messages)
 
 
-def test_a_named_file_that_cannot_be_read_is_an_error_and_nothing_is_kept(folder, own_cache):
+def test_unreadable_named_file_is_rejected_and_not_cached(folder, own_cache):
     sources = sources_of(sorted(folder.iterdir()))
     with pytest.raises(InputError, match=r"none\.pdb"):
         prepared_chains(sources, [file_digest(source.path) for source in sources], Progress(), 2)
     assert not index_store("structures").kept()
 
 
-def test_a_search_of_a_folder_gives_the_same_table_when_its_chains_are_kept(folder, tmp_path, own_cache):
+def test_folder_search_gives_equal_table_with_cached_chains(folder, tmp_path, own_cache):
     tables = []
     for turn in range(2):
         out = tmp_path / f"{turn}.tsv"

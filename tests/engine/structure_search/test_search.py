@@ -83,7 +83,7 @@ def element_ratio(query: str, target: str) -> float:
 
 
 @pytest.mark.parametrize("mode", ["sensitive", "published"])
-def test_every_column_is_what_the_structures_say(folder, tmp_path, mode):
+def test_every_column_agrees_with_the_structures(folder, tmp_path, mode):
     out = tmp_path / "hits.tsv"
     parameters = StructureSearchParameters().changed(mode=mode, qualification_threshold=0.01)
     summary = find_structures([folder / "1bvyf.pdb"], [folder], out, parameters, device="cpu")
@@ -129,14 +129,14 @@ def test_every_column_is_what_the_structures_say(folder, tmp_path, mode):
         assert scores == sorted(scores, reverse=True)
 
 
-def test_a_weight_without_a_meaning_in_the_mode_is_told(folder, tmp_path):
+def test_weight_without_effect_in_mode_is_reported(folder, tmp_path):
     for mode, is_reported in (("sensitive", True), ("published", False)):
         parameters = without_skipping(mode=mode, weights=(1, 1, 2, 1), hits_per_query=1)
         summary = find_structures([folder / "1bvyf.pdb"], [folder], None, parameters, device="cpu")
         assert any("no weight of its own" in text for text in summary.messages) == is_reported
 
 
-def test_a_database_gives_the_hits_of_its_files(folder, tmp_path, own_cache):
+def test_database_gives_the_same_hits_as_files(folder, tmp_path, own_cache):
     build_database([str(folder)], tmp_path / "database", processes=1)
     parameters, tables = without_skipping(hits_per_query=8), []
     for k, given in enumerate(([folder], [tmp_path / "database"], [tmp_path / "database"])):
@@ -179,7 +179,7 @@ def test_a_project_keeps_the_run_and_exports_the_same_table(folder, tmp_path):
     assert (tmp_path / "again.tsv").read_bytes() == out.read_bytes()
 
 
-def test_hits_are_written_superposed_into_folders_that_lie_where_they_should(folder, tmp_path):
+def test_superposed_hits_are_written_to_expected_folders(folder, tmp_path):
     shutil.copy(folder / "1bvyf.pdb", folder / "..; rm x $(y).pdb")
     target = tmp_path / "superposed"
     find_structures([folder / "..; rm x $(y).pdb"], [folder], None, without_skipping(hits_per_query=3), superpose=target, device="cpu")
@@ -191,7 +191,7 @@ def test_hits_are_written_superposed_into_folders_that_lie_where_they_should(fol
     assert not any("$(" in script.read_text(encoding="utf-8") for path in places for script in path.glob("*.[pc][mx][lc]"))
 
 
-def test_a_chain_that_is_not_there_is_told_with_those_that_are(shared_data, folder, tmp_path):
+def test_missing_chain_error_lists_existing_chains(shared_data, folder, tmp_path):
     parameters = without_skipping()
     with pytest.raises(InputError, match=r"has no chain 'Q'.*It has the protein chain A"):
         find_structures([f"{folder / '1bvyf.pdb'}:Q"], [folder], None, parameters, device="cpu")
@@ -204,7 +204,7 @@ def test_a_chain_that_is_not_there_is_told_with_those_that_are(shared_data, fold
         find_structures([tmp_path / "empty"], [folder], None, parameters, device="cpu")
 
 
-def test_a_broken_file_of_a_folder_is_left_out_and_told_and_one_that_was_named_is_an_error(folder, tmp_path):
+def test_corrupt_file_is_skipped_in_folder_but_rejected_if_named(folder, tmp_path):
     (folder / "broken.pdb").write_bytes(b"no structure at all\n" * 3)
     query = folder / "1bvyf.pdb"
     summary = find_structures([query], [folder], tmp_path / "hits.tsv", without_skipping(hits_per_query=3))

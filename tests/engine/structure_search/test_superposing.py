@@ -30,7 +30,7 @@ def made_of(resources: Resources, pairs) -> FoundSuperpositions:
 
 
 @pytest.mark.parametrize("failing_launch", [-1, 0])
-def test_pairs_are_superposed_alike_by_a_card_by_both_and_where_the_card_is_lost(failing_launch):
+def test_superpositions_are_equal_on_cpu_gpu_and_lost_gpu(failing_launch):
     pairs = random_pairs(np.random.default_rng(1), 4, 10, 30)
     expected = made_of(Resources(2), pairs)
     for with_processor in (False, True):
@@ -39,7 +39,7 @@ def test_pairs_are_superposed_alike_by_a_card_by_both_and_where_the_card_is_lost
             np.testing.assert_array_equal(column, expected_column, err_msg=name)
 
 
-def test_hits_of_queries_that_a_card_superposes_together_are_those_of_one_after_the_other():
+def test_hits_of_batched_queries_equal_single_queries():
     rng, n, length = np.random.default_rng(2), 4, 24
     residue = rng.integers(0, 20, n * length).astype(np.int8)
     position = np.concatenate([random_chain(rng, length) for _ in range(n)]).astype(np.float32)

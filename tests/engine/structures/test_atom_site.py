@@ -129,7 +129,7 @@ def test_read_structure_reads_passing_case(shared_cases: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["auth_seq_id", "label_seq_id", "id"])
-def test_read_structure_counts_values_that_are_no_numbers(tmp_path: Path, name: str) -> None:
+def test_read_structure_counts_non_numeric_values(tmp_path: Path, name: str) -> None:
     structures = read(tmp_path, as_mmcif(ROWS, columns={**AUTHORS, name: lambda row: "x1" if row is ROWS[-1] else row[5]}))
     assert lengths(structures)["A"] == 8 and lengths(structures)["B"] in (7, 8)
     if name == "auth_seq_id":

@@ -74,7 +74,7 @@ WITHOUT = (
 
 
 @pytest.mark.parametrize("eyes", [np.eye(3), *WITHOUT])
-def test_query_and_twenty_hits_are_told_apart_with_any_colour_vision(eyes: NDArray) -> None:
+def test_hit_colours_differ_for_any_colour_vision(eyes: NDArray) -> None:
     assert len(CHAIN_COLOURS) == MAXIMUM_HITS + 1
     seen = lab(np.clip(linear(np.array([*CHAIN_COLOURS, UNALIGNED])) @ eyes.T, 0, 1))
     distance = np.linalg.norm(seen[:, None] - seen[None], axis=2) + 99.0 * np.eye(len(seen))
@@ -88,7 +88,7 @@ def test_the_scale_grows_lighter_in_even_steps() -> None:
     assert (np.diff(light) > 5.0).all() and np.diff(light).max() < 2.5 * np.diff(light).min()
 
 
-def test_each_scheme_colours_every_residue_of_every_chain_and_has_a_legend() -> None:
+def test_each_scheme_colours_every_residue_with_legend() -> None:
     shown = scene(conservation=np.zeros(4), n_hits=1)
     for scheme in SCHEMES:
         coloured_scene = coloured(shown, scheme.name)
@@ -109,7 +109,7 @@ def test_each_scheme_colours_every_residue_of_every_chain_and_has_a_legend() -> 
         assert bool(coloured(read, "confidence").legend.scales) is not lacks
 
 
-def test_identity_tells_same_similar_other_and_unaligned() -> None:
+def test_identity_colours_same_similar_other_and_unaligned() -> None:
     coloured_scene = coloured(scene(), "identity")
     same, similar, _, none = (colour for colour, _ in coloured_scene.legend.entries)
     # A-A and C-C are the same; I-L score 2 in BLOSUM62; X of the query has no partner.
@@ -123,7 +123,7 @@ def test_distances_end_at_the_scale_and_both_partners_have_them() -> None:
     assert coloured_scene.colours[0][:3].tolist() == coloured_scene.colours[1][1:4].tolist()
 
 
-def test_conservation_counts_hits_that_have_the_residue() -> None:
+def test_conservation_counts_hits_with_equal_residue() -> None:
     query = chain("ACIX").residue
     pairs = np.array([[0, 1], [1, 2], [2, 3], [3, 4]], np.int32)
     hits = [(pairs, chain("WACLX").residue), (pairs[:1], chain("WACLE").residue), (pairs[1:], chain("WWCIE").residue)]
@@ -157,7 +157,7 @@ def numbers_in(text: str) -> set[str]:
     return numbers
 
 
-def test_scripts_give_each_residue_the_colour_that_it_has_in_the_picture() -> None:
+def test_scripts_give_each_residue_its_picture_colour() -> None:
     n = 900
     rng = np.random.default_rng(3)
     number = np.arange(n, dtype=np.int32) * 2 - 5
@@ -182,7 +182,7 @@ def test_scripts_give_each_residue_the_colour_that_it_has_in_the_picture() -> No
         assert re.fullmatch(r"[\w #,.:@-]+", line)
 
 
-def test_a_picture_is_written_with_names_that_are_no_commands(tmp_path: Path) -> None:
+def test_picture_scripts_contain_no_commands_from_names(tmp_path: Path) -> None:
     path = tmp_path / "x;system('touch owned').cif"
     path.write_bytes(as_mmcif(atoms_of(helix(9)), shift=-4))
     chains = read_structure(path).chains

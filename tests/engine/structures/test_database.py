@@ -59,7 +59,7 @@ def same(database, folder: Path) -> None:
             assert np.array_equal(getattr(database.chains, column)[database.chains.rows(i)], getattr(expected, column), equal_nan=True)
 
 
-def test_processes_read_what_one_reads_and_a_broken_file_is_told(folder: Path, tmp_path: Path) -> None:
+def test_processes_read_equal_chains_and_report_corrupt_file(folder: Path, tmp_path: Path) -> None:
     database = build_database([folder], tmp_path / "db", processes=2)
     assert database.chains.names == ("a", "b", "c")  # by length
     same(database, folder)
@@ -68,7 +68,7 @@ def test_processes_read_what_one_reads_and_a_broken_file_is_told(folder: Path, t
     same(open_database(tmp_path / "db"), folder)
 
 
-def test_a_process_that_dies_costs_its_file_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_process_loses_only_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [folder / "a.pdb", folder / "b.pdb", folder / "c.pdb"]
     serve = reading_processes._serve
     assert serve is not None
@@ -112,7 +112,7 @@ def test_chains_are_added_and_removed(folder: Path, tmp_path: Path, in_process: 
     assert [path.name for path in in_process if path.name != "broken.cif"] == ["a.pdb", "b.pdb", "c.pdb", "b.pdb"]
 
 
-def test_one_chain_of_a_file_may_go_and_come_back(tmp_path: Path, in_process: list[Path]) -> None:
+def test_chain_can_be_removed_and_added_again(tmp_path: Path, in_process: list[Path]) -> None:
     path = tmp_path / "two.cif"
     path.write_bytes(as_mmcif(atoms_of(helix(8)) + atoms_of(helix(9) + 20.0, "B")))
     build_database([path], tmp_path / "db")
@@ -121,9 +121,7 @@ def test_one_chain_of_a_file_may_go_and_come_back(tmp_path: Path, in_process: li
     assert remove_from_database(["two:B"], tmp_path / "db").chains.names == ("two:A",)
 
 
-def test_a_build_goes_on_where_it_was_stopped(
-    folder: Path, tmp_path: Path, in_process: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_build_resumes_after_interruption(folder: Path, tmp_path: Path, in_process: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "_FILES_OF_A_PART", 1)
     progress = Progress()
     handler = Progress(lambda event: progress.cancel() if event.done >= 2 else None, interval=0.0)
@@ -150,7 +148,7 @@ def test_lists_name_files_from_their_own_folder(folder: Path, tmp_path: Path) ->
         structure_files([folder / "notes.txt"])
 
 
-def test_a_folder_with_other_things_is_left_alone(folder: Path, in_process: list[Path]) -> None:
+def test_build_leaves_folder_with_other_files_unchanged(folder: Path, in_process: list[Path]) -> None:
     with pytest.raises(InputError, match="other things"):
         build_database([folder], folder)
 
@@ -168,7 +166,7 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("name", SPOILT)
-def test_a_spoilt_column_is_told(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
+def test_corrupt_column_is_reported(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
     database = build_database([folder], tmp_path / "db")
     path = tmp_path / "db" / database.identity / f"{name}.npy"
     column = np.load(path)
@@ -198,7 +196,7 @@ def test_links_and_paths_do_not_lead_out(folder: Path, tmp_path: Path, in_proces
         open_database(tmp_path / "db")
 
 
-def test_file_of_opens_only_the_file_that_was_read(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_file_of_opens_only_the_original_file(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     database = build_database([folder / "a.pdb"], tmp_path / "db")
     path = folder / "a.pdb"
     assert database.file_of(0) == path

@@ -95,7 +95,7 @@ def test_surfaces_are_closed_and_face_outwards(n: int) -> None:
         assert set(mesh.residue.tolist()) == set(range(n))
 
 
-def test_the_curve_goes_through_the_residues_and_keeps_a_helix_round() -> None:
+def test_curve_passes_residues_and_retains_round_helix() -> None:
     place, _ = mixed()
     (points,) = curve(place, 6)
     assert np.allclose(points[::6], place, atol=1e-9)
@@ -106,7 +106,7 @@ def test_the_curve_goes_through_the_residues_and_keeps_a_helix_round() -> None:
 
 
 @pytest.mark.parametrize("radius", [0.1, 0.3, 0.6])
-def test_a_tube_stands_off_its_curve_by_its_radius(radius: float) -> None:
+def test_tube_surface_is_one_radius_from_its_curve(radius: float) -> None:
     place = helix(12)
     (fine,) = curve(place, 200)
     mesh = tube(place, radius, 4, 8)
@@ -139,7 +139,7 @@ def test_no_bridge_leads_over_a_break() -> None:
     assert len(curve(helix(6), number=number)) == 2
 
 
-def test_only_shown_residues_are_drawn_each_with_half_its_bonds() -> None:
+def test_shown_residues_are_drawn_with_half_their_bonds() -> None:
     place = np.stack([3.8 * np.arange(8), np.zeros(8), np.zeros(8)], axis=1)
     shown = np.array([0, 1, 1, 0, 0, 1, 0, 0], np.bool_)
     for mesh in (tube(place, is_shown=shown), ribbon(place, np.zeros(8, np.uint8), is_shown=shown)):
@@ -152,7 +152,7 @@ def test_only_shown_residues_are_drawn_each_with_half_its_bonds() -> None:
     assert set(spheres(place, is_shown=shown).residue.tolist()) == {1, 2, 5}
 
 
-def test_a_strand_is_flat_and_its_head_points_to_the_end() -> None:
+def test_strand_is_flat_with_head_at_its_end() -> None:
     n = 8
     mesh = ribbon(strand(n), np.full(n, STRAND, np.uint8))
     body = mesh.vertices[(mesh.residue > 1) & (mesh.residue < n - 3)]
@@ -162,7 +162,7 @@ def test_a_strand_is_flat_and_its_head_points_to_the_end() -> None:
     assert widths[1] > 1.4 * widths[0] and widths[2] < widths[0]
 
 
-def test_a_helix_turns_its_face_outwards() -> None:
+def test_helix_ribbon_faces_outwards() -> None:
     mesh = ribbon(helix(20), np.full(20, HELIX, np.uint8))
     inner = (mesh.residue > 3) & (mesh.residue < 16)
     radius = np.hypot(mesh.vertices[inner, 0], mesh.vertices[inner, 1])
@@ -175,7 +175,7 @@ places = st.one_of(st.floats(-50.0, 50.0), st.sampled_from([np.nan, np.inf, -np.
 
 @given(st.lists(st.tuples(places, places, places), max_size=12), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_any_coordinates_make_a_sound_mesh(rows: list[tuple[float, float, float]], random) -> None:  # type: ignore[no-untyped-def]
+def test_any_coordinates_give_a_valid_mesh(rows: list[tuple[float, float, float]], random) -> None:  # type: ignore[no-untyped-def]
     place = np.array(rows, np.float64).reshape(-1, 3)
     n = len(place)
     states = np.array([random.randrange(3) for _ in range(n)], np.uint8)
@@ -209,7 +209,7 @@ def test_sticks_are_closed_and_coloured_by_halves() -> None:
     assert mesh.vertices[mesh.residue == 0][:, 0].max() == pytest.approx(0.75)
 
 
-def test_meshes_are_joined_with_one_table_of_colours() -> None:
+def test_meshes_are_joined_with_one_colour_table() -> None:
     first, second = tube(helix(5)), tube(helix(4) + 50.0)
     both = Mesh.joined([first, second], [5, 4])
     assert_closed(both)
@@ -218,7 +218,7 @@ def test_meshes_are_joined_with_one_table_of_colours() -> None:
     assert len(Mesh.joined([]).vertices) == 0
 
 
-def test_a_tube_has_as_many_triangles_as_its_detail_says() -> None:
+def test_tube_triangle_count_follows_its_detail() -> None:
     for steps, sides, _ in DETAILS:
         assert len(tube(helix(300), steps=steps, sides=sides).triangles) == pytest.approx(300 * 2 * steps * sides, rel=0.02)
     with pytest.raises(ValueError, match="even"):

@@ -40,7 +40,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     return folder / "out", query, target
 
 
-def test_superpose_writes_all_of_it(pair: tuple[Path, Path, Path]) -> None:
+def test_superpose_writes_all_atoms(pair: tuple[Path, Path, Path]) -> None:
     out, query, target = pair
     messages = run("superpose", query, target, "--out", out)
     assert "TM-score" in messages[-1]
@@ -89,7 +89,7 @@ def test_the_alignment_holds_both_sequences_whole(pair: tuple[Path, Path, Path])
     assert records[1].replace("-", "") == read_structure(target).chains.sequence(0)
 
 
-def test_which_chain_is_asked_for(tmp_path: Path) -> None:
+def test_superpose_requests_chain_when_ambiguous(tmp_path: Path) -> None:
     path = tmp_path / "two.pdb"
     path.write_bytes(as_pdb(atoms_of(helix(8)) + atoms_of(helix(9) + 20.0, "B")))
     with pytest.raises(InputError, match="A, B"):

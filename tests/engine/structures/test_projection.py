@@ -23,7 +23,7 @@ def test_the_nearest_is_seen_from_either_side() -> None:
             assert image[0, 0].tolist() == [255, 255, 255]
 
 
-def test_a_ball_covers_its_disc() -> None:
+def test_ball_covers_its_disc() -> None:
     for distance in (np.inf, 1e6):
         image = drawn(
             spheres(np.zeros((1, 3)), 8.0, 4), np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 10.0, distance), 200, 220
@@ -34,12 +34,12 @@ def test_a_ball_covers_its_disc() -> None:
         assert (rows.mean(), columns.mean()) == (pytest.approx(109.5, abs=0.5), pytest.approx(99.5, abs=0.5))
 
 
-def test_perspective_makes_the_nearer_greater_and_leaves_out_what_is_behind_the_eye() -> None:
+def test_perspective_enlarges_near_and_clips_hidden_points() -> None:
     at = projected(np.array([[1.0, 0, 0], [1.0, 0, 5.0], [1.0, 0, 11.0]]), Projection(np.eye(3), np.zeros(3), 10.0, 10.0), 100, 100)
     assert at.x[:2].tolist() == [60.0, 70.0] and np.isnan(at.x[2])
 
 
-def test_edges_are_smooth_where_it_is_drawn_finer() -> None:
+def test_edges_are_smooth_at_finer_resolution() -> None:
     mesh, camera = tube(helix(10)), Projection(np.eye(3), helix(10).mean(axis=0), 3.0)
     colours = np.zeros((10, 3), np.uint8)
     plain, fine = (drawn(mesh, colours, camera, 60, 60, fog=0.0, finer=k) for k in (1, 3))

@@ -81,7 +81,7 @@ def same(rows: list[tuple[str, int, str, list[float]]], expected: list[tuple[str
     )
 
 
-def test_mmcif_insertion_codes_are_those_of_biopython(tmp_path: Path) -> None:
+def test_mmcif_insertion_codes_equal_biopython(tmp_path: Path) -> None:
     """https://github.com/biopython/biopython/issues/481"""
     places = ((1, "?"), (1, "A"), (1, "B"), (2, "?"), (3, "?"), (3, "A"), (4, "?"), (-1, "?"))
     path = mmcif(tmp_path / "a.cif", *(atoms(4 * i + 1, i, number=n, insertion=code) for i, (n, code) in enumerate(places)))
@@ -101,7 +101,7 @@ def test_mmcif_alternatives_are_not_mixed(tmp_path: Path, names: tuple[str, str]
     assert same(read(path), alpha_carbons(path))
 
 
-def test_pdb_serials_beyond_five_digits_are_those_of_gemmi(tmp_path: Path) -> None:
+def test_pdb_serials_above_five_digits_equal_gemmi(tmp_path: Path) -> None:
     """https://github.com/haddocking/pdb-tools/issues/121"""
     structure = gemmi.read_structure(str(mmcif(tmp_path / "a.cif", *(atoms(4 * i + 1, i) for i in range(8)))))
     structure.setup_entities()

@@ -38,7 +38,7 @@ def test_every_format_gives_the_same_chain(tmp_path: Path, name: str, content: b
 
 
 @pytest.mark.parametrize("write", [as_mmcif, as_binary_cif])
-def test_both_numberings_are_kept(tmp_path: Path, write) -> None:
+def test_both_numberings_are_stored(tmp_path: Path, write) -> None:
     chains = read_structure(written(tmp_path, write(ROWS, 100))).chains
     assert chains.author_number.tolist() == list(range(101, 109))
     assert chains.label_number.tolist() == list(range(1, 9))
@@ -57,7 +57,7 @@ def test_the_location_with_the_greatest_occupancy_counts(tmp_path: Path) -> None
     assert chains.position[2, 0] == pytest.approx(helix(8)[2, 0] + 1.0, abs=1e-3)
 
 
-def test_one_of_two_residues_at_a_place_counts(tmp_path: Path) -> None:
+def test_one_of_two_residues_at_a_position_counts(tmp_path: Path) -> None:
     rows = [(*row[:10], 0.3, 20.0) if row[5] == 4 else row for row in ROWS]
     others = [(*row[:2], "", "GLU", *row[4:10], 0.7, 20.0) for row in ROWS if row[5] == 4]
     at = max(i for i, row in enumerate(rows) if row[5] == 4) + 1
@@ -65,7 +65,7 @@ def test_one_of_two_residues_at_a_place_counts(tmp_path: Path) -> None:
     assert chains.sequence(0) == "AGMESKDV"
 
 
-def test_insertion_codes_are_kept_and_order_stays(tmp_path: Path) -> None:
+def test_insertion_codes_and_order_are_retained(tmp_path: Path) -> None:
     rows = [(*row[:5], 5, "A", *row[7:]) if row[5] == 6 else row for row in ROWS]
     chains = read_structure(written(tmp_path, as_pdb(rows))).chains
     assert chains.author_number.tolist() == [1, 2, 3, 4, 5, 5, 7, 8]
@@ -84,19 +84,19 @@ def test_residues_without_alpha_carbon_are_left_out(tmp_path: Path) -> None:
     assert read_structure(written(tmp_path, as_pdb(rows))).chains.author_number.tolist() == [1, 3, 4, 5, 6, 7, 8]
 
 
-def test_alpha_carbons_alone_are_a_chain_with_secondary_structure(tmp_path: Path) -> None:
+def test_alpha_carbon_chain_has_secondary_structure(tmp_path: Path) -> None:
     rows = [row for row in atoms_of(helix(12)) if row[1] == "CA"]
     assert read_structure(written(tmp_path, as_pdb(rows))).chains.states(0) == "CC" + "H" * 8 + "CC"
 
 
-def test_several_chains_have_the_chain_in_their_names_and_short_ones_are_told(tmp_path: Path) -> None:
+def test_names_include_chain_and_short_chains_are_reported(tmp_path: Path) -> None:
     rows = atoms_of(helix(8)) + atoms_of(helix(5) + 30.0, "B") + atoms_of(helix(3) - 30.0, "C")
     structures = read_structure(written(tmp_path, as_pdb(rows)))
     assert structures.chains.names == ("1abc:A", "1abc:B")
     assert [(chain.chain, chain.reason) for chain in structures.skipped] == [("C", "has 3 residues with Cα, and 4 are the least")]
 
 
-def test_dna_is_told(tmp_path: Path) -> None:
+def test_dna_chain_is_reported(tmp_path: Path) -> None:
     rows = [("ATOM", name, "", "DA", "B", i, "", 1.0 * i, 2.0, 3.0, 1.0, 2.0) for i in range(1, 9) for name in ("P", "C1'")]
     structures = read_structure(written(tmp_path, as_pdb(rows)))
     assert len(structures.chains) == 0
@@ -111,7 +111,7 @@ def predicted(values: list[float], head: str) -> bytes:
 PLDDT = [90.0, 80.0, 95.5, 40.0, 91.0, 92.0, 30.0, 88.0]
 
 
-def test_confidence_of_predictions_is_read_and_may_bound_what_counts(tmp_path: Path) -> None:
+def test_prediction_confidence_is_read_and_filters_residues(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "TITLE     ALPHAFOLD MONOMER V2.0 PREDICTION FOR X\n"))
     assert read_structure(path).chains.confidence.tolist() == PLDDT
     some = read_structure(path, minimum_confidence=50.0)
@@ -136,7 +136,7 @@ def test_b_factors_of_experiments_are_no_confidence(tmp_path: Path) -> None:
     assert len(read_structure(path, minimum_confidence=50.0).chains.residue) == 8
 
 
-def test_confidence_of_model_archives_comes_from_its_own_table(tmp_path: Path) -> None:
+def test_model_archive_confidence_is_read_from_its_table(tmp_path: Path) -> None:
     quality = "loop_\n_ma_qa_metric.id\n_ma_qa_metric.mode\n1 global\n2 local\nloop_\n" + "".join(
         f"_ma_qa_metric_local.{name}\n" for name in ("label_asym_id", "label_seq_id", "metric_id", "metric_value")
     )
@@ -162,7 +162,7 @@ def test_confidence_of_model_archives_comes_from_its_own_table(tmp_path: Path) -
         (gzip.compress(as_pdb(ROWS), mtime=0)[:100], "cut off"),
     ],
 )
-def test_what_is_no_structure_is_refused_with_the_reason(tmp_path: Path, content: bytes, message: str) -> None:
+def test_read_structure_rejects_invalid_files_with_reason(tmp_path: Path, content: bytes, message: str) -> None:
     path = written(tmp_path, content, "file")
     with pytest.raises(InputError, match=message) as refused:
         read_structure(path)
@@ -176,7 +176,7 @@ def test_a_small_file_does_not_claim_large_columns(tmp_path: Path) -> None:
         read_structure(written(tmp_path, honest.replace(b"rowCount\x18", b"rowCount\xce\x7f\xff\xff\xff"), "a.bcif"))
 
 
-def test_a_suffix_names_a_chain_only_where_the_whole_is_no_file(tmp_path: Path) -> None:
+def test_suffix_names_a_chain_unless_path_exists(tmp_path: Path) -> None:
     rows = atoms_of(helix(8)) + atoms_of(helix(6) + 30.0, "B")
     path = written(tmp_path, as_pdb(rows))
     assert read_chain(f"{path}:B").chains.names == ("1abc:B",)
@@ -190,7 +190,7 @@ def test_a_suffix_names_a_chain_only_where_the_whole_is_no_file(tmp_path: Path) 
         read_chain(f"{path}:Z")
 
 
-def test_names_hold_nothing_that_breaks_a_row(tmp_path: Path) -> None:
+def test_names_contain_no_row_separators(tmp_path: Path) -> None:
     assert stem(Path("a b\tc.cif.gz")) == "a_b_c"
     assert stem(Path("1abc.PDB")) == "1abc"
     assert stem(Path("d1b0ba_")) == "d1b0ba_"

@@ -29,7 +29,7 @@ def walk(n, seed=0):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 50, 400])
-def test_least_squares_are_those_of_the_singular_value_decomposition(n):
+def test_least_squares_fit_equals_singular_value_method(n):
     rng = np.random.default_rng(n)
     for flat in (None, 2, 1):
         fixed, mobile = rng.normal(size=(n, 3)) * 20 + 100, rng.normal(size=(n, 3)) * 20
@@ -81,7 +81,7 @@ def test_a_copy_is_found_from_nothing_and_moved_back(effort):
     assert np.allclose(superpositions.moved(0, target), query[10:80], atol=1e-4)
 
 
-def test_what_is_told_of_each_target_belongs_together():
+def test_values_of_each_target_are_consistent():
     rng = np.random.default_rng(3)
     query = walk(90)
     targets = [query[10:70] + rng.normal(size=(60, 3)), walk(120, 8), query[::1] + rng.normal(size=(90, 3)) * 0.5, walk(5, 2)]
@@ -103,7 +103,7 @@ def test_what_is_told_of_each_target_belongs_together():
 
 
 @pytest.mark.parametrize("effort", ["quick", "thorough"])
-def test_superpositions_are_the_same_on_any_number_of_threads_and_beside_any_others(effort):
+def test_superpositions_are_equal_for_any_threads_and_batch(effort):
     rng = np.random.default_rng(9)
     query = np.concatenate([helix(30), walk(60, 5) + 20.0])
     targets = [walk(n, n) if n % 3 else query[: n // 2] + rng.normal(size=(min(len(query), n // 2), 3)) for n in range(5, 160, 7)]
@@ -124,7 +124,7 @@ def test_superpositions_are_the_same_on_any_number_of_threads_and_beside_any_oth
             assert (superposition.pairs[superposition.pair_offsets[k] : superposition.pair_offsets[k + 1]] == alone.pairs).all()
 
 
-def test_the_superposition_that_is_told_has_the_tm_score_that_is_told():
+def test_reported_superposition_has_the_reported_tm_score():
     rng = np.random.default_rng(11)
     query = np.concatenate([helix(40), walk(50, 5) + 20.0])
     for n, noise in ((60, 0.5), (90, 2.0), (140, 4.0)):
@@ -139,19 +139,19 @@ def test_the_superposition_that_is_told_has_the_tm_score_that_is_told():
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("n", [1, 3, 30])
-def test_any_lengths_give_a_score_between_nothing_and_one(m, n):
+def test_any_lengths_give_a_score_between_zero_and_one(m, n):
     superpositions = superpose_many(walk(m, 1), walk(n, 2), np.array([0, n]), NONE, np.zeros(2, np.int64), threads=1)
     assert 0 <= superpositions.tm_score_query[0] <= 1 + 1e-9
     assert 0 <= superpositions.tm_score_target[0] <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("pairs", [[[0, 0], [0, 1]], [[0, 0], [9, 1]], [[-1, 0]], [[0, 8]]])
-def test_pairs_that_lead_outside_or_back_are_refused(pairs):
+def test_superposition_rejects_invalid_pairs(pairs):
     with pytest.raises(ValueError, match="do not ascend"):
         superpose_many(walk(9), walk(8), np.array([0, 8]), np.array(pairs), np.array([0, len(pairs)]), threads=1)
 
 
-def test_coordinates_that_are_no_numbers_are_refused():
+def test_superposition_rejects_non_finite_coordinates():
     target = walk(8)
     target[3] = np.nan
     with pytest.raises(ValueError, match="no numbers"):

@@ -32,7 +32,7 @@ def is_closed(mesh: Mesh) -> bool:
     return all(np.array_equal(first, second) for first, second in zip(there, back, strict=True))
 
 
-def test_one_atom_is_a_ball_of_its_radius() -> None:
+def test_surface_of_one_atom_is_a_ball() -> None:
     mesh = molecular_surface(np.array([[5.0, -3.0, 40.0]]), np.array([3.0]), np.array([7]), 1 << 20)
     apart = mesh.vertices - np.array([5.0, -3.0, 40.0])
     assert np.abs(np.linalg.norm(apart, axis=1) - 3.0).max() < 0.08
@@ -61,7 +61,7 @@ def albumin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_protein_takes_the_room_that_its_mass_takes(albumin: Path) -> None:
+def test_protein_volume_agrees_with_its_mass(albumin: Path) -> None:
     (atoms,) = read_chain_atoms(albumin, [read_structure(albumin).chains.taken([0])])
     assert not isinstance(atoms, Exception)
     mesh = molecular_surface(atoms.position, atoms.radius, atoms.residue, 1 << 20)
@@ -94,7 +94,7 @@ def test_triangles_and_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     assert sizes and max(sizes) < 1.5 * surfaces.MAXIMUM_CELLS
 
 
-def test_what_has_no_place_has_no_surface() -> None:
+def test_atoms_without_position_have_no_surface() -> None:
     assert molecular_surface(np.full((3, 3), np.nan), np.ones(3), np.arange(3), 1000) is NO_MESH
     assert molecular_surface(np.empty((0, 3)), np.empty(0), np.empty(0, int), 1000) is NO_MESH
     mixed = np.array([[0.0, 0, 0], [np.nan, 0, 0], [np.inf, 0, 0], [1e30, 0, 0]])

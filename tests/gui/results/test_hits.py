@@ -514,7 +514,7 @@ def test_long_query_name_widens_nothing(open_hits: Opener, tmp_path: Path) -> No
     assert view.minimumSizeHint().width() < 700
 
 
-def test_clear_releases_at_once(open_hits: Opener, qtbot: QtBot) -> None:
+def test_clear_releases_immediately(open_hits: Opener, qtbot: QtBot) -> None:
     view, _ = open_hits()
     view.hits.view._sort_by(3)
     click_row(view.queries, 1, qtbot)

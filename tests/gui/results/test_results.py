@@ -345,7 +345,7 @@ def test_missing_finished_run_is_reported(qtbot: QtBot, theme: Theme, tmp_path: 
     assert "No results yet" in view.text
 
 
-def test_clear_releases_at_once_while_running(open_results: Opener, qtbot: QtBot) -> None:
+def test_clear_releases_immediately_while_running(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
     for order in ("peptide", "score", "proteins"):
         view.psms.model.show(order=[(order, False)])

@@ -312,7 +312,7 @@ class TestWorker:
         qtbot.waitUntil(lambda: bool(seen))
         assert seen == [ZeroDivisionError]
 
-    def test_what_is_dropped_is_never_told(self, qtbot: QtBot) -> None:
+    def test_discarded_work_is_never_reported(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         for i in range(20):
             worker.submit("same", lambda i=i: (time.sleep(0.01), i)[1], seen.append, seen.append)
@@ -328,7 +328,7 @@ class TestWorker:
         assert seen == []
         assert not worker.is_busy
 
-    def test_what_has_run_and_is_on_its_way_is_dropped_too(self, qtbot: QtBot) -> None:
+    def test_finished_work_is_discarded_before_delivery(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         has_run = threading.Event()
         worker.submit("a", has_run.set, seen.append, seen.append)

@@ -58,7 +58,7 @@ def test_each_task_has_its_own_turn(count: _Count, qtbot: QtBot) -> None:
     assert len({turn for turn, _ in count.notes}) == 3
 
 
-def test_remaining_tasks_can_be_done_at_once(count: _Count) -> None:
+def test_remaining_tasks_can_be_done_together(count: _Count) -> None:
     turns = DeferredTasks(count)
     turns.add(*(lambda name=name: count.note(name) for name in "abc"))
     now = count.turn

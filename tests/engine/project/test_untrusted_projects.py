@@ -59,7 +59,7 @@ def changed(folder: Path, *statements: str) -> None:
 
 @pytest.mark.parametrize("status", ["failed", "cancelled", "running"])
 @pytest.mark.parametrize("run", ["../../../victim", "{victim}", "..", ".", "", "../results", "identify-0001/../../../../victim", "a\0b"])
-def test_an_id_that_leads_elsewhere_is_never_swept(project, victim, run, status):
+def test_sweep_ignores_run_id_outside_project(project, victim, run, status):
     before = state(victim), state(project / "results")
     named = run.format(victim=victim).replace("\0", "' || char(0) || '")
     changed(project, f"UPDATE runs SET id = '{named}', status = '{status}' WHERE id = 'identify-0002'")
@@ -91,7 +91,7 @@ def test_an_id_that_leads_elsewhere_is_never_swept(project, victim, run, status)
         ("exports", "../../victim"),
     ],
 )
-def test_a_link_in_a_project_is_refused_and_followed_by_nobody(project, victim, name, target):
+def test_project_rejects_symbolic_links(project, victim, name, target):
     path = project / name
     if name == "project.sqlite":
         path.rename(victim / "project.sqlite")
@@ -110,7 +110,7 @@ def test_a_link_in_a_project_is_refused_and_followed_by_nobody(project, victim, 
 
 @needs_links
 @pytest.mark.parametrize("name", ["exports", "run.json", "results"])
-def test_a_link_that_comes_while_the_project_is_open_is_refused_too(project, victim, name):
+def test_open_project_rejects_new_symbolic_link(project, victim, name):
     opened = Project.open(project)
     if name == "results":
         (project / name).rename(victim / "results")
@@ -138,7 +138,7 @@ def test_a_lock_is_not_taken_through_a_link(tmp_path, victim):
 
 @needs_links
 @pytest.mark.parametrize("name", ["project.lock", "project.sqlite", "results/identify-0001/psms.parquet", "run.json"])
-def test_a_pipe_in_a_project_keeps_nobody_waiting(project, name):
+def test_pipe_in_project_does_not_block(project, name):
     (project / name).unlink(missing_ok=True)
     os.mkfifo(project / name)
     script = "import sys; from proteoscope.engine.project import Project; Project.open(sys.argv[1])"
@@ -148,7 +148,7 @@ def test_a_pipe_in_a_project_keeps_nobody_waiting(project, name):
     assert expected in done.stderr.splitlines()[-1]
 
 
-def test_an_index_that_a_project_brings_is_not_looked_at(project, victim):
+def test_index_inside_project_is_not_opened(project, victim):
     (project / "index").symlink_to(victim)
     before = state(victim)
     with Project.open(project).run("identify", {}) as run:
@@ -156,7 +156,7 @@ def test_an_index_that_a_project_brings_is_not_looked_at(project, victim):
     assert state(victim) == before
 
 
-def test_a_journal_that_names_a_file_elsewhere_does_not_remove_it(project, victim):
+def test_journal_removes_no_file_outside_project(project, victim):
     """SQLite removes the file that a left journal names as that of a transaction over several databases, when it finds no other in it."""
     pages = (project / "project.sqlite").stat().st_size // 4096
     name, magic = str(victim / "thesis.txt").encode(), bytes.fromhex("d9d505f920a163d7")
@@ -181,24 +181,24 @@ def test_a_journal_that_names_a_file_elsewhere_does_not_remove_it(project, victi
         "CREATE TABLE surprise (a)",
     ],
 )
-def test_what_the_program_did_not_put_into_the_database_is_refused(project, statement):
+def test_unexpected_database_objects_are_rejected(project, statement):
     changed(project, statement)
     with pytest.raises(StorageError, match=r"did not put there \(surprise\)"):
         Project.open(project)
 
 
-def test_tables_that_are_views_are_refused(project):
+def test_project_rejects_views_as_tables(project):
     changed(project, "ALTER TABLE runs RENAME TO hidden", "CREATE VIEW runs AS SELECT * FROM hidden")
     with pytest.raises(StorageError, match="runs"):
         Project.open(project)
 
 
-def test_a_lock_that_tells_too_much_is_told_in_short(project):
+def test_long_lock_text_is_shortened(project):
     (project / "project.lock").write_text('{"pid": 1, "host": "' + "x" * 10_000_000 + '", "since": "", "purpose": ""}')
     assert FileLock(project / "project.lock").holder() == "another process"
 
 
-def test_a_path_that_is_not_utf8_is_refused_before_anything_is_made(tmp_path):
+def test_project_rejects_non_utf8_path_before_creation(tmp_path):
     folder = tmp_path / os.fsdecode(b"project-\xff")
     with pytest.raises(InputError, match="not valid UTF-8"):
         Project.create_or_open(folder)
