@@ -1,6 +1,6 @@
-"""Small tables of an identification, made from random proteins, for tests of what reads such tables.
+"""Small identification tables made from random proteins, for tests of code that reads such tables.
 
-Masses come from pyteomics, places of peptides from a plain search through the proteins: nothing here uses the code that is tested.
+Masses come from pyteomics and peptide positions from a plain search through the proteins: nothing here uses the tested code.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Protein:
 
 @dataclass(frozen=True)
 class Identification:
-    """The three tables, what was searched, and the proteins that the peptides come from."""
+    """The three tables, the searched inputs, and the proteins of the peptides."""
 
     psms: pa.Table
     peptides: pa.Table
@@ -146,7 +146,7 @@ class Identification:
 
     @property
     def reading_frames(self) -> pa.Table:
-        """The proteins as reading frames of one sequence of nucleotides, one behind the other, every other read backward."""
+        """Return the proteins as reading frames of one nucleotide sequence, one after the other, every second one reversed."""
         targets = [protein for protein in self.database.values() if not protein.is_decoy]
         ends = np.cumsum([3 * len(protein.sequence) for protein in targets])
         return pa.table(
@@ -160,7 +160,7 @@ class Identification:
         )
 
     def write(self, folder: Path, *, is_translated: bool = False) -> Path:
-        """Write the tables as those of a run, of one that translated nucleotides with their places."""
+        """Write the tables as a run, or as a run that translated nucleotides, with their positions."""
         folder.mkdir(parents=True, exist_ok=True)
         if is_translated:
             pq.write_table(self.reading_frames, folder / "reading_frames.parquet")
@@ -170,10 +170,10 @@ class Identification:
 
 
 def identification(n_spectra: int = 150, seed: int = 7) -> Identification:
-    """An identification of two files: an mzML with scans and times, and an MGF with neither.
+    """Return an identification of two files: an mzML with scans and times, and an MGF with neither.
 
-    It holds decoys, shared peptides, second ranks, modified residues and ends, two modifications at one place, an unlisted modification and
-    characters that XML and TSV must treat with care. `n_spectra` 0: nothing was identified.
+    It has decoys, shared peptides, second ranks, modified residues and ends, two modifications at one position, an unlisted modification, and
+    characters to be escaped in XML and TSV. With `n_spectra` 0, nothing was identified.
     """
     random = np.random.default_rng(seed)
     database = _proteins(random)
@@ -190,7 +190,7 @@ def identification(n_spectra: int = 150, seed: int = 7) -> Identification:
 
 
 def many_psms(small: Identification, n: int) -> pa.Table:
-    """The PSMs of an identification over and over, `n` rows, each of its own spectrum."""
+    """Return the PSMs of an identification repeated to `n` rows, each with its own spectrum."""
     table = pa.concat_tables([small.psms] * (n // len(small.psms) + 1)).slice(0, n).combine_chunks()
     for name in ("psm_id", "spectrum", "spectrum_index"):
         table = table.set_column(table.schema.get_field_index(name), name, pa.array(np.arange(n)))
@@ -204,8 +204,8 @@ def _proteins(random: np.random.Generator) -> dict[str, Protein]:
         proteins.append(Protein(f"sp|P{i:05d}|TEST{i}_HUMAN", f"Test protein {i} OS=Homo sapiens", sequence))
     odd = "odd<&>\"'Ω|x"
     proteins[1] = Protein(odd, 'A "quoted" & <tagged> protein\x01of β-strands\twith a tab', proteins[1].sequence)
-    # Two that share all peptides, and one that shares half of them.
-    proteins.append(Protein("sp|Q00001|TWIN_HUMAN", "", proteins[2].sequence))
+    # Two proteins share all peptides, and one shares half of them.
+    proteins.append(Protein("sp|Q00001|SAME_HUMAN", "", proteins[2].sequence))
     proteins.append(Protein("sp|Q00002|HALF_HUMAN", "Half of another", proteins[3].sequence[:90] + proteins[4].sequence[90:]))
     proteins += [Protein(f"DECOY_{protein.accession}", protein.description, protein.sequence[::-1]) for protein in proteins]
     return {protein.accession: protein for protein in proteins}
@@ -221,7 +221,7 @@ def _digest(database: dict[str, Protein], *, is_decoy: bool) -> list[str]:
 
 
 def _modify(random: np.random.Generator, sequence: str, is_protein_start: bool) -> list[tuple[int, str, float, int | None]]:
-    """Modifications as (position, name, mass, Unimod record), by position."""
+    """Return modifications as (position, name, mass, Unimod record), by position."""
     placed = [(i, *CARBAMIDOMETHYL) for i, residue in enumerate(sequence, start=1) if residue == "C"]
     placed += [(i, *OXIDATION) for i, residue in enumerate(sequence, start=1) if residue == "M" and random.random() < 0.5]
     placed += [(i, *PHOSPHO) for i, residue in enumerate(sequence, start=1) if residue in "STY" and random.random() < 0.15]
@@ -331,7 +331,7 @@ def _peptides(rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def _protein_groups(rows: list[dict[str, Any]], database: dict[str, Protein]) -> pa.Table:
-    """Proteins with the same peptides of rank 1 are a group; no parsimony beyond that."""
+    """Return groups of proteins with the same rank-1 peptides, without further parsimony."""
     evidence: dict[str, set[str]] = {}
     for row in (row for row in rows if row["rank"] == 1):
         for accession in row["proteins"]:

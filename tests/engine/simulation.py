@@ -1,4 +1,4 @@
-"""Spectra of known peptides, simulated from masses that pyteomics computes."""
+"""Spectra of known peptides, simulated from masses computed by pyteomics."""
 
 import gzip
 
@@ -18,7 +18,7 @@ def proteins_of(path):
 
 
 class Simulation:
-    """Spectra of known peptides, as MGF."""
+    """Simulated spectra of known peptides, as MGF."""
 
     def __init__(self, seed, precursor_error, fragment_error, *, relative=True):
         self.random = np.random.default_rng(seed)
@@ -30,7 +30,7 @@ class Simulation:
         return mz + self.random.uniform(-spread, spread)
 
     def add(self, sequence, charge, shifts=None, *, write_charge=True):
-        """A spectrum of a peptide; `shifts` dalton by position 1..L, 0 for the N-terminus."""
+        """Add a spectrum of a peptide; `shifts` are in dalton by position 1..L, 0 for the N-terminus."""
         shifts = shifts or {}
         residues = np.array([mass.std_aa_mass[residue] + shifts.get(i + 1, 0.0) for i, residue in enumerate(sequence)])
         residues[0] += shifts.get(0, 0.0)

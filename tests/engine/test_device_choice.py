@@ -1,4 +1,4 @@
-"""Whether a GPU is worth its start is decided by the calibrations of this machine, or those that ship, unless a device is requested."""
+"""The choice of a GPU by its start time, from the calibrations of this machine or shipped ones, unless a device is requested."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPECTRA, DATABASE = (resources.path("samples", name) for name in ("Ecoli_MS2_sma
 
 @pytest.fixture(autouse=True)
 def machine(tmp_path, monkeypatch):
-    """A machine with a card, of which nothing was measured."""
+    """Return a machine with a GPU that has not been measured."""
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
     for module in ("proteoscope.engine.estimates", "proteoscope.engine.execution.devices", "proteoscope.engine.search_run"):
@@ -32,7 +32,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def measure(device: Device, *, times: float = 1.0, start: float = 0.9) -> DeviceParameters:
-    """Keep what a device is: so many times as slow as the one that ships."""
+    """Store a calibration of a device that is `times` times as slow as the shipped one."""
     shipped = reference_parameters(device, 2)
     kinds = {
         name: KindCosts.model_validate(costs.model_dump() | {"kernel": tuple(times * seconds for seconds in costs.kernel)})
@@ -55,19 +55,19 @@ def taken(device: str = "auto") -> str:
 def test_calibration_decides_whether_gpu_is_opened():
     measure(CARD)
     measure(processor())
-    assert taken() == "cpu", "a small search is done before the card is ready"
+    assert taken() == "cpu", "a small search is done before the GPU is ready"
     measure(processor(), times=1e4)
-    assert taken() == "cuda:0", "a slow processor is not"
+    assert taken() == "cuda:0", "a slow CPU is not"
     measure(CARD, start=1e6)
-    assert taken() == "cpu", "nor is a card that takes long to be opened"
+    assert taken() == "cpu", "a GPU that takes long to open is not used either"
     measure(CARD, times=1e9, start=0.0)
-    assert taken() == "cpu", "nor one that is slower than the processor"
+    assert taken() == "cpu", "a GPU slower than the CPU is not used"
 
 
 def test_faster_device_uses_shipped_calibration_by_default():
     assert taken() == "cpu", "a small search"
     measure(processor(), times=1e4)
-    assert taken() == "cuda:0", "by the card that ships"
+    assert taken() == "cuda:0", "by the shipped GPU calibration"
     measure(CARD, start=1e6)
     assert taken() == "cpu"
 
@@ -106,7 +106,7 @@ def test_run_and_estimate_explain_unused_device(tmp_path):
     assert "cuda:0 is not used: the processor should be done before it is ready (--device cuda takes it)" in summary.messages
 
 
-def test_unreadable_files_are_reported_by_the_search(tmp_path):
+def test_faster_device_accepts_unreadable_files(tmp_path):
     measure(CARD)
     measure(processor())
     missing = SearchRequest({"spectra": [tmp_path / "no.mzML"], "database": [DATABASE]}, request().parameters)

@@ -15,7 +15,7 @@ from proteoscope.engine.arrays import Texts
 from proteoscope.engine.escaped_names import NameCharacters, escape_column, escape_names, escape_unprintable, escape_unprintable_texts
 
 READ_NAMES = NameCharacters(bytes(range(ord("!"), 127)).replace(b"@", b""), not_first=b"*")
-# Printable characters, escapes and what looks like them.
+# Printable characters, escapes and similar text.
 PRINTABLE = st.text(st.sampled_from("%0124589ABCDEFa@*é\u00a0 ~"), max_size=12)
 
 

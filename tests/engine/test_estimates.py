@@ -1,4 +1,4 @@
-"""Every search is estimated before it is run, without running it; what is wrong is told as the search tells it; runs record it."""
+"""Every search is estimated without running it, reports errors like the search, and its runs record the estimate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def own_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def inputs(tmp_path):
-    """What each search reads here, by its kind."""
+    """Return the inputs of each search by its kind."""
     (tmp_path / "genome.fasta").write_text(">g\n" + "ACGTTGCA" * 4000 + "\n")
     (tmp_path / "reads.fastq").write_text("".join(f"@r{n}\n{'ACGTTGCA' * 12}\n+\n{'I' * 96}\n" for n in range(50)))
     (tmp_path / "chain.pdb").write_bytes(as_pdb(atoms_of(helix(60))))
@@ -136,7 +136,7 @@ def test_input_sizes_are_estimated_from_file_starts(tmp_path):
 def test_run_records_prediction_that_corrects_later_ones(tmp_path, own_cache):
     proteins = tmp_path / "proteins.fasta"
     proteins.write_text("".join(f">p{number}\n{'MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLG'[number % 20 :]}\n" for number in range(40)))
-    for number in range(3):  # the first may compile, which is not remembered
+    for number in range(3):  # The first run may compile, which is not recorded.
         command = ["align", str(proteins), str(proteins), "--out", str(tmp_path / "hits.tsv"), "--device", "cpu", "--quiet"]
         assert main([*command, "--project", str(tmp_path / f"project{number}")]) == 0
     (path,) = (tmp_path / "project2" / "results").glob("*/run.json")
@@ -153,7 +153,7 @@ def test_run_records_prediction_that_corrects_later_ones(tmp_path, own_cache):
     assert all(set(bar.parts) <= set(PARTS) for bar in bars[2:])
     drawing = draw_stacks(bars)
     assert drawing.title.startswith("Predicted and measured: predicted")
-    assert "measured steps" in drawing.title, "people who do not see the bars are told all of them"
+    assert "measured steps" in drawing.title, "people who cannot see the bars get all of them as text"
     search = search_of_kind("align")
     request = SearchRequest({"queries": [proteins], "database": [proteins]}, search.parameters_of(), device="cpu")
     assert estimate(search, request).n_runs >= 2
@@ -161,7 +161,7 @@ def test_run_records_prediction_that_corrects_later_ones(tmp_path, own_cache):
 
 @pytest.mark.parametrize(("seconds", "start"), [(7.0, 4.0), (2.0, 0.0)])
 def test_remember_run_adds_up_to_the_seconds_of_the_run(own_cache, seconds, start):
-    """Also where steps overlap."""
+    """Check steps that overlap, too."""
     expectation = Expectation((), {"read": 1.0, "score": 2.0}, {}, 0.0)
     remember_run(predicted_run("align", expectation, processor(), 1), processor(), 1, {"read": 1.0, "score": 2.0}, seconds)
     prediction = predicted_run("align", expectation, processor(), 1)
@@ -187,7 +187,7 @@ def test_rounding_error_of_sums_is_not_a_step():
         {"prediction": {"steps": {"read": -1, "score": 1e99}}},
     ],
 )
-def test_untrusted_record_changes_no_estimate(record):
+def test_untrusted_record_gives_no_prediction(record):
     assert stacked_bars(record) == ()
     assert run_prediction(record) is None
 

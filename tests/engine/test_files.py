@@ -48,7 +48,7 @@ def test_next_writer_removes_files_of_killed_writers(tmp_path: Path) -> None:
     assert all(is_temporary(path) for path in left)
     with atomic_file(target) as file:
         file.write(b"whole")
-        assert len(hidden(tmp_path)) == 2, "that which is being written, and its lock"
+        assert len(hidden(tmp_path)) == 2, "the file being written, and its lock"
     assert [path.name for path in tmp_path.iterdir()] == ["library.msp"]
     assert target.read_bytes() == b"whole"
 

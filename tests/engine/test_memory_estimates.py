@@ -1,4 +1,4 @@
-"""The memory that is projected is that which commands took when they were measured, at every size that was."""
+"""The estimated memory agrees with measured commands, at every measured size."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_memory_estimate_agrees_with_measurement(row, monkeypatch):
 def test_many_spectra_are_processed_in_blocks():
     small, large = (InputSize(1, 0, n * 2500.0, n) for n in (1e5, 1e8))
     assert small.held_bytes > 2e8
-    assert large.held_bytes < 1e9, "their peaks lie on the disk"
+    assert large.held_bytes < 1e9, "their peaks are on disk"
     proteome = InputSize(1, 13_000_000, 1.3e7, 20_500, 1.14e7)
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
     card = Device("cuda:0", "a card", 1 << 37, True, numbers=(0,))
     prediction = predicted_run("", expectation(large, proteome, parameters), card, 16)
     assert prediction.memory_bytes < 2e11
-    assert 0 < prediction.card_bytes < 4e9, "spectra go to a card in batches"
+    assert 0 < prediction.card_bytes < 4e9, "spectra are sent to a GPU in batches"

@@ -1,4 +1,4 @@
-"""Recorded parameters of a run are used only if the search can have them."""
+"""Recorded parameters of a run are used only if the search accepts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row numbers of different tables are different types to mypy, and ints to a program."""
+"""Row numbers of different tables are different types to mypy, and ints at run time."""
 
 import gc
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ follow_imports = skip
 [mypy-proteoscope.engine.row_numbers]
 follow_imports = silent
 """
-"""Of the program mypy reads the one module: the packages above it would have it read all."""
+"""Check one module, since mypy would read the whole program through the packages above it."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What ships to try each search with: a search of each kind finds in it what is known to be there."""
+"""Sample data of each search: a search of each kind finds the known results in them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from tests.conftest import REPOSITORY, leave_advice_out
 
 
 def rows(folder: Path, run: str, table: str) -> list[dict[str, Any]]:
-    """A result table of a run, as rows."""
+    """Return the rows of a result table of a run."""
     records: list[dict[str, Any]] = pq.read_table(folder / "results" / run / f"{table}.parquet").to_pylist()
     return records
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project of a demo."""
+    """Return the project of a demo."""
     return tmp_path_factory.mktemp("demos") / "bench"
 
 
 @pytest.fixture(autouse=True)
-def _told_to_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each demo ends with can be told to a script, too."""
+def _also_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that the summary of each demo can be written as JSON."""
     plain = search_command.print_summary
 
     def printed(entry: Search, summary: Summary, out: str | None) -> None:
@@ -48,7 +48,7 @@ def _told_to_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of(kind: str, bench: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    """Run a demo; the id of its run, and what it said."""
+    """Run a demo and return the id of its run, and its messages."""
     assert main(["demo", kind, "--out", str(bench), "--device", "cpu", "--threads", "2"]) == 0
     return [run.id for run in Project.open(bench).runs() if run.kind == kind][-1], capsys.readouterr().out
 
@@ -60,7 +60,7 @@ def test_every_search_has_a_sample() -> None:
 def test_library_of_other_runs_finds_further_spectra(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, said = of("library", bench, capsys)
     psms = [row for row in rows(bench, run, "psms") if not row["is_decoy"] and row["q_value"] is not None and row["q_value"] <= 0.01]
-    # The sample is albumin digested with trypsin, which digests itself.
+    # The sample is albumin digested with trypsin, which also digests itself.
     contaminants = [row for row in psms if any(name in row["proteins"][0] for name in ("ALBU_BOVIN", "TRYP_PIG"))]
     assert len(contaminants) >= 40 and len(psms) - len(contaminants) <= 1
     assert "1 % FDR" in said
@@ -81,7 +81,7 @@ def test_every_search_has_a_sample_whose_files_and_preset_ship(search: Any) -> N
 def test_sample_search_finds_bovine_relative_of_human_albumin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("align", bench, capsys)
     best = next(row for row in rows(bench, run, "hits") if row["query"] == "1AO6_A")
-    # 76 % of the residues of the two are the same (Peters 1995, All about albumin).
+    # 76 % of the residues are identical (Peters 1995, All about albumin).
     assert "ALBU_BOVIN" in best["subject"] and 0.74 < best["identity"] < 0.78
 
 
@@ -97,7 +97,7 @@ def test_simulated_reads_are_mapped_to_their_origin(bench: Path, capsys: pytest.
     run, _ = of("reads", bench, capsys)
     placed = {row["pattern"]: row for row in rows(bench, run, "alignments") if row["text"]}
     names = {name: re.fullmatch(r"read\d+_at_(\d+)([+-])", name) for name in placed}
-    assert len(placed) == 400 and all(names.values()), "those of nothing have no place"
+    assert len(placed) == 400 and all(names.values()), "random reads are not mapped"
     right = [
         abs(row["text_start"] - int(match[1])) <= 12 and row["strand"] == match[2]
         for name, row in placed.items()
@@ -126,26 +126,26 @@ def test_dependent_samples_run_after_identification(bench: Path, capsys: pytest.
     assert "1 of these have a near structure" in said
     nearest = next(sequence for sequence in rows(bench, run, "proteins") if sequence["chain"])
     assert "ALBU_BOVIN" in nearest["accession"] and 0.7 < nearest["identity"] < 0.8
-    # Modified residues that the sample has: guanidinated lysines, on and below the surface, and near enough to others to be linked.
+    # The sample has guanidinated lysines, on and below the surface, and near enough to others to be linked.
     sites = rows(bench, run, "sites")
     lysines = [site for site in sites if site["modification"] == "Guanidinyl" and site["site_probability"] > 0.9]
     assert {lysine["residue"] for lysine in lysines} == {"K"} and {site["place"] for site in sites} >= {"surface", "buried"}
-    assert "Carbamidomethyl" not in {site["modification"] for site in sites}, "which the search looked for on all cysteines"
+    assert "Carbamidomethyl" not in {site["modification"] for site in sites}, "the search assumed it on all cysteines"
     assert nearest["n_sites"] == len({site["position"] for site in sites if site["accession"] == nearest["accession"]})
     assert any(row["is_modified"] for row in rows(bench, run, "contacts"))
     done = run_search("explain", {"project": [bench]}, preset=search_of_kind("explain").demo.preset, device="cpu", threads=2)
     assert rows(bench, str(done.run_id), "explained")
 
 
-def test_sample_rejects_settings_of_another_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_rejects_changed_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "align", "--out", str(tmp_path / "bench"), "--set", "matrix=BLOSUM45"]) == 2
     assert "its usual parameters" in capsys.readouterr().err
     assert main(["demo", "evidence", "--out", str(tmp_path / "bench"), "--set", "run=x"]) == 2
     assert "runs identify and then modified and then evidence" in capsys.readouterr().err
 
 
-def test_sample_runs_after_complete_dependencies() -> None:
-    # Two threads that begin with a package at once find it half made: in a process of its own, as these are loaded here.
+def test_gpu_detection_starts_after_its_imports() -> None:
+    # Concurrent threads may import a package incompletely; this needs its own process, since it is imported here already.
     program = """
 import sys, threading
 from proteoscope.engine.command_line import search

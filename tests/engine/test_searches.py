@@ -1,4 +1,4 @@
-"""What holds for every search in the list."""
+"""Properties of every search in the list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each sentence of the page on untrusted files is held by a test that exists, and each bound that it states is that of the program."""
+"""Each sentence of the page on untrusted files is covered by an existing test, and each stated bound is that of the program."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ADVICE = (
     "gpg --verify SHA256SUMS.asc",
     "Report a hole to the developers",
 )
-"""Sentences that state nothing of the program."""
+"""Sentences that state nothing about the program."""
 
 PAGE_TEST = "engine/test_security_page.py"
 READERS = ("fuzz/test_readers.py::test_a_mutated_file_is_read_or_refused_within_bounds",)
@@ -209,11 +209,11 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "A release comes with a list": ("installer/test_release.py::test_what_was_signed_is_told_from_what_was_changed",),
 }
-"""Tests that hold each sentence and each row of the page, by its beginning; rows of bounds are compared one by one above."""
+"""Tests that cover each sentence and each row of the page, by its beginning; rows of bounds are compared individually above."""
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of a page of Markdown, and rows of its tables as they are; no headings, heads of tables and rows of bounds."""
+    """Return the sentences and table rows of a Markdown page, without headings, table heads and rows of bounds."""
     result = list[str]()
     for part in re.split(r"\n\s*\n|\n(?=\* |\| |    )", text):
         flat = " ".join(part.split()).removeprefix("* ")
@@ -226,7 +226,7 @@ def sentences(text: str) -> list[str]:
 
 @cache
 def defined_in(path: Path) -> frozenset[str]:
-    """Names of the tests in a module."""
+    """Return the names of the tests in a module."""
     return frozenset(node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef))
 
 
@@ -251,7 +251,7 @@ def test_sentences_splits_tables_paragraphs_and_lists():
 
 
 def test_program_imports_no_client_of_the_network():
-    """Only workers, which the user starts, listen and connect."""
+    """Check that only workers, which the user starts, listen and connect."""
     clients = {"socket", "http", "urllib.request", "requests", "urllib3", "ftplib", "smtplib", "aiohttp", "httpx"}
     importing = []
     for folder in ("engine", "gui", "kernels"):
@@ -261,7 +261,7 @@ def test_program_imports_no_client_of_the_network():
                 names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 if any(name in clients or name.split(".")[0] in clients for name in names):
                     importing.append(path.relative_to(REPOSITORY).as_posix())
-    # The name of the machine, and a pair of sockets within the process.
+    # These use the machine name, and a pair of sockets within the process.
     local = ["engine/shared_names.py", "gui/termination.py"]
     assert [path for path in importing if not path.startswith("engine/execution/cluster/")] == local
 

@@ -1,4 +1,4 @@
-"""Names of files in what is passed on."""
+"""File names in output that is passed on."""
 
 from pathlib import Path
 

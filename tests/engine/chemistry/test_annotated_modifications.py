@@ -11,7 +11,7 @@ from proteoscope.engine.chemistry.formulas import formula_mass
 from proteoscope.engine.chemistry.modifications import unimod
 
 GROUPS = (
-    # Part of a name, and the atoms that it adds.
+    # Part of a name, and the atoms it adds.
     (r"dipyrrolyl", "C20H22N2O8"),
     (r"Diphthamide", "C7H14N2O"),
     (r"trimethyl", "C3H6"),
@@ -74,7 +74,7 @@ GROUPS = (
     (r"Iodo", "I|H"),
     (r"Hypusine", "C4H9NO"),
 )
-"""In the order of search: the first in a name is used."""
+"""In search order: the first part found in a name is used."""
 HALOGENS = {"Br": 78.918338, "I": 126.904473}
 RESIDUES = {
     "alanine": "A",

@@ -1,4 +1,4 @@
-"""The Unimod catalogue and the texts of modifications, against compositions and figures of the literature."""
+"""The Unimod catalogue and texts of modifications, against compositions and published figures."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ CAM, TMT = 57.021464, 229.162932
     ],
 )
 def test_variable_modification_replaces_fixed_ones_at_its_site(text, replaced):
-    """A heavy lysine stays heavy, and a remnant of ubiquitin has a free amine that carries the label."""
+    """Check a heavy lysine, which stays heavy, and a ubiquitin remnant, whose free amine carries the label."""
     result = replacing_fixed([parse_modification(text)], [parse_modification(fixed) for fixed in FIXED])
     assert [(str(modification), pytest.approx(modification.replaced_mass, abs=1e-6)) for modification in result] == replaced
     assert all(modification.added_mass == modification.mass - modification.replaced_mass for modification in result)

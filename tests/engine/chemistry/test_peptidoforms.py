@@ -50,7 +50,7 @@ def test_every_kind_of_name_survives_everywhere(title: str) -> None:
 
 @st.composite
 def with_masses(draw: st.DrawFn) -> Peptidoform:
-    """Peptides with masses as modifications: pyteomics resolves names differently."""
+    """Return peptides with masses as modifications, since pyteomics resolves names differently."""
     sequence = draw(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=1, max_size=15))
     mass = st.integers(-(10**8), 10**9).map(lambda n: n / 1e6)
     # pyteomics overlooks the second of two modifications on the C-terminus.

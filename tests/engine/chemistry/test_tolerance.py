@@ -1,4 +1,4 @@
-"""Tolerances are read, written and applied."""
+"""Reading, writing and application of tolerances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same few matches in every format that is imported, written from the formats' definitions; and their spectra, by pyteomics."""
+"""The same few matches in every imported format, written from the format definitions, and their spectra, written by pyteomics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODIFICATIONS = {"Carbamidomethyl": 57.021464, "Oxidation": 15.994915, "Acetyl":
 
 
 class Truth(NamedTuple):
-    """A match: scan, charge, sequence, places and names of its modifications, proteins, E-value, q-value; and how ProForma writes it."""
+    """A match: scan, charge, sequence, modification positions and names, proteins, E-value, q-value, and its ProForma text."""
 
     scan: int
     charge: int
@@ -57,7 +57,7 @@ def write_database(path: Path) -> Path:
 
 
 def write_spectra(path: Path) -> Path:
-    """An MGF with all b and y ions of one charge of each match."""
+    """Write an MGF with all b and y ions of each match, of one charge."""
     lines = []
     for psm in TRUTH:
         added = dict(psm.modifications)
@@ -77,7 +77,7 @@ def _table(header: str, rows: list[list[object]]) -> str:
 
 
 def _bracketed(psm: Truth, written: Callable[[str], str], first: str) -> str:
-    """Residues with what `written` makes of each modification behind them; `first` is how one of the N-terminus stands."""
+    """Return the residues, each modification after its residue as formatted by `written`; `first` formats an N-terminal one."""
     added = dict(psm.modifications)
     residues = "".join(residue + (written(added[i]) if i in added else "") for i, residue in enumerate(psm.sequence, 1))
     return (first.format(written(added[0])) if 0 in added else "") + residues
@@ -545,7 +545,7 @@ FORMATS: dict[str, tuple[str, Callable[[], str]]] = {
     "xtandem": ("output.xml", xtandem),
     "idxml": ("x.idXML", idxml),
 }
-"""Names of files and their contents, by format. DIA-NN and PeptideShaker report targets alone."""
+"""File names and contents by format. DIA-NN and PeptideShaker report only targets."""
 
 
 def write_results(name: str, folder: Path) -> Path:
@@ -556,7 +556,7 @@ def write_results(name: str, folder: Path) -> Path:
 
 
 def write_parquet_report(path: Path, **changed: pa.Array) -> Path:
-    """The report of DIA-NN with the types of its version 2, and columns put in place of some of it."""
+    """Write a DIA-NN report with the types of version 2, with some columns replaced."""
     header, *rows = [line.split("\t") for line in dia_nn().splitlines()]
     single, whole = {"Q.Value", "PEP", "Global.Q.Value", "RT", "Precursor.Mz"}, {"Precursor.Charge", "MS2.Scan"}
     columns = {

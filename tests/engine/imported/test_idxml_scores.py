@@ -1,4 +1,4 @@
-"""Which number of a hit of idXML is the score that ranks the hits."""
+"""The number of an idXML hit that is used as the ranking score."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ AT_C_TERMINUS = (
 
 
 def write(path: Path, *peptides: tuple[str, str], scan: str = "7", searched: str = "") -> Path:
-    """An mzIdentML file with a match of each peptide, which is a sequence and its modifications."""
+    """Write an mzIdentML file with a match of each peptide, given as its sequence and modifications."""
     written = "".join(
         f'<Peptide id="p{i}"><PeptideSequence>{peptide}</PeptideSequence>{two}</Peptide>' for i, (peptide, two) in enumerate(peptides)
     )
@@ -54,10 +54,10 @@ def write(path: Path, *peptides: tuple[str, str], scan: str = "7", searched: str
 @pytest.mark.parametrize(
     ("sequence", "written", "searched", "position"),
     [
-        ("SAMPLEK", ACETYL.format(" "), "", 0),  # of Unimod's sites for it one terminus
+        ("SAMPLEK", ACETYL.format(" "), "", 0),  # Unimod lists only one terminus as its site.
         ("SAMPLEK", UNKNOWN.format(" "), AT_C_TERMINUS, 8),
         ("SAMPLEK", PHOSPHO.format(' residues="S" '), "", 1),
-        ("QAMPLEK", PYRO.format(' location="0" '), "", 1),  # of the residue, as search engines that write 1 have it
+        ("QAMPLEK", PYRO.format(' location="0" '), "", 1),  # Position 1 is the residue for search engines that write 1.
         ("SAMPLEK", ACETYL.format(' location="0" '), "", 0),
     ],
 )

@@ -1,4 +1,4 @@
-"""Short files whose matches all refer to the same long lists are refused in a sentence; what a search writes is not."""
+"""Short files whose matches all refer to the same long lists are rejected in one sentence; files written by searches are not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from proteoscope.engine.unfolding import Unfolding
 
 
 def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[str, float]) -> MatchCollector:
-    """Matches of one peptide with the same proteins and scores."""
+    """Collect matches of one peptide with the same proteins and scores."""
     collector = MatchCollector("mzIdentML", Unfolding("x.mzid", n * 500))
     proteins = [collector.accession(sequence) for sequence in accessions]
     for _ in range(n):

@@ -1,4 +1,4 @@
-"""Results that other programs wrote, match by match beside what other readers say of them."""
+"""Results of other programs, compared match by match with other readers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sampled(rows: list) -> list:
 
 @pytest.fixture(scope="module")
 def omssa(shared_data, tmp_path_factory):
-    """A project with what OMSSA found, and the summary of its import."""
+    """Return a project with imported OMSSA results, and the summary of the import."""
     folder, project = shared_data / "spectra" / "bsa_ltq", tmp_path_factory.mktemp("omssa") / "p"
     database = shared_data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta"
     return project, import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], project, [database])
@@ -61,7 +61,7 @@ def test_openms_omssa_result_is_matched_by_time_and_mz(omssa, shared_data):
     assert summary.n_psms == sum(float(hit["score"]) <= 0.01 for hit in expected.values())
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyteomics' vocabulary leaves a file open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyteomics leaves the file of its vocabulary open.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_x_tandem_as_mzidentml_agrees_with_pyteomics(shared_data, tmp_path):
     folder = shared_data / "spectra" / "known_ids"
@@ -97,7 +97,7 @@ def test_peptideshaker_report_is_matched_by_titles(shared_data, tmp_path):
         expected = {(int(row["Spectrum Title"].split(".")[1]), row["Sequence"]): row for row in csv.DictReader(file, delimiter="\t")}
     rows = rows_of(tmp_path / "p")
     assert len(rows) == len(expected) == 582 and summary.source_of["psms"] == "none"
-    # The database names its entries otherwise than the report does.
+    # The database names its entries differently than the report.
     assert any("proteins of the results are not in the database" in message for message in summary.messages)
     for row in sampled(rows):
         expected_row = expected[row["scan"], row["sequence"]]
@@ -106,7 +106,7 @@ def test_peptideshaker_report_is_matched_by_titles(shared_data, tmp_path):
         assert ", ".join(row["proteins"]) == expected_row["Protein(s)"]
         assert row["score_peptideshaker_confidence"] == pytest.approx(float(expected_row["Confidence [%]"]))
         assert row["q_value"] is None
-    # High-resolution spectra of peptides that were found there: most of their bonds are seen.
+    # Most bonds of these peptides have fragments in their high-resolution spectra.
     assert sorted(row["matched_ions"] / (len(row["sequence"]) - 1) for row in rows)[len(rows) // 2] > 0.5
 
 
@@ -176,7 +176,7 @@ def test_exported_identification_has_equal_psms_after_import(format, identified_
     assert len(before) == len(after) == summary.n_imported > 800 and {psm_of(row) for row in before} == after.keys()
     for row in before:
         assert set(after[psm_of(row)]["proteins"]) == set(row["proteins"])
-    if format == "pin":  # which has features in place of q-values
+    if format == "pin":  # These have features in place of q-values.
         assert summary.source_of["psms"] == "decoys" and any("carry no q-values" in message for message in summary.messages)
         return
     assert (
@@ -188,5 +188,5 @@ def test_exported_identification_has_equal_psms_after_import(format, identified_
 
 
 def psm_of(row: dict) -> tuple:
-    """Spectrum, charge, rank and peptidoform, and whether it is a decoy."""
+    """Return spectrum, charge, rank, peptidoform, and True for a decoy."""
     return tuple(row[name] for name in ("spectrum_id", "charge", "rank", "peptide", "is_decoy"))

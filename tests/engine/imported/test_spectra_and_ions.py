@@ -1,4 +1,4 @@
-"""Which spectrum a match is of, what is told of those that find none, and fragment ions beside those of the annotation."""
+"""Assignment of matches to spectra, messages on matches without a spectrum, and matched fragment ions compared with the annotation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_script_of_one_search_lists_identification_runs(tmp_path):
 
 @pytest.fixture
 def runs(tmp_path):
-    """Two files with the same scans and titles."""
+    """Return two files with the same scans and titles."""
     return read_spectra([write_spectra(tmp_path / "run.mgf"), write_spectra(tmp_path / "other.mgf")])
 
 
@@ -77,7 +77,7 @@ def test_native_id_precedes_scan_and_scan_precedes_title(runs, tmp_path):
     first, second = runs.identifier[0], runs.identifier[1]
     assert found_by(runs, tmp_path, run="run", native_id=first, scan=12, title=second) == (0, "native id")
     assert found_by(runs, tmp_path, run="run", native_id="scan=13", title=first) == (2, "scan")
-    assert found_by(runs, tmp_path, run="run", title=second) == (1, "scan")  # which stands in the title
+    assert found_by(runs, tmp_path, run="run", title=second) == (1, "scan")  # The scan is in the title.
     assert found_by(runs, tmp_path, run="run", native_id="index=3") == (3, "place in the file")
     where = {"retention_time": 60.0 * 14 + 0.2, "precursor_mz": TRUTH[3].mz + 0.002}
     assert found_by(runs, tmp_path, run="run", **where) == (3, "retention time and m/z")

@@ -1,4 +1,4 @@
-"""Numbers of result files that cannot be read: their records are left out and counted, all others are read; and decimal commas."""
+"""Result files with unreadable numbers: their records are skipped and counted, all others are read; and decimal commas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proteoscope.engine.matches.match_lists.identifications import Identificatio
 from tests.engine.imported.small_results import TRUTH, write_results, write_spectra
 from tests.searching import import_results
 
-CHANGES = [  # format, text, the same with an error, reason, value
+CHANGES = [  # Format, text, the same text with an error, reason, value.
     ("pepxml", 'hit_rank="1"', 'hit_rank="first"', "hit_rank is not a number", "first"),
     ("pepxml", 'hit_rank="1"', 'hit_rank="1.5"', "hit_rank is not a whole number", "1.5"),
     ("pepxml", 'position="2"', 'place="2"', "position is not a whole number", ""),
@@ -46,7 +46,7 @@ CHANGES = [  # format, text, the same with an error, reason, value
 
 
 def rows_of(identifications: Identifications) -> list[tuple[object, ...]]:
-    """Everything that is read of each match, comparable between files."""
+    """Return everything read of each match, comparable between files."""
     numbers = [
         np.nan_to_num(getattr(identifications, name), nan=-99.0).tolist() for name in ("charge", "rank", "precursor_mz", "retention_time")
     ]

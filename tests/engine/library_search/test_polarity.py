@@ -1,4 +1,4 @@
-"""Ions of one polarity are compared with each other only, in library searches and clusters, also where their charge is unknown."""
+"""Only ions of equal polarity are compared in library searches and clusters, also if their charge is unknown."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ ENTRIES = {
 
 
 def record(lines: str, mz: float) -> str:
-    """A spectrum with these lines."""
+    """Return a spectrum with these lines."""
     return f"BEGIN IONS\nPEPMASS={mz:.1f}\n{lines}\n{PEAKS}\nEND IONS\n\n"
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """The rows of an exported table."""
+    """Return the rows of an exported table."""
     with path.open() as file:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
 def test_library_compares_equal_polarities_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A spectrum whose file names no polarity is of positive ions; an entry of unknown charge and polarity may be of any.
+    """Check that spectra without polarity count as positive, and that entries of unknown charge and polarity match both.
 
     Each pair of a spectrum and an entry has masses of its own.
     """

@@ -1,4 +1,4 @@
-"""Predicted libraries: the peptides of the proteins, with the ions of their chemistry as high as the network says, whatever the pieces."""
+"""Predicted libraries: peptides of the proteins, with the fragment ions and intensities of the network, in any partition."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_entries_are_the_peptides_with_their_forms_and_charges(tmp_path):
     expected = {"AADESTLRPEPTMIDEC[Carbamidomethyl]K", "AADESTLRPEPTM[Oxidation]IDEC[Carbamidomethyl]K", "LLNWWYEVAAAK", "AADESTLR"}
     expected |= {"GGSLNMVVKPEPTMIDEC[Carbamidomethyl]K", "[Acetyl]-AADESTLR"}
     assert expected - {"[Acetyl]-AADESTLR"} <= {form for form, _ in entries}
-    assert "[Acetyl]-AADESTLR" in {form for form, _ in entries}  # the first residues of P3
+    assert "[Acetyl]-AADESTLR" in {form for form, _ in entries}  # These are the first residues of P3.
     assert all({(form, 2), (form, 3)} <= entries for form, _ in entries)
     assert len(entries) == len(library)
     proteins = dict(zip(library.sequence.to_pylist(), library.proteins.to_pylist(), strict=True))
@@ -74,7 +74,7 @@ def test_predicted_peaks_are_ions_with_network_intensities(tmp_path):
                 bond = number - 1 if series == "b" else bonds - number
                 heights.append(shares[bond, 2 * (series == "y") + z - 1])
             assert part.intensity[peaks] == pytest.approx(np.array(heights) / max(heights) * 10_000, abs=0.02)
-            assert len(heights) >= 0.6 * int((shares > 1e-4).sum())  # those within the bounds of m/z
+            assert len(heights) >= 0.6 * int((shares > 1e-4).sum())  # Only those within the m/z bounds remain.
             n += 1
     assert n > 10
 
@@ -99,7 +99,7 @@ def test_peaks_are_the_most_intense_within_bounds(tmp_path):
         np.testing.assert_allclose(intensities, heights[: len(intensities)], atol=0.011)
 
 
-def test_prediction_reports_unsupported_peptides():
+def test_prediction_rejects_unsupported_parameters():
     with pytest.raises(ParameterError, match="the label TMT6plex changes them"):
         PredictionParameters().changed(fixed_modifications="TMT6plex (K)")
     with pytest.raises(ParameterError, match="minimum_precursor_mz is not below"):

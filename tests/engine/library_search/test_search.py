@@ -1,4 +1,4 @@
-"""A search of libraries from files to tables: planted spectra are found, with their proteins, shifts and error rates."""
+"""Library searches from files to tables: planted spectra are found, with their proteins, shifts and error rates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def peptides():
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A library of peptides, and a run of half of them, a fifth of those oxidised."""
+    """Write a library of peptides, and a run with half of them, of these a fifth oxidised."""
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     generator, entries, spectra = np.random.default_rng(4), [], []
     for number, sequence in enumerate(peptides()):
@@ -61,7 +61,7 @@ def files(tmp_path, monkeypatch):
 
 
 def as_mgf(library: Path) -> Path:
-    """The entries of a library in MSP as spectra of MGF with ``SEQ=`` lines."""
+    """Return the entries of an MSP library as MGF spectra with ``SEQ=`` lines."""
     spectra = []
     for entry in library.read_text().split("Name: ")[1:]:
         name, comment, _, *peaks = entry.strip().splitlines()
@@ -75,7 +75,7 @@ def as_mgf(library: Path) -> Path:
 
 
 def planted() -> dict[str, str]:
-    """The peptides whose spectra are in the run as they are, by the titles of these."""
+    """Return the peptides whose spectra are in the run unchanged, by title."""
     return {sequence: sequence for number, sequence in enumerate(peptides()) if number % 2 == 0 and number % 10}
 
 
@@ -91,7 +91,7 @@ def test_planted_peptides_are_found_with_their_proteins(files, tmp_path, similar
     plain = [sequence for number, sequence in enumerate(peptides()) if number % 2 == 0 and number % 10]
     matches = {row["spectrum_id"]: row for row in rows_of(tmp_path / "p" / "exports" / "matches.tsv")}
     assert {name: matches[name]["peptide"] for name in plain} == {name: name for name in plain}
-    # Of few peptides each is shuffled several times.
+    # With few peptides, each is shuffled several times.
     assert summary.decoys == "shuffle" and (summary.n_entries, summary.n_decoys) == (N, 10 * N)
     psms = {row["spectrum_id"]: row for row in rows_of(tmp_path / "p" / "exports" / "psms.tsv") if row["is_decoy"] == "false"}
     assert all(psms[name]["proteins"] == f"P{peptides().index(name)}" for name in plain)
@@ -153,7 +153,7 @@ def test_small_molecules_without_decoys_have_no_error_rates(tmp_path, monkeypatc
 
 
 def compound_entries(n):
-    """Entries and spectra of small molecules of the masses of `peptides`."""
+    """Return entries and spectra of small molecules with the masses of `peptides`."""
     peaks = "\n".join(f"{100 + 13 * k}.05\t{100 + k}" for k in range(6))
     entries = [f"Name: Compound{i}\nPrecursorMZ: {301.1 + i}\nPrecursor_type: [M+H]+\nNum Peaks: 6\n{peaks}\n" for i in range(n)]
     spectra = [
@@ -178,7 +178,7 @@ def test_compounds_get_no_q_values_from_peptide_decoys(files, tmp_path, toleranc
     compounds = [row for row in rows["both"] if row["spectrum_id"].startswith("compound")]
     assert {row["library_spectrum"].replace("C", "c") for row in compounds} == {row["spectrum_id"] for row in compounds}
     assert len(compounds) == 40 and all(row["q_value"] == "" and row["kind"] == "same" for row in compounds)
-    # The rates of peptides are what they are without, and compounds are not counted among what is accepted.
+    # The rates of peptides are as without compounds, and compounds are not counted as accepted.
     q_values = {name: {row["spectrum_id"]: row["q_value"] for row in rows[name] if row["q_value"]} for name in rows}
     assert q_values["alone"] == q_values["both"] and rows["both"][-1]["q_value"] == ""
     assert (both.n_matches, both.n_unrated, alone.n_unrated) == (alone.n_matches, 40, 0)
@@ -186,7 +186,7 @@ def test_compounds_get_no_q_values_from_peptide_decoys(files, tmp_path, toleranc
 
 
 def test_equal_decoys_count_once(tmp_path):
-    # Of five equal residues all orders are one, and of four equal ones and another there are five.
+    # Five equal residues have one order; four equal ones and another have five.
     written = []
     for sequence in ("AAAAAK", "AAAAGK", "ADEFGHILK"):
         mz, precursor = fragments(sequence)
@@ -210,7 +210,7 @@ def test_equal_decoys_count_once(tmp_path):
 def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path, capsys):
     run, library = files
     spectra = run.read_text().split("END IONS\n")
-    run.write_text("END IONS\n".join([*spectra[:20], ""]))  # one decoy more, of two for each target, is 2.5 % of them
+    run.write_text("END IONS\n".join([*spectra[:20], ""]))  # One more decoy is 2.5 % of them, at two for each target.
     folder = tmp_path / "p"
     command = ["library", str(run), "--library", str(library), "--out", str(folder), "--device", "cpu", "--set", "decoys_per_peptide=2"]
     assert main(command) == 0
@@ -228,7 +228,7 @@ def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path,
 @pytest.mark.parametrize("decoys_per_peptide", [1, 3])
 def test_library_has_as_many_decoys_as_are_set(files, tmp_path, decoys_per_peptide):
     run, library = files
-    for number in (decoys_per_peptide, 2):  # the cached index of the one is not opened for the other
+    for number in (decoys_per_peptide, 2):  # The cached index of one is not opened for the other.
         inputs = {"spectra": [run], "library": [library]}
         summary = run_search("library", inputs, project=tmp_path / f"p{number}", device="cpu", decoys_per_peptide=number)
         assert summary.n_decoys == number * N

@@ -1,4 +1,4 @@
-"""Differences of mass of an open search, named and placed as the chemistry of the planted modifications has them."""
+"""Mass differences of an open search are named and localised like the chemistry of the planted modifications."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.engine.library_search.test_search import fragments, rows_of
 # Monoisotopic masses, dalton (CODATA and AME 2020).
 ELEMENTS = {"H": 1.00782503223, "C": 12.0, "N": 14.00307400443, "O": 15.99491461957, "P": 30.97376199842, "S": 31.9720711744}
 PLANTED = {
-    # name: what is added, as elements, and the residue that carries it
+    # Name: added elements, and the modified residue.
     "Oxidation": ({"O": 1}, "M"),
     "Phospho": ({"H": 1, "P": 1, "O": 3}, "S"),
     "Acetyl": ({"C": 2, "H": 2, "O": 1}, "K"),
@@ -25,7 +25,7 @@ def mass_of(elements):
 
 
 def planted():
-    """Peptides with one residue of the kind that is modified, and what is done to them."""
+    """Return peptides with one modifiable residue, and their modifications."""
     generator, made = np.random.default_rng(8), []
     for number in range(60):
         name = list(PLANTED)[number % len(PLANTED)]

@@ -1,4 +1,4 @@
-"""Candidates are those with most matching masses, by the definition of the thesis, however the peptides are cut into parts."""
+"""Candidates have the most matching masses by the definition of the thesis, for any partition of the peptides."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.layouts import PeptideArrays, QueryArrays, SpectrumArrays
 from tests.shim.mass_inputs import plain_best
 
-KEPT = 7
+N_RETAINED = 7
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +57,10 @@ def test_candidates_follow_the_definition(made, preset, memory_bytes):
     index, peptides = made
     parameters = ModifiedSearchParameters.checked(read_preset("modified", preset))
     settings, lists = ion_settings(parameters, "by", 1000.0, "hyperscore"), list_settings(parameters)
-    result = find_candidates(index, peptides, settings, lists, KEPT, memory_bytes, Resources(2))
+    result = find_candidates(index, peptides, settings, lists, N_RETAINED, memory_bytes, Resources(2))
     candidates = peptide_lists(peptides, lists.per_dalton, 0, len(peptides.mass), Resources(1))
     queries = query_lists(index.arrays, index.queries, settings, lists)
-    expected, counts = plain_best(queries, candidates, lists.window, KEPT)
+    expected, counts = plain_best(queries, candidates, lists.window, N_RETAINED)
     assert result.peptide.tolist() == expected
     assert result.matches.tolist() == counts
 

@@ -1,4 +1,4 @@
-"""The choice among the forms of a spectrum's candidates."""
+"""Ranking of the forms of a spectrum's candidates."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What a difference of mass is called."""
+"""Names of mass shifts."""
 
 import re
 
@@ -18,7 +18,7 @@ SHORTEST = 6
 
 
 def named(sequence, shift, *, best, allowed=(), tolerance=0.01, before=BEFORE, after=AFTER, fixed=CARBAMIDOMETHYL):
-    """Name and site of a shift whose best place is `best`, in a protein with residues before and behind."""
+    """Return the name and site of a shift with the best position `best`, in a protein with residues before and after."""
     result = name_shifts(places_of(sequence, shift, best, allowed, tolerance, before, after), fixed, enzyme("Trypsin"))
     number = int(result.modification[0])
     modification = result.modifications[number] if number >= 0 else None
@@ -45,7 +45,7 @@ def places_of(sequence, shift, best, allowed=(), tolerance=0.01, before=BEFORE, 
 
 
 def possible(sequence, shift, best, loss=NO_LOSS, tolerance=0.015):
-    """All names of a shift, those as likely as the first, and the others."""
+    """Return all names of a shift that are as likely as the first, and the other names."""
     places = places_of(sequence, shift, best, (), tolerance)
     (text,) = name_shifts(places, CARBAMIDOMETHYL, enzyme("Trypsin"), np.array([loss])).possible
     leading, *others = text.split("; ")
@@ -84,13 +84,13 @@ def test_named_site_is_preferred_among_equal_scores():
 
 
 def test_residues_at_the_ends_are_no_modification():
-    # TK before it: K|D is a cut, so it is DE that stands between; the end behind S G K is a cut.
+    # TK precedes the peptide and K|D is a cut, so the difference is DE; S G K is followed by a cut.
     assert named("PEPTIDEK", mass_of("E"), best=1)[0] == "semi-specific end +E (N-terminus)"
     assert named("PEPTIDEK", mass_of("DE"), best=1)[0] == "missed cleavage +DE (N-terminus)"
     assert named("PEPTIDEK", mass_of("SGK"), best=8)[0] == "missed cleavage +SGK (C-terminus)"
     assert named("PEPTIDEK", -mass_of("PE"), best=2)[0] == "semi-specific end -PE (N-terminus)"
     assert named("PEPTIDKIDEK", -mass_of("IDEK"), best=9)[0] == "further cleavage -IDEK (C-terminus)"
-    # In the middle of the peptide the same mass is something else.
+    # In the middle of the peptide, the same mass is another modification.
     assert named("PEPTIDEK", mass_of("DE"), best=5)[0] != "missed cleavage +DE (N-terminus)"
 
 
@@ -115,7 +115,7 @@ def test_modification_is_named_before_substitution(residue, exchange):
 
 
 def test_modification_is_named_before_another_peptide_end():
-    # Glycine of the protein behind serine, or a carbamidomethyl group at a lysine.
+    # Either glycine, which follows serine in the protein, or a carbamidomethyl group on lysine.
     leading, others = possible("PEPTIDEK", mass_of("G"), 8)
     assert leading[0] == "Carbamidomethyl" and not any("end" in name for name in leading)
     leading, others = possible("EPTIDEK", mass_of("E"), 1)
@@ -133,7 +133,7 @@ def test_neutral_loss_distinguishes_phosphate_and_sulfate():
 
 
 def test_possible_names_follow_the_definition():
-    """Random shifts at one place of a peptide: every entry of Unimod, exchange and end whose mass and site fit, and no other."""
+    """Check random shifts at one position: every matching Unimod entry, substitution and end is named, and nothing else."""
     random = np.random.default_rng(8)
     sequence, tolerance = "GSTKMDENQHYWK", 0.02
     masses = [modification.mass for modification in unimod() if abs(modification.mass) < 300]
@@ -178,9 +178,9 @@ def test_two_common_modifications_are_named_with_both_sites():
     ("sequence", "shift", "best", "tier"),
     [
         ("PEMTIDEK", unimod().by_name("Oxidation").mass, 3, USUAL_TIER),
-        ("PEMTIDEK", unimod().by_name("Oxidation").mass, 6, None),  # an aspartate may carry it, but hardly does
+        ("PEMTIDEK", unimod().by_name("Oxidation").mass, 6, None),  # Aspartate can carry it, but rarely does.
         ("PEPTIDEK", -mass_of("PE"), 1, END_TIER),
-        ("PEPTIDEK", -mass_of("PEP"), 1, None),  # five residues are left
+        ("PEPTIDEK", -mass_of("PEP"), 1, None),  # Five residues remain.
         ("PEPTIDEK", mass_of("S"), 8, END_TIER),
         ("PEPTIDEK", unimod().by_name("GG").mass, 8, None),
         ("PEPTIDEK", mass_of("S") - mass_of("A"), 4, None),
@@ -199,7 +199,7 @@ def test_unknown_mass_has_the_last_tier():
 
 
 def test_tier_agrees_with_name_in_any_partition(monkeypatch):
-    """Random shifts: named alone, and in pieces of seven; a tier before the pairs' means a name, and the distance is a possible name's."""
+    """Check random shifts named together and in batches of seven: tiers before pairs have a name, with the distance of a possible name."""
     random = np.random.default_rng(3)
     residue_codes = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
     n, length = 300, 12

@@ -1,4 +1,4 @@
-"""What a precursor has lost, told from peaks at masses that the formulas give."""
+"""Neutral losses of precursors, detected from peaks at masses given by the formulas."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ PHOSPHATE, SULFATE = mass.calculate_mass(formula="H3PO4"), mass.calculate_mass(f
 
 
 def loss_of(peaks, charge=2, *, is_tyrosine=False):
-    """What is told of a spectrum with these peaks (m/z, intensity) and some others, between two of other precursors."""
+    """Return the losses detected in a spectrum with these peaks (m/z, intensity) and others, between two spectra of other precursors."""
     peaks = sorted([*peaks, (300.1, 100.0), (500.2, 40.0)])
     mz = np.array([peak[0] for peak in peaks])
     weight = np.sqrt([peak[1] for peak in peaks]).astype(np.float32)

@@ -1,6 +1,6 @@
-"""Searches for modified peptides end to end, on spectra whose peptides and modifications are known.
+"""Searches for modified peptides from files to tables, on spectra with known peptides and modifications.
 
-Simulated: unmodified peptides, peptides with a modification that is not named, and noise.
+The spectra are simulated: unmodified peptides, peptides with an unnamed modification, and noise.
 """
 
 import csv
@@ -38,7 +38,7 @@ RESIDUES = set("ADEFGHIKLMNPQRSTVWY")
 
 
 class Made:
-    """Spectra, proteins, and what is planted: sequence, name and site by the spectrum's title."""
+    """Spectra, proteins, and the planted sequence, name and site by title of the spectrum."""
 
     def __init__(self, folder):
         proteins = proteins_of(SAMPLE)
@@ -98,7 +98,7 @@ def test_modifications_put_back_are_found_named_and_placed(made, project):
     for title, row in right.items():
         assert float(row["mass_shift"]) == pytest.approx(unimod().by_name(made.planted[title][1]).mass, abs=0.02)
     wrong = [row for row in rows.values() if row["spectrum_id"].startswith("noise")]
-    assert len(wrong) <= 7  # in each group down to the first decoy, as it were
+    assert len(wrong) <= 7  # Each group is accepted down to about its first decoy.
 
 
 def test_unmodified_peptides_stay_unmodified(made, project):
@@ -107,7 +107,7 @@ def test_unmodified_peptides_stay_unmodified(made, project):
     assert len(plain) >= 0.9 * len(made.plain)
     retained = [title for title in plain if rows[title]["shift_kind"] == "none" and not rows[title]["modification"]]
     assert len(retained) >= 0.95 * len(plain)
-    # Peptides are judged in the same groups, by the same tails.
+    # Error rates of peptides are estimated in the same groups, from the same tails.
     peptides = {row["sequence"] for row in rows_of(project, "peptides") if float(row["q_value"] or 1) <= 0.01}
     assert len({rows[title]["sequence"] for title in plain} & peptides) >= 0.9 * len(plain)
 
@@ -175,7 +175,7 @@ def test_other_programs_read_a_shift_as_a_difference_of_mass(project, tmp_path):
             bare = float(row["calculated_mass"]) - float(row["carried_mass"])
             assert hit["calc_neutral_pep_mass"] == pytest.approx(bare, abs=1e-5)
             assert hit["massdiff"] == pytest.approx(float(row["observed_mass"]) - bare, abs=1e-5)
-            assert len(hit["modifications"]) == row["sequence"].count("C")  # the fixed ones
+            assert len(hit["modifications"]) == row["sequence"].count("C")  # These are the fixed modifications.
     carrying = 0
     with mzid.read(str(tmp_path / "x.mzid"), retrieve_refs=True) as reader:
         for result in reader:
@@ -194,7 +194,7 @@ def test_unidentified_spectra_of_a_project_are_searched(made, tmp_path):
     assert identified and not identified & {row["spectrum_id"] for row in rows}
     right = [row for row in accepted(rows) if made.planted.get(row["spectrum_id"], ("",))[0] == row["sequence"]]
     proteins = Path(Project.open(tmp_path / "first").folder) / "exports" / "proteins.tsv"
-    assert proteins.is_file() and len(right) >= 5  # of the peptides of proteins that were identified
+    assert proteins.is_file() and len(right) >= 5  # These are peptides of the identified proteins.
     record = json.loads((out / "run.json").read_text())
     assert record["source_run"] == Project.open(tmp_path / "first").runs()[0].id
     assert record["counts"]["spectra"] == N_PLAIN + len(made.planted) + N_NOISE
@@ -228,7 +228,7 @@ def test_published_mode_ranks_by_matching_masses_only(made, tmp_path):
 
 
 def test_rescoring_keeps_all_matches_of_a_peptide_together(made, tmp_path, monkeypatch):
-    """The numbers that part what is learnt from and what is scored: one for each sequence (I = L), and for its decoy partner too."""
+    """Check the numbers that split training and scoring: one for each sequence (I = L) together with its decoy."""
     numbers = {}
 
     def collected(matches, peptides, proteins, variable):
@@ -250,7 +250,7 @@ def test_rescoring_keeps_all_matches_of_a_peptide_together(made, tmp_path, monke
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(), device="cpu", threads=2)
     pairs = set(zip(numbers["sequence"], numbers["number"], strict=True))
     n_sequences = len(set(numbers["sequence"]))
-    assert n_sequences < len(numbers["number"])  # some have several matches
+    assert n_sequences < len(numbers["number"])  # Some have several matches.
     assert len(pairs) == n_sequences
 
 

@@ -1,4 +1,4 @@
-"""Databases with all kinds of corrupt known modifications and variants are searched without these, or refused."""
+"""Databases with corrupt known modifications and variants are searched without them, or rejected."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PLACES = (
     "²",
     "{a}..{a}..{b}",
 )
-"""Features of a protein of n residues, with a and b in it and m after it."""
+"""Return features of a protein of n residues, with a and b in it and m after it."""
 NOTES = (
     "{name}",
     "{name}; by PKA",

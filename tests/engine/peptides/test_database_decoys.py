@@ -38,7 +38,7 @@ def found(records: Records, n_database: int | None = None, prefix: str = "") -> 
 
 
 def shuffled(sequence: str) -> str:
-    """The counts of residues differ too, so that sequences cannot identify decoys."""
+    """Residue counts differ too, so that sequences cannot identify decoys."""
     return "".join(random.Random(sequence).choices(RESIDUES, k=len(sequence)))
 
 
@@ -72,7 +72,7 @@ MIRRORS: dict[str, Callable[[str], str]] = {
 
 
 def second_part(name: str) -> str:
-    """Database and accession, with a suffix."""
+    """Return the database and the accession, with a suffix."""
     return "|".join(name.split("|")[:2]) + "_REVERSED"
 
 
@@ -226,7 +226,7 @@ def test_few_accidental_mirrors_are_no_decoys() -> None:
 
 
 def test_shuffled_proteins_of_other_names_are_no_decoys() -> None:
-    """Entrapment needs them, and error rates stay correct."""
+    """Check shuffled proteins, which are needed for entrapment and do not bias error rates."""
     targets = natural(200, longest=3000)
     mixed = [(f"Q{i}", "".join(random.Random(sequence).sample(sequence, len(sequence)))) for i, (_, sequence) in enumerate(targets)]
     assert found(targets + mixed) is None
@@ -297,7 +297,7 @@ def test_leaving_decoys_out_gives_the_index_of_the_targets(tmp_path: Path, decoy
     assert indexes.proteins.n_left_out == 40
     plain, without = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("plain", "index"))
     assert plain.keys() == without.keys()
-    assert [name for name in plain if plain[name] != without[name]] == ["proteins.json"]  # the number of sequences left out
+    assert [name for name in plain if plain[name] != without[name]] == ["proteins.json"]  # The number of omitted sequences differs.
 
 
 @pytest.mark.parametrize(
@@ -338,6 +338,6 @@ def test_a_refused_database_is_not_cached(tmp_path: Path, monkeypatch: pytest.Mo
     for _ in range(2):
         with pytest.raises(InputError, match="names of decoys"):
             open_indexes(databases, tmp_path / "spare", IdentificationParameters(), resources)
-    for _ in range(2):  # first built, then opened from the cache
+    for _ in range(2):  # First built, then opened from the cache.
         open_indexes(databases, tmp_path / "spare", IdentificationParameters(decoys_in_database="leave-out"), resources)
     assert sum("40 proteins were left out as decoys" in text for text in messages) == 2

@@ -33,7 +33,7 @@ LENGTHS = (5, 20)
 MISSED = 1
 RESIDUES = "ACDEFGHIKLMNPQRSTVWYKRSST"
 Sites = dict[int, list[str]]
-"""UniProt's names by residues, from 1."""
+"""UniProt's names by residue number, from 1."""
 Form = tuple[str, tuple[tuple[int, str], ...]]
 """A sequence and its modifications by position: 0 the N-terminus, the length plus 1 the C-terminus."""
 
@@ -114,7 +114,7 @@ def collect_forms(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float
 
 
 def digest(sequence: str, *, clip: bool = True) -> set[tuple[int, str]]:
-    """Return tryptic peptides (not before proline) and their beginnings, from 1, with and without a first methionine."""
+    """Return tryptic peptides (not before proline) and their starts, from 1, with and without the first methionine."""
     cuts = [0, *(i + 1 for i in range(len(sequence) - 1) if sequence[i] in "KR" and sequence[i + 1] != "P"), len(sequence)]
     results = set()
     for i, start in enumerate(cuts[:-1]):
@@ -184,7 +184,7 @@ def expected_forms(sequences: dict[str, str], sites: dict[str, Sites], settings:
 def annotated(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[str, str], dict[str, Sites]]:
     chance = random.Random(request.param)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=length)) for i, length in enumerate((40, 90, 200))}
-    # Proteins that share peptides and have annotations at different residues.
+    # Proteins share peptides and have annotations at different residues.
     sequences["Q00009"] = sequences["Q00002"][50:150]
     sites = {accession: random_sites(chance, sequence, len(sequence) // 3) for accession, sequence in sequences.items()}
     return written_database(tmp_path, sequences, sites), sequences, sites
@@ -340,9 +340,9 @@ def test_annotations_without_mass_are_counted(tmp_path: Path) -> None:
 
 def test_database_without_annotations_gives_plain_index(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAANSSSSSKAAAAAAAK"}, {"Q00001": {}})
-    for name, is_requested in (("asked", True), ("without", False)):
+    for name, is_requested in (("requested", True), ("without", False)):
         built(tmp_path / name, path, parameters(known_modifications=is_requested))
-    first, second = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("asked", "without"))
+    first, second = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("requested", "without"))
     assert first == second and not any("known" in name for name in first)
 
 

@@ -23,7 +23,7 @@ from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protei
 
 SPECIFICITIES: tuple[Specificity, ...] = ("non-specific", "semi-specific", "specific")
 WITHOUT_MASS = set("BXZ")
-ALL_LETTERS = "ACDEFGHIKLMNPQRSTVWY" * 4 + "KKRRPPMM" + "UOBXZJ"
+ALL_RESIDUES = "ACDEFGHIKLMNPQRSTVWY" * 4 + "KKRRPPMM" + "UOBXZJ"
 Entry = tuple[str, int, tuple[int, ...]]
 
 
@@ -74,7 +74,7 @@ def listed(index: PeptideIndex, proteins: ProteinIndex) -> list[Entry]:
     return entries
 
 
-def letter_mass(residue: str, how: Digestion) -> int:
+def residue_mass(residue: str, how: Digestion) -> int:
     """Return the mass in 1e-9 dalton."""
     added = sum(modification.mass for modification in how.fixed if modification.position == "anywhere" and residue in modification.residues)
     return round((RESIDUE_MASS[ord(residue) - 65] + added) * 1e9)
@@ -101,7 +101,7 @@ def reference(proteins: ProteinIndex, how: Digestion, chosen: list[int] | None =
                 continue
             if (
                 not round(how.minimum_mass * 1e9)
-                <= terminal + sum(letter_mass(residue, how) for residue in peptide)
+                <= terminal + sum(residue_mass(residue, how) for residue in peptide)
                 <= round(how.maximum_mass * 1e9)
             ):
                 continue
@@ -114,7 +114,7 @@ def reference(proteins: ProteinIndex, how: Digestion, chosen: list[int] | None =
     return result
 
 
-SEQUENCES = st.lists(st.text(ALL_LETTERS, max_size=60).map(lambda text: text + text[:12]), min_size=1, max_size=4)
+SEQUENCES = st.lists(st.text(ALL_RESIDUES, max_size=60).map(lambda text: text + text[:12]), min_size=1, max_size=4)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -138,7 +138,7 @@ def test_index_has_the_peptides_of_the_reference_digest(
     assert {entry[0]: entry for entry in peptides} == reference(proteins, how)
 
 
-def random_proteome(n: int = 40, seed: int = 3, residues: str = ALL_LETTERS) -> list[str]:
+def random_proteome(n: int = 40, seed: int = 3, residues: str = ALL_RESIDUES) -> list[str]:
     random = np.random.default_rng(seed)
     sequences = ["M" + "".join(random.choice(list(residues), random.integers(1, 300))) for _ in range(n)]
     return [*sequences, sequences[0], sequences[1][:100] + sequences[2][50:], "", "M"]
@@ -155,7 +155,7 @@ def test_peptide_masses_equal_pyteomics(tmp_path: Path) -> None:
 
 
 def test_equal_compositions_have_masses_equal_to_the_last_bit(tmp_path: Path) -> None:
-    """Integer masses do not depend on the order of the sum."""
+    """Check that integer masses do not depend on the order of the sum."""
     proteins = protein_index(tmp_path, random_proteome(residues="GASPVTK"))
     index = build(tmp_path, proteins, digestion())
     by_composition: dict[str, set[float]] = {}
@@ -277,7 +277,7 @@ def test_kernel_arrays_equal_the_columns(tmp_path: Path) -> None:
 
 
 def test_an_end_of_a_decoy_is_not_an_end_of_the_target_peptide(tmp_path: Path) -> None:
-    # Reversed, the second protein begins with a peptide that is in the middle of the first.
+    # The reversed second protein begins with a peptide from the middle of the first.
     proteins = protein_index(tmp_path / "proteins", ["GGGGKACDEFGHIKLLLLR", "RLLLKIHGFEDCA"])
     entries = listed(build(tmp_path / "peptides", proteins, digestion(missed=0)), proteins)
     (entry,) = (entry for entry in entries if entry[0] == "ACDEFGHIK")
@@ -288,7 +288,7 @@ def test_an_end_of_a_decoy_is_not_an_end_of_the_target_peptide(tmp_path: Path) -
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle", "none", "existing"])
 @pytest.mark.parametrize("ends", [2, 1, 0])
 def test_stop_inside_protein_ends_peptides_on_both_sides(tmp_path: Path, decoys: str, ends: int) -> None:
-    """A protein with stops has the peptides, target and decoy, of its parts as separate proteins."""
+    """Check that a protein with stops has the target and decoy peptides of its parts as separate proteins."""
     sequences = ["MAAAAKCCCCC*MDDDDDKEEEEER*K", "GGGGGKHHHHHK", "*MAAAAK**LLLLLL"]
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     names = ["P", "DECOY_x"] if decoys == "existing" else ["P", "Q", "R"]

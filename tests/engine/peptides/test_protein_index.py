@@ -170,6 +170,6 @@ def test_database_of_decoys_only_is_refused_with_any_prefix(tmp_path: Path, pref
     records = [(f"{prefix}sp|P{i}|X", "", "PEPTIDEK") for i in range(3)]
     with pytest.raises(InputError, match=f"begins with '{prefix}'|every protein is a decoy"):
         build(tmp_path, records, decoys, "DECOY_")
-    # A single target suffices.
+    # One target is enough.
     if decoys != "existing" and prefix != "DECOY_":
         assert build(tmp_path, [*records, ("sp|Q1|Y", "", "ELVISK")], decoys, "DECOY_").n_targets == 4

@@ -33,7 +33,7 @@ def random_protein(chance: random.Random, length: int) -> str:
 
 
 def random_variants(chance: random.Random, sequence: str, n: int) -> list[tuple[int, str, str]]:
-    """Position from 1, original and new residues; none for missing ones."""
+    """Position from 1, original and new residues; none for missing residues."""
     results = [(1, sequence[:1], "K"), (len(sequence), sequence[-1:], "R")]
     for _ in range(n):
         first, length = chance.randrange(1, len(sequence) - 4), chance.choice((1, 1, 1, 2, 3))

@@ -1,4 +1,4 @@
-"""A checkpoint is read back as it was written; damage costs records and never gives other rows."""
+"""Checkpoints are read back unchanged; damage loses records and never changes rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def write(path: Path, n: int = 3) -> Path:
 
 
 def readable(path: Path) -> list[tuple[str, int, int]]:
-    """Return the partitions that can be used again, after comparing each with what was written."""
+    """Return the reusable partitions, after comparing each with the written one."""
     file = CheckpointFile.open(path)
     if file is None:
         return []
@@ -62,7 +62,7 @@ def readable(path: Path) -> list[tuple[str, int, int]]:
 def test_checkpoint_is_read_back_and_continued(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     assert read_header(path) == HEADER
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.sqlite"], "no journal stays"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.sqlite"], "no journal remains"
     file = CheckpointFile.open(path)
     assert file is not None and file.header == HEADER
     state = file.state(STATE)
@@ -81,7 +81,7 @@ def test_checkpoint_is_readable_only_by_its_user(tmp_path: Path) -> None:
         file = CheckpointFile.create(tmp_path / "a.sqlite", HEADER)
         file.append("round", 0, 4, ROWS)
         assert {stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir()} == {0o600}
-        assert len(list(tmp_path.iterdir())) == 2, "the journal is there now"
+        assert len(list(tmp_path.iterdir())) == 2, "the journal exists now"
         file.close()
     finally:
         os.umask(mask)
@@ -125,7 +125,7 @@ def test_process_killed_while_writing_leaves_committed_records(tmp_path: Path) -
     program = (
         "import os, signal, sys; from pathlib import Path; from tests.engine.project.test_checkpoint_file import *\n"
         "file = CheckpointFile.open(write(Path(sys.argv[1])))\n"
-        "for n in range(200): file.append('more', 100 + n, 101 + n, {'a': np.zeros(20000)})\n"  # beyond SQLite's cache of pages
+        "for n in range(200): file.append('more', 100 + n, 101 + n, {'a': np.zeros(20000)})\n"  # This exceeds SQLite's page cache.
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     killed = subprocess.run([sys.executable, "-c", program, str(path)], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=False)
@@ -172,7 +172,7 @@ def test_checkpoint_has_space_up_to_its_maximum(tmp_path: Path, monkeypatch: pyt
         file.append("round", n, n + 1, {"a": np.zeros(100_000, np.uint8)})
         n += 1
     for _ in range(50):
-        file.store_state(STATE, {"a": np.zeros(100_000, np.uint8)})  # in place of one another
+        file.store_state(STATE, {"a": np.zeros(100_000, np.uint8)})  # They replace one another.
     file.flush()
     file.close()
     assert 20 < n < 40 and (tmp_path / "a.sqlite").stat().st_size < 4 << 20

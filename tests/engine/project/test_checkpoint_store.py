@@ -1,4 +1,4 @@
-"""Checkpoints are found by project, folder and run, pruned, and never lent to a copy of their project."""
+"""Checkpoints are found by project, folder and run, are pruned, and are never used for a copy of their project."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_checkpoint_folder_is_private(project: Project) -> None:
 
 
 def store_of_ages(project: Project, *days: float) -> list[Path]:
-    """Store a checkpoint for each of these ages (negative: in the future), the paths in the same order."""
+    """Store a checkpoint for each of these ages (negative: in the future) and return the paths in the same order."""
     paths = [store(project, f"toy-000{number}") for number in range(1, len(days) + 1)]
     for age, path in zip(days, paths, strict=True):
         used = path.stat().st_mtime - age * 86400
@@ -162,8 +162,8 @@ def test_prune_keeps_checkpoints_in_use(project: Project, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("days", [-40_000, -91, -1, 1, 91, 40_000])
 def test_prune_keeps_checkpoints_when_the_clock_jumps(project: Project, days: float) -> None:
-    (path,) = store_of_ages(project, days)  # as after a jump of the clock by these days
-    store(project, "toy-0002")  # which prunes, and is dated after the jump
+    (path,) = store_of_ages(project, days)  # The clock has jumped by these days.
+    store(project, "toy-0002")  # This one prunes, and is dated after the jump.
     prune_checkpoints()
     assert path.exists() and place(project, "toy-0002") == "here"
 

@@ -1,4 +1,4 @@
-"""Digests are those of the tools that everyone has, and say the same for the same contents."""
+"""Digests equal those of common tools, and are equal for equal contents."""
 
 import hashlib
 import shutil

@@ -1,4 +1,4 @@
-"""An index is opened again only when it is exactly what was built; anything else counts as absent."""
+"""An index is opened again only if it is exactly as built; anything else counts as absent."""
 
 import json
 import multiprocessing
@@ -71,7 +71,7 @@ def flip_a_bit(folder: Path) -> None:
         lambda folder: os.truncate(folder / "masses.npy", 500),
         lambda folder: (folder / "masses.npy").unlink(),
         lambda folder: (folder / "deep" / "empty.bin").unlink(),
-        lambda folder: (folder / "stranger.bin").touch(),
+        lambda folder: (folder / "other.bin").touch(),
         lambda folder: (folder / "manifest.json").unlink(),
         lambda folder: (folder / "manifest.json").write_text("{"),
         lambda folder: (folder / "manifest.json").write_text("[]"),
@@ -90,7 +90,7 @@ def test_a_damaged_index_is_absent_and_is_built_anew(tmp_path, damage):
 
 
 def test_zeroed_pages_are_seen(tmp_path):
-    """What a crash leaves of a file whose pages had not reached the disk."""
+    """Truncate a file as after a crash, when its pages had not reached the disk."""
     store = IndexStore(tmp_path)
     folder = build(store, size=100_000)
     with (folder / "masses.npy").open("r+b") as file:
@@ -147,7 +147,9 @@ def test_sweep_removes_only_folders_of_killed_builders(tmp_path):
     builders[0].communicate()
     store = IndexStore(tmp_path)
     build(store)
-    assert sum(path.is_dir() for path in tmp_path.iterdir()) == 2, "the leftover is gone; the index and the living builder's folder stay"
+    assert sum(path.is_dir() for path in tmp_path.iterdir()) == 2, (
+        "the leftover is removed; the index and the folder of the running builder remain"
+    )
     builders[1].communicate("\n")
     assert builders[1].returncode == 0
     assert store.open(store.key({"of": "living"})) is not None
@@ -161,7 +163,7 @@ def test_evict_removes_least_recently_used_above_limit(tmp_path):
         folders.append(build(store, {"i": i}))
         long_ago = (folders[-1] / "manifest.json").stat().st_mtime - 1000 + i
         os.utime(folders[-1] / "manifest.json", (long_ago, long_ago))
-    assert store.open(store.key({"i": 0})) is not None  # now it is the last used
+    assert store.open(store.key({"i": 0})) is not None  # Now it is the most recently used.
     folders.append(build(store, {"i": 3}))
     assert [folder.exists() for folder in folders] == [True, False, True, True]
 
@@ -228,7 +230,7 @@ def test_kinds_share_a_folder_a_bound_and_a_sweep(tmp_path):
     leave_file(sequences.path(KEY)).unlink()
     (tmp_path / "notes.txt").write_text("somebody's own")
     second = build(sequences)
-    assert names(tmp_path) == sorted([second.name, "notes.txt"]), "16 kB are too many, and what was left is swept"
+    assert names(tmp_path) == sorted([second.name, "notes.txt"]), "16 kB are too many, and the leftover is removed"
     assert [(index.kind, index.folder) for index in peptides.kept()] == [("sequences", second)]
 
 
@@ -279,7 +281,7 @@ def test_rejected_index_is_built_again(tmp_path):
     manifest = json.loads((store.path(KEY) / "manifest.json").read_text())
     manifest["files"][0]["crc32"] = [zlib.crc32(b"evil")]
     (store.path(KEY) / "manifest.json").write_text(json.dumps(manifest))
-    assert store.open(KEY) is not None, "by its checksums it is whole"
+    assert store.open(KEY) is not None, "its checksums are correct"
     assert store.get(PARTS, "", make, load, progress) == "loaded"
     assert len(built) == 2 and "is not good" in received[0]
 
@@ -294,7 +296,7 @@ def test_truncated_numpy_write_is_reported_as_full_disk(tmp_path):
 
 
 def test_a_column_of_nothing_is_as_read_only_as_others(tmp_path):
-    """Kernels are compiled for what can be written to and for what cannot: an index without peptides would have its own."""
+    """Check that the empty column is read-only too, since kernels are compiled separately for writable arrays."""
     for n in (0, 3):
         np.save(tmp_path / "column.npy", np.arange(n))
         assert not open_column(tmp_path / "column.npy", np.int64).flags.writeable

@@ -1,4 +1,4 @@
-"""Kept indexes are kept under what made them: rules, masses and codes themselves, never names whose meaning may change."""
+"""Indexes are cached under the rules, masses and codes that produced them, not under names whose meaning may change."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_every_parameter_of_the_peptides_makes_another_key(changes):
 
 
 def test_key_ignores_settings_without_effect_on_peptides():
-    """Another name of the same enzyme neither, nor fixed modifications in another order."""
+    """Check another name of the same enzyme, and fixed modifications in another order."""
     settings = {"fdr": 0.05, "precursor_tolerance": "5 ppm", "variable_modifications": (), "index_memory": 64, "enzyme": "MS:1001251"}
     assert peptide_key(IdentificationParameters(**settings)) == peptide_key()
     both = "Carbamidomethyl (C)", "Label:13C(6) (K)"

@@ -1,4 +1,4 @@
-"""What a project shows always belongs to one registered run, whatever moment a kill comes at."""
+"""The exports of a project always belong to one registered run, also after a kill at any moment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.engine.project.publishing import has_unpublished
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Raised where the process is killed."""
 
 
 def do_run(project: Project, text: str, names: tuple[str, ...] = ("psms.tsv", "peptides.tsv")) -> str:
@@ -26,7 +26,7 @@ def do_run(project: Project, text: str, names: tuple[str, ...] = ("psms.tsv", "p
 
 
 def shown(folder: Path) -> tuple[str, dict[str, str]]:
-    """The run of the record, and the files."""
+    """Return the run of the record, and the files."""
     record = json.loads((folder / "run.json").read_text())
     return record["run"], {path.name: path.read_text() for path in (folder / "exports").iterdir()}
 
@@ -43,7 +43,7 @@ def test_last_run_is_published_and_user_files_remain(tmp_path):
 def test_opening_completes_publication_after_a_kill(tmp_path, monkeypatch, step):
     project = Project.create_or_open(tmp_path / "p")
     first = do_run(project, "first", ("psms.tsv", "clusters.tsv"))
-    steps = iter(range(step + 2))  # the record of the run is renamed, and its lock removed, before
+    steps = iter(range(step + 2))  # The record of the run is renamed, and its lock removed, before this.
 
     def count(work):
         def counted(*arguments, **options):
@@ -60,7 +60,7 @@ def test_opening_completes_publication_after_a_kill(tmp_path, monkeypatch, step)
         patch.setattr(module.shutil, "rmtree", count(module.shutil.rmtree))
         patch.setattr(module, "sync_folder", count(module.sync_folder))
         do_run(project, "second")
-        raise Killed  # where there are fewer steps
+        raise Killed  # Some cases have fewer steps.
     again = Project.open(tmp_path / "p")
     second = again.latest()
     assert second != first and not has_unpublished(tmp_path / "p", second)

@@ -1,4 +1,4 @@
-"""Stars and comments on rows of tables, in projects of anybody."""
+"""Stars and comments on rows of tables, also in untrusted projects."""
 
 from __future__ import annotations
 

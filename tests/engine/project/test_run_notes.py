@@ -1,4 +1,4 @@
-"""What people write of runs, and runs that are deleted and brought back."""
+"""Notes and titles of runs, and runs that are deleted and restored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from proteoscope.engine.project import Project, RunNote
 
 
 def _run(project: Project, content: object = 1) -> str:
-    """A run with a record, and an export that the project shows."""
+    """Write a run with a record, and an export shown by the project."""
     with project.run("identify", {}) as run:
         exports = run.folder / "exports"
         exports.mkdir()
@@ -67,7 +67,7 @@ def test_files_of_deleted_run_are_removed_after_process_end(tmp_path: Path) -> N
     _of_a_process_that_ended(folder)
     reopened = Project.open(folder)
     assert sorted(path.name for path in (folder / "results").iterdir()) == [first]
-    # The project showed the exports of the deleted run, and shows nobody else's in their place.
+    # The project showed the exports of the deleted run, and shows no other exports instead.
     assert sorted(path.name for path in (folder / "exports").iterdir()) == ["mine.txt"]
     assert not (folder / "run.json").exists()
     with pytest.raises(InputError, match="no deleted run"):
@@ -80,7 +80,7 @@ def test_runs_are_removed_immediately_on_request(tmp_path: Path) -> None:
     project = Project.create_or_open(folder)
     first, second = _run(project), _run(project)
     project.delete_run(first)
-    # Only what is deleted is removed.
+    # Only deleted runs are removed.
     project.remove_deleted([first, second])
     assert sorted(path.name for path in (folder / "results").iterdir()) == [second]
     assert (folder / "exports" / "psms.tsv").is_file()

@@ -1,4 +1,4 @@
-"""A project from a stranger: opening it, and writing into it, touches nothing outside its folder and runs nothing that it brings."""
+"""Untrusted projects: opening and writing them changes nothing outside their folder and runs none of their content."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ needs_links = pytest.mark.skipif(os.name != "posix", reason="links need rights t
 
 @pytest.fixture
 def victim(tmp_path) -> Path:
-    """A folder outside, with things that somebody needs."""
+    """Return a folder outside the project, with files that must not change."""
     folder = tmp_path / "victim"
     (folder / "deep").mkdir(parents=True)
     (folder / "thesis.txt").write_text("years of work")
@@ -33,7 +33,7 @@ def victim(tmp_path) -> Path:
 
 @pytest.fixture
 def project(tmp_path) -> Path:
-    """A project with a finished and a failed run."""
+    """Return a project with a finished and a failed run."""
     project = Project.create_or_open(tmp_path / "shared" / "project")
     with project.run("identify", {}) as run:
         run.write_table("psms", TABLE)
@@ -43,7 +43,7 @@ def project(tmp_path) -> Path:
 
 
 def state(folder: Path) -> dict:
-    """All that is in a folder: contents, and where links lead."""
+    """Return the contents of a folder, and the targets of its links."""
     return {
         path.relative_to(folder).as_posix(): path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
@@ -157,10 +157,10 @@ def test_index_inside_project_is_not_opened(project, victim):
 
 
 def test_journal_removes_no_file_outside_project(project, victim):
-    """SQLite removes the file that a left journal names as that of a transaction over several databases, when it finds no other in it."""
+    """Check a journal that names a file as part of a transaction over several databases, which makes SQLite remove that file."""
     pages = (project / "project.sqlite").stat().st_size // 4096
     name, magic = str(victim / "thesis.txt").encode(), bytes.fromhex("d9d505f920a163d7")
-    numbers = (0, 0, pages, 512, 4096)  # records, nonce, pages before, sector, page
+    numbers = (0, 0, pages, 512, 4096)  # These are records, nonce, pages before, sector and page.
     header = magic + b"".join(number.to_bytes(4, "big") for number in numbers)
     ending = (1 << 20).to_bytes(4, "big") + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + magic
     (project / "project.sqlite-journal").write_bytes(header.ljust(512, b"\0") + ending)
@@ -170,7 +170,7 @@ def test_journal_removes_no_file_outside_project(project, victim):
     assert (victim / "thesis.txt").read_text() == "years of work"
     with closing(sqlite3.connect(copy / "project.sqlite")) as connection:
         connection.execute("SELECT * FROM runs").fetchall()
-    assert not (victim / "thesis.txt").exists(), "the journal is one that SQLite obeys"
+    assert not (victim / "thesis.txt").exists(), "SQLite obeys the journal"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_project_rejects_views_as_tables(project):
         Project.open(project)
 
 
-def test_long_lock_text_is_shortened(project):
+def test_oversized_lock_text_is_not_shown(project):
     (project / "project.lock").write_text('{"pid": 1, "host": "' + "x" * 10_000_000 + '", "since": "", "purpose": ""}')
     assert FileLock(project / "project.lock").holder() == "another process"
 

@@ -1,4 +1,4 @@
-"""Every column is one entry, and whoever writes a table writes all of them."""
+"""Every column is described once, and every writer of a table writes all of its columns."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ OF_LISTS = {
     "structures": {"hits", "queries"},
     "reads": {"alignments", "patterns", "texts"},
 }
-"""Searches that run here for real; the tables of the others are checked where those searches are."""
+"""Searches run by these tests; tables of other searches are checked in their own tests."""
 OF_KNOWING_DATABASES = {"features"}
-"""Tables of runs whose databases know more than sequences."""
+"""Tables of runs whose databases have more than sequences."""
 
 
 @each
@@ -36,7 +36,7 @@ def test_tables_have_distinct_described_columns(search):
         names = [column.name for column in table.stored]
         assert len(set(names)) == len(names)
         assert {*table.links, *table.saved, *(column.name for column in table.columns)} <= set(names)
-        assert all(column is table.by_name[column.name] for column in table.columns), "one entry for each"
+        assert all(column is table.by_name[column.name] for column in table.columns), "each column is described once"
         assert all(column.meaning for column in table.stored), table.name
         assert {column.as_long_as for column in table.stored} - {""} <= set(names)
         assert {name for rule in table.rules for name in rule.columns} <= set(names)
@@ -51,8 +51,8 @@ def test_writer_rejects_missing_and_undescribed_columns(table: Table):
     for name in whole:
         with pytest.raises(KeyError, match=name):
             table.arrow({other: column for other, column in whole.items() if other != name})
-    with pytest.raises(KeyError, match="stranger"):
-        table.arrow({**whole, "stranger": pa.array([])})
+    with pytest.raises(KeyError, match="unexpected"):
+        table.arrow({**whole, "unexpected": pa.array([])})
 
 
 @pytest.mark.parametrize("kind", OF_LISTS)

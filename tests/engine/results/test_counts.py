@@ -1,4 +1,4 @@
-"""Counts and their certainty as terminals and reports show them."""
+"""Counts and their uncertainty in terminals and reports."""
 
 from __future__ import annotations
 

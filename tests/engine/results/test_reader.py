@@ -1,4 +1,4 @@
-"""A table that somebody else may have written is read as what it says, or refused with its file, the column and what to do."""
+"""Untrusted tables are read as described, or rejected with file, column and remedy."""
 
 from __future__ import annotations
 
@@ -134,11 +134,11 @@ def test_reader_rejects_missing_and_duplicate_columns(tmp_path: Path):
     with pytest.raises(InputError, match="has no column count"):
         read(written(tmp_path / "t.parquet", good.drop_columns(["count"])))
     read(written(tmp_path / "t.parquet", good.drop_columns(["count"])), needed=("name",))
-    for again in ("count", "COUNT", "stranger"):
-        table = good.append_column("stranger", pa.array([1] * 3)).append_column(again, good["count"])
+    for again in ("count", "COUNT", "unexpected"):
+        table = good.append_column("unexpected", pa.array([1] * 3)).append_column(again, good["count"])
         with pytest.raises(InputError, match="twice"):
             read(written(tmp_path / "t.parquet", table))
-    result = read(written(tmp_path / "t.parquet", good.append_column("stranger", pa.array([b"\xff"] * 3))))
+    result = read(written(tmp_path / "t.parquet", good.append_column("unexpected", pa.array([b"\xff"] * 3))))
     assert result.column_names == good.column_names
 
 
@@ -154,7 +154,7 @@ def test_reader_rejects_invalid_parquet_files(content: bytes, tmp_path: Path):
 def test_table_view_has_only_described_columns_and_types(tmp_path: Path):
     secret = tmp_path / "secret.txt"
     secret.write_text("years of work")
-    changed = {**GOOD, "turn": pa.array([TURN] * 3), "count": pa.array([1, 2, 3]), "stranger": pa.array([1] * 3)}
+    changed = {**GOOD, "turn": pa.array([TURN] * 3), "count": pa.array([1, 2, 3]), "unexpected": pa.array([1] * 3)}
     path = written(tmp_path / "t[1]*.parquet", changed)
     connection = duckdb.connect()
     with TableFile(path, TABLE, n_rows_of={"others": 3}) as source:
@@ -181,7 +181,7 @@ def test_table_view_has_only_described_columns_and_types(tmp_path: Path):
 
 
 def looked_at(path: Path, n_others: int = 3) -> int:
-    """Lines of Python that looking at all rows takes."""
+    """Return the number of Python lines executed for checking all rows."""
     with TableFile(path, TABLE, n_rows_of={"others": n_others}) as source:
         return lines_run(source.check)
 
@@ -191,9 +191,9 @@ def test_valid_table_is_checked_again_only_after_change(tmp_path: Path, monkeypa
     path = written(tmp_path / "t.parquet", GOOD)
     first = looked_at(path)
     assert looked_at(path) < 30 < first
-    assert looked_at(path, n_others=4) > 30, "of other tables beside it nothing was known"
+    assert looked_at(path, n_others=4) > 30, "nothing was known about the other tables"
     assert looked_at(path) < 30
-    corrupt = written(tmp_path / "spoilt.parquet", {**GOOD, "count": pa.array([1, 2, 101], pa.int32())})
+    corrupt = written(tmp_path / "corrupt.parquet", {**GOOD, "count": pa.array([1, 2, 101], pa.int32())})
     before = path.stat()
     path.write_bytes(corrupt.read_bytes())
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -210,7 +210,7 @@ def test_recently_written_table_is_checked_each_time(tmp_path: Path, monkeypatch
 
 
 def test_reader_rejects_files_that_unpack_excessively(tmp_path: Path) -> None:
-    """A text of a megabyte that thousands of rows share is stored once, and must not be written out for each."""
+    """Check a text of 1 MB shared by thousands of rows, which is stored once and must not be copied for each row."""
     table = Table("t", "T", (Column("name", "Name"), Column("names", "Names", kind="texts")))
     path, text = tmp_path / "t.parquet", "A" * 1_000_000
     dictionary = pa.DictionaryArray.from_arrays(pa.array(np.zeros(4000, np.int32)), pa.array([text]))

@@ -1,6 +1,6 @@
-"""One search on cards and the processor: the same scores whoever computes, planned and corrected shares, lost cards, cancels, memory.
+"""One search on GPUs and the CPU: equal scores on all devices, planned and corrected shares, lost GPUs, cancels, memory.
 
-The cards run the CUDA sources on the processor (tests/shim); where time matters, a stand-in takes the time that a test wants.
+The GPUs are simulated: the CUDA sources run on the CPU (tests/shim). Where time matters, a replacement takes the requested time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 
 
 def shims(n, failing_launch=-1):
-    """Cards of which the first may fail."""
+    """Return simulated GPUs; the first may fail."""
     devices = [ShimCard(failing_launch=failing_launch if number == 0 else -1) for number in range(n)]
     for number, card in enumerate(devices):
         card.name = f"shim:{number}"
@@ -45,7 +45,7 @@ def shims(n, failing_launch=-1):
 
 
 def sequences(seed, n=300, longest=160):
-    """A database by length, with empty sequences, as residues and offsets."""
+    """Return a database with sequences of these lengths, some empty, as residues and offsets."""
     generator = np.random.default_rng(seed)
     offsets = np.concatenate(([0], np.cumsum(np.sort(generator.integers(0, longest, n))))).astype(np.int64)
     return generator.integers(0, 20, offsets[-1]).astype(np.int8), offsets
@@ -58,7 +58,7 @@ def queries(seed, lengths=(50, 0, 33, 1)):
 
 @contextmanager
 def opened(database, cards, *, with_processor=False, progress=None):
-    """A session for the database, on cards that tests/shim stands in for."""
+    """Return a session for the database, on GPUs simulated by tests/shim."""
     resources = Resources(2, cards, with_processor, progress or Progress())
     with Executor(resources).session(work_of(*database, SCHEME)) as session:
         yield session
@@ -95,7 +95,7 @@ def test_work_of_lost_gpu_is_redone_and_reported(n_cards, with_processor, failin
         assert ("The processor does what is left" in recording.messages) == (n_cards == 1 and not with_processor)
         launched = lost.n_launches
         assert np.array_equal(score_queries(session, several), expected)
-        assert lost.n_launches == launched  # a lost card is not asked again
+        assert lost.n_launches == launched  # A lost GPU is not used again.
 
 
 @needs_compiler
@@ -111,7 +111,7 @@ def test_databases_of_any_few_sequences_can_be_divided(lengths, n_cards):
 
 
 class EndlessSearch:
-    """Stands in for `AlignmentSearch`: goes on and on, and knows whether it was closed."""
+    """Replaces `AlignmentSearch`: runs without end, and records that it was closed."""
 
     begun = closed = cells_done = 0
 
@@ -143,18 +143,18 @@ def test_a_cancel_closes_the_work_on_each_device(with_processor, monkeypatch):
 
 
 class TestFromFilesToFiles:
-    """`align` with cards that run on the processor."""
+    """Run `align` with GPUs simulated on the CPU."""
 
     @pytest.fixture
     def files(self, fasta, random_protein):
         first, second = random_protein(1, 70), random_protein(2, 90)
-        records = [(f"s{k} stranger", random_protein(100 + k, 20 + k)) for k in range(60)]
+        records = [(f"s{k} unrelated", random_protein(100 + k, 20 + k)) for k in range(60)]
         records[7:7] = [("copy of one", first), ("near two", second[:40] + second[44:]), ("none", "")]
         return fasta("q.fasta", [("one", first), ("two", second)]), fasta("d.fasta", records)
 
     @pytest.fixture
     def machine(self, monkeypatch):
-        """A machine with two cards, the first of which may fail."""
+        """Return a machine with two GPUs; the first may fail."""
         opened = []
 
         def chosen(requested):
@@ -164,7 +164,7 @@ class TestFromFilesToFiles:
 
         def cards(device, progress, **_):
             opened[:] = shims(len(device.numbers), machine.failing_launch)
-            return list(opened)  # of which a search takes what it loses
+            return list(opened)  # The search removes lost ones from its own list.
 
         def machine():
             return opened
@@ -180,7 +180,7 @@ class TestFromFilesToFiles:
         import pyarrow.parquet as pq
 
         machine.failing_launch = failing_launch
-        # Files are written of the scores alone, whoever has computed them.
+        # Files depend only on the scores, not on the devices.
         formats = [name for name in FORMATS if name not in OF_ONE_QUERY] if requested == "cuda" else ["tsv", "sam"]
         for device in ("cpu", requested):
             for format in formats:
@@ -196,7 +196,7 @@ class TestFromFilesToFiles:
                     project_folder=project,
                     device=device,
                 )
-        # Beside the processor the card may come to do less than would lose it.
+        # With the CPU, the GPU may do too little to reach the launch that fails.
         assert (requested == "all" or machine()[0].n_launches > 1) and summary.shares
         assert any("is lost" in text for text in summary.messages) == (0 <= failing_launch < machine()[0].n_launches)
         for format in formats:

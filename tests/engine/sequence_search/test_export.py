@@ -1,4 +1,4 @@
-"""A run of a project that is exported: the same files as the search itself writes."""
+"""Exports of a project's run are identical to the files written by the search."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.searching import align
 
 @pytest.fixture
 def files(fasta, random_protein):
-    """Three queries, the middle one without a hit; subjects with one name, quotes and gaps."""
+    """Three queries, the middle one without hits; subjects with equal names, quotes and gaps."""
     first, second = random_protein(1, 120), random_protein(2, 200)
     subjects = [
         ('same An "odd" <&>', first),
         ("same", first[:50] + first[53:]),
         ("x\x01y of NCBI", second[20:150]),
-        ("stranger", random_protein(3, 90)),
+        ("unrelated", random_protein(3, 90)),
     ]
     return fasta("q.fasta", [("one The first", first), ("none", "WWW"), ("two", second[:90] + "*" + second[90:])]), fasta(
         "d.fasta", subjects

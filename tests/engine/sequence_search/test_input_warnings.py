@@ -1,4 +1,4 @@
-"""What is not the usual protein file, through the command line: what the tables hold and what the user is told."""
+"""Unusual protein files on the command line: the tables and the messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from proteoscope.engine.command_line.main import main
 
 @pytest.fixture
 def searched(tmp_path, capsys):
-    """Search by the command line: exit code, rows of the table, scores, and what was said on stderr."""
+    """Search by the command line and return the exit code, the rows of the table, the scores, and the text on stderr."""
 
     def run(query, database, *options):
         out, scores = tmp_path / "hits.tsv", tmp_path / "scores.npy"
@@ -59,7 +59,7 @@ def test_sequences_of_one_residue_are_searched(searched, fasta):
 
 def test_database_of_one_very_long_protein_is_searched(searched, fasta, random_protein, scheme, independent_score):
     long = random_protein(5, 40_000)
-    queries = [("part", long[20_000:20_100] + long[20_103:20_200]), ("stranger", random_protein(6, 120))]
+    queries = [("part", long[20_000:20_100] + long[20_103:20_200]), ("unrelated", random_protein(6, 120))]
     code, rows, scores, _ = searched(fasta("q.fasta", queries), fasta("d.fasta", [("long", long)]))
     assert code == 0 and scores.tolist() == [[independent_score(query, long, scheme())] for _, query in queries]
     first = rows[0]

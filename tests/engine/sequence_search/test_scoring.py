@@ -22,7 +22,7 @@ ODD = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
 
 
 def packed(sequences):
-    """Codes end to end, and where each begins."""
+    """Return the concatenated codes, and the start of each sequence."""
     offsets = np.concatenate(([0], np.cumsum([len(sequence) for sequence in sequences]))).astype(np.int64)
     return encode(np.frombuffer("".join(sequences).encode(), np.uint8)), offsets
 
@@ -38,7 +38,7 @@ def test_scores_are_biopythons(matrix, gap_open, gap_extend, scheme, random_prot
     scheme = scheme(matrix, gap_open, gap_extend)
     lengths = [1, 2, 3, 4, 5, 31, 64, 65, 130, 700, 2100]
     subjects = [random_protein(k, length, ODD) for k, length in enumerate(lengths)]
-    # Pieces of one another, so that there are long alignments with gaps among them.
+    # Parts of one another, so that some alignments are long and have gaps.
     subjects.append(subjects[9][50:300] + subjects[10][:40] + subjects[9][310:600])
     queries = [subjects[k] for k in (0, 3, 6, 8, 9, 11)] + [random_protein(99, 333, ODD)]
     expected = [[independent_score(query, subject, scheme) for subject in subjects] for query in queries]
@@ -78,13 +78,13 @@ def test_any_few_sequences_score_as_biopython_says(queries, subjects, gap):
 
 @pytest.mark.parametrize("length", [10, 11, 12, 23, 24, 2977, 2978, 2979, 5957, 5958, 12_000])
 def test_runs_of_tryptophan_score_eleven_each(length, scheme):
-    """Beyond what 8 bits are trusted with from 11 on, and 16 from 2,978; beyond what they hold without a sign from 24 and 5,958 on."""
+    """Check scores at the limits of 8 bits (from 11) and 16 bits (from 2,978), and of unsigned numbers (from 24 and 5,958)."""
     assert scores_of(["W" * length], ["W" * length, "AAA", "W" * 10], scheme()).tolist() == [[11 * length, 0, 110]]
 
 
 @pytest.mark.parametrize(("end", "score"), [("N", 116), ("Y", 117), ("AA", 118), ("AAAA", 126), ("AAAR", 127), ("CC", 128)])
 def test_scores_are_exact_at_the_eight_bit_limit(end, score, scheme, random_protein, independent_score):
-    """A run of ten tryptophans scores 110; subjects behind and beside it are scored as if alone."""
+    """Check ten tryptophans, which score 110; other subjects in the batch do not change the score."""
     sequence, scheme = "W" * 10 + end, scheme()
     subjects = [sequence, *(random_protein(k, 9) for k in range(150)), "W" * 30, *(random_protein(k, 12) for k in range(150, 300))]
     scores = scores_of([sequence], subjects, scheme)[0]
@@ -113,7 +113,7 @@ def test_few_long_sequences_leave_no_lanes_empty(matrix, gap_open, gap_extend, m
 
 @pytest.mark.parametrize(("end", "score"), [("CRR", 32_766), ("WC", 32_767), ("WCX", 32_767), ("WCR", 32_772), ("W" * 2981, 65_538)])
 def test_scores_are_exact_at_the_sixteen_bit_limit(end, score, scheme):
-    """A run of 2,977 tryptophans scores 32,747."""
+    """Check 2,977 tryptophans, which score 32,747."""
     assert scores_of(["W" * 2977 + end], ["W" * 2977 + end], scheme()).tolist() == [[score]]
 
 
@@ -140,7 +140,7 @@ def test_costs_up_to_the_maximum_are_exact(gap_open, gap_extend, random_protein,
 
 @pytest.mark.parametrize(("factor", "gap_open", "gap_extend"), [(20, 220, 20), (1, 200, 1), (1, 1_000_000, 0), (4000, 44_000, 4000)])
 def test_scores_and_costs_of_any_size_are_exact(factor, gap_open, gap_extend, tmp_path, random_protein, independent_score):
-    """Costs and matrices that 8 or 16 bits cannot hold begin with more."""
+    """Check costs and matrices that need more than 8 or 16 bits."""
     shipped = read_matrix("BLOSUM62")
     rows = [" ".join([residue, *map(str, row * factor)]) for residue, row in zip(LETTERS, shipped.scores, strict=True)]
     (tmp_path / "m.txt").write_text("\n".join([" ".join(LETTERS), *rows]))
@@ -173,10 +173,10 @@ def test_progress_comes_to_the_number_of_cells(scheme, random_protein, monkeypat
 
     def wait_and_run(self, task, stop):
         if next(begun) and not is_reported.wait(60):
-            pytest.fail("nothing was told of the first task")
+            pytest.fail("no progress was reported for the first task")
         run(self, task, stop)
 
-    # Else all may be done before anybody looks.
+    # Otherwise all tasks may end before the check.
     monkeypatch.setattr("proteoscope.kernels.cpu.alignment._Scorer._run", wait_and_run)
     subjects, progress = [random_protein(k, 20 + k) for k in range(300)], Progress()
     codes, (residues, offsets) = [encode(np.frombuffer(subjects[-1].encode(), np.uint8))] * 3, packed(subjects)

@@ -1,4 +1,4 @@
-"""Hits from the alignment to the file: the number of executed Python lines does not depend on that of hits."""
+"""Hits from alignment to file: the number of executed Python lines does not depend on the number of hits."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from proteoscope.kernels.cpu.alignment import lane_count
 from proteoscope.kernels.partitions import Partition
 from tests.effort import lines_run
 
-LETTERS = np.array([ord(residue) - ord("A") for residue in "ARNDCQEGHILKMFPSTWYV"], np.int8)
+RESIDUES = np.array([ord(residue) - ord("A") for residue in "ARNDCQEGHILKMFPSTWYV"], np.int8)
 
 
 def relatives(n, generator):
     """Return similar proteins, and their ranges."""
-    core = generator.choice(LETTERS, 150)
+    core = generator.choice(RESIDUES, 150)
     results = []
     for _ in range(n):
-        relative = np.where(generator.random(150) < 0.3, generator.choice(LETTERS, 150), core)
+        relative = np.where(generator.random(150) < 0.3, generator.choice(RESIDUES, 150), core)
         cut = int(generator.integers(20, 130))
         results.append(np.concatenate((relative[: cut - int(generator.integers(0, 12))], relative[cut:])))
     offsets = run_offsets(np.array([len(result) for result in results]))
@@ -114,7 +114,7 @@ def test_no_line_of_python_is_run_for_each_alignment(scheme, monkeypatch):
 
 
 STACKED = ("stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl")
-"""Formats that Bio.Align writes, row by row in Python; a stack is of a few hundred hits."""
+"""Formats that Bio.Align writes, row by row in Python; a stack has a few hundred hits."""
 
 
 @pytest.mark.parametrize("format", [file_format for file_format in FORMATS if file_format not in STACKED])

@@ -84,7 +84,7 @@ def test_pair_lambdas_are_the_roots_of_their_equation():
 
 
 def test_significant_hits_equal_brute_force(tmp_path):
-    """Every subject is masked, scored and scaled."""
+    """Check that every subject is masked, scored and scaled."""
     database, statistics = random_database(tmp_path), tabulated(SCHEME)
     adjustment, standard = CompositionAdjustment(database, SCHEME, 2, Progress()), ungapped_lambda(SCHEME.matrix)
     numbers = range(5, len(database), 9)
@@ -122,7 +122,7 @@ def test_significant_hits_are_the_same_on_any_threads(tmp_path):
 
 
 def test_e_values_of_shuffled_proteins_are_right(shared_data, tmp_path):
-    """As many hits up to 1 as queries are expected; without the adjustment, proline-rich queries have many times more."""
+    """Check that each query has about one hit with an E-value up to 1; without the adjustment, proline-rich queries have many more."""
     calibration = Calibration.from_data(shared_data, 16, tmp_path)
     results = {name: calibration.hits(calibration.shuffled(name, 60, seed=77), SCHEME, 2) for name in ("C", "G", "P", "usual")}
     assert results["P"]["plain"][0] > 10 * 60

@@ -40,7 +40,7 @@ def test_blosumn_is_parasails():
 
 
 def test_identity_scores_as_blast_does():
-    """As blastp 2.12.0 -matrix IDENTITY scores 66 residues: with themselves, with B, X, Z for three of them, these with themselves."""
+    """Check scores of blastp 2.12.0 with -matrix IDENTITY for 66 residues, and for a copy with B, X and Z in place of three."""
     sequence = encode(np.frombuffer(b"MKVLAARNDCQEGHILKMFPSTWYVMKVLAARNDCQEGHILKMFPSTWYVWWHHCCDDEEFFGGKK", np.uint8))
     changed = sequence.copy()
     changed[23:26] = [LETTERS.index(residue) for residue in "BXZ"]
@@ -135,7 +135,7 @@ def test_invalid_file_name_is_reported_briefly(name):
     [
         ("A\nA " + "9" * 4000 + "\n", "the score 9+... is not within"),
         ("A\nA " + "9" * 5000 + "\n", "is not a whole number"),
-        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a residue"),  # its upper case is two characters, S and T
+        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a residue"),  # Its upper case has two characters, S and T.
         ("A " * 400_000 + "\n", "the residue A occurs twice"),
         ("A\nA 1\n" * 300_000, "too large"),
     ],

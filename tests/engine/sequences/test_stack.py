@@ -44,7 +44,7 @@ def pairs(draw: st.DrawFn) -> tuple[int, str, str, int, int]:
 
 PAIRS = st.lists(pairs(), max_size=6)
 A_FEW = settings(max_examples=35)
-"""Computing pairs takes longer than stacking them."""
+"""Pairs take longer to compute than to stack."""
 
 
 def stacked(rows: list[tuple[int, str, str, int, int]]) -> Stack:
@@ -169,7 +169,7 @@ def test_pairs_are_read_back_at_their_positions(format: str, result: list[tuple[
 
 
 def test_names_are_distinct_in_every_format() -> None:
-    long = [f"sp|P{k:05d}|A_LONG_NAME_WITH, odd (letters)" for k in range(3)] + ["same", "same", "x\x01y"]
+    long = [f"sp|P{k:05d}|A_LONG_NAME_WITH, odd (symbols)" for k in range(3)] + ["same", "same", "x\x01y"]
     for width in (None, 10, 30):
         names = unique_names(long, width)
         assert len(set(names)) == len(long) and all(width is None or len(name) <= width for name in names)
@@ -177,7 +177,7 @@ def test_names_are_distinct_in_every_format() -> None:
 
 
 def test_rows_are_not_rebuilt_from_all_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in Bio.Align, whose time grows with the square of their number."""
+    """Check that time does not grow with the square of the number of rows, as in Bio.Align."""
     stack = stacked([(0, "MKWV", "MK-V", 0, 0), (3, "VT--FI", "VTAAFI", 2, 1)])
     expected = {format: stack_text(stack, format) for format in STACK_FORMATS}
     monkeypatch.setattr(Align.Alignment, "__getitem__", lambda *_: pytest.fail("a row is made from coordinates"))
@@ -211,7 +211,7 @@ def test_stack_rejects_excessive_size(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_stack_rejects_inconsistent_alignments(start: int, above: str, below: str, subject_start: int, length: int) -> None:
-    """A table of hits may come from untrusted sources."""
+    """Check a table of hits from an untrusted source."""
     numbers = [np.array([number]) for number in (length, start, subject_start)]
     subjects = AlignedSubjects(["s"], [""], *numbers, Texts.from_strings([above]), Texts.from_strings([below]), np.array([1]))
     with pytest.raises(ParameterError, match="do not fit its sequence and those of its hits; search again"):
@@ -220,7 +220,7 @@ def test_stack_rejects_inconsistent_alignments(start: int, above: str, below: st
 
 @given(st.integers(1, 6).flatmap(lambda n: st.lists(st.text("ACDW-X", min_size=5, max_size=5), min_size=n, max_size=n)))
 def test_conservation_is_the_divergence_written_out(lines: list[str]) -> None:
-    """Jensen-Shannon divergence by its definition, with weights by position, in plain Python."""
+    """Compare with the Jensen-Shannon divergence by its definition, with weights by position, in plain Python."""
     residues = np.array([list(line.encode()) for line in lines], np.uint8)
     weights = [0.0] * len(lines)
     for column in zip(*lines, strict=True):

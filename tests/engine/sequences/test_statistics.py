@@ -1,4 +1,4 @@
-"""E-values against published constants, and against the frequency of scores by chance."""
+"""E-values against published constants, and against the frequency of random scores."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_table_has_the_published_constants():
     values = tuple(float(row[name]) for name in ("lambda", "K", "H", "a", "b", "alpha", "sigma"))
     assert values == (0.267, 0.041, 0.14, 1.9, -30, 42.6028, 43.6362)
     for row in table.values():
-        # a is lambda / H; both are rounded in the table.
+        # `a` is lambda / H; both are rounded in the table.
         assert float(row["a"]) == pytest.approx(float(row["lambda"]) / float(row["H"]), rel=0.08)
 
 
@@ -86,7 +86,7 @@ def test_the_table_has_the_published_constants():
     ],
 )
 def test_bit_scores_and_e_values_are_blasts(query_length, subject_length, score, bits, e_value):
-    """As blastp 2.12.0 prints them, without composition-based statistics, for a database of 9,055,569 residues."""
+    """Compare with blastp 2.12.0 without composition-based statistics, for a database of 9,055,569 residues."""
     statistics = tabulated(ScoringScheme(read_matrix("BLOSUM62"), 11, 1))
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
     result = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
@@ -98,7 +98,7 @@ def test_bit_scores_and_e_values_are_blasts(query_length, subject_length, score,
     [(375, 133, 696, 286, 5.38e-79), (729, 714, 214, 89.5, 6.74e-18), (464, 388, 140, 59.2, 5.47e-9), (144, 319, 61, 26.9, 9.2)],
 )
 def test_e_values_of_identity_are_blasts(query_length, subject_length, score, bits, e_value):
-    """As blastp 2.12.0 prints them with -matrix IDENTITY, for the same database."""
+    """Compare with blastp 2.12.0 and -matrix IDENTITY, for the same database."""
     statistics = tabulated(ScoringScheme(read_matrix("IDENTITY"), *default_gap_costs("IDENTITY")))
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
     result = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
@@ -162,7 +162,7 @@ def test_the_fit_comes_near_ncbis_constants(chance):
 
 
 def test_fitted_e_values_hold_for_real_proteins(shared_data):
-    """A reversed protein retains its composition and has no relatives."""
+    """Check reversed proteins, which retain their composition and have no relatives."""
     queries = read_sequences([shared_data / "sequences" / "mmseqs_QUERY.fasta"], Progress())
     database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())
     chosen = np.random.default_rng(1).choice(np.flatnonzero(queries.lengths >= 60), 15, replace=False)

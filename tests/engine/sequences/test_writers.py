@@ -20,7 +20,7 @@ from proteoscope.engine.sequences.hits import COLUMNS
 from tests.searching import align
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
-LAMBDA, K = 0.267, 0.041  # values of NCBI for BLOSUM62 with gap penalties 11/1
+LAMBDA, K = 0.267, 0.041  # Values of NCBI for BLOSUM62 with gap penalties 11/1.
 
 
 def relative(protein, generator, n_changes):

@@ -1,4 +1,4 @@
-"""Spectra are selected as by the plain definition."""
+"""Selection of spectra against the plain definition."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_spectra_with_few_peaks_or_no_precursor_are_not_searched() -> None:
 
 
 def test_only_a_known_charge_removes_charge_reduced_precursors() -> None:
-    """Only the m/z is known of an ion with charge 2 or 3."""
+    """Check an ion of charge 2 or 3 with known m/z but unknown mass."""
     peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
     held = spectra([peaks, peaks, peaks], [400.0] * 3, [0b100, 0b1100, 0])
     index = build(held, plain(precursor_removal=1.5, ion_series="cz"))

@@ -33,7 +33,7 @@ def test_column_equals_added_values_in_memory_and_on_disk(parts: list[list[int]]
             for part in parts:
                 values = np.array([0, *part], np.int32)
                 column.append(values[1:])
-                values[:] = 7  # views are copied, since their array may change
+                values[:] = 7  # Views are copied, since their array may change.
             np.testing.assert_array_equal(column.finish(), expected)
 
 
@@ -70,4 +70,4 @@ def test_spectra_are_the_same_wherever_their_peaks_lie(tmp_path: Path) -> None:
     for name in ("mz", "intensity", "offsets", "precursor_mz"):
         np.testing.assert_array_equal(getattr(in_memory, name), getattr(spooled, name))
         assert getattr(spooled, name).dtype == getattr(in_memory, name).dtype
-    assert spooled.mz.flags.writeable, "the kernels are compiled for arrays that are"
+    assert spooled.mz.flags.writeable, "the kernels are compiled for such arrays"

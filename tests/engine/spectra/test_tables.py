@@ -1,4 +1,4 @@
-"""Tables of spectra are read back unchanged, and other content is refused."""
+"""Tables of spectra are read back unchanged, and other content is rejected."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_empty_spectra_and_missing_numbers_come_back(tmp_path: Path):
         ("spectrum_file", ["a", None, "c"]),
     ],
 )
-def test_table_rejects_unexpected_columns(column, values, tmp_path: Path):
+def test_table_rejects_invalid_columns(column, values, tmp_path: Path):
     table = spectra_table(HELD)
     at = table.schema.get_field_index(column)
     pq.write_table(table.set_column(at, column, pa.array(values)), tmp_path / "spectra.parquet")

@@ -99,7 +99,7 @@ def test_vectors_agree_with_their_definition(changes):
     for row, spectrum in enumerate(peaks):
         expected, result = by_definition(spectrum, float(held.precursor_mz[row]), values), elements(vectors, row)
         assert set(result) ^ set(expected) <= {b for b in {**result, **expected} if {**result, **expected}[b] <= 1}
-        assert all(abs(result.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**result, **expected}), "but for the rounding of a half"
+        assert all(abs(result.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**result, **expected}), "except for the rounding of a half"
 
 
 def test_the_most_intense_peaks_of_each_window_are_taken():
@@ -159,7 +159,7 @@ def test_vectors_are_sorted_by_ion_and_precursor():
     vectors = made(spectra([spectrum] * 7, mz, masks))
     assert vectors.order.tolist() == [4, 0, 1, 2, 5, 6, 3] and vectors.ion.tolist() == [0, 4, 4, 4, 4, 5, 8]
     ends = windows(vectors, Tolerance.parse("10 ppm"))
-    assert ends.tolist() == [1, 3, 3, 4, 5, 6, 7], "500 and 500.005 alone are compared; unknown, negative and other charges with none"
+    assert ends.tolist() == [1, 3, 3, 4, 5, 6, 7], "only 500 and 500.005 are compared; unknown, negative and other charges with none"
     assert windows(vectors, Tolerance.parse("0.05 Da")).tolist() == [1, 4, 4, 4, 5, 6, 7]
 
 

@@ -1,4 +1,4 @@
-"""The false discovery rate of short and longer lists, for best scores of several shapes."""
+"""The false discovery rate of short and longer lists, for best scores of several distributions."""
 
 from __future__ import annotations
 

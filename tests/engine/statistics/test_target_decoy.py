@@ -102,7 +102,7 @@ def test_copies_of_a_run_have_equal_rates(matches: list[tuple[int, bool]], copie
 
 @pytest.mark.parametrize("n_right", [150, 400])
 def test_long_lists_hold_one_per_cent_on_average(n_right: int) -> None:
-    """The plain ratio uses the luckiest threshold: at a nominal 1 % more is false."""
+    """Check long lists. The plain ratio uses the most favourable threshold: at a nominal 1 %, more matches are false."""
     generator, measured, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
     for _ in range(150_000 // n_right):
         is_right = np.arange(3 * n_right) < n_right
@@ -123,7 +123,7 @@ def test_long_lists_hold_one_per_cent_on_average(n_right: int) -> None:
 
 @pytest.mark.parametrize("n", [30, 100, 1000])
 def test_expected_decoys_agree_with_new_samples(n: int) -> None:
-    """Exponential tails, like those of best scores: the mean of the estimate at a high score, against the truth."""
+    """Compare the mean estimate at a high score with the truth, for exponential tails like those of best scores."""
     generator, at = np.random.default_rng(11), np.array([np.log(2.0) + 3.0])
     results = [expected_decoys(generator.exponential(size=n), np.ones(n, bool), at)[0] for _ in range(3000)]
     assert np.mean(results) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
@@ -134,11 +134,11 @@ def test_few_decoys_use_prior_scale_or_one() -> None:
     np.testing.assert_allclose(expected_decoys(np.empty(0), np.empty(0, bool), at, scale), [0.5, 0.5, 0.5 * np.exp(-4.0)])
     np.testing.assert_array_equal(expected_decoys(np.zeros(3), np.ones(3, bool), at), np.ones(3))
     far, near = (expected_decoys(np.array([value]), np.ones(1, bool), at, scale) for value in (9.0, 1.5))
-    assert far[2] > 10 * near[2], "a decoy far out widens the tail"
+    assert far[2] > 10 * near[2], "a distant decoy widens the tail"
 
 
 def test_short_lists_hold_one_per_cent_on_average() -> None:
-    """At a reported 1 %, at most 1.5 % are false on average, but more than 2 % with a cut at the first decoy.
+    """Check that at most 1.5 % are false on average at a reported 1 %, but more than 2 % with a cut at the first decoy.
 
     Each of many runs has thirty correct answers among many spectra, and false scores drawn as the best of several.
     """
@@ -204,7 +204,7 @@ def test_interval_leaves_a_fortieth_on_either_side(targets: int, decoys: int) ->
 
 @pytest.mark.parametrize("expected", [0.5, 3, 30, 300])
 def test_the_interval_holds_the_true_share_in_95_of_100_runs(expected: float) -> None:
-    """False targets and decoys are equally many on average; the true ones do not matter."""
+    """Check false targets and decoys, which are equally many on average; the true ones do not matter."""
     rng = np.random.default_rng(1)
     held = []
     for false, decoys in rng.poisson(expected, (2_000, 2)).tolist():

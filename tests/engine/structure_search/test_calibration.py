@@ -133,7 +133,7 @@ def test_very_short_and_long_chains_have_finite_figures(shared_data, tmp_path):
             is_too_short = min(sizes.get(query, 99), sizes.get(target, 99)) < 30
             assert (row["same_fold_probability"] == "") == is_too_short and 0 <= float(row["e_value"]) <= summary.n_chains
             if query == "short30" and target == "1bvyf":
-                # A fifth of a fold is not that fold, however well it fits.
+                # A fifth of a fold is not the same fold, however well it fits.
                 assert float(row["same_fold_probability"]) < 0.5, (query, target)
     assert float(rows_of(tmp_path / "long.tsv")["long"]["e_value"]) < 1e-9
 
@@ -145,9 +145,11 @@ def test_ordered_shares_equal_state_frequencies(shared_data, tmp_path):
     assert ordered_shares(chains, np.zeros(0, np.int64)).shape == (0, 2)
 
 
-def test_e_values_of_reversed_domains_are_how_many_there_are(shared_data):
-    """Domains of other sources than those that the constants were fitted to, most of them half as long. Others than the query itself and
-    the other half of its pair are chance when they are reversed."""
+def test_e_values_equal_counts_of_reversed_domains(shared_data):
+    """Check domains of other sources than those used for fitting the constants, most of them half as long.
+
+    When reversed, only the query itself and the other half of its pair are more than chance.
+    """
     files = sorted((shared_data / "structures" / "malidup_malisam" / "MALISAM-ns" / "pdb").iterdir())
     chains = read_chains([ChainSource(path) for path in files], Progress(), 1)
     n, lengths = len(chains), chains.chains.lengths

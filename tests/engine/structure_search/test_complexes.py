@@ -1,4 +1,4 @@
-"""All chains of a query's file together: matched to different chains of a file, and files ranked by the sum."""
+"""Complexes: the chains of a query file are matched to different chains of a target file, and files are ranked by the sum."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.searching import find_structures
 def test_matching_has_the_maximum_total_score(seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 6, 2)
-    worth = np.round(rng.normal(0, 3, (n, m)), seed % 2)  # ties in half of them
+    worth = np.round(rng.normal(0, 3, (n, m)), seed % 2)  # Half of them have ties.
     matched = assignment(worth)
     assert len({row for row, _ in matched}) == len({column for _, column in matched}) == len(matched)
     assert all(worth[pair] > 0 for pair in matched)
@@ -34,13 +34,13 @@ def test_matching_has_the_maximum_total_score(seed):
 
 
 def folds() -> dict[str, np.ndarray]:
-    """Three folds that have nothing in common."""
+    """Return three folds without similarity."""
     return {name: np.concatenate([helix(14), walk(30, seed) + 30.0, helix(10) - 25.0]) for seed, name in enumerate("pqr", 20)}
 
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """`pair` and `turned` have the chains p and q; `twice` has p two times; the others one of each, and one file one alone."""
+    """`pair` and `turned` have the chains p and q; `twice` has p twice; the others have one of each, and one file has one chain."""
     made, of = tmp_path / "complexes", folds()
     made.mkdir()
     files = {"pair": "pq", "turned": "qp", "twice": "pp", "half": "pr", "alone": "p", "other": "rr"}
@@ -73,10 +73,10 @@ def test_files_with_all_chains_rank_before_partial_ones(folder, tmp_path, mode):
         "2",
         "1",
     )
-    # One chain of the query is matched to the only one, the other to none, and counts as nothing.
+    # One query chain is matched to the only target chain, the other to none, with a score of zero.
     assert rows_by_target["alone"]["matched_chains"] == "1" and float(rows_by_target["alone"]["tm_score_query"]) < 0.51
     assert float(rows_by_target["alone"]["tm_score_target"]) > 0.9
-    # What a complex scores is the sum over its pairs of what the table of chains says.
+    # The score of a complex is the sum over its pairs in the table of chains.
     with (tmp_path / "hits.tsv").open(encoding="utf-8", newline="") as file:
         hits = {(row["query"], row["target"]): row for row in csv.DictReader(file, delimiter="\t")}
     for row in rows:
@@ -107,7 +107,7 @@ def test_individually_named_chains_form_one_complex(folder, tmp_path):
 
 
 def test_fibril_matches_each_chain_once(shared_data, tmp_path):
-    """2BEG: amyloid fibrils, five chains of the same strand-turn-strand."""
+    """Check 2BEG: amyloid fibrils with five chains of the same strand-turn-strand."""
     place = shared_data / "structures" / "sample" / "2BEG.pdb"
     if not place.exists():
         pytest.skip("the sample is not there")

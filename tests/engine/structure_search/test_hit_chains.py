@@ -1,4 +1,4 @@
-"""Chains of a run's hits, found again in its files, and a hit written superposed."""
+"""Chains of a run's hits are found again in its files, and hits are written superposed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
-    """A helix, two chains in one file, and a file that is none."""
+    """Write a helix, a file with two chains, and an invalid file."""
     made = {"one": tmp_path / "one.cif", "two": tmp_path / "two.pdb", "bad": tmp_path / "bad.pdb"}
     made["one"].write_bytes(as_mmcif(atoms_of(helix(12)), shift=7))
     made["two"].write_bytes(as_pdb(atoms_of(helix(9), "A") + atoms_of(helix(14) + 30.0, "B")))
@@ -50,7 +50,7 @@ def test_chains_are_found_in_files_and_in_a_database(files: dict[str, Path], tmp
     for inputs in ([("database", files["one"]), ("database", files["two"])], [("database", tmp_path / "database" / "database.json")]):
         chains = HitChains([("queries", files["two"]), *inputs])
         assert chains.query("two:B", both.sequence(1)).chains.position.tolist() == both.position[both.rows(1)].tolist()
-        # In a database a chain has another place than in its file.
+        # In a database, a chain has another position than in its file.
         number = database.chains.names.index("two:A")
         trace = chains.target("two:A", both.sequence(0), number)
         assert trace.chains.names == ("two:A",) and trace.path == files["two"]
@@ -107,7 +107,7 @@ def test_written_hits_are_superposed_with_picture_colours(files: dict[str, Path]
         assert np.allclose(moved, hit.chains.position + np.array(row["translation"].split(","), float), atol=1e-3)
     script = (tmp_path / "out" / "picture.pml").read_text()
     assert "color 0x282828, query\n" in script and "color 0x787878, hit_2\n" in script
-    # What was read stays as it is: a second time they lie at the same places.
+    # The read chains are unchanged: superposing again gives the same positions.
     again, _ = write_hits(tmp_path / "out", trace, hits, colours)
     assert np.allclose(read_structure(again[2]).chains.position, hits[0][0].chains.position + np.array([1.0, 2.0, 3.0]), atol=1e-3)
 

@@ -1,4 +1,4 @@
-"""What is told of a query and a chain."""
+"""Values reported for a query and a chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains of many files: those that are kept are those that are read."""
+"""Cached chains of many files equal the chains that are read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ N_FILES = FEWEST_FILES + 5
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """Helices, several as long as another, of one chain and of two, and a file that holds none."""
+    """Write helices, some of equal length, with one or two chains, and a file without chains."""
     folder = tmp_path / "many"
     folder.mkdir()
     for k in range(N_FILES):
@@ -36,7 +36,7 @@ def folder(tmp_path) -> Path:
     return folder
 
 
-def kept(folder: Path, progress: Progress | None = None) -> DescribedChains:
+def cached_chains(folder: Path, progress: Progress | None = None) -> DescribedChains:
     sources = sources_of([folder])
     return prepared_chains(sources, [file_digest(source.path) for source in sources], progress or Progress(), 2)
 
@@ -56,21 +56,21 @@ def assert_same(chains: DescribedChains, expected: DescribedChains) -> None:
 def test_cached_chains_equal_the_files_in_order(folder, own_cache):
     expected = read_chains(sources_of([folder]), Progress(), 2)
     assert len(expected.messages) == 1
-    assert_same(kept(folder), expected)
+    assert_same(cached_chains(folder), expected)
     assert len(index_store("structures").kept()) == 1
-    assert_same(kept(folder), expected)
+    assert_same(cached_chains(folder), expected)
     assert len(index_store("structures").kept()) == 1
 
 
 def test_a_file_with_other_content_is_read_anew(folder, own_cache):
-    kept(folder)
+    cached_chains(folder)
     (folder / "03.pdb").write_bytes(as_pdb(atoms_of(helix(50))))
-    assert_same(kept(folder), read_chains(sources_of([folder]), Progress(), 2))
+    assert_same(cached_chains(folder), read_chains(sources_of([folder]), Progress(), 2))
 
 
 @pytest.mark.parametrize("name", ["file_order.npy", "messages.json", "columns/source.npy", "state.npy"])
 def test_invalid_cached_chains_are_reported_and_rebuilt(name, folder, own_cache):
-    expected = kept(folder)
+    expected = cached_chains(folder)
     (index,) = index_store("structures").kept()
     manifest = index.folder / index_stores._MANIFEST
     content = json.loads(manifest.read_text())
@@ -79,21 +79,21 @@ def test_invalid_cached_chains_are_reported_and_rebuilt(name, folder, own_cache)
         path.write_text('{"no": "list"}')
     else:
         column = np.load(path)
-        path.unlink()  # what is open maps it
+        path.unlink()  # The open files are mapped into memory.
         np.save(path, column[:-1] if name == "state.npy" else np.full_like(column, 1 << 20))
     manifest.unlink()
     index_stores._seal(index.folder, content["key"], content["parts"], content["title"])
     progress = RecordingProgress(Progress())
-    assert_same(kept(folder, progress), expected)
+    assert_same(cached_chains(folder, progress), expected)
     assert any("cannot be trusted" in text for text in progress.messages)
-    assert_same(kept(folder), expected)
+    assert_same(cached_chains(folder), expected)
 
 
 def test_chains_remain_in_memory_after_disk_error(folder, tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "file"))
     progress = RecordingProgress(Progress())
-    assert_same(kept(folder, progress), read_chains(sources_of([folder]), Progress(), 2))
+    assert_same(cached_chains(folder, progress), read_chains(sources_of([folder]), Progress(), 2))
     assert any("could not be kept" in text for text in progress.messages)
 
 

@@ -21,7 +21,7 @@ from proteoscope.engine.structures.reading import read_structure
 from tests.searching import find_structures
 
 NAMES = ("1bvyf", "1c7na", "1biaa", "1bvoa", "1a6ja", "1a4ia", "1a8la", "1a99a", "1aora", "1a2oa", "1b25a", "1b63a")
-"""1bvyf is a flavodoxin-like domain; others are of any folds."""
+"""Write 1bvyf, a flavodoxin-like domain, and domains of various folds."""
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def without_skipping(**changes) -> StructureSearchParameters:
 
 
 def pairs_of(cigar: str) -> tuple[list[tuple[int, int]], tuple[int, int]]:
-    """The pairs of a CIGAR, and the lengths that it spans."""
+    """Return the pairs of a CIGAR, and the lengths that it spans."""
     i = j = 0
     pairs = []
     for count, kind in re.findall(r"(\d+)([MID])", cigar):
@@ -57,13 +57,16 @@ def pairs_of(cigar: str) -> tuple[list[tuple[int, int]], tuple[int, int]]:
 
 
 def tm_score(squared: np.ndarray, length: int) -> float:
-    """By Zhang & Skolnick (2004), of squared distances."""
+    """Return the TM-score of squared distances by Zhang & Skolnick (2004)."""
     scale = max(0.5, 1.24 * np.cbrt(length - 15) - 1.8) if length > 21 else 0.5
     return float((1 / (1 + squared / scale**2)).sum() / length)
 
 
 def element_ratio(query: str, target: str) -> float:
-    """Phase 1 as printed: local alignment of elements (equation 12) by the query's own score; gaps cost 0.5, each further element 0.25."""
+    """Return phase 1 as published: local alignment of elements (equation 12) divided by the score of the query with itself.
+
+    Gaps cost 0.5, each further element 0.25.
+    """
 
     def score(query_states: str, target_states: str) -> float:
         first, second = ([(state, len(list(run))) for state, run in groupby(states)] for states in (query_states, target_states))
@@ -103,7 +106,7 @@ def test_every_column_agrees_with_the_structures(folder, tmp_path, mode):
         query_rows, target_rows = np.array(pairs).T
         squared = ((query.position[query_rows] - moved[target_rows]) ** 2).sum(axis=1)
         assert value["rmsd"] == pytest.approx(np.sqrt(squared.mean()), abs=0.005)
-        # The transformation is best for the shorter chain's TM-score; the longer one's has its own, and is not less than under this.
+        # The transformation is optimal for the TM-score of the shorter chain; the longer chain's score has its own, and is not lower.
         by_both = [tm_score(squared, length) for length in lengths]
         reported = [value["tm_score_query"], value["tm_score_target"]]
         assert all(score_found >= plain - 1e-3 for score_found, plain in zip(reported, by_both, strict=True))
@@ -111,7 +114,7 @@ def test_every_column_agrees_with_the_structures(folder, tmp_path, mode):
             shorter = int(lengths[1] < lengths[0])
             assert reported[shorter] == pytest.approx(by_both[shorter], abs=1e-3)
         else:
-            # No other rotation and translation has a smaller RMSD: what is left over turns and shifts nothing.
+            # No other rotation and translation has a smaller RMSD: the residuals give no rotation or shift.
             a, b = (
                 query.position[query_rows] - query.position[query_rows].mean(axis=0),
                 target.position[target_rows] - target.position[target_rows].mean(axis=0),

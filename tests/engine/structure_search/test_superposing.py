@@ -1,4 +1,4 @@
-"""Candidates are superposed on cards and processors alike, alone and together with those of other queries."""
+"""Candidates are superposed equally on GPUs and CPUs, individually and together with those of other queries."""
 
 from __future__ import annotations
 
@@ -70,4 +70,4 @@ def test_hits_of_batched_queries_equal_single_queries():
             batches = query_batches(chains, parameters, resources)
             tables.append([hits.hits.to_pylist() for batch in batches for hits in query_hits(comparison, batch)])
     assert sum(map(len, tables[0])) > n
-    assert repr(tables[0]) == repr(tables[1]), "NaN is like itself"
+    assert repr(tables[0]) == repr(tables[1]), "NaN equals NaN here"

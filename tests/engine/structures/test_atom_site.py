@@ -1,4 +1,4 @@
-"""Columns of mmCIF and BinaryCIF that are missing are completed from others; several molecules and models of a name are read as asked."""
+"""Missing columns of mmCIF and BinaryCIF are completed from others; molecules and models of one name are read as requested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.structures.reading import StructureFile, read_structure
-from tests.engine.structures.examples import COLUMNS, LETTERS, as_binary_cif, as_mmcif, atoms_of, helix
+from tests.engine.structures.examples import COLUMNS, RESIDUES, as_binary_cif, as_mmcif, atoms_of, helix
 
 ROWS = atoms_of(helix(8)) + atoms_of(helix(8) + 30.0, "B")
 WRITERS = {
@@ -36,7 +36,7 @@ def lengths(structures: StructureFile) -> dict[str, int]:
 def test_read_structure_needs_no_single_column(tmp_path: Path, write, name: str) -> None:
     structures = read(tmp_path, write(ROWS, {**AUTHORS, name: None}))
     assert lengths(structures) == {"A": 8, "B": 8}
-    assert structures.chains.sequence(1) == LETTERS
+    assert structures.chains.sequence(1) == RESIDUES
     assert np.allclose(structures.chains.position[:8], helix(8), atol=6e-4)
 
 
@@ -51,7 +51,7 @@ def test_read_structure_needs_no_single_column(tmp_path: Path, write, name: str)
 )
 def test_read_structure_needs_few_columns(tmp_path: Path, write, names: tuple[str, ...]) -> None:
     structures = read(tmp_path, write(ROWS, {**AUTHORS, **dict.fromkeys(names)}))
-    assert lengths(structures) == {"A": 8, "B": 8} and structures.chains.sequence(0) == LETTERS
+    assert lengths(structures) == {"A": 8, "B": 8} and structures.chains.sequence(0) == RESIDUES
 
 
 @pytest.mark.parametrize("name", ["label_asym_id", "auth_asym_id", "type_symbol", "label_atom_id", "label_alt_id", "id"])
@@ -139,7 +139,7 @@ def test_read_structure_counts_non_numeric_values(tmp_path: Path, name: str) -> 
 
 
 def cut_rows(content: bytes, cut: Callable[[list[bytes]], list[bytes]]) -> bytes:
-    """A file whose lines with atoms, and those after them, are changed."""
+    """Return a file with changed atom lines and the lines after them."""
     lines = content.splitlines(keepends=True)
     first = next(i for i, line in enumerate(lines) if line.startswith(b"ATOM"))
     return b"".join([*lines[:first], *cut(lines[first:])])
@@ -148,7 +148,7 @@ def cut_rows(content: bytes, cut: Callable[[list[bytes]], list[bytes]]) -> bytes
 @pytest.mark.parametrize("n_bytes", [3, 12, 25])
 def test_read_structure_reads_complete_rows_of_cut_off_mmcif(tmp_path: Path, n_bytes: int) -> None:
     whole = as_mmcif(ROWS)
-    n_rows = len(ROWS) - 6  # within the last residue but one of chain B
+    n_rows = len(ROWS) - 6  # This is within the second-last residue of chain B.
     content = cut_rows(whole, lambda lines: [*lines[:n_rows], lines[n_rows][:n_bytes]])
     structures = read(tmp_path, content)
     expected = read(tmp_path, cut_rows(whole, lambda lines: [*lines[:n_rows], b"#\n"]))

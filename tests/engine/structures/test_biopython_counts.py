@@ -1,4 +1,4 @@
-"""Chains hold as many residues as Biopython finds in all files of the test data, but for those that the table explains."""
+"""Chains have as many residues as in Biopython in all files of the test data, except those explained in the table."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ DIFFERENCES = {
         "SEN and SUN are alternatives at place 203; Biopython counts both",
     ),
 }
-"""By file: residues here, Biopython's, and why they differ."""
+"""By file: residues here, residues in Biopython, and the reason for the difference."""
 
 
 def biopython_counts(path: Path) -> dict[str, int] | None:
-    """Residues with a Cα that are amino acids, by chain of the first model; None where Biopython reads no structure."""
+    """Return the amino acids with a Cα by chain of the first model, or None if Biopython reads no structure."""
     from Bio.PDB.MMCIFParser import MMCIFParser
     from Bio.PDB.PDBParser import PDBParser
     from Bio.PDB.Polypeptide import is_aa

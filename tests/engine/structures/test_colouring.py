@@ -1,4 +1,4 @@
-"""Colours: what each scheme says of each residue, colours that readers with any colour vision tell apart, and pictures as scripts."""
+"""Colours of each scheme for each residue, distinct for any colour vision, and pictures as scripts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_hit_colours_differ_for_any_colour_vision(eyes: NDArray) -> None:
     assert len(CHAIN_COLOURS) == MAXIMUM_HITS + 1
     seen = lab(np.clip(linear(np.array([*CHAIN_COLOURS, UNALIGNED])) @ eyes.T, 0, 1))
     distance = np.linalg.norm(seen[:, None] - seen[None], axis=2) + 99.0 * np.eye(len(seen))
-    # Two are just told apart side by side at 2.3.
+    # Two colours are just distinguishable side by side at 2.3.
     assert distance.min() > 10.0
     assert distance[:2, :2].min() > 40.0
 
@@ -102,7 +102,7 @@ def test_each_scheme_colours_every_residue_with_legend() -> None:
     assert {scheme.name for scheme in SCHEMES if scheme.needs(alone)} == {"distance", "identity", "conservation", "confidence"}
     for scheme in SCHEMES:
         assert coloured(alone, scheme.name).colours[0].shape == (4, 3)
-    # A file that was read tells B-factors, or has none that are numbers.
+    # A file that was read has B-factors, or has none that are numbers.
     for b_factor, lacks in ((np.full(4, np.nan, np.float32), True), (np.array([np.nan, 20, 30, 40], np.float32), False)):
         read = ColouredScene((ShownChain(chain("ACDE"), b_factor=b_factor),))
         assert bool(next(scheme for scheme in SCHEMES if scheme.name == "confidence").needs(read)) is lacks
@@ -112,7 +112,7 @@ def test_each_scheme_colours_every_residue_with_legend() -> None:
 def test_identity_colours_same_similar_other_and_unaligned() -> None:
     coloured_scene = coloured(scene(), "identity")
     same, similar, _, none = (colour for colour, _ in coloured_scene.legend.entries)
-    # A-A and C-C are the same; I-L score 2 in BLOSUM62; X of the query has no partner.
+    # A-A and C-C are identical; I-L score 2 in BLOSUM62; X of the query has no partner.
     assert coloured_scene.colours[0].tolist() == [list(colour) for colour in (same, same, similar, none)]
     assert coloured_scene.colours[1].tolist() == [list(colour) for colour in (none, same, same, similar, none)]
 

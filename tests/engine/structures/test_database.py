@@ -1,4 +1,4 @@
-"""Structure databases: what is built, added and taken away; what a stop leaves; and folders of strangers."""
+"""Structure databases: building, adding and removing; interrupted builds; and untrusted folders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Files are read in this process, which is quicker; the list of those that were."""
+    """Read files in this process, which is faster, and list them."""
     read: list[Path] = []
 
     def here(paths, processes, progress, *, minimum_confidence=0.0, models="first"):
@@ -52,7 +52,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def same(database, folder: Path) -> None:
-    """The database holds what its files hold."""
+    """Check that the database contains what its files contain."""
     for i, name in enumerate(database.chains.names):
         expected = read_structure(folder / f"{name}.pdb").chains
         for column in RESIDUE_COLUMNS:
@@ -61,7 +61,7 @@ def same(database, folder: Path) -> None:
 
 def test_processes_read_equal_chains_and_report_corrupt_file(folder: Path, tmp_path: Path) -> None:
     database = build_database([folder], tmp_path / "db", processes=2)
-    assert database.chains.names == ("a", "b", "c")  # by length
+    assert database.chains.names == ("a", "b", "c")  # Sorted by length.
     same(database, folder)
     assert [(Path(path).name, chain) for path, chain, _ in database.skipped] == [("broken.cif", "")]
     assert "broken.cif\t\tholds no coordinates" in (tmp_path / "db" / "skipped.tsv").read_text()
@@ -153,7 +153,7 @@ def test_build_leaves_folder_with_other_files_unchanged(folder: Path, in_process
         build_database([folder], folder)
 
 
-SPOILT = {
+CORRUPT = {
     "residue": lambda column: np.full_like(column, 99),
     "secondary": lambda column: np.full_like(column, 7),
     "position": lambda column: np.full_like(column, np.nan),
@@ -165,16 +165,16 @@ SPOILT = {
 }
 
 
-@pytest.mark.parametrize("name", SPOILT)
+@pytest.mark.parametrize("name", CORRUPT)
 def test_corrupt_column_is_reported(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
     database = build_database([folder], tmp_path / "db")
     path = tmp_path / "db" / database.identity / f"{name}.npy"
     column = np.load(path)
     del database
-    np.save(path, SPOILT[name](column))
+    np.save(path, CORRUPT[name](column))
     with pytest.raises(InputError, match="no sound structure database"):
         open_database(tmp_path / "db")
-    # Built again, it is whole.
+    # After another build it is complete.
     assert build_database([folder], tmp_path / "db").chains.names == ("a", "b", "c")
 
 

@@ -1,4 +1,4 @@
-"""What is bound to a chain: found near it, with its bonds, and nothing else."""
+"""Ligands of a chain: found near it, with their bonds, and nothing else."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ def test_ligands_near_the_chain_are_found_with_their_bonds(tmp_path: Path) -> No
     atoms = ligand_atoms(path, chains)
     assert [name.split()[0] for name in atoms.name] == ["BNZ"] * 6 + ["ZN"]
     assert atoms.residue.tolist() == [0] * 6 + [1]
-    assert sorted(map(tuple, atoms.bonds.tolist())) == [(0, 1), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)], (
-        "a ring, and an ion bound to nothing"
-    )
+    assert sorted(map(tuple, atoms.bonds.tolist())) == [(0, 1), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)], "a ring, and an unbound ion"
     assert atoms.position[:6] == pytest.approx(np.array([atom[2:] for atom in BENZENE]), abs=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""Surfaces of chains: closed, seen from outside, about the curve through the Cα, and turning with the chain."""
+"""Meshes of chains: closed, visible from outside, around the curve through the Cα, and rotating with the chain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.engine.structures.examples import helix
 
 
 def strand(n: int = 8) -> NDArray[np.float64]:
-    """(n, 3) Cα of a β strand along x, above and below a plane in turn."""
+    """Return the Cα positions of a β strand along x, alternately above and below a plane, shape (n, 3)."""
     return np.stack([3.3 * np.arange(n), np.zeros(n), 0.9 * (-1.0) ** np.arange(n)], axis=1)
 
 
@@ -37,7 +37,7 @@ def coil(n: int) -> NDArray[np.float64]:
 
 
 def mixed() -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-    """A chain with all three states, strands of one residue and two states side by side among them."""
+    """Return a chain with all three states, including strands of one residue and adjacent different states."""
     segments = [(COIL, 4), (HELIX, 12), (COIL, 3), (STRAND, 6), (COIL, 2), (STRAND, 1), (COIL, 3), (STRAND, 5), (HELIX, 6), (STRAND, 3)]
     places: list[NDArray[np.float64]] = []
     for state, n in segments:
@@ -48,13 +48,13 @@ def mixed() -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
 
 
 def faces(mesh: Mesh) -> tuple[NDArray, NDArray]:
-    """(t, 3) normals of triangles by their winding, as long as twice their areas, and (t, 3, 3) their corners."""
+    """Return normals of triangles by their winding, twice their areas long, shape (t, 3), and their corners, shape (t, 3, 3)."""
     corners = mesh.vertices.astype(np.float64)[mesh.triangles]
     return np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), corners
 
 
 def assert_closed(mesh: Mesh) -> None:
-    """Every edge is passed once in each direction, corners at one place taken for one; and the inside is inside."""
+    """Check that every edge is used once in each direction, with coinciding corners as one, and that normals point outwards."""
     _, places = np.unique(np.round(mesh.vertices.astype(np.float64), 3), axis=0, return_inverse=True)
     triangles = places.ravel()[mesh.triangles]
     triangles = triangles[(triangles != np.roll(triangles, 1, axis=1)).all(axis=1)]
@@ -78,7 +78,7 @@ def assert_sound(mesh: Mesh, n: int) -> None:
 
 
 def assert_agrees(mesh: Mesh) -> None:
-    """The winding tells the same outside as the normals."""
+    """Check that winding and normals agree on the outside."""
     normal, _ = faces(mesh)
     means = mesh.normals.astype(np.float64)[mesh.triangles].sum(axis=1)
     is_large = np.linalg.norm(normal, axis=1) > 1e-3
@@ -99,7 +99,7 @@ def test_curve_passes_residues_and_retains_round_helix() -> None:
     place, _ = mixed()
     (points,) = curve(place, 6)
     assert np.allclose(points[::6], place, atol=1e-9)
-    # An ideal helix has one radius everywhere, 2.3 Å. The curve keeps it to 6 %; Catmull and Rom's tangents would let it fall to 1.9 Å.
+    # An ideal helix has a constant radius of 2.3 Å. The curve is within 6 % of it; Catmull-Rom tangents would reduce it to 1.9 Å.
     (turn,) = curve(helix(20), 8)
     radius = np.hypot(turn[16:-16, 0], turn[16:-16, 1])
     assert radius.min() > 2.3 * 0.94 and radius.max() < 2.3 + 1e-6
@@ -133,7 +133,7 @@ def test_no_bridge_leads_over_a_break() -> None:
         assert_closed(mesh)
         height = mesh.vertices[:, 2]
         assert not ((height > 10.0) & (height < 28.0)).any()
-    # A number that is left out breaks a chain whose residues lie near.
+    # A missing number breaks a chain whose residues are close.
     number = np.arange(6) + 2 * (np.arange(6) > 2)
     assert are_joined(helix(6)).all() and are_joined(helix(6), number).tolist() == [True, True, False, True, True]
     assert len(curve(helix(6), number=number)) == 2
@@ -156,7 +156,7 @@ def test_strand_is_flat_with_head_at_its_end() -> None:
     n = 8
     mesh = ribbon(strand(n), np.full(n, STRAND, np.uint8))
     body = mesh.vertices[(mesh.residue > 1) & (mesh.residue < n - 3)]
-    # The pleat is gone: as thick as the ribbon, and wide across the plane of the pleat.
+    # The pleat is removed: it is as thick as the ribbon, and wide across the plane of the pleat.
     assert np.ptp(body[:, 2]) < 0.6 and np.ptp(body[:, 1]) > 2.0
     widths = [np.ptp(mesh.vertices[np.abs(mesh.vertices[:, 0] - 3.3 * x) < 0.3, 1]) for x in (3.0, 6.1, 6.9)]
     assert widths[1] > 1.4 * widths[0] and widths[2] < widths[0]
@@ -166,7 +166,7 @@ def test_helix_ribbon_faces_outwards() -> None:
     mesh = ribbon(helix(20), np.full(20, HELIX, np.uint8))
     inner = (mesh.residue > 3) & (mesh.residue < 16)
     radius = np.hypot(mesh.vertices[inner, 0], mesh.vertices[inner, 1])
-    # Flat on the cylinder of the helix, not standing out of it.
+    # The ribbon is flat on the cylinder of the helix, not perpendicular to it.
     assert radius.min() > 1.7 and radius.max() < 2.9
 
 

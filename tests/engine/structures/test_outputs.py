@@ -1,4 +1,4 @@
-"""What a superposition is written as: coordinates that lie together, an alignment, and scripts in which no name is a command."""
+"""Output of a superposition: superposed coordinates, an alignment, and scripts in which no name is a command."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_no_name_is_a_command(pair: tuple[Path, Path, Path]) -> None:
         assert not re.search(r"touch|owned|system|exec|delete|\$|`|'|;", text)
         assert not re.search(r"[^\w #,.:+\\\n-]", text)
     pymol = (out / "superposition.pml").read_text()
-    # A minus that belongs to a number is written so that it is no range.
+    # A minus sign of a number is written so that it does not become a range.
     assert "target and resi \\-19-" in pymol
 
 

@@ -1,4 +1,4 @@
-"""PDB files as other programs write them are read whole, and what is left out or read otherwise is counted."""
+"""PDB files of other programs are read completely, and skipped or differently read lines are counted."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 
 from proteoscope.engine.structures import pdb_text
 from proteoscope.engine.structures.reading import StructureFile, read_structure
-from tests.engine.structures.examples import LETTERS, as_pdb, atoms_of, helix
+from tests.engine.structures.examples import RESIDUES, as_pdb, atoms_of, helix
 
 A, B = atoms_of(helix(8)), atoms_of(helix(8) + 30.0, "B")
 
 
 def records(rows: list[tuple]) -> list[str]:
-    """The records of the atoms, without TER and END."""
+    """Return the records of the atoms, without TER and END."""
     return as_pdb(rows).decode().splitlines()[: len(rows)]
 
 
@@ -32,7 +32,7 @@ def lengths(structures: StructureFile) -> dict[str, int]:
 
 
 def renumbered(rows: list[tuple], number: Callable[[int], str]) -> list[str]:
-    """Records with the five columns of number and insertion code that `number` gives."""
+    """Return records with the five columns of residue number and insertion code given by `number`."""
     return [line[:22] + number(int(line[22:26])) + line[27:] for line in records(rows)]
 
 
@@ -114,7 +114,7 @@ def test_read_structure_continues_after_ter(tmp_path: Path) -> None:
     lines = records(A)
     ligand = lines[0].replace("ATOM  ", "HETATM").replace("   1    ", " 900    ")
     structures = read(tmp_path, [*lines[:9], "TER", *lines[9:], "TER", ligand])
-    assert structures.chains.sequence(0) == LETTERS and not structures.messages
+    assert structures.chains.sequence(0) == RESIDUES and not structures.messages
 
 
 @pytest.mark.parametrize("between", [["TER"], ["END"], []])
@@ -145,7 +145,7 @@ NUMBERS = {
 def test_read_structure_reads_numbers_beyond_9999(tmp_path: Path, kind: str) -> None:
     structures = read(tmp_path, renumbered(A, NUMBERS[kind]))
     assert structures.chains.author_number.tolist() == list(range(9996, 10004))
-    assert structures.chains.sequence(0) == LETTERS
+    assert structures.chains.sequence(0) == RESIDUES
     expected = {"asterisks": "4 residues of chain A (from line 13) have no readable number", "five digits": "", "hybrid": ""}
     wanted = expected.get(kind, "4 residues of chain A (from line 13) have hexadecimal numbers")
     assert [text[: len(wanted)] for text in structures.messages] == ([wanted] if wanted else [])
@@ -159,7 +159,7 @@ def test_read_structure_counts_on_after_9999(tmp_path: Path) -> None:
 
 
 def renumbered_rows(rows: list[tuple]) -> list[str]:
-    """Records with the last four digits of residue numbers and five of serial numbers."""
+    """Return records with the last four digits of residue numbers and five of serial numbers."""
     return [
         f"{row[0]:<6}{i % 100_000:>5}  {row[1]:<3} {row[3]:>3} {row[4]}{row[5] % 10_000:>4}    {row[7]:8.3f}{row[8]:8.3f}{row[9]:8.3f}"
         for i, row in enumerate(rows, 1)
@@ -169,7 +169,7 @@ def renumbered_rows(rows: list[tuple]) -> list[str]:
 @pytest.mark.parametrize("serial", ["*****", "186a0", "A0000", "99999", "     "])
 def test_read_structure_ignores_serial_numbers(tmp_path: Path, serial: str) -> None:
     structures = read(tmp_path, [line[:6] + serial + line[11:] for line in records(A)])
-    assert structures.chains.sequence(0) == LETTERS and not structures.messages
+    assert structures.chains.sequence(0) == RESIDUES and not structures.messages
 
 
 def test_read_structure_reads_shifted_columns(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_read_structure_reads_names_a_column_early(tmp_path: Path) -> None:
 def test_read_structure_reads_unknown_names_amid_chain(tmp_path: Path) -> None:
     lines = [line[:20] + "Q" + line[21:] if int(line[22:26]) == 4 else line for line in records(A)]
     structures = read(tmp_path, lines)
-    assert lengths(structures) == {"A": 8} and structures.chains.sequence(0) == LETTERS
+    assert lengths(structures) == {"A": 8} and structures.chains.sequence(0) == RESIDUES
 
 
 def test_read_structure_reads_chain_names_of_two(tmp_path: Path) -> None:
@@ -248,11 +248,11 @@ def test_read_structure_matches_gemmi_on_plain_files(shared_data: Path) -> None:
 @pytest.mark.parametrize("end", ["  xx", "  1", "  C2", "  0.12 extra text"])
 def test_read_structure_ignores_text_after_elements(tmp_path: Path, end: str) -> None:
     structures = read(tmp_path, [line[:76] + end for line in records(A)])
-    assert structures.chains.sequence(0) == LETTERS and not structures.messages
+    assert structures.chains.sequence(0) == RESIDUES and not structures.messages
 
 
 def changed_text(random: np.random.Generator, lines: list[str]) -> str:
-    """Records with some characters, lines or blocks of lines changed."""
+    """Return records with some changed characters, lines or blocks of lines."""
     lines = list(lines)
     for _ in range(random.integers(1, 4)):
         at = int(random.integers(len(lines)))
@@ -273,7 +273,7 @@ def changed_text(random: np.random.Generator, lines: list[str]) -> str:
 
 
 def atoms_in(text: bytes) -> list[tuple] | str:
-    """Atoms as gemmi reads them, or its error."""
+    """Return the atoms read by gemmi, or its error."""
     try:
         structure = gemmi.read_pdb_string(text)
     except RuntimeError as error:

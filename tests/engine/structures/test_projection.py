@@ -1,4 +1,4 @@
-"""Pictures without OpenGL: where places lie, that the nearest is seen, and that hostile meshes are none's end."""
+"""Pictures without OpenGL: positions, visibility of the nearest surface, and tolerance of hostile meshes."""
 
 from __future__ import annotations
 

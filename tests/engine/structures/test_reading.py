@@ -1,4 +1,4 @@
-"""Files of structures become chains, rightly, or are refused with the reason."""
+"""Structure files are read correctly as chains, or rejected with the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.structures.chain_references import place_of, read_chain, read_chains
 from proteoscope.engine.structures.chains import concatenated
 from proteoscope.engine.structures.reading import read_structure, stem
-from tests.engine.structures.examples import LETTERS, as_binary_cif, as_mmcif, as_pdb, atoms_of, helix
+from tests.engine.structures.examples import RESIDUES, as_binary_cif, as_mmcif, as_pdb, atoms_of, helix
 
 ROWS = atoms_of(helix(8))
 
@@ -31,7 +31,7 @@ def test_every_format_gives_the_same_chain(tmp_path: Path, name: str, content: b
     structures = read_structure(path)
     assert structures.chains.names == ("a",)
     assert structures.chain_names == ("A",)
-    assert structures.chains.sequence(0) == LETTERS  # MSE is M
+    assert structures.chains.sequence(0) == RESIDUES  # MSE is M
     assert np.allclose(structures.chains.position, helix(8), atol=6e-4)
     assert structures.chains.author_number.tolist() == list(range(1, 9))
     assert np.isnan(structures.chains.confidence).all()
@@ -142,7 +142,7 @@ def test_model_archive_confidence_is_read_from_its_table(tmp_path: Path) -> None
     )
     quality += "".join(f"A {i} 2 {value}\n" for i, value in enumerate(PLDDT, 1))
     chains = read_structure(written(tmp_path, as_mmcif(ROWS, more=quality), "m.cif")).chains
-    # Which chain of mmCIF that is, gemmi tells by its own names for parts of chains.
+    # gemmi uses its own names for parts of chains to find this chain in mmCIF.
     assert np.allclose(chains.confidence, PLDDT, equal_nan=False)
 
 
@@ -217,7 +217,7 @@ ODD_REFUSED = {
     "biotite_res_ids.cif",
     "biotite_waterbox_md.pdb",
 }
-"""MMTF; without coordinates; of fewer than four residues; cut off; DNA, RNA, lipids and water alone."""
+"""Files in MMTF; without coordinates; with fewer than four residues; truncated; with only DNA, RNA, lipids or water."""
 
 
 def test_odd_files_are_read_or_refused(shared_data: Path) -> None:
@@ -231,7 +231,7 @@ def test_odd_files_are_read_or_refused(shared_data: Path) -> None:
         except InputError as error:
             assert str(path) in str(error)
     assert {path.name for path in files if not lengths.get(path.name)} == ODD_REFUSED
-    # As the entries say.
+    # These are the counts of the entries.
     assert lengths["1A8O.cif"] == lengths["1A8O.pdb"] == [70]
     assert lengths["2BEG.cif"] == lengths["2BEG.pdb"] == [26] * 5
     assert lengths["1LCD.cif"] == [51]

@@ -38,14 +38,14 @@ def chains_of(*positions: np.ndarray, seed: int = 0) -> Chains:
 
 
 def walk(rng: np.random.Generator, n: int) -> np.ndarray:
-    """A chain whose residues are about 3.8 Å apart, with a break now and then."""
+    """Return a chain whose residues are about 3.8 Å apart, with occasional breaks."""
     steps = rng.normal(size=(n, 3))
     steps *= (rng.normal(3.8, 0.05, n) + (rng.random(n) < 0.03) * rng.uniform(1, 30, n))[:, None] / np.linalg.norm(steps, axis=1)[:, None]
     return np.cumsum(steps, axis=0)
 
 
 def plain_published(chains: Chains, a: int, b: int, weights: Weights, gaps: tuple[float, float]) -> float:
-    """Phase 2 of two chains as printed, in plain Python and real numbers."""
+    """Return phase 2 of two chains as published, in plain Python and real numbers."""
     matrix = read_matrix("BLOSUM62").scores
     low, high = int(matrix.min()), int(matrix.max())
 
@@ -56,7 +56,8 @@ def plain_published(chains: Chains, a: int, b: int, weights: Weights, gaps: tupl
         lengths = [float(np.linalg.norm(step)) for step in steps]
         cosines = [float(s @ t) / (p * q) for s, t, p, q in zip(steps, steps[1:], lengths, lengths[1:], strict=False)]
         angles = [math.acos(max(-1.0, min(1.0, cosine))) for cosine in cosines]
-        lengths, angles = [*lengths, lengths[-1]], [*angles, angles[-1], angles[-1]]  # what a chain's end lacks is that before it
+        # Values missing at the end of a chain are those before.
+        lengths, angles = [*lengths, lengths[-1]], [*angles, angles[-1], angles[-1]]
         return list(zip(lengths, angles, chains.secondary[rows].tolist(), chains.residue[rows].tolist(), strict=True))
 
     def reward(first: tuple[float, float, int, int], second: tuple[float, float, int, int]) -> float:

@@ -1,4 +1,4 @@
-"""Superpositions: least squares against the singular value decomposition, TM-scores by their definition, alignments found again."""
+"""Superpositions: least squares against the singular value decomposition, TM-scores by definition, recovered alignments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NONE = np.empty((0, 2), np.int32)
 
 
 def by_svd(fixed, mobile):
-    """Kabsch, written out."""
+    """Return the superposition by Kabsch's formulas."""
     a, b = mobile - mobile.mean(axis=0), fixed - fixed.mean(axis=0)
     u, _, v = np.linalg.svd(a.T @ b)
     turn = np.diag([1.0, 1.0, np.sign(np.linalg.det(v.T @ u.T))])
@@ -23,7 +23,7 @@ def by_svd(fixed, mobile):
 
 
 def walk(n, seed=0):
-    """A chain without structure."""
+    """Return a chain without structure."""
     steps = np.random.default_rng(seed).normal(size=(n, 3))
     return np.cumsum(3.8 * steps / np.linalg.norm(steps, axis=1, keepdims=True), axis=0)
 
@@ -56,7 +56,7 @@ def test_tm_scores_follow_their_definition():
     query = walk(60)
     target = Rotation.random(random_state=1).apply(query[5:45]) + 7.0
     pairs = np.stack([np.arange(5, 45), np.arange(40)], axis=1)
-    # All pairs lie upon each other: each counts 1.
+    # All pairs coincide: each counts 1.
     assert tm_scores(query, target, pairs) == pytest.approx((40 / 60, 1.0))
     corrupt = target + np.random.default_rng(2).normal(size=target.shape) * 2.0
     by_query, by_target = tm_scores(query, corrupt, pairs)
@@ -65,7 +65,7 @@ def test_tm_scores_follow_their_definition():
     for score, length in ((by_query, 60), (by_target, 40)):
         scale = 1.24 * (length - 15) ** (1 / 3) - 1.8
         of_least_squares = (1 / (1 + (distance / scale) ** 2)).sum() / length
-        # The best superposition is not worse than that of least squares, and near it here.
+        # The best superposition is not worse than least squares, and near it here.
         assert of_least_squares - 1e-9 <= score < of_least_squares + 0.03
 
 
@@ -76,7 +76,7 @@ def test_a_copy_is_found_from_nothing_and_moved_back(effort):
     superpositions = superpose_many(query, target, np.array([0, 70]), NONE, np.zeros(2, np.int64), effort=effort, threads=1)
     assert superpositions.tm_score_target[0] == pytest.approx(1.0, abs=1e-6)
     assert superpositions.tm_score_query[0] == pytest.approx(70 / 85, abs=1e-6)
-    assert superpositions.rmsd[0] < 1e-4, "more than the grid of the search, 2^-15 Å or finer"
+    assert superpositions.rmsd[0] < 1e-4, "above the grid of the search, 2^-15 Å or finer"
     assert superpositions.pairs.tolist() == [[i + 10, i] for i in range(70)]
     assert np.allclose(superpositions.moved(0, target), query[10:80], atol=1e-4)
 

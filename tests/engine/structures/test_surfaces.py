@@ -1,4 +1,4 @@
-"""Surfaces of molecules: closed, outward, where they must be, of the room that proteins take, and bounded."""
+"""Surfaces of molecules: closed, outward, correctly placed, with the volume of proteins, and bounded."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from proteoscope.engine.structures.surfaces import molecular_surface
 
 
 def volume(mesh: Mesh) -> float:
-    """Å³, by the divergence theorem."""
+    """Return the volume (Å³) by the divergence theorem."""
     a, b, c = (mesh.vertices[mesh.triangles[:, k].astype(int)].astype(np.float64) for k in range(3))
     return float((a * np.cross(b, c)).sum() / 6.0)
 
 
 def is_closed(mesh: Mesh) -> bool:
-    """Whether each edge is walked as often in one direction as in the other."""
+    """Return True if each edge is used equally often in both directions."""
     ends = np.concatenate([mesh.triangles[:, [0, 1]], mesh.triangles[:, [1, 2]], mesh.triangles[:, [2, 0]]]).astype(np.int64)
     n = len(mesh.vertices)
     there, back = np.unique(ends[:, 0] * n + ends[:, 1], return_counts=True), np.unique(ends[:, 1] * n + ends[:, 0], return_counts=True)
@@ -48,7 +48,7 @@ def test_a_vertex_shows_the_nearest_atom() -> None:
     mesh = molecular_surface(position, np.full(4, 1.7), np.array([4, 9, 2, 5]), 1 << 20)
     apart = np.linalg.norm(mesh.vertices[:, None] - position[None], axis=2)
     nearest = np.array([4, 9, 2, 5])[np.argmin(apart, axis=1)]
-    # Between two atoms as near as each other either may be shown.
+    # If two atoms are equally near, either may be shown.
     is_clear = np.diff(np.sort(apart, axis=1)[:, :2], axis=1)[:, 0] > 0.3
     assert is_clear.mean() > 0.7 and (mesh.residue == nearest)[is_clear].all()
     assert is_closed(mesh)
@@ -70,7 +70,7 @@ def test_protein_volume_agrees_with_its_mass(albumin: Path) -> None:
     # are not in the file, are 7 % of the mass.
     assert volume(mesh) == pytest.approx(1.21 * weight / 0.93, rel=0.15)
     assert is_closed(mesh) and set(np.unique(mesh.residue)) <= set(range(len(atoms.is_whole)))
-    # No vertex is inside an atom or away from all.
+    # No vertex is inside an atom or far from all atoms.
     rows = np.random.default_rng(1).choice(len(mesh.vertices), 500, replace=False)
     depth = (np.linalg.norm(mesh.vertices[rows][:, None] - atoms.position[None], axis=2) / atoms.radius).min(axis=1)
     assert depth.min() > 0.9 and depth.max() < 1.9
