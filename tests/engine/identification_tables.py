@@ -172,8 +172,8 @@ class Identification:
 def identification(n_spectra: int = 150, seed: int = 7) -> Identification:
     """Return an identification of two files: an mzML with scans and times, and an MGF with neither.
 
-    It has decoys, shared peptides, second ranks, modified residues and ends, two modifications at one position, an unlisted modification, and
-    characters to be escaped in XML and TSV. With `n_spectra` 0, nothing was identified.
+    It has decoys, shared peptides, second ranks, modified residues and ends, two modifications at one position, an unlisted modification,
+    and characters to be escaped in XML and TSV. With `n_spectra` 0, nothing was identified.
     """
     random = np.random.default_rng(seed)
     database = _proteins(random)

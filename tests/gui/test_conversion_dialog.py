@@ -69,7 +69,7 @@ def test_invalid_choice_is_marked_and_reported(dialog: ConversionDialog, tmp_pat
     assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
-def test_output_needs_a_known_suffix_and_is_no_input(dialog: ConversionDialog, tmp_path: Path) -> None:
+def test_output_needs_known_suffix_and_differs_from_input(dialog: ConversionDialog, tmp_path: Path) -> None:
     for name, said in (
         ("some.txt", "needs one of these extensions"),
         ("no/some.mgf", "Folder not found"),

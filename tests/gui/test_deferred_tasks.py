@@ -81,7 +81,7 @@ def test_dropped_tasks_are_never_done(count: _Count, qtbot: QtBot) -> None:
 def test_another_project_is_opened_in_steps(
     window: MainWindow, count: _Count, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Views release the old project and forms receive the new one, each in its own later turn."""
+    """Check that views release the old project and forms receive the new one, each in its own later turn."""
     project_with_results(tmp_path / "first")
     Project.create_or_open(tmp_path / "second")
     window.open_project(tmp_path / "first")
@@ -104,7 +104,7 @@ def test_another_project_is_opened_in_steps(
     window.open_project(tmp_path / "second")
     of_opening = [name for turn, name in count.notes if turn == before]
     qtbot.waitUntil(lambda: not window.deferred.is_busy)
-    assert of_opening == [], "nothing of that was in sight"
+    assert of_opening == [], "none of these parts was visible"
     assert sorted(name for _, name in count.notes) == sorted(["results", *(f"form of {kind}" for kind in window.searches)])
     assert max(Counter(turn for turn, _ in count.notes).values()) == 1
     assert not results.is_used
@@ -113,7 +113,7 @@ def test_another_project_is_opened_in_steps(
 
 
 def test_task_is_done_before_the_user_needs_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    """A requested form or comparison never comes before its task."""
+    """Check that a requested form or comparison never comes before its task."""
     project, *_ = project_with_runs(tmp_path / "second", n_runs=2)
     project_with_results(tmp_path / "first")
     window.open_project(tmp_path / "first")
@@ -131,7 +131,7 @@ def test_task_is_done_before_the_user_needs_it(window: MainWindow, tmp_path: Pat
 
 
 def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each palette is sent to all widgets, and each dozen icons drawn, in its own turn."""
+    """Check that each palette is sent to all widgets, and each dozen icons drawn, in its own turn."""
 
     class Application(QApplication):
         @staticmethod
@@ -139,7 +139,7 @@ def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qt
             count.note(f"palette of {kind}")
             QApplication.setPalette(palette, kind)  # type: ignore[arg-type]
 
-    pictures: list[int] = []  # drawn in each step
+    pictures: list[int] = []  # It is drawn in each step.
     is_refreshing = False
 
     def drawn(name: str, *given: object) -> QPixmap:
@@ -174,7 +174,7 @@ def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qt
 
 
 def test_slow_parts_of_results_have_their_own_turns(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step of the preparation builds at most one view of spectra."""
+    """Check that each step of the preparation builds at most one view of spectra."""
     pages = window.searches["identify"]
     _ = pages.form
     made: list[str] = []

@@ -36,17 +36,17 @@ NONE = Device("cuda", "no GPU", 0, False, "there is no NVIDIA driver")
 
 
 class Machine:
-    """Stand-in for the machine: its present devices, and the threads that requested them."""
+    """Replacement for the machine: its present devices, and the threads that requested them."""
 
     def __init__(self) -> None:
         self.devices = [PROCESSOR, NONE]
         self.threads: list[threading.Thread] = []
-        self.fault: Exception | None = None
+        self.error: Exception | None = None
 
     def __call__(self) -> list[Device]:
         self.threads.append(threading.current_thread())
-        if self.fault is not None:
-            raise self.fault
+        if self.error is not None:
+            raise self.error
         return list(self.devices)
 
 
@@ -81,7 +81,7 @@ def page(survey: DeviceDetector, qtbot: QtBot, own_cache: Path) -> Iterator[Devi
     bridge.close()
 
 
-def told(page: DevicePage) -> dict[str, str]:
+def states(page: DevicePage) -> dict[str, str]:
     """Return the states of the devices by name."""
     return {name: card.state.text() for name, card in page.cards.items()}
 
@@ -93,14 +93,14 @@ def test_cpu_is_listed_first_and_gpus_detected_in_a_thread(survey: DeviceDetecto
     assert survey.is_known and survey.devices == (PROCESSOR, GOOD, OLD) and survey.usable_gpus == [GOOD]
     assert machine.threads and threading.main_thread() not in machine.threads
     look(survey, qtbot)
-    assert len(machine.threads) == 1, "what is known is not looked at twice"
+    assert len(machine.threads) == 1, "known devices are not detected again"
 
 
 def test_page_lists_devices_and_explains_unusable_ones(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     machine.devices = [PROCESSOR, GOOD, OLD]
     page.show()
     qtbot.waitUntil(lambda: set(page.cards) == {"cpu", "cuda:0", "cuda:1"} and not page.is_busy)
-    assert told(page) == {"cpu": "Usable.", "cuda:0": "Usable.", "cuda:1": "Not usable: it is too old."}
+    assert states(page) == {"cpu": "Usable.", "cuda:0": "Usable.", "cuda:1": "Not usable: it is too old."}
     assert [card.title.text() for card in page.cards.values()] == ["cpu: A processor, 8 threads", "cuda:0: NVIDIA H200", "cuda:1: GT 710"]
     assert ("Memory", "150.0 GB") in page.cards["cuda:0"].facts() and ("Compute capability", "9.0") in page.cards["cuda:0"].facts()
     assert page.cards["cuda:0"].calibrate_button.isVisible() and not page.cards["cuda:1"].calibrate_button.isVisible()
@@ -125,7 +125,7 @@ def test_page_without_gpu_explains_why_and_what_to_do(page: DevicePage, survey: 
 def test_refresh_finds_new_devices(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     page.show()
     qtbot.waitUntil(lambda: survey.is_known)
-    assert "There is no NVIDIA driver." in told(page).values()
+    assert "There is no NVIDIA driver." in states(page).values()
     machine.devices = [PROCESSOR, GOOD]
     page.refresh_button.click()
     assert not page.refresh_button.isEnabled() and page.state.text() == "Detecting GPUs…"
@@ -134,7 +134,7 @@ def test_refresh_finds_new_devices(page: DevicePage, survey: DeviceDetector, mac
 
 
 def test_detection_error_is_reported(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
-    machine.fault = RuntimeError("the driver crashed")
+    machine.error = RuntimeError("the driver crashed")
     page.show()
     qtbot.waitUntil(lambda: "the driver crashed" in page.state.text())
     assert list(page.cards) == ["cpu"]
@@ -269,7 +269,7 @@ def test_missing_device_is_reported_at_the_field(survey: DeviceDetector, machine
     choice = DeviceChoice(survey)
     qtbot.addWidget(choice)
     choice.choose("cuda:0")
-    assert choice.problem() == "", "it may be there: nobody has looked yet"
+    assert choice.problem() == "", "it may exist: devices have not been detected yet"
     with qtbot.waitSignal(choice.changed):
         survey.detect()
     qtbot.waitUntil(lambda: bool(choice.problem()))

@@ -82,7 +82,7 @@ def test_all_evidence_files_are_written_by_hand(window: MainWindow, hand: Hand, 
     run = next(run.id for run in project.runs() if run.kind == "evidence")
 
     def exported(format: str, target: Path) -> None:
-        with qtbot.waitActive(window):  # there is no window manager that would do it
+        with qtbot.waitActive(window):  # There is no window manager that would do it.
             window.activateWindow()
         hand.press("ctrl", "shift", "e")
         qtbot.waitUntil(lambda: view.findChild(QFileDialog) is not None)

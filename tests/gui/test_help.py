@@ -25,7 +25,7 @@ from tests.engine.views.result_projects import project_with_results, spectra_tab
 from tests.gui.result_views import settle
 
 _ALSO = ("explain", "modified")
-"""Kinds that go on from an identification, as another one does."""
+"""Types of searches that continue an identification, like another type does."""
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_tour_works_by_keys_and_is_remembered(make_window: Callable[[], MainWind
     window.close()
     again = make_window()
     again.assistance.begin_tour_once()
-    assert again.assistance.tour is None, "it was seen"
+    assert again.assistance.tour is None, "it was shown before"
     _triggered(again, "Tour of the window")
     assert again.assistance.tour is not None
     again.assistance.tour.next_button.click()

@@ -59,7 +59,7 @@ class UntilCancelled:
     """Work that ends at its first step after a cancel."""
 
     def __init__(self) -> None:
-        self.n_late = 0  # steps started after a cancel
+        self.n_late = 0  # Steps started after a cancel.
 
     def __call__(self, progress: Progress) -> None:
         progress.stage("Counting", 10**12)
@@ -102,7 +102,7 @@ def test_progress_arrives_at_most_twenty_times_a_second(bridge: JobBridge, queue
 
     with qtbot.waitSignal(bridge.finished):
         queue.add("hurries", work)
-    assert 5 <= len(received) <= len(ticks), "one at each tick at most"
+    assert 5 <= len(received) <= len(ticks), "at most one at each tick"
 
 
 def test_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
@@ -137,7 +137,7 @@ def test_row_follows_its_job(dock: JobDock, bridge: JobBridge, queue: JobQueue, 
     opened = threading.Event()
 
     def work(progress: Progress) -> str:
-        # More than fits into the 32 bits of a progress bar.
+        # This is more than the 32 bits of a progress bar.
         progress.stage("Scoring", 2_000_000_000_000)
         time.sleep(0.1)
         progress.advance(1_000_000_000_000)
@@ -231,7 +231,7 @@ def test_waiting_job_is_dragged_before_another(dock: JobDock, queue: JobQueue, q
     QTest.mouseRelease(row, Qt.MouseButton.LeftButton, pos=begin)
     assert [job.title for job in queue.waiting] == ["three", "one", "two"]
     QTest.mousePress(dock.rows[running.id], Qt.MouseButton.LeftButton, pos=begin)
-    assert dock.rows[running.id]._pressed is None, "what runs is not moved"
+    assert dock.rows[running.id]._pressed is None, "a running job is not moved"
     queue.cancel(running)
     qtbot.waitUntil(lambda: len(order) == 3)
     assert order == ["three", "one", "two"]

@@ -121,7 +121,7 @@ def test_empty_filter_export_comparison_and_restored_run(window: MainWindow, han
     qtbot.waitUntil(button.isVisible)
     hand.click(button)
     qtbot.waitUntil(lambda: gone.id not in [run.id for run in pane.records])
-    assert window.comparisons.view is None, "nothing is compared with what is deleted"
+    assert window.comparisons.view is None, "nothing is compared with the deleted run"
     qtbot.waitUntil(window.message_bar.button.isVisible)
     hand.click(window.message_bar.button)
     qtbot.waitUntil(lambda: window.results.run is not None and window.results.run.id == gone.id)

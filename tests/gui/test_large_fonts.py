@@ -23,7 +23,7 @@ _KINDS = ("identify", "align", "structures", "modified", "evidence", "library", 
 SIZES = pytest.mark.parametrize(
     "large", [pytest.param((150, QSize(1024, 700)), marks=pytest.mark.long), (200, QSize(1280, 800))], ids=str, indirect=True
 )
-"""Letters and the window; the second is the narrower and the lower one by letters."""
+"""Font sizes and window sizes; the second window is narrower and lower in characters."""
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def out_of_reach(top: QWidget) -> list[str]:
             area = parent.parentWidget()
             if isinstance(area, QAbstractScrollArea) and area.viewport() is parent:
                 if not isinstance(area, QScrollArea):
-                    # It scrolls to its rows by itself.
+                    # It scrolls to its rows automatically.
                     break
                 place, inside = QRect(area.rect()), area
                 continue
@@ -163,7 +163,7 @@ def test_tour_is_readable(small_window: MainWindow, qtbot: QtBot) -> None:
 
 
 def test_page_scrolls_only_where_it_does_not_fit(qtbot: QtBot) -> None:
-    """Its texts may wrap into more lines; Qt's own scroll area would give it its preferred height."""
+    """Check texts that may wrap into more lines; Qt's own scroll area would give the page its preferred height."""
     from PySide6.QtWidgets import QListWidget, QVBoxLayout
 
     page = QWidget()
@@ -178,7 +178,7 @@ def test_page_scrolls_only_where_it_does_not_fit(qtbot: QtBot) -> None:
     area.show()
     down, across = area.verticalScrollBar(), area.horizontalScrollBar()
     assert page.size() == area.size() and down.maximum() == across.maximum() == 0
-    assert page.height() < page.layout().totalHeightForWidth(page.width()), "no more than it needs, though it would like more"
+    assert page.height() < page.layout().totalHeightForWidth(page.width()), "no more than it needs, although it prefers more"
     area.resize(400, 120)
     assert down.maximum() > 0 and across.maximum() == 0
     assert words.height() >= words.heightForWidth(words.width()) and rows.height() >= 100
@@ -207,7 +207,7 @@ def test_toolbar_folds_when_its_groups_do_not_fit(qtbot: QtBot) -> None:
 
 
 def test_font_may_be_twice_as_large() -> None:
-    """The Web Content Accessibility Guidelines require this (1.4.4)."""
+    """Check a requirement of the Web Content Accessibility Guidelines (1.4.4)."""
     assert FONT_SCALES[-1] == 200
 
 

@@ -44,11 +44,11 @@ def click_into_row(hand: Hand, panel: TablePanel, row: int, qtbot: QtBot) -> Non
     """Click on a row once it is visible and at rest."""
     view, places = panel.view, list[QPoint]()
 
-    def stands() -> bool:
+    def is_at_rest() -> bool:
         places.append(view.viewport().mapToGlobal(QPoint(20, view.visualRect(panel.model.index(row, 0)).center().y())))
         return places[-5:].count(places[-1]) == 5
 
-    qtbot.waitUntil(stands)
+    qtbot.waitUntil(is_at_rest)
     hand.click(view.viewport(), view.viewport().mapFromGlobal(places[-1]))
 
 

@@ -93,7 +93,7 @@ def test_names_like_markup_are_shown_as_text(project: Project, qtbot: QtBot) -> 
 def test_hits_and_bars_named_like_markup_have_text_tooltips(qtbot: QtBot) -> None:
     hits = HitList()
     qtbot.addWidget(hits)
-    hits._add(MARKUP, "kept", 1, None)
+    hits._add(MARKUP, "stored", 1, None)
     assert "&lt;img/src" in hits.item(0).toolTip() and MARKUP not in hits.item(0).toolTip()
     view = DrawingView("Bars", "bars")
     qtbot.addWidget(view)

@@ -31,7 +31,7 @@ application.MainWindow.show = show
 from proteoscope.gui.launch import main
 sys.exit(main(sys.argv[1:]))
 """
-"""Starts the program as its command does; somebody chooses the dark look, and leaves the window open."""
+"""Program that starts as its command does; the user selects the dark theme, and leaves the window open."""
 
 _OPENED_AND_ENDED = """
 import os, signal, sys, threading, time
@@ -56,7 +56,7 @@ def show(self):
 application.MainWindow.show = show
 sys.exit(application.run_window())
 """
-"""Opens a project on a slow disk, and is ended from outside at once, before anything of that can have been written."""
+"""Program that opens a project on a slow disk, and is killed immediately, before anything can have been written."""
 
 _AT_TWICE = """
 import json, sys
@@ -72,12 +72,12 @@ window.new_search("identify")
 window.dock_jobs.show()
 for _ in range(20):
     application.processEvents()
-room = window.screen().availableGeometry()
+screen = window.screen().availableGeometry()
 parts = {}
 for name, part in (("run", window.form.run_button), ("status bar", window.statusBar()), ("devices", window.device_button)):
     at = part.mapTo(window, part.rect().bottomRight())
     parts[name] = window.rect().contains(at) and part.isVisible()
-print(json.dumps([window.devicePixelRatio(), window.width(), window.height(), room.width(), room.height(), parts]))
+print(json.dumps([window.devicePixelRatio(), window.width(), window.height(), screen.width(), screen.height(), parts]))
 window.close()
 """
 
@@ -127,7 +127,7 @@ def test_terminated_window_has_saved_its_settings(display: None, tmp_path: Path)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 @pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(name, marks=pytest.mark.long) for name in ("SIGHUP", "SIGINT"))])
 def test_project_opened_before_a_signal_is_remembered(display: None, tmp_path: Path, name: str) -> None:
-    """Settings are written in another thread; a signal waits for them, then ends the program as its sender expects."""
+    """Check that a signal waits for settings written in another thread, then ends the program as its sender expects."""
     project_with_results(tmp_path / "mine")
     done = subprocess.run(
         [sys.executable, "-c", _OPENED_AND_ENDED, str(tmp_path / "mine"), name],

@@ -219,7 +219,7 @@ def test_impossible_project_folder_is_reported(filled: MainWindow, tmp_path: Pat
     form.set_project_folder(tmp_path / ("x" * 300))
     qtbot.waitUntil(lambda: form.project.message.text() == "This folder cannot be used: File name too long")
     assert not form.run_button.isEnabled()
-    form.project.line.setText("~nobody-of-this-name/project")
+    form.project.line.setText("~no-user-of-this-name/project")
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
@@ -232,7 +232,7 @@ def test_dna_is_distinguished_from_protein(form: SearchForm, tmp_path: Path, qtb
     paste(form, "acguacguacguacguacguacguacguacguacgu", qtbot)
     assert form.inputs["queries"].warning.text().startswith("The pasted text looks like DNA or RNA")
     paste(form, "ACGTN", qtbot)
-    assert not form.inputs["queries"].warning.isVisible(), "so few symbols may be a peptide"
+    assert not form.inputs["queries"].warning.isVisible(), "so short a text may be a peptide"
 
 
 def test_dna_is_distinguished_among_proteins(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
@@ -243,7 +243,7 @@ def test_dna_is_distinguished_among_proteins(form: SearchForm, tmp_path: Path, q
     form.file_lists["queries"].add([mixed])
     qtbot.waitUntil(form.file_lists["queries"].warning.isVisible)
     assert form.file_lists["queries"].warning.text().startswith("mixed.fasta: 2 of 5 sequences look like DNA or RNA")
-    # Among very many proteins some look like DNA.
+    # Among very many proteins some resemble DNA.
     for name, n_genes in (("few", 2), ("many", 3)):
         records = [("gene", gene)] * n_genes + [("p", protein)] * (300 - n_genes)
         form.file_lists["database"].clear()
@@ -559,7 +559,7 @@ def test_run_after_project_deletion_is_a_new_one(filled: MainWindow, files: tupl
         qtbot.waitUntil(form.run_button.isEnabled)
         with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
             form.run()
-            if subjects:  # the deleted project is prompted for
+            if subjects:  # The user is prompted for the deleted project.
                 assert window.task_projects.question is not None
                 window.task_projects.question.make_button.click()
         qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy)
@@ -635,4 +635,4 @@ def test_jobs_of_two_kinds_share_a_queue(filled: MainWindow, qtbot: QtBot, monke
     job = finished.args[0]
     assert "12 hits, 2 queries with hits in" in filled.jobs.rows[job.id].stage.toolTip()
     qtbot.waitUntil(filled.message_bar.isVisible)
-    assert filled.message_bar.button.text() == "Show results", "the user has begun something else"
+    assert filled.message_bar.button.text() == "Show results", "the user has started something else"

@@ -1,4 +1,4 @@
-"""Tests that buttons with only an icon or a letter have a tooltip and an accessible name."""
+"""Tests that buttons with only an icon or a symbol have a tooltip and an accessible name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QDockWidget, QLineEdit
 from proteoscope.gui.window import MainWindow
 
 _QTS_OWN = (QLineEdit, QTabBar, QComboBox, QDockWidget)
-"""What makes small buttons by itself, which Qt describes."""
+"""Classes that create small buttons automatically, which Qt describes."""
 
 
 def signs(page: QWidget) -> Iterator[QAbstractButton]:

@@ -71,7 +71,7 @@ window.close()
 window.queue.shutdown(5)
 """
 _MAXIMUM_WIDGETS, _MAXIMUM_MODULES = 200, 620
-"""Of a window that was just opened; a form has 500 widgets, and with all views it was 5,000 and 830."""
+"""Bounds of a window just opened. A form has 500 widgets; a window with all views had 5,000 widgets and 830 modules."""
 
 
 class _Started(NamedTuple):
@@ -83,7 +83,7 @@ class _Started(NamedTuple):
 
 @pytest.fixture(scope="module")
 def started(display: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[_Started, list[str]]:
-    """Return what a new window has in its own process, and which structure modules are loaded besides their form."""
+    """Return what a new window has in its own process, and which structure modules other than their form are loaded."""
     tmp_path = tmp_path_factory.mktemp("started")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")} | {"PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", _START, str(tmp_path / "settings.json")]
@@ -110,7 +110,7 @@ def test_pages_are_built_in_small_steps_when_idle(window: MainWindow, qtbot: QtB
     preparation.begin()
     pages = window.searches["align"]
     qtbot.wait(300)
-    assert pages.made_form is None, "nothing is made while something runs"
+    assert pages.made_form is None, "nothing is built while something runs"
     busy = False
     n_steps = 0
 
@@ -120,7 +120,7 @@ def test_pages_are_built_in_small_steps_when_idle(window: MainWindow, qtbot: QtB
 
     preparation._timer.timeout.connect(count)
     qtbot.waitUntil(lambda: pages.made_results is not None)
-    assert n_steps >= len(pages.search.model.describe()), "each field is a piece of its own"
+    assert n_steps >= len(pages.search.model.describe()), "each field is built in its own step"
     assert pages.form is pages.made_form and window.pages.indexOf(pages.form) >= 0
     qtbot.waitUntil(lambda: not preparation._timer.isActive())
 
@@ -156,16 +156,16 @@ def test_page_that_fails_explains_why_and_is_built_later(window: MainWindow, mon
                     break
             except OSError:
                 n_errors += 1
-        assert n_errors == 1 and n_steps < 200, "the page that was asked for is not tried again, the other one once"
+        assert n_errors == 1 and n_steps < 200, "the requested page is not tried again, the other one once"
         with pytest.raises(OSError, match="a plug came off"):
             getattr(pages, page)
     assert all(window.pages.indexOf(made) >= 0 for made in (pages.form, pages.results))
 
 
 def test_young_collection_stays_young_after_imports(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quarter of a second of importing leaves as many objects each time, none of them garbage."""
+    """Check the objects created by a quarter of a second of importing; none are garbage."""
     n_at_once, looked_at, objects = 25_000, [], []
-    assert gc.get_threshold()[0] < n_at_once, "a test before this one changed the thresholds of the whole process"
+    assert gc.get_threshold()[0] < n_at_once, "an earlier test changed the thresholds of the process"
     window._garbage.stop()
     gc.disable()
     gc.collect()

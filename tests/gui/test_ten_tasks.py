@@ -69,7 +69,7 @@ def results(window: MainWindow, project: Project, qtbot: QtBot) -> Identificatio
 def cached_results(
     two_runs: Path, request: pytest.FixtureRequest, shared_theme: Theme, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SharedView[IdentificationView]]:
-    """The same results in a window that is opened once."""
+    """Return the same results in a window that is opened once."""
     qtbot = QtBot(request)
     window = MainWindow(SettingsFile(tmp_path_factory.mktemp("cached") / "settings.json"), shared_theme)
     window.show()
@@ -108,7 +108,7 @@ def place_of(panel: TablePanel, row: int) -> tuple[QWidget, QPoint]:
     """Return the position to click for a visible row."""
     view = panel.view
     at = view.visualRect(view.model().index(row, view.horizontalHeader().logicalIndexAt(5))).center()
-    assert view.viewport().rect().contains(QPoint(20, at.y())), "the row is not in sight"
+    assert view.viewport().rect().contains(QPoint(20, at.y())), "the row is not visible"
     return view.viewport(), QPoint(20, at.y())
 
 
@@ -195,7 +195,7 @@ def test_worst_accepted_matches_are_shown(shared_results: IdentificationView, ha
     header, names = results.psms.view.horizontalHeader(), [column.name for column in results.psms.model.columns]
     section = names.index("score")
     x = header.sectionViewportPosition(section) + header.sectionSize(section) // 2
-    assert 0 < x < header.viewport().width(), "the column of scores is in sight"
+    assert 0 < x < header.viewport().width(), "the column of scores is visible"
     for _ in range(2):
         hand.click(header.viewport(), QPoint(x, header.height() // 2))
         settle(results, qtbot)

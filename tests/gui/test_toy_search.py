@@ -31,7 +31,7 @@ EXPECTED = Counter("".join(sequence for _, sequence in PROTEINS if len(sequence)
 
 @pytest.fixture(autouse=True)
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """List of searches with one more."""
+    """Return the list of searches with one more."""
     monkeypatch.setattr(searches, "SEARCHES", (*searches.SEARCHES, COMPOSITION))
 
 
@@ -48,7 +48,7 @@ def form(window: MainWindow) -> SearchForm:
 
 @pytest.fixture
 def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, qtbot: QtBot) -> StandardView:
-    """Results after a user dropped a file, changed a parameter and ran it."""
+    """Return results after a user dropped a file, changed a parameter and ran it."""
     assert window.pages.currentWidget() is form and form.reason.text() == "Add proteins, or paste a sequence"
     drop(window, fasta)
     qtbot.waitUntil(form.run_button.isEnabled)

@@ -35,7 +35,7 @@ from tests.engine.views.result_projects import project_with_results
 from tests.engine.views.search_projects import said
 
 SEARCH_MS = 240_000
-"""A first search on a machine compiles the kernels."""
+"""Compile the kernels, as in a first search on a machine."""
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def drop(window: QWidget, *paths: Path, at: QPoint = QPoint(400, 300)) -> None: 
 
 
 def counting(steps: int = 30_000) -> Callable[[Any, Progress], Any]:
-    """Stand-in for a search: counts steps of 2 ms, or until it is cancelled."""
+    """Replacement for a search: counts steps of 2 ms, or until it is cancelled."""
 
     def work(request: Any, progress: Progress) -> Any:
         progress.stage("Scoring", 1000)
@@ -148,7 +148,7 @@ class EventLoop(QObject):
 
 
 def test_window_never_blocks_during_a_search(filled: MainWindow, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
-    """The event loop responds while the search pauses at each of its reports, which it would not in a waiting window."""
+    """Check that the event loop responds while the search pauses at each of its reports, unlike in a waiting window."""
     loop, answers = EventLoop(), defaultdict[str, list[bool]](list)
     emit = Progress._emit
 
@@ -183,7 +183,7 @@ def test_file_of_wrong_kind_is_marked_in_its_list(filled: MainWindow, database: 
     form.file_lists["spectra"].add([database])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].frame.is_wrong)
     assert "protein databases" in form.file_lists["spectra"].message.text()
-    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # after all files are inspected
+    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # This is after all files are inspected.
     form.file_lists["spectra"].lines.item(1).setSelected(True)
     click(form.file_lists["spectra"].remove_button)
     qtbot.waitUntil(form.run_button.isEnabled)
@@ -191,7 +191,7 @@ def test_file_of_wrong_kind_is_marked_in_its_list(filled: MainWindow, database: 
     qtbot.waitUntil(lambda: "no such file" in form.file_lists["database"].message.text())
 
 
-def test_folder_with_other_files_is_no_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_folder_with_other_files_is_not_a_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     form.project.line.setText(str(sample_data))
     qtbot.waitUntil(lambda: form.project.frame.is_wrong)
@@ -212,14 +212,14 @@ def test_project_field_can_be_cleared_and_retyped(window: MainWindow, spectra: P
     form.project.line.selectAll()
     QTest.keyClick(form.project.line, Qt.Key.Key_Backspace)
     qtbot.wait(50)
-    assert form.project.line.text() == "", "the suggestion does not come back"
+    assert form.project.line.text() == "", "the suggestion does not return"
     form.file_lists["spectra"].add([spectra.with_name("Ecoli_MS2_small.mzML.gz")])
     qtbot.wait(50)
     assert form.project.line.text() == ""
     for character in str(tmp_path / "own"):
         QTest.keyClicks(form.project.line, character)
         qtbot.wait(1)
-    assert form.project.line.text() == str(tmp_path / "own"), "nothing is put before what is typed"
+    assert form.project.line.text() == str(tmp_path / "own"), "nothing is inserted before the typed text"
 
 
 def test_project_is_suggested_until_one_is_typed(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
@@ -241,7 +241,7 @@ def test_good_drop_clears_the_error_of_a_bad_one(window: MainWindow, spectra: Pa
     (tmp_path / "preset.toml").write_text("missed_cleavages = 4\n", encoding="utf-8")
     drop(window, {"spectra": spectra, "project": tmp_path / "project", "preset": tmp_path / "preset.toml"}[good])
     qtbot.waitUntil(lambda: not window.message_bar.isVisible())
-    assert "Thermo raw" in window.log.plain_text(), "the log has it still"
+    assert "Thermo raw" in window.log.plain_text(), "the log still contains it"
 
 
 def test_good_drop_leaves_good_news(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
@@ -309,7 +309,7 @@ def test_missing_input_message_clears_when_input_is_added(window: MainWindow, sp
     assert "Add a protein database" in window.message_bar.label.text()
     window.show_error("a.mzML: is cut off.")
     window.form.parameters.set_values({"missed_cleavages": 1})
-    assert window.message_bar.isVisible(), "an error is no hint: it stays"
+    assert window.message_bar.isVisible(), "an error is not a hint, so it remains"
 
 
 def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
@@ -408,7 +408,7 @@ def test_real_search_is_cancelled_midway(
     window.queue.cancel(job)
     assert window.queue.wait(60)
     qtbot.waitUntil(lambda: not window.tasks.stages)
-    assert n_late[0] <= 12, "each thread hears of it once"
+    assert n_late[0] <= 12, "each thread is notified once"
     assert {run.status for run in Project.open(tmp_path / "project").runs()} == {"cancelled"}
     assert not list((tmp_path / "project" / "results").glob("*")), "checkpoints are in the cache"
 
@@ -490,10 +490,10 @@ def test_idle_window_closes_without_a_prompt(window: MainWindow) -> None:
 
 
 def test_window_remembers_its_state(make_window: Callable[[], MainWindow], database: Path, tmp_path: Path, qtbot: QtBot) -> None:
-    Project.create_or_open(tmp_path / "kept")
+    Project.create_or_open(tmp_path / "stored")
     first = make_window()
     first.resize(1011, 777)
-    first.open_project(tmp_path / "kept")
+    first.open_project(tmp_path / "stored")
     first.form.file_lists["database"].add([database])
     first.form.presets.choose("phospho")
     first.dock_log.show()
@@ -501,13 +501,13 @@ def test_window_remembers_its_state(make_window: Callable[[], MainWindow], datab
     assert first.close()
     second = make_window()
     assert (second.width(), second.height()) == (1011, 777)
-    assert second.settings.values.recent_projects == (str(tmp_path / "kept"),)
+    assert second.settings.values.recent_projects == (str(tmp_path / "stored"),)
     assert second.theme.is_dark and second.menus.themes["dark"].isChecked()
     assert second.dock_log.isVisibleTo(second)
     assert second.form.presets.box.currentText() == "phospho"
     assert second.form.file_lists["database"].paths == [database]
     second.start_page.recent.itemClicked.emit(second.start_page.recent.item(0))
-    assert second.project_pane.name.text() == "kept"
+    assert second.project_pane.name.text() == "stored"
 
 
 def test_missing_project_is_reported_and_forgotten(make_window: Callable[[], MainWindow], tmp_path: Path) -> None:
@@ -533,7 +533,7 @@ def test_every_action_has_its_own_shortcut(window: MainWindow) -> None:
 
 
 def test_pages_share_no_shortcut_or_mnemonic_with_the_window(window: MainWindow) -> None:
-    """Qt uses neither of two actions with the same keys."""
+    """Check shortcuts, since Qt uses neither of two actions with the same keys."""
     of_window = {action.shortcut().toString() for action in window.actions()}
     menus = [action.text() for action in window.menuBar().actions()]
     for kind, pages in window.searches.items():
@@ -563,7 +563,7 @@ def test_theme_changes_everywhere_immediately(filled: MainWindow, qtbot: QtBot) 
     QApplication.instance().installEventFilter(painting)
     filled.menus.themes["dark"].trigger()
     while filled.theme.is_changing:
-        assert not painted, "nothing is drawn while some of it has the new look and some the old one"
+        assert not painted, "nothing is drawn while parts have different themes"
         QApplication.processEvents()
     qtbot.waitUntil(lambda: bool(painted))
     QApplication.instance().removeEventFilter(painting)
@@ -610,7 +610,7 @@ def test_german_window_runs_with_german_numbers(
 def test_opening_does_not_wait_for_computations(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An endless GPU detection delays neither the window nor a timer of the loop."""
+    """Check that an endless GPU detection delays neither the window nor a timer of the loop."""
     is_detected, threads = threading.Event(), []
 
     def looked() -> tuple[Device, ...]:
@@ -697,7 +697,7 @@ def test_project_of_a_run_is_offered_to_the_next_search(
 
 
 def test_settings_are_on_disk_before_the_window_closes(window: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
-    """A window ended by a signal shows no prompt."""
+    """Check that a window ended by a signal shows no prompt."""
     project_with_results(tmp_path / "mine")
     Project.create_or_open(tmp_path / "away")
     for name in ("away", "mine"):
@@ -742,7 +742,7 @@ def test_recent_projects_show_kind_date_and_missing_ones(make_window: Callable[[
 def test_first_start_fits_the_screen(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, width: int, height: int
 ) -> None:
-    """The third screen is 1280 x 800 at 200 %."""
+    """Check a third screen of 1280 x 800 at 200 %."""
     monkeypatch.setattr(QScreen, "availableGeometry", lambda screen: QRect(0, 0, width, height))
     window = make_window()
     qtbot.waitUntil(lambda: window.width() <= width and window.height() <= height)
@@ -753,7 +753,7 @@ def test_first_start_fits_the_screen(
     for widget in (window.form.run_button, window.statusBar(), window.device_button):
         corner = widget.mapTo(window, widget.rect().bottomRight())
         assert window.rect().contains(corner), widget
-    assert window.jobs.height() < 50, "nothing runs, and the dock is a line"
+    assert window.jobs.height() < 50, "no jobs run, and the dock is one line"
 
 
 def test_export_is_written_while_a_search_runs(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:

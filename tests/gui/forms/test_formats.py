@@ -21,7 +21,7 @@ from tests.toy_format import TOY, write_toy
 def test_new_format_needs_only_its_registry_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_toy(tmp_path / "run.toy")
     assert [kind.format for kind in inspect_paths([tmp_path]).files] == ["MGF"], (
-        "its suffix is of no format, and its content looks like one"
+        "its suffix belongs to no format, but its content resembles one"
     )
     monkeypatch.setattr(registry, "FORMATS", (TOY, *registry.FORMATS))
     kind = file_kind(path)
@@ -39,13 +39,13 @@ def test_folder_counts_structures_and_replaces_its_subfolders(tmp_path: Path) ->
 
 
 def test_file_list_names_its_formats_when_file_is_unknown(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    (tmp_path / "letter.txt").write_text("Dear reader,\n")
+    (tmp_path / "greeting.txt").write_text("Dear reader,\n")
     (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.7\n")
     survey_of_files = FileInspector(None)
     spectra = next(input_file for input_file in search_of_kind("identify").inputs if input_file.name == "spectra")
     files = FileList(spectra, survey_of_files)
     qtbot.addWidget(files)
-    for name, seems in (("letter.txt", "is text in no known format"), ("paper.pdf", "PDF")):
+    for name, seems in (("greeting.txt", "is text in no known format"), ("paper.pdf", "PDF")):
         files.clear()
         files.add([tmp_path / name])
         qtbot.waitUntil(lambda: bool(files.message.text()))

@@ -57,7 +57,7 @@ def of_kind(coverage: Coverage, kind: str) -> ProteinFeature:
 def test_features_out_of_range_or_unknown_are_skipped() -> None:
     rows = [
         {"kind": "chain", "first": 1, "last": 121, "description": ""},
-        {"kind": "a stranger's", "first": 1, "last": 2, "description": ""},
+        {"kind": "an unknown kind", "first": 1, "last": 2, "description": ""},
     ]
     assert protein_features([*rows, ROWS[0]], len(SEQUENCE)) == protein_features([ROWS[0]], len(SEQUENCE))
 

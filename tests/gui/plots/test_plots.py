@@ -79,7 +79,7 @@ def test_ticks_are_round_and_in_range(low: float, width: float, n_wanted: int) -
         leading = step / 10 ** math.floor(math.log10(step) + 1e-9)
         assert min(abs(leading - round_one) for round_one in (1, 2, 5, 10)) < 1e-3
         texts = Axis(low, high).tick_texts(ticks)
-        assert len(set(texts)) == len(texts), "each tick has a number of its own"
+        assert len(set(texts)) == len(texts), "ticks have distinct numbers"
 
 
 def test_tick_labels_have_decimals_of_their_step() -> None:
@@ -113,7 +113,7 @@ def test_click_selects_peptide_and_hover_describes_it(coverage_map: CoverageMap,
         assert f"residues {peptide.start + 1} to {peptide.end}" in text
     assert coverage_map.text_at(QPointF(1, 1)) == ""
     qtbot.mouseClick(coverage_map.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
-    assert coverage_map.chosen == coverage_map.coverage.peptides[2].row, "a click beside all peptides chooses none"
+    assert coverage_map.chosen == coverage_map.coverage.peptides[2].row, "a click outside all peptides selects none"
 
 
 def test_keys_move_between_peptides(coverage_map: CoverageMap, qtbot: QtBot) -> None:

@@ -39,7 +39,7 @@ OF_TABLES = {
     "evidence": {"protein": "proteins", "modifications? of residues?": "sites"},
     "quantify": {"proteins? quantified": "protein_quantities", "peptides? quantified": "peptide_quantities"},
 }
-"""Tables that the numbers of a header are of, by the words after them."""
+"""Tables counted by the numbers of a header, by the words after the number."""
 ENTRIES: dict[str, tuple[str, bytes]] = {
     "mzid": ("psms", rb"<SpectrumIdentificationItem "),
     "pepxml": ("psms", rb"<search_hit "),
@@ -48,7 +48,7 @@ ENTRIES: dict[str, tuple[str, bytes]] = {
     "mgf": ("clusters", rb"BEGIN IONS"),
     "sam": ("alignments", rb"(?m)^[^@\n]"),
 }
-"""What an entry of an export begins with, and the table whose rows they are."""
+"""Start of an entry of an export, and the table of its rows."""
 
 
 class Run:

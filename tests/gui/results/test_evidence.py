@@ -79,7 +79,7 @@ def test_selected_peptide_is_marked_in_all_views(view: EvidenceView, qtbot: QtBo
 
 
 def test_protein_filter_hides_rows_of_other_proteins(view: EvidenceView, project: Project, qtbot: QtBot) -> None:
-    """Without a selected protein the tables show all rows that pass the filter; clearing it restores everything."""
+    """Check that without a selected protein the tables show all rows that pass the filter; clearing it restores everything."""
     assert not view.header.text.endswith(" ")
     every = {name: view.panels[name].total for name in ("peptide_places", "missed", "chains")}
     assert all(every.values())
@@ -309,7 +309,7 @@ def test_peptides_and_fold_are_coloured_by_quantities(project: Project, view: Ev
     for peptide in quantified[:5]:
         value = protein.quantities.value(protein.coverage, peptide)
         coverage.mark(peptide.row)
-        has_bar = peptide.lane < 6  # in deeper lanes only the residues are drawn
+        has_bar = peptide.lane < 6  # In deeper lanes only the residues are drawn.
         place = place_of(coverage, peptide) if has_bar else coverage.on_viewport(coverage._sheet.residue(peptide.start))
         assert f"log2 quantity: {value:.2f}" in coverage.text_at(place.center())
         if has_bar:

@@ -40,7 +40,7 @@ def test_identification_exports_match_the_engine(window: MainWindow, identified:
         window.message_bar.hide()
         window.menus.export.trigger()
         (dialog,) = [dialog for dialog in window.results.findChildren(ExportDialog) if dialog.isVisible()]
-        assert dialog.directory().absolutePath() == str(tmp_path), "beside the project"
+        assert dialog.directory().absolutePath() == str(tmp_path), "next to the project"
         dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
         dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if nameFilter.startswith(export.title)))
         with qtbot.waitSignal(window.bridge.finished) as finished:

@@ -220,7 +220,7 @@ def test_hits_of_all_queries_and_of_one(shared_hits: Opener, qtbot: QtBot) -> No
     of_third = next(i for i, row in enumerate(everything) if row["query_index"] == 2)
     click_row(view.hits, of_third, qtbot)
     settle(view, qtbot)
-    assert len(view.hits.model.rows) == len(everything), "all hits stay"
+    assert len(view.hits.model.rows) == len(everything), "all hits remain"
     assert view.queries.view.currentIndex().row() == 2
     assert view.bars.bars is not None and view.bars.bars.query == "Q2" and view.bars.chosen == of_third
     click_row(view.queries, 1, qtbot)
@@ -323,7 +323,7 @@ def test_fractional_percentage_is_marked(shared_hits: Opener, qtbot: QtBot, name
     qtbot.keyClicks(box, typed)
     qtbot.keyClick(box, Qt.Key.Key_Return)
     frame = box.parentWidget()
-    assert box.value() in (0, 12), "120 cannot be typed further than 12"
+    assert box.value() in (0, 12), "after 12, the third digit of 120 is not accepted"
     assert isinstance(frame, Outlined) and frame.is_wrong == (box.text() != "12 %")
 
 
@@ -612,7 +612,7 @@ def test_bars_have_the_score_classes_of_blast(bars: HitBars) -> None:
 
 
 def test_hit_without_bits_has_lowest_class(bars: HitBars) -> None:
-    """The table of hits allows both values to be missing."""
+    """Check missing values, which the table of hits allows."""
     bars.show_bars(QueryBars("Q", 400, (Bar(10, "S0", "a protein", 1, 100, None, None, 0.5),), 1))
     box = box_of(bars, 10)
     assert box is not None

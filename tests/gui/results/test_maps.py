@@ -166,7 +166,7 @@ def _accepted(kind: str, project: Project) -> dict[int, str]:
 
 def test_map_has_every_spectrum_and_its_identification(run: tuple[str, Project], at_first: _Opened, view: AnyView, qtbot: QtBot) -> None:
     kind, project = run
-    assert at_first.is_map_read == at_first.is_map_in_sight, "nothing is read before somebody looks"
+    assert at_first.is_map_read == at_first.is_map_in_sight, "nothing is read before it is visible"
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
     points = view.spectra.map.points
@@ -214,7 +214,7 @@ def test_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> 
 
 @pytest.mark.parametrize(("name", "level"), [("total_ion_current", 2), ("surveys", 1)])
 def test_chromatograms_equal_those_of_the_file(view: AnyView, name: str, level: int, qtbot: QtBot) -> None:
-    """This includes a run that continues another and uses its file."""
+    """Check a run that continues another and uses its file, too."""
     page = view.spectra.chromatogram
     _figures(view).setCurrentWidget(page)
     page.kind.setCurrentIndex(page.kind.findData(name))
@@ -228,7 +228,7 @@ def test_chromatograms_equal_those_of_the_file(view: AnyView, name: str, level: 
 
 @pytest.mark.parametrize("run", ["explain"], indirect=True)
 def test_list_shows_the_outcome_of_each_spectrum(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
-    """The outcomes are compared with the tables that both runs export."""
+    """Compare the outcomes with the tables that both runs export."""
     project, panel = run[1], view.spectra.panel
     assert " · identify-0001 · " in run_title(project, project.runs()[-1], view.search), "not that of a table"
     view.tables.setCurrentWidget(panel)
@@ -251,7 +251,7 @@ def test_list_shows_the_outcome_of_each_spectrum(run: tuple[str, Project], view:
 
 @pytest.mark.parametrize("run", ["library", "modified", "explain"], indirect=True)
 def test_figure_follows_the_visible_list_and_map_marks_it(view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot) -> None:
-    """The run is an identification tested with all its spectra."""
+    """Check an identification tested with all its spectra."""
     matches = view.matches if isinstance(view, LibraryView) else view.explained if isinstance(view, ExplanationView) else view.psms
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
@@ -281,7 +281,7 @@ def test_figure_follows_the_visible_list_and_map_marks_it(view: LibraryView | Mo
 
 
 def test_small_molecule_spectra_are_identified_on_the_map(files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    """The library has no decoys, so its matches have no q-values and no peptides."""
+    """Check a library without decoys, whose matches have no q-values and no peptides."""
     run, library = files
     entries, spectra = compound_entries(3)
     library.write_text(entries)

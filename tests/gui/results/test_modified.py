@@ -138,7 +138,7 @@ def test_psms_belong_to_the_clicked_modifications(own_view: ModifiedView, projec
         modifier = modifiers[generator.integers(len(modifiers))]
         if modifier == Qt.KeyboardModifier.ControlModifier:
             if chosen == {at}:
-                continue  # without a selection all PSMs are shown
+                continue  # Without a selection, all PSMs are shown.
             chosen ^= {at}
         else:
             chosen = {at}
@@ -300,7 +300,7 @@ def test_only_marked_matches_are_shown_on_request(view: ModifiedView, qtbot: QtB
     assert len(view.psms.model.rows) == n_all and not view.filters.marked.isChecked()
     view.psms.view.choose(2)
     settle(view, qtbot)
-    view.marks.star_action.trigger()  # other tests share the project
+    view.marks.star_action.trigger()  # Other tests share the project.
     settle(view, qtbot)
 
 

@@ -41,7 +41,7 @@ def waited(view: ReadsView, qtbot: QtBot) -> None:
 
 def test_pileup_surrounds_the_selected_row(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
     page = view.pileup
-    assert page.plot.pile is None, "nothing is read out of sight"
+    assert page.plot.pile is None, "nothing is read while it is not visible"
     view.tabs.setCurrentWidget(page)
     waited(view, qtbot)
     pile = page.plot.pile

@@ -273,7 +273,7 @@ def check_modified(view: ModifiedView, tables: Tables) -> None:
             assert view.mirror.title.startswith(f"{psms[match]['peptide']} ({psms[match]['charge']}+)")
     modifications, protein = [modification.row for modification in view.chosen_modifications], chosen_row(view.proteins)
     chosen_row(view.modifications)
-    assert not (modifications and protein is not None), "the PSMs are of one or the other"
+    assert not (modifications and protein is not None), "the PSMs belong to one or the other"
     assert view.histogram.marked == frozenset(modifications)
     shown = [psms[row] for row in shown_rows(view.psms)]
     if view.psms.scope_text and modifications:

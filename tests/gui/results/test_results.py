@@ -204,7 +204,7 @@ def test_filters_match_a_plain_loop(shared_results: Opener, qtbot: QtBot) -> Non
     bar.charge.activated.emit(bar.charge.currentIndex())
     settle(view, qtbot)
     assert sorted(shown(view.psms, "precursor_mz")) == sorted(row["precursor_mz"] for row in accepted(psms) if row["charge"] == 3)
-    assert len(view.peptides.model.rows) == len(accepted(peptides)), "charge is a matter of PSMs"
+    assert len(view.peptides.model.rows) == len(accepted(peptides)), "only PSMs have a charge"
 
     qtbot.mouseClick(bar.reset_button, Qt.MouseButton.LeftButton)
     bar.modification.setCurrentIndex(bar.modification.findText("Oxidation"))
@@ -232,7 +232,7 @@ def test_filters_match_a_plain_loop(shared_results: Opener, qtbot: QtBot) -> Non
     qtbot.mouseClick(bar.decoys, Qt.MouseButton.LeftButton, pos=QPoint(8, bar.decoys.height() // 2))
     settle(view, qtbot)
     for name, rows in (("psms", psms), ("peptides", peptides), ("proteins", proteins)):
-        assert len(view.panels[name].model.rows) == len(rows), "decoys and all"
+        assert len(view.panels[name].model.rows) == len(rows), "including decoys"
 
 
 @pytest.mark.parametrize("text", ["test3_human", "protein 4 os", "LG"])
@@ -369,7 +369,7 @@ def test_columns_and_sizes_are_remembered(open_results: Opener, qtbot: QtBot) ->
     other, _ = open_results()
     assert "matched_ions" not in other.psms.view.hidden_columns()
     other.restore_state(state)
-    assert other.spectrum.annotation.choice == choice, "the ions that are looked for are kept too"
+    assert other.spectrum.annotation.choice == choice, "the ions to match are retained too"
     assert "matched_ions" in other.psms.view.hidden_columns()
     for nonsense in ("", "{", "[]", '{"version": 99}', '{"version": 1, "hidden": {"psms": 3}, "sizes": {"down": ["x"]}}'):
         other.restore_state(nonsense)
@@ -433,7 +433,7 @@ def test_nothing_is_cut_off(shared_results: Opener, qtbot: QtBot, width: int, he
 
 @pytest.fixture(scope="module")
 def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Projects for screenshots: one with an identification, one with a sequence search."""
+    """Return projects for screenshots: one with an identification, one with a sequence search."""
     folder = tmp_path_factory.mktemp("pictured")
     project_with_results(folder / "identified", log=("Rescoring not used: too few targets",))
     project_with_search(folder / "searched")
@@ -442,7 +442,7 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.parametrize("scale", ["1", pytest.param("2", marks=pytest.mark.long)])
 def test_images_of_every_view(tmp_path: Path, pictured: list[str], theme: Theme, scale: str) -> None:
-    """Each view is taken in both themes and at both scales, and stored in PROTEOSCOPE_SCREENSHOTS if that is set."""
+    """Take each view in both themes and at both scales, and store it in PROTEOSCOPE_SCREENSHOTS if that is set."""
     folder = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     if scale == "1":
         take_pictures(theme, *pictured, str(folder / "results-1"))
@@ -511,7 +511,7 @@ def test_first_psm_is_drawn_when_filter_hides_the_selected(shared_results: Opene
     settle(view, qtbot)
     filtered("no such peptide")
     filtered("")
-    assert view.psms.view.chosen is None and view.spectrum.spectrum is None, "nothing was chosen before"
+    assert view.psms.view.chosen is None and view.spectrum.spectrum is None, "nothing was selected before"
 
 
 def test_star_and_comment_are_stored_shown_and_filtered(open_results: Opener, qtbot: QtBot) -> None:
@@ -572,7 +572,7 @@ def test_spectrum_is_mirrored_with_its_references(open_results: Opener, qtbot: Q
     assert "predicted b and y ions" in (tmp_path / "mirror.svg").read_text()
     pane.set_reference()
     settle(view, qtbot)
-    assert pane.spectrum.isVisible(), "with itself there is nothing to compare"
+    assert pane.spectrum.isVisible(), "there is nothing to compare with itself"
     view.psms.view.choose(1)
     settle(view, qtbot)
     mirrored = pane.mirror.spectra
@@ -580,7 +580,7 @@ def test_spectrum_is_mirrored_with_its_references(open_results: Opener, qtbot: Q
     view.spectrum.annotation.series["a"].click()
     settle(view, qtbot)
     assert pane.mirror.spectra is not None and pane.mirror.spectra.upper.ions is not None
-    assert pane.mirror.spectra.upper.ions.settings.series == "aby", "the ions that are chosen are those of both views"
+    assert pane.mirror.spectra.upper.ions.settings.series == "aby", "both views show the selected ions"
     pane.below_actions["other"].trigger()
     settle(view, qtbot)
     assert pane.mirror.spectra.lower is None and "No other PSM" in pane.mirror.readout.text()

@@ -121,7 +121,7 @@ def test_residues_have_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> No
         for (row, column), points in cells.items():
             if residues[row, column] != OUTSIDE and colours[row, column, 3] and len(points) > 12:
                 wanted = tuple(colours[row, column, :3].tolist())
-                # Some of them have letters drawn on top.
+                # Some of them have symbols drawn on top.
                 assert any(image.pixelColor((point * ratio).toPoint()).getRgb()[:3] == wanted for point in points), scheme
                 n_compared += 1
         assert n_compared > 50 or scheme == "none"

@@ -266,7 +266,7 @@ def test_hits_of_lost_queries_are_shown(searched: Path, tmp_path: Path, qtbot: Q
 
 
 def test_chance_hits_are_reported_above_the_table(tmp_path: Path, sample_data: Path, qtbot: QtBot, theme: Theme) -> None:
-    """A random walk resembles no fold, a chain of the database does."""
+    """Check a random walk, which resembles no fold, and a chain of the database, which does."""
     rng, place, lines = np.random.default_rng(3), np.zeros(3), []
     for number in range(1, 61):
         step = rng.normal(size=3)

@@ -101,19 +101,19 @@ def test_labels_cover_no_label_or_higher_peak(peaks: list[tuple[float, float, fl
                 start, end = np.array([other.foot, other.top + height]), np.array([x[other.label], y[other.label]])
                 way = start + np.linspace(0, 1, 50)[:, None] * (end - start)
                 inside = (way[:, 0] > rectangle[0]) & (way[:, 0] < rectangle[2]) & (way[:, 1] > rectangle[1]) & (way[:, 1] < rectangle[3])
-                assert not inside.any(), "the line to another peak runs beside the label"
+                assert not inside.any(), "the line to another peak overlaps the label"
     highest = int(np.argmin(y))
     if y[highest] > 14 and (y == y[highest]).sum() == 1:
-        assert highest in {label.label for label in placed}, "the base peak always has its name"
+        assert highest in {label.label for label in placed}, "the base peak is always labelled"
 
 
 def test_crowded_labels_have_a_line_to_their_peak() -> None:
     x = np.array([300.0, 306.0, 312.0, 318.0, 324.0])
     y = np.array([150.0, 60.0, 140.0, 130.0, 145.0])
     placed = place_labels(x, y, np.full(5, 30.0), 12.0, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
-    assert placed[0].label == 1, "the strongest has its name first"
+    assert placed[0].label == 1, "the strongest peak is labelled first"
     assert placed[0].foot is None
-    assert len(placed) == 5, "each finds a place, where there was one for the strongest alone"
+    assert len(placed) == 5, "each has a position, as the strongest did without the others"
     assert [label.foot is not None for label in placed[1:]] == [True] * 4
 
 
@@ -155,7 +155,7 @@ def test_labels_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
     expected = {
         label for label, peak in zip(spectrum.labels, spectrum.matches.peak.tolist(), strict=True) if 560 <= spectrum.peaks.mz[peak] <= 575
     }
-    assert set(in_sight) <= expected, "labels belong to what is in sight"
+    assert set(in_sight) <= expected, "labels belong to visible peaks"
 
 
 def send_wheel(view: SpectrumView, at: QPointF, steps: int) -> None:
@@ -199,7 +199,7 @@ def test_wheel_and_box_zoom_and_double_click_resets(view: SpectrumView, qtbot: Q
     assert whole[1] - whole[0] > 1.3 * (high - low)
     assert place_of_peak(view, 200).x() == pytest.approx(pivot.x(), abs=3), "the wheel zooms around the pointer"
     assert low <= mz <= high
-    assert height == whole_height, "the wheel leaves the height"
+    assert height == whole_height, "the wheel does not change the height"
     upper, lower = (items.place for items in view.plot._panels)
     assert upper is not None and lower is not None
     assert (lower.panel.x.low, lower.panel.x.high) == pytest.approx((low, high)), "errors move with the spectrum"
@@ -208,7 +208,7 @@ def test_wheel_and_box_zoom_and_double_click_resets(view: SpectrumView, qtbot: Q
     (left, right), (foot, top) = view.plot.ranges
     assert right - left < 0.5 * (high - low)
     assert top < height[1]
-    assert foot == 0, "peaks always have the axis below them"
+    assert foot == 0, "the axis remains below the peaks"
 
     qtbot.mouseDClick(view.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, 200))
     qtbot.mouseRelease(view.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, 200))
@@ -266,7 +266,7 @@ def test_errors_are_shown_in_the_selected_unit(view: SpectrumView, qtbot: QtBot)
     qtbot.keyClick(view.unit, Qt.Key.Key_Down)
     assert shown_errors() == pytest.approx(sorted(spectrum.matches.error))
     assert view.plot._panels[1].left.labelText == "Error (Da)"
-    assert view.plot.ranges[0] == (300, 700), "the zoom stays"
+    assert view.plot.ranges[0] == (300, 700), "the zoom is unchanged"
 
 
 def test_ion_table_marks_found_ions(view: SpectrumView) -> None:
@@ -311,7 +311,7 @@ def test_ions_are_selected_in_the_menu(view: SpectrumView, qtbot: QtBot) -> None
     menu.tolerance.setText("wide")
     qtbot.keyClick(menu.tolerance, Qt.Key.Key_Return)
     assert "0.5 Da" in menu.problem.text()
-    assert view.spectrum.settings.tolerance == Tolerance(0.4, "Da"), "what cannot be read changes nothing"
+    assert view.spectrum.settings.tolerance == Tolerance(0.4, "Da"), "unreadable text changes nothing"
     qtbot.mouseClick(menu.reset_button, Qt.MouseButton.LeftButton)
     assert view.spectrum.settings == SETTINGS
     assert menu.choice == AnnotationChoice()
@@ -343,7 +343,7 @@ def test_losses_are_shown_only_on_request(view: SpectrumView, qtbot: QtBot) -> N
         qtbot.keyClick(box, Qt.Key.Key_Space)
     assert view.spectrum is not None
     assert not view.spectrum.ions.loss.any()
-    assert view.plot.ranges[0][0] == pytest.approx(300), "the zoom stays"
+    assert view.plot.ranges[0][0] == pytest.approx(300), "the zoom is unchanged"
     assert before[0][0] < 300
 
 
@@ -438,7 +438,7 @@ def test_pdf_has_text_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> No
     assert "m/z" in text
     assert "LVNELT[Phospho]EFM[Oxidation]K/3" in text
     assert spectrum.labels[int(np.argmax(spectrum.relative[spectrum.matches.peak]))].replace("²⁺", "") in text
-    # 510 x 360 points at 60 dots to the inch.
+    # These are 510 x 360 points at 60 dots per inch.
     assert page.size == (425, 300)
     assert page.getpixel((1, 1)) == (255, 255, 255)
     assert len(set(np.asarray(page).reshape(-1, 3).sum(axis=1).tolist())) > 20
@@ -450,7 +450,7 @@ def test_png_is_white_with_300_dpi(view: SpectrumView, theme: Theme, tmp_path: P
     image = QImage(str(tmp_path / "figure.png"))
     assert (image.width(), image.height()) == (2125, 1500)
     assert image.dotsPerMeterX() == pytest.approx(300 / 0.0254, abs=1)
-    assert image.pixelColor(2, 2).name() == "#ffffff", "paper is white whatever the screen is"
+    assert image.pixelColor(2, 2).name() == "#ffffff", "paper is white in any theme"
 
 
 def test_failed_figure_leaves_no_file(view: SpectrumView, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests of data read besides the chains of a hit from real files: other chains, side chains, B-factors, and exports."""
+"""Tests of data read in addition to the chains of a hit from real files: other chains, side chains, B-factors, and exports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def chain_of(path: Path, number: int = 0) -> FoundChain:
 
 @pytest.fixture(scope="module")
 def globins(shared_data: Path) -> tuple[Trace, Trace]:
-    """A globin, and another superposed onto it."""
+    """Return a globin, and another superposed onto it."""
     query, target = (chain_of(shared_data / "structures" / "globins" / name) for name in ("d1b0ba_", "d1cg5a_"))
     offsets, none = np.array([0, len(target.chains.position)]), np.array([0, 0])
     superpositions = superpose_many(query.chains.position, target.chains.position, offsets, np.empty((0, 2), np.int32), none, threads=1)

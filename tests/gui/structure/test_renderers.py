@@ -118,7 +118,7 @@ def test_recoloured_meshes_are_drawn_as_new(opengl: OpenGLRenderer) -> None:
     fresh = OpenGLRenderer()
     assert (after != before).any() and (after == drawn(fresh, scene, is_smooth=False)).all()
     fresh.close()
-    # The same mesh twice, in two colours, of which the last is in front.
+    # The same mesh is drawn twice, in two colours; the second is in front.
     twice = [scene.bodies(100_000)[0], Body(scene.bodies(100_000)[0].mesh, np.zeros_like(scene.bodies(100_000)[0].colours))]
     alone = drawn(opengl, scene, bodies=twice[:1], is_smooth=False)
     assert (drawn(opengl, scene, bodies=twice, is_smooth=False) == alone).all()
@@ -151,7 +151,7 @@ def test_recoloured_bodies_are_drawn_over_the_old(opengl: OpenGLRenderer, monkey
         bodies = [*scene.bodies(100_000), *([ball] if step % 3 else [])]
         triangles.clear()
         picture = drawn(opengl, scene, camera, bodies=bodies, is_smooth=False)
-        assert (sum(triangles) < whole / 2) == (step not in (0, 7)), "all is drawn where it is seen from elsewhere alone"
+        assert (sum(triangles) < whole / 2) == (step not in (0, 7)), "the hidden body is drawn when it is visible from elsewhere"
         fresh = OpenGLRenderer()
         assert (picture == drawn(fresh, scene, camera, bodies=bodies, is_smooth=False)).all()
         fresh.close()

@@ -53,7 +53,7 @@ def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 DRAWN = pytest.mark.parametrize("by", [pytest.param("OpenGL", marks=pytest.mark.long), "drawn"], indirect=True)
-"""For what is told to the camera and the scene, whoever draws."""
+"""Panel for tests of the camera and the scene, with either renderer."""
 
 
 def shown(project: Project, qtbot: QtBot) -> StructureView:
@@ -133,7 +133,7 @@ def test_selected_hit_is_drawn_with_its_query(view: StructureView, by: str) -> N
 def test_renderer_compiles_before_the_first_smooth_image(
     opengl: OpenGLRenderer, project: Project, qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In software each step may block for long: context, sample and image are made in three turns."""
+    """Check that context, sample and image are created in three turns, since in software each step may block for long."""
     done: list[tuple[int, str]] = []
     turn = 0
 
@@ -515,7 +515,7 @@ def test_ligand_and_side_chain_atoms_are_picked_and_measured(drawn_view: Structu
     apart = float(np.linalg.norm(residue.place.astype(float) - nitrogen.place))
     assert any(f"{apart:.2f} Å" in message for message in heard)
     panel.ligand_action.setChecked(False)
-    assert panel.canvas.pick_at(QPointF(place_of(panel, atoms[0]))) not in atoms, "what is not drawn is not picked"
+    assert panel.canvas.pick_at(QPointF(place_of(panel, atoms[0]))) not in atoms, "only drawn atoms are picked"
 
 
 @DRAWN

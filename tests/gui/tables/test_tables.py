@@ -129,7 +129,7 @@ def test_newest_request_wins(view: TableView, psms: pa.Table, qtbot: QtBot) -> N
 
 
 def test_pages_of_an_older_order_are_discarded(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
-    """While an order is pending, the old rows are painted and request pages, which arrive after the new order."""
+    """Check a pending order, in which the old rows are painted and request pages, which arrive after the new order."""
     model = view._model
     model.show(order=[("peptide", False)])
     model.index(PAGE_ROWS + 3, section_of(view, "peptide")).data()
@@ -153,7 +153,7 @@ def test_selected_row_stays_selected_when_order_changes(view: TableView, qtbot: 
     settle(view, qtbot)
     qtbot.waitUntil(lambda: view.currentIndex().isValid())
     assert int(view._model.rows[view.currentIndex().row()]) == row == view.chosen
-    assert chosen == [row], "told once"
+    assert chosen == [row], "reported once"
 
 
 def test_keys_move_through_the_rows(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
@@ -166,7 +166,7 @@ def test_keys_move_through_the_rows(view: TableView, psms: pa.Table, qtbot: QtBo
     settle(view, qtbot)
     last = len(psms) - 1
     assert [row for row, _ in received] == [0, 1, last]
-    assert received[-1][1] == psms["peptide"][last].as_py(), "values are told when their page is there"
+    assert received[-1][1] == psms["peptide"][last].as_py(), "values are sent when their page is available"
 
 
 def test_copied_rows_suit_a_spreadsheet_of_the_locale(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
@@ -263,7 +263,7 @@ def test_empty_table_explains_why(view: TableView, qtbot: QtBot) -> None:
     image = view.viewport().grab().toImage()
     width, height = image.width(), image.height()
     colours = {image.pixelColor(x, y).name() for x in range(0, width, 2) for y in range(height // 3, 2 * height // 3)}
-    assert len(colours) > 3, "the text is drawn where rows would be"
+    assert len(colours) > 3, "the text is drawn in place of rows"
 
 
 VALUES = [
@@ -294,7 +294,7 @@ def test_values_follow_the_locale(column: Column, value: Any, english: str, germ
         assert full_text(column, value, american) == machine
         assert full_text(column, value, GERMAN) == (machine.replace(".", ",") if isinstance(value, float) else machine)
     else:
-        assert full_text(column, value, american) == full_text(column, value, GERMAN) == english, "words as they are shown"
+        assert full_text(column, value, american) == full_text(column, value, GERMAN) == english, "words as shown"
 
 
 class TestWorker:
