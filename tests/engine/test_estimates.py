@@ -74,7 +74,7 @@ def test_every_search_is_estimated(search, inputs, own_cache):
         assert estimate(search, more).seconds > result.seconds
 
 
-def test_a_command_is_estimated_and_not_run(inputs, tmp_path, own_cache, capsys):
+def test_command_is_estimated_and_not_run(inputs, tmp_path, own_cache, capsys):
     out = tmp_path / "hits.tsv"
     command = ["align", str(DATABASE), str(DATABASE), "--out", str(out), "--device", "cpu"]
     assert main(["estimate", *command]) == 0
@@ -192,7 +192,7 @@ def test_untrusted_record_gives_no_prediction(record):
     assert run_prediction(record) is None
 
 
-def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
+def test_cost_model_report_lists_every_benchmark(tmp_path, own_cache, capsys, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.command_line.devices._SIZES", (1000, 100_000))
     monkeypatch.setattr("proteoscope.engine.command_line.devices._SIDES", (16, 32))
     path = tmp_path / "report.html"

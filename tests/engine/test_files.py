@@ -85,14 +85,14 @@ def test_temporary_files_of_other_threads_are_retained(tmp_path: Path) -> None:
         ".library.msp.lock",
     ],
 )
-def test_files_of_similar_names_stay(name: str, tmp_path: Path) -> None:
+def test_files_of_similar_names_remain(name: str, tmp_path: Path) -> None:
     for end in ("", ".lock"):
         (tmp_path / (name + end)).write_bytes(b"the user's")
     remove_leftovers(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [name, f"{name}.lock"]
 
 
-def test_renamed_leftover_is_the_users(tmp_path: Path) -> None:
+def test_renamed_leftover_belongs_to_the_user(tmp_path: Path) -> None:
     left = leave_file(tmp_path / "library.msp")
     copy = left.with_name(left.name.replace("library", "rescued"))
     left.rename(copy)
@@ -101,7 +101,7 @@ def test_renamed_leftover_is_the_users(tmp_path: Path) -> None:
     assert copy.read_bytes() == b"half"
 
 
-def test_leftover_without_its_lock_stays(tmp_path: Path) -> None:
+def test_leftover_without_its_lock_remains(tmp_path: Path) -> None:
     left = leave_file(tmp_path / "library.msp")
     left.with_name(left.name + ".lock").unlink()
     remove_leftovers(tmp_path)
@@ -132,7 +132,7 @@ def test_symbolic_link_as_lock_is_not_followed(tmp_path: Path) -> None:
     assert left.exists() and (tmp_path / "elsewhere").read_bytes() == b"text"
 
 
-def test_files_of_other_users_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_other_users_remain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = leave_file(tmp_path / "library.msp")
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     remove_leftovers(tmp_path)
@@ -166,7 +166,7 @@ def test_disk_without_locks_is_written_and_never_swept(tmp_path: Path, monkeypat
     assert hidden(tmp_path) == []
 
 
-def test_forked_child_holds_no_lock_beyond_its_parent(tmp_path: Path) -> None:
+def test_forked_child_does_not_hold_lock_of_killed_parent(tmp_path: Path) -> None:
     script = HOLDER.replace("    sys.stdin.read()", "    import os, time\n    os.fork() or time.sleep(60)\n    os._exit(0)")
     parent = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path / "x")], cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -50,7 +50,7 @@ def test_description_has_everything_declared():
     assert [described[name].kind for name in ("names", "sizes", "quick", "note")] == ["list", "list", "truth", "text"]
 
 
-def test_texts_become_values():
+def test_parameter_texts_become_values():
     changed = Parameters().changed(["turns=4", " width = 1.5 ", "way=right", "names= x ; y,z", "sizes=3", "quick=yes", "note=a=b"])
     assert changed == Parameters(turns=4, width=1.5, way="right", names=("x", "y", "z"), sizes=(3,), quick=True, note="a=b")
     assert changed.changed(["names="]).names == ()
@@ -117,7 +117,7 @@ def test_wrong_setting_names_field_value_and_bounds(setting, message):
 
 @pytest.mark.parametrize("value", ["\udcff", "a\x1b[31m", "\0", "\x9b2J", "a\x7f"])
 @pytest.mark.parametrize("field", ["note", "names", "turns", "way"])
-def test_values_with_control_characters_are_refused(field: str, value: str) -> None:
+def test_parameters_reject_control_characters(field: str, value: str) -> None:
     with pytest.raises(ParameterError, match=f"{field} = .*holds control characters, or is not valid UTF-8") as caught:
         Parameters().changed([f"{field}=x{value}"])
     assert str(caught.value).isprintable()
@@ -128,7 +128,7 @@ def test_all_wrong_values_are_reported_together():
         Parameters.checked({"turns": 0, "width": 9})
 
 
-def test_parameters_do_not_change():
+def test_parameters_are_immutable():
     with pytest.raises(ValidationError, match="frozen"):
         Parameters().turns = 4
 
@@ -177,7 +177,7 @@ def test_missing_file_or_folder_is_not_a_preset(tmp_path):
             read_preset("identify", str(path))
 
 
-def test_presets_hold_nothing_but_a_description_and_parameters():
+def test_presets_have_only_description_and_parameters():
     from proteoscope import resources
 
     for name in preset_names("identify"):

@@ -67,7 +67,7 @@ def test_library_of_other_runs_finds_further_spectra(bench: Path, capsys: pytest
 
 
 @pytest.mark.parametrize("search", [search for search in SEARCHES if search.demo is not None], ids=lambda search: search.kind)
-def test_every_search_has_a_sample_whose_files_and_preset_ship(search: Any) -> None:
+def test_files_and_presets_of_samples_are_shipped(search: Any) -> None:
     demo = search.demo
     assert demo is not None
     assert all(resources.path("samples", name).is_file() for name in demo.samples.values())
@@ -112,7 +112,7 @@ def test_sample_comet_results_name_the_sample_protein(bench: Path, capsys: pytes
     assert "matches of Comet imported" in said and "ALBU_BOVIN" in said
 
 
-def test_spectra_of_the_sample_group(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_spectra_form_clusters(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("cluster", bench, capsys)
     sizes = [row["n_members"] for row in rows(bench, run, "clusters")]
     assert sum(size >= 2 for size in sizes) >= 20

@@ -22,7 +22,7 @@ from proteoscope.engine.structure_search.descriptor_index import _NAME as _NAME_
 each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
 
 
-def test_kinds_names_and_sub_commands_are_different():
+def test_kinds_names_and_sub_commands_are_distinct():
     for names in ([search.kind for search in SEARCHES], [search.name for search in SEARCHES]):
         assert len(set(names)) == len(names)
 

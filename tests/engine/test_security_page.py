@@ -114,7 +114,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "| a structure database, a cached index |": (
         "fuzz/test_structure_databases.py::test_a_changed_database_opens_as_something_sound_or_is_refused_in_one_sentence",
         "fuzz/test_indexes.py::test_a_spoilt_column_is_refused_or_harmless",
-        "engine/project/test_index_store.py::test_a_damaged_index_is_absent_and_is_built_anew",
+        "engine/project/test_index_store.py::test_damaged_index_is_absent_and_built_again",
     ),
     "| presets, tables of samples, the window's settings |": (
         "engine/test_parameters.py::test_read_preset_does_not_wait_for_a_pipe",
@@ -175,7 +175,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/formats/test_vendor.py::test_a_thermo_file_is_read_by_the_converter_that_is_there",
         "engine/formats/test_vendor.py::test_converter_in_the_data_folder_is_not_run",
     ),
-    "**Presets** (TOML)": ("engine/test_parameters.py::test_presets_hold_nothing_but_a_description_and_parameters",),
+    "**Presets** (TOML)": ("engine/test_parameters.py::test_presets_have_only_description_and_parameters",),
     "**The cache**": (
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
         "engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",
@@ -187,7 +187,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
         "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_that_others_may_change",
     ),
-    "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_groups_with_name_of_user",),
+    "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_group_named_like_user",),
     "Checkpoints are neither written": ("engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",),
     "Windows is not checked": (f"{PAGE_TEST}::test_untrusted_folder_checks_nothing_on_windows",),
     "**Temporary files**": ("kernels/test_trusted_folders.py::test_scratch_folder_refuses_a_place_others_may_change",),
@@ -230,7 +230,7 @@ def defined_in(path: Path) -> frozenset[str]:
     return frozenset(node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef))
 
 
-def test_each_sentence_of_security_page_is_held_by_a_test():
+def test_each_sentence_of_security_page_has_a_test():
     beginnings = (*HELD, *ADVICE)
     beginnings_of = {sentence: [beginning for beginning in beginnings if sentence.startswith(beginning)] for sentence in sentences(TEXT)}
     assert [sentence for sentence, held in beginnings_of.items() if len(held) != 1] == []
@@ -275,7 +275,7 @@ def test_project_lock_names_machine_and_process_while_run_writes(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="groups are other ones there")
-def test_untrusted_folder_accepts_groups_with_name_of_user(tmp_path, monkeypatch):
+def test_untrusted_folder_accepts_group_named_like_user(tmp_path, monkeypatch):
     import grp
     import pwd
 

@@ -60,7 +60,7 @@ def test_only_the_exact_home_folder_is_replaced(monkeypatch: pytest.MonkeyPatch)
     assert without_folders("/mnt/h/ada/x") == "…/x"
 
 
-def test_messages_survive_a_user_without_home_and_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_are_written_for_user_without_home(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> Path:
         raise RuntimeError("Could not determine home directory.")
 

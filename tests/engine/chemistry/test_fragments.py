@@ -81,7 +81,7 @@ def ions_of(peptidoform: Peptidoform, maximum_charge: int = 1) -> FragmentIons:
     return fragment_ions(peptidoform.sequence, deltas, maximum_charge=maximum_charge, losses_of_modifications=losses)
 
 
-def test_losses_of_modifications() -> None:
+def test_fragments_have_losses_of_modifications() -> None:
     peptidoform = parse("AS[Phospho]GM[Oxidation]Y[Phospho]K/3")
     assert modification_losses(peptidoform) == {2: (97.976896,), 4: (63.998285,)}
     ions = ions_of(peptidoform, 2)
@@ -92,15 +92,15 @@ def test_losses_of_modifications() -> None:
     assert max(ions.charge) == 2
 
 
-def test_modification_losses_has_h3po4_of_s_and_t_only() -> None:
+def test_phosphoric_acid_loss_is_only_from_s_and_t() -> None:
     assert modification_losses(parse("AS[Phospho]T[Phospho]Y[Phospho]K/2")) == {2: (97.976896,), 3: (97.976896,)}
 
 
-def test_labile_modifications_are_on_no_fragment() -> None:
+def test_labile_modifications_are_absent_from_fragments() -> None:
     np.testing.assert_array_equal(ions_of(parse("{Glycan:Hex}NEK")).mz, ions_of(parse("NEK")).mz)
 
 
-def test_columns_have_the_promised_types() -> None:
+def test_ion_columns_have_the_documented_types() -> None:
     for ions in (fragment_ions("PEPTIDEK", series="abcxyzp"), fragment_ions("A"), fragment_ions("AK", series="")):
         types = [getattr(ions, name).dtype for name in ("mz", "series", "number", "charge", "loss", "position")]
         assert types == [np.float64, np.int8, np.int16, np.int8, np.int16, np.int16]
@@ -118,7 +118,7 @@ def test_columns_have_the_promised_types() -> None:
         ({"sequence": "PEK", "neutral_losses": ("Foo",)}, "formula"),
     ],
 )
-def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
+def test_fragments_rejects_invalid_arguments(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         fragment_ions(**arguments)
 
@@ -148,7 +148,7 @@ def test_annotation_follows_its_definition(seed: int, most_intense: bool, tolera
         assert (ions.loss[ion] > 0, ions.charge[ion]) == min((bool(ions.loss[k] > 0), ions.charge[k]) for k in rivals)
 
 
-def test_a_spectrum_without_peaks_or_order() -> None:
+def test_annotation_accepts_empty_and_rejects_unsorted_peaks() -> None:
     ions = fragment_ions("PEK")
     assert len(annotate(np.zeros(0), np.zeros(0), ions, Tolerance(1, "Da"))) == 0
     with pytest.raises(ParameterError, match="ascending"):

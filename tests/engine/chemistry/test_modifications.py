@@ -69,7 +69,7 @@ def test_masses_follow_from_compositions() -> None:
         (737, "TMT6plex", 229.162932),
     ],
 )
-def test_well_known_entries(record: int, title: str, mass: float) -> None:
+def test_common_unimod_entries_have_known_masses(record: int, title: str, mass: float) -> None:
     assert unimod().by_id(record) is unimod().by_name(title.upper())
     assert unimod().by_id(record).title == title
     assert unimod().by_id(record).mass == mass
@@ -99,7 +99,7 @@ def test_sites_carry_position_classification_and_losses() -> None:
         ("Cation:Fe[III] (D)", ("Cation:Fe[III]", 1870, "D", "anywhere")),
     ],
 )
-def test_texts_of_unimod(text: str, expected: tuple[object, ...]) -> None:
+def test_unimod_texts_are_parsed_and_written(text: str, expected: tuple[object, ...]) -> None:
     result = parse_modification(text)
     assert (result.name, result.unimod_id, result.residues, result.position) == expected
     assert parse_modification(str(result)) == result
@@ -113,7 +113,7 @@ def test_texts_of_unimod(text: str, expected: tuple[object, ...]) -> None:
         ("a:b: + 3 (Protein C-term K)", "a:b", 3.0, "a:b:+3 (Protein C-term K)"),
     ],
 )
-def test_texts_of_ones_own(text: str, name: str, mass: float, written: str) -> None:
+def test_custom_modification_texts_are_parsed(text: str, name: str, mass: float, written: str) -> None:
     result = parse_modification(text)
     assert (result.name, result.unimod_id, result.mass, str(result)) == (name, None, mass, written)
     assert parse_modification(written) == result
@@ -164,7 +164,7 @@ def test_errors_name_the_expected_value(text: str, message: str) -> None:
         parse_modification(text)
 
 
-def test_sites_are_read_however_they_are_spelt() -> None:
+def test_sites_are_read_in_any_spelling() -> None:
     assert parse_site("any n-term") == parse_site("N-Terminus") == parse_site("peptide N-term") == ("", "peptide N-term")
     assert parse_site("protein c-term rk") == ("KR", "protein C-term")
 

@@ -39,7 +39,7 @@ def test_peptidoform_text_round_trip(peptidoform: Peptidoform) -> None:
 
 
 @pytest.mark.parametrize("title", titles[::7] + [title for title in titles if set(title) & set("[]{}()/+-?#|<>^")][::5])
-def test_every_kind_of_name_survives_everywhere(title: str) -> None:
+def test_every_kind_of_name_round_trips_at_every_site(title: str) -> None:
     mass = unimod().by_name(title).mass
     for text in (f"A[{title}]K", f"[{title}]-AK", f"AK-[{title}]/3", f"{{{title}}}AK", f"[{title}]?AK", f"<[{title}]@A>AK"):
         result = parse(text)
@@ -102,7 +102,7 @@ def test_rare_proforma_masses_agree_with_pyteomics(text: str) -> None:
         ("{Glycan:Hex}[Phospho]?EMS", "[Phospho]?{Glycan:Hex}EMS"),
     ],
 )
-def test_read_and_written_again(text: str, written: str) -> None:
+def test_proforma_examples_round_trip(text: str, written: str) -> None:
     assert write(parse(text)) == written
 
 
@@ -138,7 +138,7 @@ def test_parse_rejects_invalid_peptidoforms(text: str, message: str) -> None:
 
 @settings(max_examples=50)
 @given(st.text("PE[]{}<>@?-/+#()^|:1OxidationCM ,.", max_size=25))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_rejected(text: str) -> None:
     try:
         result = parse(text)
     except ParameterError:
@@ -163,17 +163,17 @@ def test_columns_are_written_as_single_peptides(peptides: list[Peptidoform]) -> 
 
 
 @pytest.mark.parametrize("positions", [[2, 1], [0, 5], [-1, 0]])
-def test_columns_with_wrong_positions_are_refused(positions: list[int]) -> None:
+def test_columns_reject_invalid_positions(positions: list[int]) -> None:
     with pytest.raises(ParameterError, match="row 1"):
         write_many(["AAA", "PEK"], np.array([0, 0, 2]), np.array(positions), np.array([0, 0]), ["Oxidation"], [15.994915])
 
 
-def test_a_place_outside_the_peptide_is_refused() -> None:
+def test_parse_rejects_position_outside_peptide() -> None:
     with pytest.raises(ParameterError, match="0 to 4"):
         write(Peptidoform("PEK", (PlacedModification(5, "Oxidation", 15.994915),)))
 
 
-def test_many_are_written_in_a_few_lines_of_python_each() -> None:
+def test_writing_needs_few_lines_of_python_per_peptide() -> None:
     n, texts = 2000, []
 
     def work() -> None:
@@ -184,7 +184,7 @@ def test_many_are_written_in_a_few_lines_of_python_each() -> None:
 
 
 @pytest.mark.parametrize("text", ["PEPTIDE/{}", "PEP[+{}]TIDE", "PEP[Formula:C{}]TIDE", "PEP[Glycan:Hex{}]TIDE", "PEP[Hex{}]TIDE"])
-def test_numbers_of_thousands_of_digits_are_refused(text: str) -> None:
+def test_parse_rejects_numbers_of_thousands_of_digits(text: str) -> None:
     """Numbers beyond Python's limit of digits, and beyond a double."""
     with pytest.raises(ParameterError) as caught:
         parse(text.format("9" * 5000))

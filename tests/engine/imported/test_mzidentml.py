@@ -61,13 +61,13 @@ def write(path: Path, *peptides: tuple[str, str], scan: str = "7", searched: str
         ("SAMPLEK", ACETYL.format(' location="0" '), "", 0),
     ],
 )
-def test_modifications_get_their_only_place(tmp_path, sequence, written, searched, position):
+def test_modifications_get_their_only_possible_site(tmp_path, sequence, written, searched, position):
     identifications = read_identifications([write(tmp_path / "x.mzid", (sequence, written), searched=searched)])
     assert [modification.position for modification in identifications.peptides[0].modifications] == [position]
     assert not len(identifications.unread) and identifications.scan.tolist() == [7]
 
 
-def test_modifications_without_a_place_are_listed(tmp_path):
+def test_modifications_without_a_site_are_listed(tmp_path):
     rows = [
         ("SAMSLEK", PHOSPHO.format(' residues="S" '), "no location"),
         ("SAMPLEK", PHOSPHO.format(" "), "no location"),
@@ -84,7 +84,7 @@ def test_modifications_without_a_place_are_listed(tmp_path):
         assert row["spectrum"] == f"file:///d/run.mgf index={row['line'] - 1}"
 
 
-def test_modifications_without_a_place_are_warned_of(tmp_path):
+def test_import_warns_of_modifications_without_a_site(tmp_path):
     progress = RecordingProgress(Progress())
     read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", ACETYL.format(" ")), ("SAMK", ""))], progress)
     assert [text for text in progress.messages if "1 peptides have a modification without a location" in text]

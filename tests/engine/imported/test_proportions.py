@@ -33,7 +33,7 @@ def test_collector_rejects_matches_that_refer_to_long_lists(peptide, accessions,
         collect(5000, peptide, accessions, scores)
 
 
-def test_matches_of_a_search_are_taken():
+def test_collector_accepts_matches_of_real_searches():
     peptide = NotedPeptide("A" * 50, tuple(NotedModification(i, "Acetyl") for i in range(50)))
     matches = collect(20_000, peptide, [f"sp|P{i:05}|NAME_HUMAN" for i in range(100)], {f"score_{i}": 1.0 for i in range(20)})
     assert len(matches.finish()) == 20_000

@@ -147,7 +147,7 @@ def test_mztab_modifications_have_the_stated_masses(tmp_path: Path, modification
 
 
 @pytest.mark.parametrize("modifications", ["UNIMOD:4", "null-UNIMOD:4", "1-UNIMOD:4,UNIMOD:21", "99-UNIMOD:4"])
-def test_mztab_modifications_without_a_place_are_not_lost(tmp_path: Path, modifications: str) -> None:
+def test_mztab_modifications_without_a_site_are_not_lost(tmp_path: Path, modifications: str) -> None:
     """Check a report on OpenMS.
 
     https://github.com/OpenMS/OpenMS/issues/4835

@@ -116,7 +116,7 @@ def test_import_reports_unsearched_spectra(shared_data, tmp_path):
         import_results([folder / "bsa_ltq" / "BSA1_OMSSA.idXML"], [folder / "Ecoli_MS2_small.mzML"], tmp_path / "p")
 
 
-def test_an_imported_run_is_explained_as_an_identification_is(omssa, tmp_path):
+def test_imported_run_can_be_explained(omssa, tmp_path):
     from proteoscope.engine.clustering.parameters import ExplanationParameters
 
     project, summary = omssa

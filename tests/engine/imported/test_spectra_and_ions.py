@@ -110,7 +110,7 @@ def test_import_warns_of_unlisted_fixed_modifications(tmp_path):
 
 
 @pytest.mark.parametrize("series", ["by", "cz", "abcxyz"])
-def test_ions_are_counted_as_the_annotation_counts_them(series):
+def test_ion_counts_equal_the_annotation(series):
     generator = np.random.default_rng(5)
     sequences = ["".join(generator.choice(list("ACDEFGHIKLMNPQRSTVWY"), generator.integers(5, 20))) for _ in range(60)]
     from proteoscope.engine.spectra.columns import Spectra
@@ -145,7 +145,7 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
         assert (matched[i], total[i]) == (len(annotate(mz, intensity, ions, tolerance)), len(ions))
 
 
-def test_ions_are_counted_by_the_activation_of_each_spectrum(tmp_path):
+def test_ion_counts_use_the_activation_of_each_spectrum(tmp_path):
     spectra = read_spectra([write_spectra(tmp_path / "run.mgf")])
     kinds = (Activation.UNKNOWN, Activation.ETD, Activation.ETHCD)
     spectra = replace(spectra, activation=np.array([kinds[i % 3] for i in range(len(spectra))], np.uint8))

@@ -55,7 +55,7 @@ def rows_of(identifications: Identifications) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize(("format", "text", "wrong", "reason", "value"), CHANGES)
-def test_record_with_unreadable_number_is_left_out(tmp_path: Path, format: str, text: str, wrong: str, reason: str, value: str) -> None:
+def test_record_with_unreadable_number_is_skipped(tmp_path: Path, format: str, text: str, wrong: str, reason: str, value: str) -> None:
     path = write_results(format, tmp_path)
     whole, content = read_identifications([path]), path.read_text()
     path.write_text(content.replace(text, wrong, 1))
@@ -99,7 +99,7 @@ def test_table_is_read_when_only_value_of_column_is_wrong(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("n_cells", [3, 18])
-def test_row_with_another_number_of_cells_is_left_out(tmp_path: Path, n_cells: int) -> None:
+def test_row_with_wrong_number_of_cells_is_skipped(tmp_path: Path, n_cells: int) -> None:
     path = write_results("sage", tmp_path)
     whole = read_identifications([path])
     lines = path.read_text().splitlines()
@@ -155,7 +155,7 @@ def test_xml_decimal_commas_are_read_when_consistent(tmp_path: Path, format: str
     assert [message for message in progress.messages if "have a comma" in message]
 
 
-def test_first_three_places_of_a_reason_are_shown_and_all_listed(tmp_path: Path) -> None:
+def test_first_three_places_are_shown_and_all_listed(tmp_path: Path) -> None:
     path = write_results("idxml", tmp_path)
     path.write_text(path.read_text().replace(' charge="2"', ' charge="2+"'))
     progress = RecordingProgress(Progress())
@@ -168,7 +168,7 @@ def test_first_three_places_of_a_reason_are_shown_and_all_listed(tmp_path: Path)
         assert [row["value"] for row in csv.DictReader(file, delimiter="\t")] == ["2+"] * n
 
 
-def test_match_of_an_unknown_peptide_is_left_out(tmp_path: Path) -> None:
+def test_match_of_unknown_peptide_is_skipped(tmp_path: Path) -> None:
     path = write_results("mzidentml", tmp_path)
     path.write_text(re.sub(r'(<SpectrumIdentificationItem[^>]* peptide_ref=")[^"]*"', r'\1nowhere"', path.read_text(), count=1))
     identifications = read_identifications([path])

@@ -77,7 +77,7 @@ def test_error_rates_equal_a_plain_count(n_shuffles, plus_one):
     assert rated.q_value == pytest.approx(plain_rates(matches.similarity, is_decoy, peptide, float(n_shuffles), plus_one=plus_one))
 
 
-def test_decoys_of_a_library_compete_with_no_particular_target():
+def test_decoys_of_a_library_compete_with_any_target():
     library = replace(references(40, 1), decoys="existing")
     similarity = np.linspace(1.0, 0.5, 41)
     # The decoy of the best target would lose to it, but the decoy of another library entry counts.
@@ -99,7 +99,7 @@ def test_cascade_excludes_accepted_spectra_from_other_masses():
 
 
 @pytest.mark.parametrize("n_peptides", [27, 80])
-def test_rates_of_small_libraries_are_true_on_average(n_peptides):
+def test_error_rates_of_small_libraries_are_unbiased(n_peptides):
     n_shuffles = -(-200 // n_peptides)
     library, rng, shares = references(n_peptides, n_shuffles), np.random.default_rng(9), []
     for _ in range(150):

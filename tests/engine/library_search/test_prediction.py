@@ -35,7 +35,7 @@ def predicted(tmp_path, n_chunks=0, monkeypatch=None, threads=2, **parameters):
     return list(PredictedLibrary(indexes, chosen, resources).pieces())
 
 
-def test_entries_are_the_peptides_with_their_forms_and_charges(tmp_path):
+def test_predicted_entries_have_all_forms_and_charges(tmp_path):
     parts = predicted(
         tmp_path, variable_modifications="Oxidation (M);Acetyl (Protein N-term)", missed_cleavages=0, minimum_precursor_mz=100.0
     )
@@ -89,7 +89,7 @@ def test_prediction_is_equal_for_any_chunks_and_threads(tmp_path, monkeypatch):
         np.testing.assert_array_equal(getattr(whole, name), getattr(other, name))
 
 
-def test_peaks_are_the_most_intense_within_bounds(tmp_path):
+def test_predicted_peaks_are_the_most_intense_within_bounds(tmp_path):
     (part,) = predicted(tmp_path, maximum_peaks=5, minimum_fragment_mz=200.0)
     (whole,) = predicted(tmp_path, maximum_peaks=250, minimum_fragment_mz=200.0, minimum_share=0.0)
     assert (np.diff(part.offsets) <= 5).all() and part.mz.min() >= 200.0

@@ -110,7 +110,7 @@ def test_command_line_reads_annotated_mgf_as_library(files, tmp_path, capsys):
     assert "is MS2, where a spectral library belongs. Give it as SPECTRA" in capsys.readouterr().err
 
 
-def test_shifted_spectra_are_found_by_an_open_search_and_named(files, tmp_path):
+def test_open_search_finds_and_names_shifted_spectra(files, tmp_path):
     run, library = files
     run_search("library", {"spectra": [run], "library": [library]}, project=tmp_path / "p", device="cpu", precursor_tolerance="200 Da")
     shifted = [sequence for number, sequence in enumerate(peptides()) if number % 10 == 0]
@@ -226,7 +226,7 @@ def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path,
 
 
 @pytest.mark.parametrize("decoys_per_peptide", [1, 3])
-def test_library_has_as_many_decoys_as_are_set(files, tmp_path, decoys_per_peptide):
+def test_library_has_the_set_number_of_decoys(files, tmp_path, decoys_per_peptide):
     run, library = files
     for number in (decoys_per_peptide, 2):  # The cached index of one is not opened for the other.
         inputs = {"spectra": [run], "library": [library]}

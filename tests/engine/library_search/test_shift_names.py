@@ -56,7 +56,7 @@ def matches(tmp_path, monkeypatch):
     return rows_of(tmp_path / "p" / "exports" / "matches.tsv"), rows_of(tmp_path / "p" / "exports" / "psms.tsv")
 
 
-def test_differences_are_named_and_placed_as_they_were_planted(matches):
+def test_shifts_get_the_planted_names_and_sites(matches):
     table, psms = matches
     matches_by_id = {row["spectrum_id"]: row for row in table}
     peptides = {row["spectrum_id"]: row["peptide"] for row in psms if row["is_decoy"] == "false"}

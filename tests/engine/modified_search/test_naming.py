@@ -74,7 +74,7 @@ def test_shift_gets_unimod_name_with_matching_site(sequence, name, best, site):
     assert modification.unimod_id == unimod().by_name(name).id and modification.mass == unimod().by_name(name).mass
 
 
-def test_a_mass_without_a_site_has_no_name():
+def test_shift_without_a_matching_site_has_no_name():
     assert named("PEPTIDEK", unimod().by_name("Gln->pyro-Glu").mass, best=5)[0] != "Gln->pyro-Glu"
     assert named("PEPTIDEK", 123.4567, best=4) == (None, 4, None)
 
@@ -83,7 +83,7 @@ def test_named_site_is_preferred_among_equal_scores():
     assert named("PEPMTIDEK", unimod().by_name("Oxidation").mass, best=5, allowed=(4,))[:2] == ("Oxidation", 4)
 
 
-def test_residues_at_the_ends_are_no_modification():
+def test_shift_of_whole_end_residues_is_not_a_modification():
     # TK precedes the peptide and K|D is a cut, so the difference is DE; S G K is followed by a cut.
     assert named("PEPTIDEK", mass_of("E"), best=1)[0] == "semi-specific end +E (N-terminus)"
     assert named("PEPTIDEK", mass_of("DE"), best=1)[0] == "missed cleavage +DE (N-terminus)"
@@ -95,7 +95,7 @@ def test_residues_at_the_ends_are_no_modification():
 
 
 @pytest.mark.parametrize("k", range(1, 8))
-def test_another_end_leaves_the_shortest_peptide_at_least(k):
+def test_shortened_peptide_has_the_minimum_length(k):
     sequence = "LVNELTEFAK"
     for lost, best, end in ((sequence[:k], 1, "N-terminus"), (sequence[-k:], len(sequence), "C-terminus")):
         name = f"-{lost} ({end})"
@@ -157,11 +157,11 @@ def test_possible_names_follow_the_definition():
         assert sum(bool(re.fullmatch("[A-Z][a-z]{2}->[A-Z][a-z]{2}", name)) for name in (*leading, *others)) >= len(exchanges)
 
 
-def test_exchanges_of_amino_acids_are_named_after_both():
+def test_substitutions_are_named_after_both_amino_acids():
     assert named("PEVTIDEK", mass_of("W") - mass_of("V"), best=3)[:2] == ("Val->Trp", 3)
 
 
-def test_a_fixed_modification_may_be_missing_or_another():
+def test_fixed_modification_may_be_missing_or_replaced():
     fixed = unimod().by_name("Carbamidomethyl").mass
     assert named("PECTIDEK", -fixed, best=3)[0] == "without Carbamidomethyl"
     assert named("PECTIDEK", unimod().by_name("Propionamide").mass - fixed, best=3)[0] == "Propionamide instead of Carbamidomethyl"

@@ -33,7 +33,7 @@ def loss_of(peaks, charge=2, *, is_tyrosine=False):
 
 
 @pytest.mark.parametrize("charge", [2, 3])
-def test_the_higher_of_the_two_losses_decides(charge):
+def test_stronger_loss_peak_gives_the_neutral_loss(charge):
     phosphate, sulfate = ((NEUTRAL - loss) / charge + PROTON for loss in (PHOSPHATE, SULFATE))
     assert loss_of([(phosphate, 60.0)], charge) == LOSS_OF_PHOSPHATE
     assert loss_of([(sulfate, 60.0)], charge) == LOSS_OF_SULFATE
@@ -41,14 +41,14 @@ def test_the_higher_of_the_two_losses_decides(charge):
     assert loss_of([(phosphate, 20.0), (sulfate, 60.0)], charge) == LOSS_OF_SULFATE
 
 
-def test_a_low_peak_or_none_decides_nothing():
+def test_weak_or_missing_peak_gives_no_neutral_loss():
     phosphate = (NEUTRAL - PHOSPHATE) / 2 + PROTON
     assert loss_of([]) == NO_LOSS
     assert loss_of([(phosphate, 5.0)]) == NO_LOSS
     assert loss_of([(phosphate + 0.1, 60.0)]) == NO_LOSS
 
 
-def test_of_a_tyrosine_the_smaller_loss_says_nothing():
+def test_smaller_loss_of_tyrosine_is_not_informative():
     phosphate, sulfate = ((NEUTRAL - loss) / 2 + PROTON for loss in (PHOSPHATE, SULFATE))
     assert loss_of([(sulfate, 60.0)], is_tyrosine=True) == NO_LOSS
     assert loss_of([(phosphate, 60.0)], is_tyrosine=True) == LOSS_OF_PHOSPHATE

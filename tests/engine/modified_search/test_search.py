@@ -88,7 +88,7 @@ def accepted(rows):
     return [row for row in rows if row["rank"] == "1" and row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
 
 
-def test_modifications_put_back_are_found_named_and_placed(made, project):
+def test_planted_modifications_get_their_name_and_site(made, project):
     rows = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
     right = {title: rows[title] for title, (sequence, *_) in made.planted.items() if rows.get(title, {}).get("sequence") == sequence}
     assert len(right) >= 0.9 * len(made.planted)
@@ -101,7 +101,7 @@ def test_modifications_put_back_are_found_named_and_placed(made, project):
     assert len(wrong) <= 7  # Each group is accepted down to about its first decoy.
 
 
-def test_unmodified_peptides_stay_unmodified(made, project):
+def test_unmodified_peptides_get_no_shift(made, project):
     rows = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
     plain = [title for title, sequence in made.plain.items() if rows.get(title, {}).get("sequence") == sequence]
     assert len(plain) >= 0.9 * len(made.plain)
@@ -112,7 +112,7 @@ def test_unmodified_peptides_stay_unmodified(made, project):
     assert len({rows[title]["sequence"] for title in plain} & peptides) >= 0.9 * len(plain)
 
 
-def test_the_table_of_modifications_counts_the_psms(project):
+def test_modifications_table_counts_the_psms(project):
     rows = accepted(rows_of(project))
     table = {row["name"]: row for row in rows_of(project, "modifications")}
     assert next(iter(table)) in dict(SHIFTS) and set(dict(SHIFTS)) <= set(table)
@@ -154,14 +154,14 @@ def test_tables_are_equal_with_one_and_two_threads(made, project, tmp_path):
         assert first.read_bytes() == second.read_bytes()
 
 
-def test_the_same_tables_when_the_index_is_searched_in_parts(made, project, tmp_path, monkeypatch):
+def test_tables_are_equal_when_index_is_searched_in_parts(made, project, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.modified_search.passes._MB", 20_000)
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(index_memory=64), device="cpu", threads=2)
     assert (tmp_path / "p" / "exports" / "psms.tsv").read_bytes() == (project / "exports" / "psms.tsv").read_bytes()
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_other_programs_read_a_shift_as_a_difference_of_mass(project, tmp_path):
+def test_exported_shift_is_read_as_mass_difference(project, tmp_path):
     for name, target in (("pepxml", tmp_path / "x.pep.xml"), ("mzid", tmp_path / "x.mzid"), ("pin", tmp_path / "x.pin")):
         assert main(["export", str(project), "--format", name, "--out", str(target)]) == 0
     assert main(["export", str(project), "--format", "tsv", "--out", str(tmp_path / "tables")]) == 0
@@ -259,7 +259,7 @@ def cancelled_search(made, folder, stage):
     find_modified([made.spectra], [made.database], folder, ModifiedSearchParameters(), device="cpu", progress=progress)
 
 
-def test_a_cancel_is_obeyed_and_leaves_nothing(made, tmp_path):
+def test_cancelled_search_leaves_nothing(made, tmp_path):
     for stage in ("Counting matches", "Placing mass shifts", "Writing results"):
         with pytest.raises(Cancelled):
             cancelled_search(made, tmp_path / "p", stage)
@@ -293,7 +293,7 @@ def test_search_rejects_empty_range_of_shifts(text):
         ModifiedSearchParameters().changed(mass_shift=text)
 
 
-def test_no_decoys_no_rates(made, tmp_path):
+def test_search_without_decoys_has_no_q_values(made, tmp_path):
     parameters = ModifiedSearchParameters(decoys="none")
     summary = find_modified([made.spectra], [made.database], tmp_path / "p", parameters, device="cpu", threads=2)
     rows = rows_of(tmp_path / "p")
@@ -301,7 +301,7 @@ def test_no_decoys_no_rates(made, tmp_path):
     assert len(rows_of(tmp_path / "p", "modifications")) > 0
 
 
-def test_gzipped_spectra_from_the_command_line(made, tmp_path):
+def test_command_line_reads_gzipped_spectra(made, tmp_path):
     packed = tmp_path / "spectra.mgf.gz"
     packed.write_bytes(gzip.compress(made.spectra.read_bytes()))
     out = tmp_path / "p"
@@ -335,7 +335,7 @@ def test_annotations_of_found_proteins_are_stored(made, tmp_path):
     assert features and {(row["kind"], row["first"], row["last"], row["description"]) for row in features} == {("domain", 2, 30, "First")}
 
 
-def test_a_database_of_nucleotides_is_translated(made, tmp_path):
+def test_nucleotide_database_is_translated(made, tmp_path):
     genes = ["".join(CODONS[residue] for residue in protein if residue in CODONS) for protein in proteins_of(SAMPLE).values()]
     (tmp_path / "genome.fasta").write_text(">one\nAC" + "TAA".join(genes[:400]) + "TAA\n")
     parameters = ModifiedSearchParameters(translation="forward", minimum_frame=20)
@@ -347,7 +347,7 @@ def test_a_database_of_nucleotides_is_translated(made, tmp_path):
     assert lines and all(line[0] == "one" and line[5] == "+" for line in lines)
 
 
-def test_project_without_unidentified_spectra_is_refused(made, tmp_path, monkeypatch, capsys):
+def test_search_rejects_project_with_all_identified(made, tmp_path, monkeypatch, capsys):
     command = ["identify", str(made.spectra), "--database", str(made.database), "--out", str(tmp_path / "first"), "--quiet"]
     assert main([*command, "--device", "cpu", "--set", "variable_modifications="]) == 0
     monkeypatch.setattr("proteoscope.engine.modified_search.search.identified_spectra", lambda psms, n, fdr: range(n))

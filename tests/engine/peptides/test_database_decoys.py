@@ -214,36 +214,36 @@ HIV_REV = [(f"sp|P{i:05}|REV_HV1{i % 10}{chr(65 + i % 26)}", sequence) for i, (_
     ],
     ids=["HIV Rev", "entry names", "bare entry names", "few words", "short mirrors", "palindromes", "exchanged residues"],
 )
-def test_natural_proteins_are_no_decoys(others: Records) -> None:
+def test_natural_proteins_are_not_decoys(others: Records) -> None:
     assert found(others) is None
     assert found(natural(100) + others) is None
 
 
-def test_few_accidental_mirrors_are_no_decoys() -> None:
+def test_few_accidental_mirrors_are_not_decoys() -> None:
     targets = natural(400)
     assert found(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:9])]) is None
     assert found(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:12])]) is not None
 
 
-def test_shuffled_proteins_of_other_names_are_no_decoys() -> None:
+def test_shuffled_proteins_of_other_names_are_not_decoys() -> None:
     """Check shuffled proteins, which are needed for entrapment and do not bias error rates."""
     targets = natural(200, longest=3000)
     mixed = [(f"Q{i}", "".join(random.Random(sequence).sample(sequence, len(sequence)))) for i, (_, sequence) in enumerate(targets)]
     assert found(targets + mixed) is None
 
 
-def test_short_random_proteins_are_no_decoys() -> None:
+def test_short_random_proteins_are_not_decoys() -> None:
     chance = random.Random(5)
     assert found([(f"P{i}", "".join(chance.choices("AKR", k=chance.randint(0, 9)))) for i in range(3000)]) is None
     assert found([(f"P{i}", "".join(chance.choices(RESIDUES, k=chance.randint(5, 29)))) for i in range(3000)]) is None
 
 
-def test_the_set_prefix_counts_even_once() -> None:
+def test_configured_prefix_marks_even_a_single_decoy() -> None:
     answer = found([*natural(100), ("mine_P1", "MAGICK")], prefix="mine_")
     assert answer is not None and np.flatnonzero(answer.is_decoy).tolist() == [100]
 
 
-def test_no_natural_database_is_refused(shared_data: Path) -> None:
+def test_natural_databases_have_no_detected_decoys(shared_data: Path) -> None:
     for path in sorted((shared_data / "proteomes").glob("*.fasta")):
         proteins = read_proteins([path])
         names = Texts(np.asarray(proteins.accession_bytes), np.asarray(proteins.accession_offsets))
@@ -266,7 +266,7 @@ REVERSED = [(f"rev_{name}", sequence[::-1]) for name, sequence in TARGETS]
 UNNAMED = [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(TARGETS)]
 
 
-def test_the_error_names_file_example_and_remedies(tmp_path: Path) -> None:
+def test_decoy_error_names_file_example_and_remedies(tmp_path: Path) -> None:
     targets, decoys = written(tmp_path / "targets.fasta", TARGETS), written(tmp_path / "decoys.fasta", REVERSED)
     with pytest.raises(InputError, match=r"40 proteins have names of decoys \(the first is rev_sp") as error:
         built(tmp_path / "index", [targets, decoys])
@@ -283,7 +283,7 @@ def test_the_error_names_file_example_and_remedies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("decoys", [REVERSED, UNNAMED], ids=["named", "unnamed"])
 @pytest.mark.parametrize("where", ["same file", "second file", "contaminants", "before the targets"])
-def test_leaving_decoys_out_gives_the_index_of_the_targets(tmp_path: Path, decoys: Records, where: str) -> None:
+def test_omitting_decoys_gives_the_index_of_the_targets(tmp_path: Path, decoys: Records, where: str) -> None:
     targets = written(tmp_path / "targets.fasta", TARGETS)
     first, second = (decoys, TARGETS) if where == "before the targets" else (TARGETS, decoys)
     files = [written(tmp_path / "both.fasta", first + second)]
@@ -322,7 +322,7 @@ def test_existing_decoys_of_every_name_have_their_targets(tmp_path: Path, naming
     assert [proteins.proteins.accession(i) for i in range(39, 41)] == ["sp|P04618|REV_HV1H2", decoys[0][0]]
 
 
-def test_existing_decoys_are_refused_or_left_out(tmp_path: Path) -> None:
+def test_existing_decoys_are_rejected_or_omitted(tmp_path: Path) -> None:
     path = written(tmp_path / "both.fasta", TARGETS + REVERSED + UNNAMED)
     with pytest.raises(InputError, match="40 proteins have the residues of other proteins"):
         built(tmp_path / "index", [path], decoys="existing", decoy_prefix="rev_")
@@ -330,7 +330,7 @@ def test_existing_decoys_are_refused_or_left_out(tmp_path: Path) -> None:
     assert (proteins.n_targets, len(proteins), proteins.n_left_out) == (40, 80, 40)
 
 
-def test_a_refused_database_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejected_database_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     path, messages = written(tmp_path / "both.fasta", TARGETS + REVERSED), list[str]()
     databases = Databases([path], [], {"database": ["x"]})

@@ -234,7 +234,7 @@ def test_variants_have_the_known_modifications_around_them(annotated, tmp_path: 
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle"])
-def test_decoys_have_as_many_forms(tmp_path: Path, decoys: str) -> None:
+def test_decoys_have_as_many_forms_as_targets(tmp_path: Path, decoys: str) -> None:
     chance = random.Random(decoys)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=800)) for i in range(4)}
     database = written_database(tmp_path, sequences, {name: random_sites(chance, sequence, 300) for name, sequence in sequences.items()})
@@ -357,7 +357,7 @@ def test_keys_depend_on_all_settings_of_forms(tmp_path: Path) -> None:
     assert len({str(without), *keys}) == 4
 
 
-def test_known_modifications_are_refused_with_existing_decoys(tmp_path: Path) -> None:
+def test_known_modifications_reject_existing_decoys(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}, {"Q00001": {2: ["N-acetylalanine"]}, "D00001": {}})
     with pytest.raises(ParameterError, match="known_modifications: a database with its own decoys"):
         built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))
@@ -377,7 +377,7 @@ def test_known_modifications_are_refused_with_existing_decoys(tmp_path: Path) ->
         ("known_modification", lambda values: values + np.uint8(100)),
     ],
 )
-def test_corrupt_index_is_refused(annotated, tmp_path: Path, column: str, corrupt: Callable[[NDArray], NDArray]) -> None:
+def test_corrupt_index_is_rejected(annotated, tmp_path: Path, column: str, corrupt: Callable[[NDArray], NDArray]) -> None:
     database, *_ = annotated
     settings = parameters()
     built(tmp_path / "index", database, settings)

@@ -204,14 +204,14 @@ def test_index_of_mass_windows_has_peptides_near_them(tmp_path: Path, memory: in
     assert len(build(tmp_path / "none", proteins, how, memory=memory, windows=distant)) == 0
 
 
-def test_all_selected_is_the_whole_index(tmp_path: Path) -> None:
+def test_selecting_all_proteins_gives_the_whole_index(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     whole = build(tmp_path / "a", proteins, digestion())
     same = build(tmp_path / "b", proteins, digestion(), selected=np.arange(len(proteins)))
     assert listed(whole, proteins) == listed(same, proteins)
 
 
-def test_a_peptide_of_a_target_and_a_decoy_is_a_target(tmp_path: Path) -> None:
+def test_peptide_of_target_and_decoy_is_a_target(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["GGAAAAAKLLLDR", "KAAAAAGGR"])
     index = build(tmp_path, proteins, digestion(missed=0))
     entry = next(listed_entry for listed_entry in listed(index, proteins) if listed_entry[0] == "GGAAAAAK")
@@ -219,7 +219,7 @@ def test_a_peptide_of_a_target_and_a_decoy_is_a_target(tmp_path: Path) -> None:
     assert entry[2][0] < proteins.first_decoy_residue <= entry[2][1]
 
 
-def test_limits_are_inclusive(tmp_path: Path) -> None:
+def test_length_and_mass_limits_are_inclusive(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["GASPVTLNDK"], "none")
     mass = pyteomics_mass.fast_mass("GASPVTLNDK")
     exact = sum(round(float(RESIDUE_MASS[ord(residue) - 65]) * 1e9) for residue in "GASPVTLNDK") + round(WATER_MASS * 1e9)
@@ -240,7 +240,7 @@ def test_ambiguous_residues_break_peptides_but_not_u_and_o(tmp_path: Path) -> No
     assert results["GAOTAAAR"] - pyteomics_mass.fast_mass("GATAAAR") == pytest.approx(237.147727, abs=1e-4)  # pyrrolysine, C12H19N3O2
 
 
-def test_the_index_opens_again_by_memory_map(tmp_path: Path) -> None:
+def test_index_opens_again_by_memory_map(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     built = build(tmp_path, proteins, digestion())
     opened = open_peptide_index(tmp_path, proteins, digestion())
@@ -249,13 +249,13 @@ def test_the_index_opens_again_by_memory_map(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def test_an_index_without_peptides_opens_too(tmp_path: Path) -> None:
+def test_index_without_peptides_opens(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["AAA", ""], "none")
     assert len(build(tmp_path, proteins, digestion())) == 0
     assert open_peptide_index(tmp_path, proteins, digestion()).pointer.tolist() == [0]
 
 
-def test_a_cancel_stops_the_digest(tmp_path: Path) -> None:
+def test_cancel_stops_the_digest(tmp_path: Path) -> None:
     proteins, progress = protein_index(tmp_path, random_proteome()), Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
@@ -276,7 +276,7 @@ def test_kernel_arrays_equal_the_columns(tmp_path: Path) -> None:
         assert arrays.mass[i] == pytest.approx(total, abs=1e-6)
 
 
-def test_an_end_of_a_decoy_is_not_an_end_of_the_target_peptide(tmp_path: Path) -> None:
+def test_decoy_termini_do_not_mark_target_peptides(tmp_path: Path) -> None:
     # The reversed second protein begins with a peptide from the middle of the first.
     proteins = protein_index(tmp_path / "proteins", ["GGGGKACDEFGHIKLLLLR", "RLLLKIHGFEDCA"])
     entries = listed(build(tmp_path / "peptides", proteins, digestion(missed=0)), proteins)

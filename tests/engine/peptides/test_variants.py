@@ -126,7 +126,7 @@ def test_variant_peptides_equal_those_of_changed_proteins(annotated, tmp_path: P
 
 
 @pytest.mark.parametrize("decoys", ["pseudo-reverse", "shuffle"])
-def test_other_decoys_are_as_many(annotated, tmp_path: Path, decoys: str) -> None:
+def test_other_decoys_are_as_many_as_targets(annotated, tmp_path: Path, decoys: str) -> None:
     database, *_ = annotated
     # Clipping of methionine and cuts before proline differ between targets and decoys even without variants: they are excluded.
     made = {"decoys": decoys, "clip_methionine": False, "enzyme": "Trypsin/P"}
@@ -167,7 +167,7 @@ def test_inapplicable_variants_are_counted(tmp_path: Path) -> None:
     assert [result.proteins.accession(i) for i in range(len(result.proteins))] == ["sp|Q00001|Q00001_BOVIN", "sp|Q00001|Q00001_BOVIN:L9V"]
 
 
-def test_without_the_parameter_keys_and_columns_are_as_they_were(annotated, tmp_path: Path) -> None:
+def test_index_is_unchanged_without_the_parameter(annotated, tmp_path: Path) -> None:
     database, *_ = annotated
     settings = parameters(known_variants=False)
     digestion = Digestion.of(settings, "specific")
@@ -178,14 +178,14 @@ def test_without_the_parameter_keys_and_columns_are_as_they_were(annotated, tmp_
     assert not list((tmp_path / "index").glob("protein_kept*"))
 
 
-def test_variants_are_refused_with_existing_decoys(tmp_path: Path) -> None:
+def test_variants_reject_existing_decoys(tmp_path: Path) -> None:
     sequences = {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}
     path = written_database(tmp_path, sequences, {"Q00001": [(9, "L", "V")], "D00001": []})
     with pytest.raises(ParameterError, match="known_variants: a database with its own decoys"):
         built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))
 
 
-def test_a_database_without_features_has_no_variants(tmp_path: Path) -> None:
+def test_database_without_features_has_no_variants(tmp_path: Path) -> None:
     path = tmp_path / "plain.fasta"
     path.write_text(">P\nMAAAAAALLK\n")
     proteins: Proteins = read_proteins([path])
@@ -193,7 +193,7 @@ def test_a_database_without_features_has_no_variants(tmp_path: Path) -> None:
     assert (result.n_variants, result.n_others, len(result.proteins)) == (0, 0, 1)
 
 
-def test_of_some_proteins_the_same_peptides_count(annotated, tmp_path: Path) -> None:
+def test_selected_proteins_have_the_same_variant_peptides(annotated, tmp_path: Path) -> None:
     database, *_ = annotated
     settings = parameters()
     proteins, peptides = built(tmp_path / "index", database, settings)

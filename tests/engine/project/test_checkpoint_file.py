@@ -134,7 +134,7 @@ def test_process_killed_while_writing_leaves_committed_records(tmp_path: Path) -
     assert readable(path) == ALL
 
 
-def test_second_opening_is_refused_and_the_first_continues(tmp_path: Path) -> None:
+def test_second_opening_is_rejected_and_first_continues(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     program = (
         "import sys; from pathlib import Path; from tests.engine.project.test_checkpoint_file import *\n"
@@ -179,7 +179,7 @@ def test_checkpoint_has_space_up_to_its_maximum(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("what", ["folder", "text", "empty", "other database"])
-def test_other_files_are_no_checkpoints(tmp_path: Path, what: str) -> None:
+def test_other_files_are_not_checkpoints(tmp_path: Path, what: str) -> None:
     path = tmp_path / "a.sqlite"
     if what == "folder":
         path.mkdir()

@@ -20,7 +20,7 @@ def test_file_digest_equals_sha256sum(tmp_path):
     assert file_digest(path) == output
 
 
-def test_an_empty_file_has_the_published_digest_of_nothing(tmp_path):
+def test_empty_file_has_the_published_digest(tmp_path):
     (tmp_path / "empty").touch()
     assert file_digest(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -42,7 +42,7 @@ def test_folder_digest_depends_on_names_and_contents(tmp_path):
     assert file_digest(other) in digests
 
 
-def test_a_digest_stops_when_the_user_wants(tmp_path):
+def test_cancel_stops_the_digest(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"x")
     progress = Progress()
@@ -51,7 +51,7 @@ def test_a_digest_stops_when_the_user_wants(tmp_path):
         file_digest(path, progress)
 
 
-def test_equal_parts_have_equal_keys_whatever_their_order():
+def test_key_does_not_depend_on_order_of_parts():
     parts = {"database": "ab", "parameters": {"enzyme": "Trypsin", "missed": 2}}
     two = {"parameters": {"missed": 2, "enzyme": "Trypsin"}, "database": "ab"}
     assert parts_digest(parts) == parts_digest(two) == hashlib.sha256(canonical_json(two).encode()).hexdigest()

@@ -49,7 +49,7 @@ def test_built_index_is_opened_again(tmp_path):
     assert json.loads((built / "manifest.json").read_text())["parts"] == PARTS
 
 
-def test_other_parts_are_another_index(tmp_path):
+def test_other_parts_give_another_index(tmp_path):
     store = IndexStore(tmp_path)
     build(store)
     for changed in ({**PARTS, "database": "00fe"}, {**PARTS, "format": 4}, {**PARTS, "parameters": {"enzyme": "Lys-C"}}):
@@ -80,7 +80,7 @@ def flip_a_bit(folder: Path) -> None:
         lambda folder: (folder / "manifest.json").write_text((folder / "manifest.json").read_text().replace('"format": 1', '"format": 0')),
     ],
 )
-def test_a_damaged_index_is_absent_and_is_built_anew(tmp_path, damage):
+def test_damaged_index_is_absent_and_built_again(tmp_path, damage):
     store = IndexStore(tmp_path)
     damage(build(store))
     assert store.open(KEY) is None
@@ -89,7 +89,7 @@ def test_a_damaged_index_is_absent_and_is_built_anew(tmp_path, damage):
     assert len(names(tmp_path)) == 1
 
 
-def test_zeroed_pages_are_seen(tmp_path):
+def test_zeroed_pages_are_detected(tmp_path):
     """Truncate a file as after a crash, when its pages had not reached the disk."""
     store = IndexStore(tmp_path)
     folder = build(store, size=100_000)
@@ -108,7 +108,7 @@ def test_failed_build_leaves_nothing(tmp_path):
     assert store.open(KEY) is None
 
 
-def test_the_second_of_two_builders_gives_way(tmp_path):
+def test_first_finished_of_two_builders_is_retained(tmp_path):
     store = IndexStore(tmp_path)
     with store.build(KEY, PARTS) as slow:
         (slow / "who").write_text("slow")
@@ -222,7 +222,7 @@ def test_each_byte_is_verified_once_in_parallel_chunks(tmp_path, monkeypatch):
     assert all(thread != threading.get_ident() for _, thread in looked_at)
 
 
-def test_kinds_share_a_folder_a_bound_and_a_sweep(tmp_path):
+def test_index_kinds_share_folder_limit_and_sweep(tmp_path):
     peptides, sequences = (IndexStore(tmp_path, kind, byte_limit=12_000, grace_seconds=0.0) for kind in ("peptides", "sequences"))
     first = build(peptides)
     os.utime(first / "manifest.json", (0, 0))
@@ -295,7 +295,7 @@ def test_truncated_numpy_write_is_reported_as_full_disk(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_a_column_of_nothing_is_as_read_only_as_others(tmp_path):
+def test_empty_column_is_read_only(tmp_path):
     """Check that the empty column is read-only too, since kernels are compiled separately for writable arrays."""
     for n in (0, 3):
         np.save(tmp_path / "column.npy", np.arange(n))

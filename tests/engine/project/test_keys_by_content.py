@@ -25,7 +25,7 @@ def peptide_key(parameters: IdentificationParameters | None = None) -> str:
     return parts_digest(key_parts(DATABASES, parameters, Digestion.of(parameters, parameters.specificity)))
 
 
-def test_a_corrected_cleavage_rule_makes_another_key(monkeypatch):
+def test_key_changes_when_cleavage_rule_is_corrected(monkeypatch):
     before = peptide_key()
     corrected = replace(enzymes.ENZYMES["Trypsin"], not_before="")
     monkeypatch.setitem(enzymes._BY_ANY_NAME, "trypsin", corrected)
@@ -34,7 +34,7 @@ def test_a_corrected_cleavage_rule_makes_another_key(monkeypatch):
     assert peptide_key() == before
 
 
-def test_a_corrected_mass_of_a_modification_makes_another_key(monkeypatch):
+def test_key_changes_when_modification_mass_is_corrected(monkeypatch):
     before = peptide_key()
     parse = modifications.parse_modification
     monkeypatch.setattr(digestions, "parse_modification", lambda name: replace(parse(name), mass=parse(name).mass + 1e-6))
@@ -57,7 +57,7 @@ def test_key_changes_when_residue_gets_a_mass(monkeypatch):
     assert peptide_key() != before
 
 
-def test_other_ends_and_water_make_another_key(monkeypatch):
+def test_key_changes_with_terminal_masses(monkeypatch):
     before = peptide_key()
     monkeypatch.setattr(digestions, "WATER_MASS", masses.WATER_MASS + 1e-9)
     assert peptide_key() != before
@@ -83,7 +83,7 @@ def test_other_ends_and_water_make_another_key(monkeypatch):
         {"decoys_in_database": "leave-out"},
     ],
 )
-def test_every_parameter_of_the_peptides_makes_another_key(changes):
+def test_key_changes_with_every_peptide_parameter(changes):
     assert peptide_key(IdentificationParameters(**changes)) != peptide_key()
 
 

@@ -68,7 +68,7 @@ def test_opening_completes_publication_after_a_kill(tmp_path, monkeypatch, step)
     assert again.verify() == []
 
 
-def test_a_run_without_exports_changes_nothing(tmp_path):
+def test_run_without_exports_changes_nothing(tmp_path):
     project = Project.create_or_open(tmp_path / "p")
     first = do_run(project, "first")
     with project.run("align", {}) as run:

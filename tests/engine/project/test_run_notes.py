@@ -37,13 +37,13 @@ def test_note_and_title_are_stored_in_the_project(tmp_path: Path) -> None:
     assert Project.open(tmp_path / "p").note(run) == RunNote("the good one", "gradient too short")
 
 
-def test_a_title_longer_than_a_title_is_refused(tmp_path: Path) -> None:
+def test_run_title_is_bounded(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with pytest.raises(ParameterError, match="at most 200 characters"):
         project.set_note(_run(project), RunNote("x" * 201))
 
 
-def test_a_deleted_run_is_not_listed_and_comes_back_whole(tmp_path: Path) -> None:
+def test_deleted_run_is_hidden_and_restored_completely(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     first, second = _run(project), _run(project)
     project.delete_run(second)

@@ -127,7 +127,7 @@ def test_open_project_rejects_new_symbolic_link(project, victim, name):
 
 
 @needs_links
-def test_a_lock_is_not_taken_through_a_link(tmp_path, victim):
+def test_lock_is_not_taken_through_a_link(tmp_path, victim):
     (tmp_path / "lock").symlink_to(victim / "thesis.txt")
     lock = FileLock(tmp_path / "lock")
     with pytest.raises(StorageError, match="symbolic link"):

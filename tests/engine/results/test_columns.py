@@ -81,7 +81,7 @@ def test_fixed_length_lists_are_built_from_array_rows():
     assert made["turn"].to_pylist() == [list(np.arange(9.0)), list(np.arange(9.0, 18.0))]
 
 
-def test_scores_of_psms_keep_their_places_in_files_and_window():
+def test_psm_score_columns_retain_their_order():
     stored, shown = " ".join(PSMS.by_name), " ".join(column.name for column in PSMS.columns)
     assert "total_ions spectral_dot_product hyperscore score" in stored
     assert "search_score xcorr ksdp expectation" in stored

@@ -63,7 +63,7 @@ def test_control_characters_of_names_become_spaces(dialect: Dialect) -> None:
     assert line.endswith("b\n") and set(line[1:-2]) == {" "}
 
 
-def test_parts_follow_each_other_and_no_rows_are_a_header(tmp_path: Path):
+def test_batches_are_concatenated_under_one_header(tmp_path: Path):
     parts = [TABLE.slice(0, 2), TABLE.slice(0, 0), pa.concat_tables([TABLE.slice(2, 1), TABLE.slice(3)])]
     write_separated(tmp_path / "a.tsv", parts, (NAME, COUNT), Progress(), ROUNDED)
     write_separated(tmp_path / "b.tsv", TABLE, (NAME, COUNT), Progress(), ROUNDED)

@@ -101,7 +101,7 @@ def test_work_of_lost_gpu_is_redone_and_reported(n_cards, with_processor, failin
 @needs_compiler
 @pytest.mark.parametrize("lengths", [[], [0, 0], [0, 1], [5], [3, 3, 3], [1, 10_000]])
 @pytest.mark.parametrize("n_cards", [0, 1])
-def test_databases_of_any_few_sequences_can_be_divided(lengths, n_cards):
+def test_very_small_databases_can_be_partitioned(lengths, n_cards):
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     residues = (np.arange(offsets[-1]) % 20).astype(np.int8)
     several = queries(5, (7, 0))
@@ -128,7 +128,7 @@ class EndlessSearch:
 
 
 @pytest.mark.parametrize("with_processor", [False, True])
-def test_a_cancel_closes_the_work_on_each_device(with_processor, monkeypatch):
+def test_cancel_closes_the_search_on_each_device(with_processor, monkeypatch):
     for backend in ("cpu", "cuda"):
         monkeypatch.setattr(f"proteoscope.kernels.{backend}.alignment.AlignmentSearch", EndlessSearch)
     monkeypatch.setattr(EndlessSearch, "begun", 0)

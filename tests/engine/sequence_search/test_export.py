@@ -140,7 +140,7 @@ def test_dash_writes_only_the_export_to_standard_output(project, files, tmp_path
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
-def test_other_names_of_standard_output_are_standard_output(project, tmp_path, monkeypatch, name):
+def test_aliases_of_standard_output_are_recognised(project, tmp_path, monkeypatch, name):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
     assert main(["export", str(project.folder), "--format", "tsv", "--out", name]) == 0
     export_hits(project, "align-0001", "tsv", tmp_path / "hits.tsv")

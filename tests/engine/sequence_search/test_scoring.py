@@ -34,7 +34,7 @@ def scores_of(queries, subjects, scheme, threads=2):
 
 @pytest.mark.parametrize("matrix", ["BLOSUM62", "PAM250", "BLOSUM45"])
 @pytest.mark.parametrize(("gap_open", "gap_extend"), [(11, 1), (0, 2), (30, 5)])
-def test_scores_are_biopythons(matrix, gap_open, gap_extend, scheme, random_protein, independent_score):
+def test_scores_equal_biopython(matrix, gap_open, gap_extend, scheme, random_protein, independent_score):
     scheme = scheme(matrix, gap_open, gap_extend)
     lengths = [1, 2, 3, 4, 5, 31, 64, 65, 130, 700, 2100]
     subjects = [random_protein(k, length, ODD) for k, length in enumerate(lengths)]
@@ -45,7 +45,7 @@ def test_scores_are_biopythons(matrix, gap_open, gap_extend, scheme, random_prot
     assert scores_of(queries, subjects, scheme).tolist() == expected
 
 
-def test_scores_of_real_proteins_are_biopythons(shared_data, scheme, independent_score):
+def test_scores_of_real_proteins_equal_biopython(shared_data, scheme, independent_score):
     from proteoscope.engine.sequences.database import decode, read_sequences
 
     queries = read_sequences([shared_data / "sequences" / "cudasw_queries20.fasta"], Progress())
@@ -65,7 +65,7 @@ def test_scores_of_real_proteins_are_biopythons(shared_data, scheme, independent
     subjects=st.lists(st.text(ODD, max_size=60), min_size=1, max_size=70),
     gap=st.tuples(st.integers(0, 40), st.integers(0, 40)),
 )
-def test_any_few_sequences_score_as_biopython_says(queries, subjects, gap):
+def test_scores_of_any_few_sequences_equal_biopython(queries, subjects, gap):
     from Bio.Align import PairwiseAligner
     from Bio.Align.substitution_matrices import Array
 
@@ -187,7 +187,7 @@ def test_progress_comes_to_the_number_of_cells(scheme, random_protein, monkeypat
     assert np.array_equal(parts, scores_of([subjects[-1]] * 3, subjects, scheme()))
 
 
-def test_a_cancel_is_heard(scheme, random_protein):
+def test_cancel_is_noticed(scheme, random_protein):
     subjects = [random_protein(k, 100) for k in range(100)]
     codes = [encode(np.frombuffer(subjects[0].encode(), np.uint8))]
     with pytest.raises(Cancelled):

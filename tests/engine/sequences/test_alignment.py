@@ -90,14 +90,14 @@ def test_middle_line_and_positions():
     ]
 
 
-def test_blocks_of_the_three_lines_count_on():
+def test_alignment_blocks_continue_the_numbering():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     alignment = align_pair(as_codes("W" * 25), as_codes("W" * 25), scheme, Progress())
     ends = [(query.split()[1], query.split()[-1]) for query, _, _ in three_lines(alignment.lines(), 0, 0, 10)]
     assert ends == [("1", "10"), ("11", "20"), ("21", "25")]
 
 
-def test_nothing_alike_gives_an_empty_alignment():
+def test_unrelated_sequences_give_an_empty_alignment():
     alignment = align_pair(as_codes("WWW"), as_codes("PPP"), ScoringScheme(read_matrix("BLOSUM62"), 11, 1), Progress())
     assert (alignment.score, len(alignment), alignment.cigar, alignment.lines()) == (0, 0, "", ("", "", ""))
 

@@ -103,7 +103,7 @@ def test_parallel_alignments_equal_single_ones(gaps, scale, n):
     assert list(starts) == [(single.query_start, single.subject_start) for single in alone]
 
 
-def test_no_line_of_python_is_run_for_each_alignment(scheme, monkeypatch):
+def test_alignment_runs_no_python_code_per_pair(scheme, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.sequences.alignment.equal_partitions", lambda cost, *_, **__: [Partition(0, len(cost), 1.0)])
     few, many = pairs_of(20), pairs_of(200)
     few, many = (batch.with_places(np.tile(batch.query_places[:1], (len(batch), 1)), batch.subject_places) for batch in (few, many))
@@ -133,7 +133,7 @@ def test_writers_run_no_python_code_per_hit(scheme, format):
     assert write(many).count(b"p199") and lines_run(lambda: write(many)) == lines_run(lambda: write(few))
 
 
-def test_no_line_of_python_is_run_for_each_row_of_the_table(scheme):
+def test_table_runs_no_python_code_per_row(scheme):
     few, many = found_of(pairs_of(20), scheme).hits, found_of(pairs_of(200), scheme).hits
     assert hits_table(many).num_rows == 200
     assert lines_run(lambda: hits_table(many)) == lines_run(lambda: hits_table(few))

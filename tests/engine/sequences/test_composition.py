@@ -121,7 +121,7 @@ def test_significant_hits_are_the_same_on_any_threads(tmp_path):
         assert hits.e_values.tobytes() == results[0].e_values.tobytes()
 
 
-def test_e_values_of_shuffled_proteins_are_right(shared_data, tmp_path):
+def test_e_values_of_shuffled_proteins_are_correct(shared_data, tmp_path):
     """Check that each query has about one hit with an E-value up to 1; without the adjustment, proline-rich queries have many more."""
     calibration = Calibration.from_data(shared_data, 16, tmp_path)
     results = {name: calibration.hits(calibration.shuffled(name, 60, seed=77), SCHEME, 2) for name in ("C", "G", "P", "usual")}
@@ -133,7 +133,7 @@ def test_e_values_of_shuffled_proteins_are_right(shared_data, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CLASSES)
-def test_e_values_of_every_composition_are_right(shared_data, tmp_path, name):
+def test_e_values_of_every_composition_are_correct(shared_data, tmp_path, name):
     calibration = Calibration.from_data(shared_data, 8, tmp_path)
     result = calibration.hits(calibration.shuffled(name, 1000, seed=78), SCHEME, 2)["adjusted"]
     assert 600 <= result[0] <= 1600

@@ -107,7 +107,7 @@ def test_cache_retains_the_most_recently_used_databases(fasta, random_protein, t
 
 
 @pytest.mark.parametrize("text", ["", ">\n", ">name\n", ">name\n>other\n\n"])
-def test_files_without_residues_are_refused(tmp_path, text):
+def test_database_rejects_files_without_residues(tmp_path, text):
     path = tmp_path / "empty.fasta"
     path.write_text(text)
     with pytest.raises(InputError):

@@ -14,7 +14,7 @@ BIOPYTHONS = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM90", "PAM30", "PAM70", 
 
 
 @pytest.mark.parametrize("name", BIOPYTHONS)
-def test_shipped_matrices_are_biopythons(name):
+def test_shipped_matrices_equal_biopython(name):
     from Bio.Align import substitution_matrices
 
     theirs, ours = substitution_matrices.load(name), read_matrix(name)
@@ -23,7 +23,7 @@ def test_shipped_matrices_are_biopythons(name):
             assert ours.scores[LETTERS.index(a), LETTERS.index(b)] == theirs[a, b]
 
 
-def test_dayhoff_and_gonnet_are_the_published_matrices_rounded():
+def test_dayhoff_and_gonnet_equal_published_matrices():
     from Bio.Align import substitution_matrices
 
     for name, theirs, factor in (("DAYHOFF", "DAYHOFF", 10), ("GONNET", "GONNET1992", 1)):
@@ -33,13 +33,13 @@ def test_dayhoff_and_gonnet_are_the_published_matrices_rounded():
                 assert ours.scores[LETTERS.index(a), LETTERS.index(b)] == round(round(factor * published[a, b], 1))
 
 
-def test_blosumn_is_parasails():
+def test_blosumn_equals_parasail():
     parasail = pytest.importorskip("parasail", reason="parasail is not installed: pip install parasail")
     ours, order = read_matrix("BLOSUMN").scores, [LETTERS.index(residue) for residue in "ARNDCQEGHILKMFPSTWYVBZX*"]
     assert np.array_equal(ours[np.ix_(order, order)], parasail.Matrix("blosumn").matrix[:24, :24])
 
 
-def test_identity_scores_as_blast_does():
+def test_identity_scores_equal_blast():
     """Check scores of blastp 2.12.0 with -matrix IDENTITY for 66 residues, and for a copy with B, X and Z in place of three."""
     sequence = encode(np.frombuffer(b"MKVLAARNDCQEGHILKMFPSTWYVMKVLAARNDCQEGHILKMFPSTWYVWWHHCCDDEEFFGGKK", np.uint8))
     changed = sequence.copy()
@@ -66,7 +66,7 @@ def test_every_shipped_matrix_can_be_read_and_is_symmetric():
         assert np.array_equal(read_matrix(name).scores, read_matrix(name).scores.T)
 
 
-def test_names_are_taken_in_any_case_and_wrong_ones_get_a_hint():
+def test_matrix_names_ignore_case_and_errors_give_a_hint():
     assert matrix_name("blosum62") == "BLOSUM62"
     with pytest.raises(ParameterError, match="did you mean BLOSUM62"):
         matrix_name("BLOSSUM62")
@@ -74,7 +74,7 @@ def test_names_are_taken_in_any_case_and_wrong_ones_get_a_hint():
         matrix_name("MINE")
 
 
-def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
+def test_matrix_file_with_byte_order_mark_is_read(tmp_path):
     path = tmp_path / "windows.txt"
     path.write_bytes(b"\xef\xbb\xbf   A  C\r\nA  5 -2\r\nC -2  7\r\n")
     assert read_matrix(str(path)).scores[LETTERS.index("C"), LETTERS.index("A")] == -2
@@ -112,7 +112,7 @@ def test_matrix_with_few_residues_is_completed(tmp_path):
         ("A C\nA 1 9999999\nC 1 2\n", "not within"),
     ],
 )
-def test_read_matrix_reports_the_error_of_a_broken_file(tmp_path, text, expected):
+def test_read_matrix_reports_the_error_of_invalid_file(tmp_path, text, expected):
     path = tmp_path / "broken.txt"
     path.write_text(text)
     with pytest.raises(InputError, match=expected):

@@ -219,7 +219,7 @@ def test_stack_rejects_inconsistent_alignments(start: int, above: str, below: st
 
 
 @given(st.integers(1, 6).flatmap(lambda n: st.lists(st.text("ACDW-X", min_size=5, max_size=5), min_size=n, max_size=n)))
-def test_conservation_is_the_divergence_written_out(lines: list[str]) -> None:
+def test_conservation_equals_the_plain_divergence(lines: list[str]) -> None:
     """Compare with the Jensen-Shannon divergence by its definition, with weights by position, in plain Python."""
     residues = np.array([list(line.encode()) for line in lines], np.uint8)
     weights = [0.0] * len(lines)

@@ -43,11 +43,11 @@ def test_selection_requires_all_properties(spectra: Spectra, charges, mass, time
 
 
 @pytest.mark.parametrize(("text", "expected"), [("500..2000", (500, 2000)), ("..7.5", (-np.inf, 7.5)), ("1e3..", (1000, np.inf))])
-def test_a_range_may_be_open(text: str, expected: tuple[float, float]) -> None:
+def test_number_range_may_be_open(text: str, expected: tuple[float, float]) -> None:
     assert number_range(text, "masses") == expected
 
 
 @pytest.mark.parametrize("text", ["", "..", "5", "9..5", "a..b", "nan..5", "1..2..3"])
-def test_number_range_refuses_other_texts(text: str) -> None:
+def test_number_range_rejects_other_texts(text: str) -> None:
     with pytest.raises(ParameterError, match="is not a range of masses; expected"):
         number_range(text, "masses")

@@ -96,14 +96,14 @@ def test_collisions_leave_no_charge_reduced_precursors_to_remove() -> None:
     assert index.arrays.mz.tolist() == [600.0, 800.0, 900.0]
 
 
-def test_no_spectra() -> None:
+def test_index_of_no_spectra_is_empty() -> None:
     index = build(spectra([], [], []), plain())
     assert queries(index) == []
     assert index.n_searched == 0
     assert index.arrays.offsets.tolist() == [0]
 
 
-def test_any_number_of_threads_makes_the_same_index() -> None:
+def test_index_is_equal_on_any_number_of_threads() -> None:
     random = np.random.default_rng(1)
     many = [
         [(float(mz), float(height)) for mz, height in zip(np.sort(random.uniform(100, 1500, n)), random.uniform(1, 9, n), strict=True)]
@@ -122,7 +122,7 @@ def test_tolerances_become_dalton_and_fraction() -> None:
     assert absolute_and_relative(Tolerance.parse("20 ppm")) == (0.0, pytest.approx(2e-5))
 
 
-def test_a_cancel_stops_the_preprocessing() -> None:
+def test_cancel_stops_the_preprocessing() -> None:
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):

@@ -50,7 +50,7 @@ def test_large_column_is_readable_after_release_of_pages(tmp_path: Path) -> None
     np.testing.assert_array_equal(values, np.arange(4096.0))
 
 
-def test_pages_of_memory_are_no_ones_to_release() -> None:
+def test_release_pages_leaves_arrays_in_memory() -> None:
     values = np.arange(10)
     release_pages(values)
     assert values.sum() == 45
@@ -64,7 +64,7 @@ def test_spooling_error_names_unwritable_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_spectra_are_the_same_wherever_their_peaks_lie(tmp_path: Path) -> None:
+def test_spectra_are_equal_in_memory_and_on_disk(tmp_path: Path) -> None:
     in_memory, spooled = read_spectra([SAMPLE]), read_spectra([SAMPLE], spool=tmp_path)
     assert spooled.mz.base is not None and in_memory.mz.base is None
     for name in ("mz", "intensity", "offsets", "precursor_mz"):

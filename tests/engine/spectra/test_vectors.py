@@ -86,7 +86,7 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
         {"minimum_mz": 200.0, "maximum_mz": 300.0},
     ],
 )
-def test_vectors_agree_with_their_definition(changes):
+def test_vectors_equal_their_definition(changes):
     random = np.random.default_rng(5)
     # Integer intensities without repetitions, so that neither ties nor rounding affect the result.
     peaks = []
@@ -112,7 +112,7 @@ def test_the_most_intense_peaks_of_each_window_are_taken():
     assert list(result) == [int(mz - 50) for mz, _ in expected]
 
 
-def test_rare_bins_weigh_more_by_the_logarithm_of_their_rarity():
+def test_rare_bins_are_weighted_by_log_rarity():
     held = spectra([[(100.0, 1.0), (200.0 + i, 1.0)] for i in range(9)] + [[]], [500.0] * 10, [4] * 10)
     for rarity in (0.5, 1.0):
         result = elements(made(held, rarity=rarity), 3)
@@ -136,12 +136,12 @@ def test_spectra_out_of_limits_have_empty_vectors(changes, wanted):
     assert [row for row in range(6) if elements(made(held, **changes), row)] == wanted
 
 
-def test_of_equal_peaks_the_lighter_are_taken():
+def test_lower_mz_is_selected_among_equal_peaks():
     held = spectra([[(100.0 + i, 1.0) for i in range(10)]], [500.0], [4])
     assert list(elements(made(held, maximum_peaks=3), 0)) == [50, 51, 52]
 
 
-def test_threads_change_nothing():
+def test_vectors_are_equal_on_any_number_of_threads():
     random = np.random.default_rng(2)
     places = [np.sort(random.uniform(60, 900, 40)).tolist() for _ in range(99)]
     held = spectra([[(mz, 1.0 + k) for k, mz in enumerate(place)] for place in places], [500.0] * 99, [4] * 99)
@@ -186,7 +186,7 @@ def test_published_settings_equal_the_thesis():
     assert vectors.n_bins == 10_801 and elements(vectors, 0) == {0: half, 10_799: half}, "the mean of 1 and 3 is 2"
 
 
-def test_a_cancel_is_heard():
+def test_cancel_is_noticed():
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):

@@ -24,7 +24,7 @@ def normal_mixture(n: int, share_true: float, seed: int, shift: float = 3.0) -> 
 
 
 @pytest.mark.parametrize(("n", "bound"), [(1_000, 0.06), (10_000, 0.025), (100_000, 0.015)])
-def test_the_curve_is_near_the_truth_of_a_normal_mixture(n: int, bound: float) -> None:
+def test_posterior_error_is_near_truth_of_normal_mixture(n: int, bound: float) -> None:
     for seed in range(5):
         score, is_decoy, truth = normal_mixture(n, 0.5, seed)
         result = posterior_error_probabilities(score, is_decoy)
@@ -62,7 +62,7 @@ def test_posterior_errors_separate_distinct_classes() -> None:
     assert result[200:].max() < 0.05
 
 
-def test_without_any_target_every_match_is_false() -> None:
+def test_posterior_error_is_one_without_targets() -> None:
     assert (posterior_error_probabilities(np.arange(4.0), np.ones(4, bool)) == 1).all()
 
 
@@ -82,7 +82,7 @@ def test_posterior_error_rejects_unequal_lengths(score, is_decoy) -> None:
         posterior_error_probabilities(np.array(score), np.array(is_decoy))
 
 
-def test_more_matches_cost_no_more_of_python() -> None:
+def test_posterior_error_runs_no_python_code_per_match() -> None:
     """The fit uses groups of scores, whose number is limited."""
     few, many = (lines_run(lambda n=n: posterior_error_probabilities(*normal_mixture(n, 0.5, 2)[:2])) for n in (10_000, 300_000))
     assert many < 1.5 * few

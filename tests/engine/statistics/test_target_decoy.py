@@ -101,7 +101,7 @@ def test_copies_of_a_run_have_equal_rates(matches: list[tuple[int, bool]], copie
 
 
 @pytest.mark.parametrize("n_right", [150, 400])
-def test_long_lists_hold_one_per_cent_on_average(n_right: int) -> None:
+def test_q_values_control_1_percent_in_long_lists(n_right: int) -> None:
     """Check long lists. The plain ratio uses the most favourable threshold: at a nominal 1 %, more matches are false."""
     generator, measured, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
     for _ in range(150_000 // n_right):
@@ -137,7 +137,7 @@ def test_few_decoys_use_prior_scale_or_one() -> None:
     assert far[2] > 10 * near[2], "a distant decoy widens the tail"
 
 
-def test_short_lists_hold_one_per_cent_on_average() -> None:
+def test_q_values_control_1_percent_in_short_lists() -> None:
     """Check that at most 1.5 % are false on average at a reported 1 %, but more than 2 % with a cut at the first decoy.
 
     Each of many runs has thirty correct answers among many spectra, and false scores drawn as the best of several.
@@ -168,7 +168,7 @@ def test_q_values_of_decoys_only_are_one() -> None:
     assert len(q_values(np.empty(0), np.empty(0, bool))) == 0
 
 
-def test_infinite_scores_are_ranked_and_nan_is_refused() -> None:
+def test_infinite_scores_are_ranked_and_nan_is_rejected() -> None:
     np.testing.assert_array_equal(q_values(np.array([-np.inf, np.inf]), np.array([True, False])), [1.0, 0.0])
     with pytest.raises(ValueError, match="NaN"):
         q_values(np.array([1.0, np.nan]), np.array([False, True]))
@@ -192,7 +192,7 @@ def at_most(k: int, n: int) -> Fraction:
 
 
 @given(st.integers(1, 60), st.integers(0, 40))
-def test_interval_leaves_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
+def test_interval_excludes_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
     low, high = false_share_interval(targets, decoys)
     likely = [
         n - decoys
@@ -203,7 +203,7 @@ def test_interval_leaves_a_fortieth_on_either_side(targets: int, decoys: int) ->
 
 
 @pytest.mark.parametrize("expected", [0.5, 3, 30, 300])
-def test_the_interval_holds_the_true_share_in_95_of_100_runs(expected: float) -> None:
+def test_interval_covers_true_share_in_95_of_100_runs(expected: float) -> None:
     """Check false targets and decoys, which are equally many on average; the true ones do not matter."""
     rng = np.random.default_rng(1)
     held = []

@@ -32,14 +32,14 @@ MODES = ("sensitive", "published")
 
 
 @given(LENGTHS, LENGTHS, SHARES, st.lists(st.floats(-1, 1e5), min_size=2, max_size=20))
-def test_a_greater_score_is_never_more_likely_by_chance(first, second, shared, scores):
+def test_e_value_never_increases_with_the_score(first, second, shared, scores):
     features = chance_features(*(np.full(len(scores), value) for value in (first, second, shared)))
     chances = shipped_calibration("sensitive").chances(np.sort(scores), features)
     assert np.isfinite(chances).all() and (chances >= 0).all() and (chances <= 1).all() and (np.diff(chances) <= 0).all()
 
 
 @given(st.sampled_from(MODES), st.integers(30, 30_000), st.lists(st.floats(0, 1), min_size=2, max_size=20))
-def test_a_greater_tm_score_is_never_less_probably_the_same_fold(mode, shorter, tm_scores):
+def test_same_fold_probability_never_falls_with_tm_score(mode, shorter, tm_scores):
     other, lengths, calibration = np.full(len(tm_scores), 0.4), np.full(len(tm_scores), shorter), shipped_calibration(mode)
     probabilities = calibration.same_fold_probabilities(np.sort(tm_scores), other, lengths)
     assert (probabilities >= 0).all() and (probabilities <= 1).all() and (np.diff(probabilities) >= 0).all()

@@ -44,5 +44,5 @@ def test_chance_z_scores_are_standard_for_any_lengths():
     assert in_batch[:40].min() > 30 and np.abs(in_batch[40:] - alone[40:]).max() < 0.2
 
 
-def test_too_few_chains_say_nothing():
+def test_z_scores_are_zero_for_too_few_chains():
     assert z_scores(np.array([3.0, 9.0]), np.array([10, 20])).tolist() == [0.0, 0.0]

@@ -62,7 +62,7 @@ def test_cached_chains_equal_the_files_in_order(folder, own_cache):
     assert len(index_store("structures").kept()) == 1
 
 
-def test_a_file_with_other_content_is_read_anew(folder, own_cache):
+def test_changed_file_is_read_again(folder, own_cache):
     cached_chains(folder)
     (folder / "03.pdb").write_bytes(as_pdb(atoms_of(helix(50))))
     assert_same(cached_chains(folder), read_chains(sources_of([folder]), Progress(), 2))

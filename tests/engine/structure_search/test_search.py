@@ -149,7 +149,7 @@ def test_database_gives_the_same_hits_as_files(folder, tmp_path, own_cache):
     assert tables[0] == tables[1] == tables[2]
 
 
-def test_the_threshold_leaves_chains_and_zero_skips_phase_1(folder, tmp_path):
+def test_threshold_selects_chains_and_zero_skips_phase_1(folder, tmp_path):
     hits = {}
     for threshold in (0.0, 0.2, 0.9):
         out = tmp_path / f"{threshold}.tsv"
@@ -162,7 +162,7 @@ def test_the_threshold_leaves_chains_and_zero_skips_phase_1(folder, tmp_path):
     assert hits[0.0] == summary.n_chains and hits[0.0] >= hits[0.2] > hits[0.9] >= 1
 
 
-def test_a_project_keeps_the_run_and_exports_the_same_table(folder, tmp_path):
+def test_project_stores_run_and_exports_equal_table(folder, tmp_path):
     out = tmp_path / "hits.tsv"
     arguments = [
         str(folder / "1bvyf.pdb"),

@@ -83,7 +83,7 @@ def test_hit_colours_differ_for_any_colour_vision(eyes: NDArray) -> None:
     assert distance[:2, :2].min() > 40.0
 
 
-def test_the_scale_grows_lighter_in_even_steps() -> None:
+def test_colour_scale_lightens_in_even_steps() -> None:
     light = lab(linear(np.array(SCALE)))[:, 0]
     assert (np.diff(light) > 5.0).all() and np.diff(light).max() < 2.5 * np.diff(light).min()
 
@@ -206,7 +206,7 @@ def test_picture_scripts_contain_no_commands_from_names(tmp_path: Path) -> None:
         write_picture(tmp_path, [PictureChain(ScriptedChain("../up", hostile, colours))])
 
 
-def test_atoms_of_residues_come_from_the_chain_s_file(tmp_path: Path) -> None:
+def test_residue_atoms_are_read_from_the_file_of_the_chain(tmp_path: Path) -> None:
     path = tmp_path / "one.pdb"
     rows = atoms_of(helix(6))
     place = helix(6)[2]

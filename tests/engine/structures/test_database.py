@@ -86,7 +86,7 @@ def dies_at_b(connection, minimum_confidence, models) -> None:
         connection.send(read_structure(path))
 
 
-def test_nothing_is_read_twice(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_unchanged_files_are_read_once(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     build_database([folder], tmp_path / "db")
     assert len(in_process) == 4
     (folder / "d.pdb").write_bytes(as_pdb(atoms_of(helix(10))))
@@ -179,7 +179,7 @@ def test_corrupt_column_is_reported(folder: Path, tmp_path: Path, in_process: li
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links as on POSIX")
-def test_links_and_paths_do_not_lead_out(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_links_and_paths_cannot_leave_the_database(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     database = build_database([folder], tmp_path / "db")
     columns = tmp_path / "db" / database.identity
     manifest = tmp_path / "db" / "database.json"

@@ -127,7 +127,7 @@ def test_shapes_turn_with_the_chain() -> None:
         assert np.abs(before.normals - after.normals).max() < 1e-3
 
 
-def test_no_bridge_leads_over_a_break() -> None:
+def test_mesh_has_a_gap_at_a_chain_break() -> None:
     place = np.concatenate([helix(6), helix(5) + np.array([0.0, 0.0, 30.0])])
     for mesh in (tube(place), ribbon(place, np.full(11, HELIX, np.uint8))):
         assert_closed(mesh)
@@ -185,14 +185,14 @@ def test_any_coordinates_give_a_valid_mesh(rows: list[tuple[float, float, float]
     assert sum(len(column) for column in curve(place)) >= 0
 
 
-def test_the_same_place_many_times_is_drawn() -> None:
+def test_coinciding_residues_are_drawn() -> None:
     place = np.zeros((7, 3))
     for mesh in (tube(place), ribbon(place, np.array([0, 1, 1, 1, 2, 2, 0], np.uint8))):
         assert_sound(mesh, 7)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
-def test_a_ball_is_closed_and_round(level: int) -> None:
+def test_ball_is_closed_and_round(level: int) -> None:
     mesh = spheres(np.array([[1.0, 2.0, 3.0]]), 0.5, level)
     assert len(mesh.triangles) == 20 * 4**level
     assert_closed(mesh)

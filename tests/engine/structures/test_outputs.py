@@ -68,7 +68,7 @@ def test_superpose_writes_all_atoms(pair: tuple[Path, Path, Path]) -> None:
     assert np.allclose(before @ rotation.T + translation, read_structure(out / "target.cif").chains.position, atol=2e-3)
 
 
-def test_no_name_is_a_command(pair: tuple[Path, Path, Path]) -> None:
+def test_scripts_contain_no_commands_from_names(pair: tuple[Path, Path, Path]) -> None:
     out, query, target = pair
     run("superpose", query, target, "--out", out)
     for name in ("superposition.pml", "superposition.cxc"):
@@ -80,7 +80,7 @@ def test_no_name_is_a_command(pair: tuple[Path, Path, Path]) -> None:
     assert "target and resi \\-19-" in pymol
 
 
-def test_the_alignment_holds_both_sequences_whole(pair: tuple[Path, Path, Path]) -> None:
+def test_alignment_contains_both_complete_sequences(pair: tuple[Path, Path, Path]) -> None:
     out, query, target = pair
     run("superpose", query, target, "--out", out)
     records = [record.partition("\n")[2].replace("\n", "") for record in (out / "alignment.fasta").read_text().split(">")[1:]]
@@ -98,7 +98,7 @@ def test_superpose_requests_chain_when_ambiguous(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_cigar_rebuilds_the_alignment(seed: int) -> None:
+def test_cigar_reproduces_the_alignment(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 12, 2)
     k = rng.integers(0, min(n, m) + 1)
@@ -113,6 +113,6 @@ def test_a_cigar_rebuilds_the_alignment(seed: int) -> None:
     assert (rebuilt, i, j) == (pairs.tolist(), n, m)
 
 
-def test_unknown_residues_are_like_none() -> None:
+def test_identity_excludes_unknown_residues() -> None:
     a = np.array([0, 23, 2], np.int8)
     assert identity(a, a, np.array([[0, 0], [1, 1], [2, 2]])) == pytest.approx(2 / 3)

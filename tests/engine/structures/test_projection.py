@@ -12,7 +12,7 @@ from tests.engine.structures.examples import helix
 RED, BLUE = [255, 0, 0], [0, 0, 255]
 
 
-def test_the_nearest_is_seen_from_either_side() -> None:
+def test_nearest_mesh_is_visible_from_either_side() -> None:
     place = np.array([[0.0, 0.0, 5.0], [0.0, 0.0, -5.0]])
     colours = np.array([RED, BLUE], np.uint8)
     for order in ([0, 1], [1, 0]):
@@ -47,7 +47,7 @@ def test_edges_are_smooth_at_finer_resolution() -> None:
     assert abs(float(fine.mean()) - float(plain.mean())) < 4.0
 
 
-def test_hostile_meshes_are_drawn_as_far_as_they_are_places() -> None:
+def test_hostile_meshes_are_drawn_where_finite() -> None:
     mesh = spheres(np.zeros((1, 3)), 1.0, 1)
     vertices = mesh.vertices.copy()
     vertices[:6] = [np.nan, 1e38, -np.inf]

@@ -44,7 +44,7 @@ def test_both_numberings_are_stored(tmp_path: Path, write) -> None:
     assert chains.label_number.tolist() == list(range(1, 9))
 
 
-def test_the_location_with_the_greatest_occupancy_counts(tmp_path: Path) -> None:
+def test_location_with_highest_occupancy_is_used(tmp_path: Path) -> None:
     rows = []
     for row in ROWS:
         if row[5] == 3:
@@ -72,14 +72,14 @@ def test_insertion_codes_and_order_are_retained(tmp_path: Path) -> None:
     assert chains.insertion.tolist() == [0, 0, 0, 0, 0, ord("A"), 0, 0]
 
 
-def test_the_first_model_counts(tmp_path: Path) -> None:
+def test_first_model_is_used(tmp_path: Path) -> None:
     other = as_pdb(atoms_of(helix(8) + 50.0)).removesuffix(b"END\n")
     models = b"MODEL        1\n" + as_pdb(ROWS).removesuffix(b"END\n") + b"ENDMDL\nMODEL        2\n" + other + b"ENDMDL\nEND\n"
     chains = read_structure(written(tmp_path, models)).chains
     assert np.allclose(chains.position, helix(8), atol=6e-4)
 
 
-def test_residues_without_alpha_carbon_are_left_out(tmp_path: Path) -> None:
+def test_residues_without_alpha_carbon_are_skipped(tmp_path: Path) -> None:
     rows = [row for row in ROWS if not (row[5] == 2 and row[1] == "CA")]
     assert read_structure(written(tmp_path, as_pdb(rows))).chains.author_number.tolist() == [1, 3, 4, 5, 6, 7, 8]
 
@@ -130,7 +130,7 @@ def test_chains_without_confidence_are_reported(tmp_path: Path) -> None:
     assert concatenated([rated, bare]).unrated(50.0).startswith("The minimum confidence of 50: 1 of 2 chains have no pLDDT")
 
 
-def test_b_factors_of_experiments_are_no_confidence(tmp_path: Path) -> None:
+def test_b_factors_of_experiments_are_not_confidence(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "HEADER    X\nEXPDTA    X-RAY DIFFRACTION\n"))
     assert np.isnan(read_structure(path, minimum_confidence=50.0).chains.confidence).all()
     assert len(read_structure(path, minimum_confidence=50.0).chains.residue) == 8
@@ -169,7 +169,7 @@ def test_read_structure_rejects_invalid_files_with_reason(tmp_path: Path, conten
     assert str(path) in str(refused.value)
 
 
-def test_a_small_file_does_not_claim_large_columns(tmp_path: Path) -> None:
+def test_small_file_cannot_claim_large_columns(tmp_path: Path) -> None:
     honest = as_binary_cif(ROWS)
     assert b"rowCount" in honest
     with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ rows of a category"):
@@ -220,7 +220,7 @@ ODD_REFUSED = {
 """Files in MMTF; without coordinates; with fewer than four residues; truncated; with only DNA, RNA, lipids or water."""
 
 
-def test_odd_files_are_read_or_refused(shared_data: Path) -> None:
+def test_odd_files_are_read_or_rejected(shared_data: Path) -> None:
     files = sorted((shared_data / "structures" / "odd").iterdir())
     assert len(files) == 47
     lengths: dict[str, list[int]] = {}
@@ -239,7 +239,7 @@ def test_odd_files_are_read_or_refused(shared_data: Path) -> None:
     assert lengths["3JQH.cif"] == [23]
 
 
-def test_alpha_carbons_of_real_files_are_biopythons(shared_data: Path) -> None:
+def test_alpha_carbons_of_real_files_equal_biopython(shared_data: Path) -> None:
     from Bio.PDB.PDBParser import PDBParser
 
     for name in ("1A8O", "2XHE", "1LCD", "biojava_1lnl"):

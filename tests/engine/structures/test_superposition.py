@@ -43,7 +43,7 @@ def test_least_squares_fit_equals_singular_value_method(n):
         assert np.sqrt(((moved - fixed) ** 2).sum() / n) == pytest.approx(rmsd, abs=1e-9)
 
 
-def test_a_mirror_image_is_not_superposed_by_a_reflection():
+def test_mirror_image_is_not_superposed_by_reflection():
     fixed = walk(30)
     mirrored = fixed * [1, 1, -1]
     rotation, _, rmsd = superpose(fixed, mirrored)
@@ -70,7 +70,7 @@ def test_tm_scores_follow_their_definition():
 
 
 @pytest.mark.parametrize("effort", ["quick", "thorough"])
-def test_a_copy_is_found_from_nothing_and_moved_back(effort):
+def test_copy_is_superposed_without_an_initial_alignment(effort):
     query = np.concatenate([helix(20), walk(40, 5) + 30.0, helix(25) + np.array([0.0, 20.0, 0.0])])
     target = Rotation.random(random_state=4).apply(query[10:80]) - 50.0
     superpositions = superpose_many(query, target, np.array([0, 70]), NONE, np.zeros(2, np.int64), effort=effort, threads=1)
@@ -158,7 +158,7 @@ def test_superposition_rejects_non_finite_coordinates():
         superpose_many(walk(9), target, np.array([0, 8]), NONE, np.zeros(2, np.int64))
 
 
-def test_a_cancel_is_heard():
+def test_cancel_is_noticed():
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):

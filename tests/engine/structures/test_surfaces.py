@@ -43,7 +43,7 @@ def test_surface_of_one_atom_is_a_ball() -> None:
     assert np.linalg.norm(mesh.normals, axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_a_vertex_shows_the_nearest_atom() -> None:
+def test_vertex_has_the_nearest_atom() -> None:
     position = np.array([[0.0, 0, 0], [2.5, 0, 0], [0.0, 3.0, 0], [20.0, 0, 0]])
     mesh = molecular_surface(position, np.full(4, 1.7), np.array([4, 9, 2, 5]), 1 << 20)
     apart = np.linalg.norm(mesh.vertices[:, None] - position[None], axis=2)
