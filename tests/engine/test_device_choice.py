@@ -18,7 +18,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.searches import search_of_kind
 
-CARD = Device("cuda:0", "a card", 1 << 34, True, numbers=(0,))
+GPU = Device("cuda:0", "a card", 1 << 34, True, numbers=(0,))
 SPECTRA, DATABASE = (resources.path("samples", name) for name in ("Ecoli_MS2_small.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"))
 
 
@@ -28,7 +28,7 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
     for module in ("proteoscope.engine.estimates", "proteoscope.engine.execution.devices", "proteoscope.engine.search_run"):
-        monkeypatch.setattr(f"{module}.gpus", lambda *_: (CARD,))
+        monkeypatch.setattr(f"{module}.gpus", lambda *_: (GPU,))
 
 
 def measure(device: Device, *, times: float = 1.0, start: float = 0.9) -> DeviceParameters:
@@ -53,14 +53,14 @@ def taken(device: str = "auto") -> str:
 
 
 def test_calibration_decides_whether_gpu_is_opened():
-    measure(CARD)
+    measure(GPU)
     measure(processor())
     assert taken() == "cpu", "a small search is done before the GPU is ready"
     measure(processor(), times=1e4)
     assert taken() == "cuda:0", "a slow CPU is not"
-    measure(CARD, start=1e6)
+    measure(GPU, start=1e6)
     assert taken() == "cpu", "a GPU that takes long to open is not used either"
-    measure(CARD, times=1e9, start=0.0)
+    measure(GPU, times=1e9, start=0.0)
     assert taken() == "cpu", "a GPU slower than the CPU is not used"
 
 
@@ -68,7 +68,7 @@ def test_faster_device_uses_shipped_calibration_by_default():
     assert taken() == "cpu", "a small search"
     measure(processor(), times=1e4)
     assert taken() == "cuda:0", "by the shipped GPU calibration"
-    measure(CARD, start=1e6)
+    measure(GPU, start=1e6)
     assert taken() == "cpu"
 
 
@@ -87,13 +87,13 @@ def test_faster_device_of_uncounted_workloads_depends_on_the_step(monkeypatch, s
 
 @pytest.mark.parametrize(("requested", "name"), [("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("all", "cuda:0+cpu"), ("cpu", "cpu")])
 def test_requested_device_is_used(requested, name):
-    measure(CARD, start=1e6)
+    measure(GPU, start=1e6)
     measure(processor())
     assert taken(requested) == name
 
 
 def test_run_and_estimate_explain_unused_device(tmp_path):
-    measure(CARD, start=1e6)
+    measure(GPU, start=1e6)
     measure(processor(), times=1e4)
     result = estimate(search_of_kind("identify"), request())
     assert result.device == "cpu"
@@ -107,7 +107,7 @@ def test_run_and_estimate_explain_unused_device(tmp_path):
 
 
 def test_faster_device_accepts_unreadable_files(tmp_path):
-    measure(CARD)
+    measure(GPU)
     measure(processor())
     missing = SearchRequest({"spectra": [tmp_path / "no.mzML"], "database": [DATABASE]}, request().parameters)
     for kind, requested in (("identify", missing), ("a kind that is not there", request())):

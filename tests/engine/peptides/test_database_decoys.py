@@ -32,7 +32,7 @@ def natural(n: int, seed: int = 1, shortest: int = 60, longest: int = 300) -> Re
     return [(f"sp|P{10000 + i}|N{i}_HUMAN", sequence) for i, sequence in enumerate(sequences)]
 
 
-def found(records: Records, n_database: int | None = None, prefix: str = "") -> DatabaseDecoys | None:
+def detected(records: Records, n_database: int | None = None, prefix: str = "") -> DatabaseDecoys | None:
     sequences, names = Texts.from_strings(sequence for _, sequence in records), Texts.from_strings(name for name, _ in records)
     return find_database_decoys(sequences.letters, sequences.offsets, names, n_database=n_database, prefix=prefix)
 
@@ -127,7 +127,7 @@ def test_named_decoys_are_found(naming: str, decoy_of: Callable[[str], str]) -> 
     targets = natural(200)
     records = targets + [(named(name), decoy_of(sequence)) for name, sequence in targets]
     random.Random(3).shuffle(records)
-    answer = found(records)
+    answer = detected(records)
     assert answer is not None
     assert answer.is_decoy.tolist() == [record not in targets for record in records]
     assert (answer.n_by_name, answer.n_by_sequence, answer.tag) == (200, 0, tag)
@@ -138,7 +138,7 @@ def test_named_decoys_are_found(naming: str, decoy_of: Callable[[str], str]) -> 
 def test_imported_names_are_recognised() -> None:
     targets = natural(50)
     for prefix in ImportParameters().decoy_prefixes:
-        answer = found(targets + [(prefix + name, shuffled(sequence)) for name, sequence in targets])
+        answer = detected(targets + [(prefix + name, shuffled(sequence)) for name, sequence in targets])
         assert answer is not None and answer.tag == DecoyTag(prefix, is_suffix=False)
 
 
@@ -152,7 +152,7 @@ def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: st
         if mirror in ("first methionine stays", "tryptic stretches", "Lys-C stretches", "chymotryptic stretches"):
             pytest.skip("both of a pair begin with methionine: nothing shows which one is the decoy")
         records = decoys + targets
-    answer = found(records)
+    answer = detected(records)
     assert answer is not None
     assert (answer.n_by_name, answer.n_by_sequence, answer.tag) == (0, 200, None)
     assert answer.is_decoy.tolist() == [record in decoys for record in records]
@@ -167,7 +167,7 @@ def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: st
 )
 def test_unusual_decoy_prefix_is_detected_from_pairs(named: str, tag: DecoyTag) -> None:
     targets = natural(60)
-    answer = found(targets + [(named.format(name), sequence[::-1]) for name, sequence in targets])
+    answer = detected(targets + [(named.format(name), sequence[::-1]) for name, sequence in targets])
     assert answer is not None and answer.n_by_sequence == 60 and answer.tag == tag
 
 
@@ -175,7 +175,7 @@ def test_decoys_of_several_names_are_all_found() -> None:
     targets = natural(120)
     names = ["rev_{}", "{}_REVERSED", "unsaid{}"]
     decoys = [(names[i % 3].format(name if i % 3 < 2 else i), sequence[::-1]) for i, (name, sequence) in enumerate(targets)]
-    answer = found(targets + decoys)
+    answer = detected(targets + decoys)
     assert answer is not None and answer.is_decoy.tolist() == [False] * 120 + [True] * 120
     assert (answer.n_by_name, answer.n_by_sequence, answer.tag) == (80, 40, None)
 
@@ -187,14 +187,14 @@ def test_decoys_among_few_contaminants_are_found() -> None:
         [(f"rev_{i}", shuffled(sequence)) for i, (_, sequence) in enumerate(contaminants)],
         [(f"X{i}", sequence[::-1]) for i, (_, sequence) in enumerate(contaminants)],
     ):
-        answer = found(targets + renamed + decoys, n_database=3000)
+        answer = detected(targets + renamed + decoys, n_database=3000)
         assert answer is not None and np.flatnonzero(answer.is_decoy).tolist() == list(range(3030, 3060))
 
 
 def test_decoys_of_two_proteins_are_found() -> None:
     targets = natural(2)
     for decoys in ([(f"rev_{name}", shuffled(sequence)) for name, sequence in targets], [("A", targets[0][1][::-1])]):
-        answer = found(targets + decoys)
+        answer = detected(targets + decoys)
         assert answer is not None and answer.is_decoy.tolist() == [False, False] + [True] * len(decoys)
 
 
@@ -215,31 +215,31 @@ HIV_REV = [(f"sp|P{i:05}|REV_HV1{i % 10}{chr(65 + i % 26)}", sequence) for i, (_
     ids=["HIV Rev", "entry names", "bare entry names", "few words", "short mirrors", "palindromes", "exchanged residues"],
 )
 def test_natural_proteins_are_not_decoys(others: Records) -> None:
-    assert found(others) is None
-    assert found(natural(100) + others) is None
+    assert detected(others) is None
+    assert detected(natural(100) + others) is None
 
 
 def test_few_accidental_mirrors_are_not_decoys() -> None:
     targets = natural(400)
-    assert found(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:9])]) is None
-    assert found(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:12])]) is not None
+    assert detected(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:9])]) is None
+    assert detected(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:12])]) is not None
 
 
 def test_shuffled_proteins_of_other_names_are_not_decoys() -> None:
     """Check shuffled proteins, which are needed for entrapment and do not bias error rates."""
     targets = natural(200, longest=3000)
     mixed = [(f"Q{i}", "".join(random.Random(sequence).sample(sequence, len(sequence)))) for i, (_, sequence) in enumerate(targets)]
-    assert found(targets + mixed) is None
+    assert detected(targets + mixed) is None
 
 
 def test_short_random_proteins_are_not_decoys() -> None:
     chance = random.Random(5)
-    assert found([(f"P{i}", "".join(chance.choices("AKR", k=chance.randint(0, 9)))) for i in range(3000)]) is None
-    assert found([(f"P{i}", "".join(chance.choices(RESIDUES, k=chance.randint(5, 29)))) for i in range(3000)]) is None
+    assert detected([(f"P{i}", "".join(chance.choices("AKR", k=chance.randint(0, 9)))) for i in range(3000)]) is None
+    assert detected([(f"P{i}", "".join(chance.choices(RESIDUES, k=chance.randint(5, 29)))) for i in range(3000)]) is None
 
 
 def test_configured_prefix_marks_even_a_single_decoy() -> None:
-    answer = found([*natural(100), ("mine_P1", "MAGICK")], prefix="mine_")
+    answer = detected([*natural(100), ("mine_P1", "MAGICK")], prefix="mine_")
     assert answer is not None and np.flatnonzero(answer.is_decoy).tolist() == [100]
 
 
