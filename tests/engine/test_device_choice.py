@@ -79,7 +79,7 @@ def test_faster_device_detects_no_gpu_when_none_can_be_ready(monkeypatch):
 
 
 @pytest.mark.parametrize(("seconds", "name"), [(0.5, "cpu"), (2.0, "cuda:0")])
-def test_faster_device_of_uncounted_workloads_depends_on_the_step(monkeypatch, seconds, name):
+def test_faster_device_of_uncounted_workload_depends_on_step(monkeypatch, seconds, name):
     monkeypatch.setitem(WORKLOAD_ESTIMATORS, "identify", lambda: lambda request: Expectation((), {"score": seconds}, {}, 0.0))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 1))
     assert look.device(Progress()).name == name
