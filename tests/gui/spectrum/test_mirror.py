@@ -188,5 +188,5 @@ def test_figure_has_both_spectra_without_negative_intensity(view: MirrorView, tm
     assert path.stat().st_size > 1500
     if ending == ".svg":
         text = path.read_text(encoding="utf-8")
-        assert all(one in text for one in ("cosine 0.873", "spectrum 7", "consensus", ">100<", "m/z"))
+        assert all(part in text for part in ("cosine 0.873", "spectrum 7", "consensus", ">100<", "m/z"))
         assert ">-100<" not in text and ">−100<" not in text
