@@ -173,7 +173,7 @@ def resolve_device(requested: str, progress: Progress | None = None) -> Device:
         sum(gpu.memory_bytes for gpu in usable),
         True,
         driver=usable[0].driver,
-        numbers=tuple(one for gpu in usable for one in gpu.numbers),
+        numbers=tuple(number for gpu in usable for number in gpu.numbers),
         with_processor=requested == "all",
     )
 

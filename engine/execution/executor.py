@@ -388,7 +388,10 @@ class Session:
         speeds = [worker.speed for worker in workers]
         known = [speed for speed in speeds if speed is not None]
         how = "speeds measured before" if len(known) == len(speeds) else "found out while they work"
-        share = [f"{one.name} {(one.speed or 0.0) / sum(known) * 100:.1f} %" if len(known) == len(speeds) else one.name for one in workers]
+        share = [
+            f"{worker.name} {(worker.speed or 0.0) / sum(known) * 100:.1f} %" if len(known) == len(speeds) else worker.name
+            for worker in workers
+        ]
         self._resources.progress.message(f"Planned shares of the work: {', '.join(share)} ({how})")
 
 

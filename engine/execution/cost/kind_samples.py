@@ -205,12 +205,12 @@ class KindSamples:
     def costs(self) -> KindCosts:
         """Return the costs of this kind of work, by the least that each sample took."""
         is_processor = self._card is None
-        sizes = [size_of(one.work, one.states, self._card) for one in self._samples]
-        runs = [least_run(one, is_processor=is_processor) for one in self._runs]
-        operations, kernel = _curve([one.operations for one in sizes], [run.kernel for run in runs])
+        sizes = [size_of(sample.work, sample.states, self._card) for sample in self._samples]
+        runs = [least_run(run, is_processor=is_processor) for run in self._runs]
+        operations, kernel = _curve([size.operations for size in sizes], [run.kernel for run in runs])
         if is_processor:
             return KindCosts(operations=operations, kernel=kernel)
-        moved = [one.bytes_in + one.bytes_out for one in sizes]
+        moved = [size.bytes_in + size.bytes_out for size in sizes]
         rows = [(1.0, float(one.items), each) for one, each in zip(sizes, moved, strict=True)]
         took = [max(run.host, 1e-6) for run in runs]
         host = fitted(rows, took)
