@@ -109,7 +109,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     for name, every in samples.items():
         errors = list[float]()
         for size, sample, *of_turns in zip(SIZES, every, *turns[name], strict=True):
-            counted = size_of(sample.work, sample.states, parameters.card)
+            counted = size_of(sample.workload, sample.states, parameters.card)
             runs = [run for turn in of_turns for run in turn]
             began = time.perf_counter()
             predicted = predicted_work(parameters, name, counted)

@@ -179,9 +179,9 @@ class RunCheckpoint:
         """True if current results are stored."""
         return not self._is_over and not self._is_closed and time.monotonic() - self._began >= BEGIN_SECONDS
 
-    def of(self, work: Workload) -> WorkloadCheckpoint:
+    def of(self, workload: Workload) -> WorkloadCheckpoint:
         """Return the stored results of a workload."""
-        return WorkloadCheckpoint(self, work)
+        return WorkloadCheckpoint(self, workload)
 
     def rows_of(self, name: _Name, n: int) -> list[tuple[int, int, Rows]]:
         """Return the stored partitions of a round of `n` items by position, without overlaps."""
@@ -278,8 +278,8 @@ class RunCheckpoint:
 class WorkloadCheckpoint:
     """Stored results of a workload; made by `RunCheckpoint.of`."""
 
-    def __init__(self, kept: RunCheckpoint, work: Workload) -> None:
-        self._kept, self._name = kept, _Name("work", work.kind, work.sources, work.settings)
+    def __init__(self, kept: RunCheckpoint, workload: Workload) -> None:
+        self._kept, self._name = kept, _Name("work", workload.kind, workload.sources, workload.settings)
 
     def round(self, state: Any, items: NDArray[np.int64] | None) -> RoundCheckpoint:
         """Return the stored results of a round with this state and these items (all when None)."""

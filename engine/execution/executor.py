@@ -2,7 +2,7 @@
 
 ::
 
-    with Executor(resources).session(work) as session:
+    with Executor(resources).session(workload) as session:
         rows = session.run()
 
 A card that fails is struck from those of the run; what it had not finished the others do, and the processor where no other is left. Where
@@ -64,7 +64,9 @@ class Executor:
         self._resources = resources
 
     @contextmanager
-    def session(self, work: Workload, *, with_cards: bool = True, with_processor: bool = True, one_card: bool = False) -> Iterator[Session]:
+    def session(
+        self, workload: Workload, *, with_cards: bool = True, with_processor: bool = True, one_card: bool = False
+    ) -> Iterator[Session]:
         """Open a workload on each participating device until the block ends.
 
         Without GPUs for workloads they cannot do; without the CPU unless there is no GPU; on one GPU if several are not faster, and on the
@@ -72,7 +74,13 @@ class Executor:
         """
         with ExitStack() as stack:
             session = Session(
-                work, workload_type(work), self._resources, stack, with_cards=with_cards, with_processor=with_processor, one_card=one_card
+                workload,
+                workload_type(workload),
+                self._resources,
+                stack,
+                with_cards=with_cards,
+                with_processor=with_processor,
+                one_card=one_card,
             )
             yield session
             session.remember()
@@ -84,7 +92,7 @@ class Session:
 
     def __init__(
         self,
-        work: Workload,
+        workload: Workload,
         kind: WorkloadType,
         resources: Resources,
         stack: ExitStack,
@@ -93,8 +101,8 @@ class Session:
         with_processor: bool,
         one_card: bool = False,
     ) -> None:
-        self._work, self._kind, self._resources, self._stack, self._with_cards = work, kind, resources, stack, with_cards
-        self._kept = None if resources.kept is None else resources.kept.of(work)
+        self._workload, self._kind, self._resources, self._stack, self._with_cards = workload, kind, resources, stack, with_cards
+        self._kept = None if resources.kept is None else resources.kept.of(workload)
         self._elsewhere = resources.elsewhere
         self._devices: list[Device] = [*resources.cards] if with_cards else []
         self._one_card = one_card and not resources.with_processor
@@ -164,10 +172,10 @@ class Session:
         Cancelled
             The user cancelled.
         """
-        each = self._kind.costs(self._work, state)
+        each = self._kind.costs(self._workload, state)
         costs = self._known_costs if items is None and each is self._each else Costs(each if items is None else each[items])
         self._each, self._known_costs = (each, costs) if items is None else (None, costs)
-        rows = self._kind.empty(self._work, state, len(costs))
+        rows = self._kind.empty(self._workload, state, len(costs))
         self._round += 1
         advance = _Advance(self._resources, costs, step_cost)
         retained = self._kept.round(state, items) if self._kept is not None and is_kept else None
@@ -300,7 +308,7 @@ class Session:
 
     def no_rows(self, state: Any, n: int) -> Rows:
         """Return the rows of `n` items without results."""
-        return self._kind.empty(self._work, state, n)
+        return self._kind.empty(self._workload, state, n)
 
     def shares(self) -> tuple[Share, ...]:
         """Return what each device has done."""
@@ -317,13 +325,13 @@ class Session:
             return
         accounts = {name: one for name, one in self._accounts.items() if one.warm_seconds >= _MINIMUM_SECONDS_TO_TELL}
         speeds = {name: one.speed for name, one in accounts.items() if one.speed is not None}
-        store_speeds(self._work.kind, speeds, self._processor.threads)
+        store_speeds(self._workload.kind, speeds, self._processor.threads)
 
     def note(self) -> None:
         """Report to the clock how long each device was busy."""
         for name, account in self._accounts.items():
             if account.seconds > 0.0:
-                self._resources.clock.add_work(self._work.kind, name, account.seconds)
+                self._resources.clock.add_work(self._workload.kind, name, account.seconds)
 
     def _worker(
         self, device: Device, state: Any, items: NDArray[np.int64] | None, accounts: dict[str, Account], *, knows_speed: bool
@@ -341,7 +349,7 @@ class Session:
 
         speed = account.speed if knows_speed else None
         if knows_speed and not speed and self._elsewhere is None:
-            speed = measured_speed(self._work.kind, device.name, self._processor.threads)
+            speed = measured_speed(self._workload.kind, device.name, self._processor.threads)
         return Worker(device.name, search, account, device.is_processor, speed)
 
     def _arrived(self) -> list[Device]:
@@ -358,9 +366,9 @@ class Session:
         key = id(device)
         if key not in self._opened:
             if self._elsewhere is None or device is self._processor:
-                opening = self._kind.open(self._work, device, is_shared=len(self._devices) > 1)
+                opening = self._kind.open(self._workload, device, is_shared=len(self._devices) > 1)
             else:
-                opening = self._elsewhere.open(self._work, device, self._resources.progress, with_card=self._with_cards)
+                opening = self._elsewhere.open(self._workload, device, self._resources.progress, with_card=self._with_cards)
             opened = opening.__enter__()
             with self._opening:  # the stack is shared, what a card takes long for is not
                 self._stack.push(opening)

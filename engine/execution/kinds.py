@@ -37,7 +37,7 @@ def register_kinds(kinds: Iterable[RegisteredWorkload]) -> None:
             raise ValueError(f"the kind of work '{name}' is registered already, by {KINDS[name].__module__}")
 
 
-def workload_type(work: Workload) -> WorkloadType:
+def workload_type(workload: Workload) -> WorkloadType:
     """Return the type of a workload.
 
     Raises
@@ -45,7 +45,7 @@ def workload_type(work: Workload) -> WorkloadType:
     ValueError
         There is no such type.
     """
-    load = KINDS.get(work.kind)
+    load = KINDS.get(workload.kind)
     if load is None:
-        raise ValueError(f"there is no kind of work '{work.kind:.60}'")
+        raise ValueError(f"there is no kind of work '{workload.kind:.60}'")
     return load()()

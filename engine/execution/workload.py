@@ -97,10 +97,10 @@ class WorkloadType(Protocol):
 
     parts_of_worker: int
 
-    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
+    def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
         """Return the relative cost of each item, (items,), in operations."""
 
-    def open(self, work: Workload, device: Device, *, is_shared: bool) -> AbstractContextManager[Computation]:
+    def open(self, workload: Workload, device: Device, *, is_shared: bool) -> AbstractContextManager[Computation]:
         """Open the workload on a device during the block.
 
         `is_shared` is True if others may take over what is left, so that results must come a few times a second. A single device may do all
@@ -112,7 +112,7 @@ class WorkloadType(Protocol):
             The device failed, or cannot do this.
         """
 
-    def empty(self, work: Workload, state: Any, n: int) -> Rows:
+    def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return the rows of `n` items without results."""
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
@@ -130,7 +130,7 @@ class CardShape(NamedTuple):
 class Sample(NamedTuple):
     """A made-up work with the states of its rounds, by which the speed of a device is measured."""
 
-    work: Workload
+    workload: Workload
     states: list[Any]
 
 
@@ -141,7 +141,7 @@ class PredictableWorkloadType(WorkloadType, Protocol):
     def samples(self, size: float, seed: int) -> Sample:
         """Return a made-up work of about `size` times what keeps a fast card busy for some hundredths of a second."""
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
         """Operations of a round, in a unit of the kind's own, as the launcher's analysis counts them: of a card, or of the processor."""
 
 

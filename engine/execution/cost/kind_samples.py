@@ -51,7 +51,7 @@ class Run:
         return max(0.0, self.seconds - self.kernel - self.transfer)
 
 
-def size_of(work: Workload, states: Sequence[Any], card: CardShape | None) -> WorkSize:
+def size_of(workload: Workload, states: Sequence[Any], card: CardShape | None) -> WorkSize:
     """Return the size of a workload in the model's units.
 
     Raises
@@ -59,15 +59,15 @@ def size_of(work: Workload, states: Sequence[Any], card: CardShape | None) -> Wo
     ValueError
         Its type, or what its type needs, is unknown.
     """
-    kind = workload_type(work)
+    kind = workload_type(workload)
     if not isinstance(kind, PredictableWorkloadType):
-        raise ValueError(f"the work '{work.kind:.60}' is of a kind that is not predicted")
-    rounds = [kind.costs(work, state) for state in states]
-    outs = sum(_bytes_of(kind.empty(work, state, len(costs))) for state, costs in zip(states, rounds, strict=True))
+        raise ValueError(f"the work '{workload.kind:.60}' is of a kind that is not predicted")
+    rounds = [kind.costs(workload, state) for state in states]
+    outs = sum(_bytes_of(kind.empty(workload, state, len(costs))) for state, costs in zip(states, rounds, strict=True))
     return WorkSize(
-        sum(kind.operations(work, state, card) for state in states),
+        sum(kind.operations(workload, state, card) for state in states),
         sum(len(costs) for costs in rounds),
-        float(sum(_bytes_of(columns) for columns in work.sources.values()) + sum(_bytes_of(state) for state in states)),
+        float(sum(_bytes_of(columns) for columns in workload.sources.values()) + sum(_bytes_of(state) for state in states)),
         float(outs),
         len(states),
     )
@@ -85,16 +85,16 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
 
     Recording takes time; without it the seconds are those of a search.
     """
-    kind = workload_type(sample.work)
+    kind = workload_type(sample.workload)
     timed = getattr(device, "busy_seconds", None)
     if timed is not None:
         timed()
         device.is_noting = is_noted  # type: ignore[attr-defined] # what notes has it, other devices need not know of it
     began = time.perf_counter()
-    with kind.open(sample.work, device, is_shared=False) as opened:
+    with kind.open(sample.workload, device, is_shared=False) as opened:
         for state in sample.states:
-            n = len(kind.costs(sample.work, state))
-            rows, first = kind.empty(sample.work, state, n), 0
+            n = len(kind.costs(sample.workload, state))
+            rows, first = kind.empty(sample.workload, state, n), 0
             opened.begin(state, None)
             with closing(opened.search(0, n)) as chunks:
                 for chunk in chunks:
@@ -205,7 +205,7 @@ class KindSamples:
     def costs(self) -> KindCosts:
         """Return the costs of this kind of work, by the least that each sample took."""
         is_processor = self._card is None
-        sizes = [size_of(sample.work, sample.states, self._card) for sample in self._samples]
+        sizes = [size_of(sample.workload, sample.states, self._card) for sample in self._samples]
         runs = [least_run(run, is_processor=is_processor) for run in self._runs]
         operations, kernel = _curve([size.operations for size in sizes], [run.kernel for run in runs])
         if is_processor:

@@ -34,7 +34,7 @@ def test_every_kind_of_work_is_counted_and_grows(name):
     for scale in (2.0**-8, 2.0**-5):
         sample = kind.samples(scale, 1)
         for shape in (None, SHAPE):
-            sizes.append(size_of(sample.work, sample.states, shape))
+            sizes.append(size_of(sample.workload, sample.states, shape))
             assert min(sizes[-1].operations, sizes[-1].items, sizes[-1].bytes_in, sizes[-1].bytes_out) > 0
     assert sizes[2].operations > sizes[0].operations
     assert sizes[3].operations > sizes[1].operations
@@ -52,7 +52,7 @@ def test_calibrate_processor_predicts_a_sample(tmp_path, monkeypatch):
     assert stored_calibration(processor(), 1) == found
     assert stored_calibration(processor(), 2) is None
     seconds = run_sample(sample, Processor(1)).seconds
-    predicted = found.kinds["structures"].kernel_seconds(size_of(sample.work, sample.states, None).operations)
+    predicted = found.kinds["structures"].kernel_seconds(size_of(sample.workload, sample.states, None).operations)
     assert seconds / 30 < predicted < seconds * 30
 
 
