@@ -122,7 +122,7 @@ def assign(
     state = _state(workload, centroids, ROUNDS if goes_on else SUMS, rounds if goes_on else 1)
     state |= {"tolerance": tolerance, "before": before if goes_on else None, "previous": _columns(previous)}
     # Rounds that do not finish say nothing about the speed of a device.
-    rows = session.run(state, step_cost=state["round_cost"], is_measured=not goes_on, is_kept=False, in_step=True)
+    rows = session.run(state, step_cost=state["round_cost"], is_measured=not goes_on, is_stored=False, in_step=True)
     is_sparse, used = isinstance(centroids, VectorSums), centroids
     if rows["rounds"][0]:
         used = VectorSums(*(rows[f"of_{name}"] for name in VectorSums._fields)) if is_sparse else rows["of_centroids"]
@@ -139,7 +139,7 @@ def measure(session: Session, workload: Workload, centroids: NDArray[np.float64]
         The user cancelled.
     """
     state = _state(workload, centroids, DISTANCES if distances else LABELS, 1)
-    rows = session.run(state, step_cost=state["round_cost"], is_measured=False, is_kept=False)
+    rows = session.run(state, step_cost=state["round_cost"], is_measured=False, is_stored=False)
     return Assignment(rows["labels"], rows["distances"], _sums(isinstance(centroids, VectorSums), rows), centroids, 1, 0)
 
 

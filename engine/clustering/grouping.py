@@ -1,4 +1,4 @@
-"""Group: clusters of similar vectors, on any devices, as a kind of work."""
+"""Group: clusters of similar vectors, on any devices, as a workload type."""
 
 from __future__ import annotations
 

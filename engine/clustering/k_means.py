@@ -74,7 +74,7 @@ class KMeansCheckpoint:
             state = {"done": np.array([done])} if labels is None else {"done": np.array([done]), "labels": labels}
             for name, one in (("previous", previous), ("centroids", centroids)):
                 state |= {f"{name}_{number}": column for number, column in enumerate(one if isinstance(one, VectorSums) else (one,))}
-            self._checkpoint.keep(state)
+            self._checkpoint.store(state)
 
     def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
         """Items that were chosen, and of each item the distance from the nearest of them but the last; those given where none was."""
@@ -84,7 +84,7 @@ class KMeansCheckpoint:
     def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
         """Store the chosen centroids."""
         if self._checkpoint is not None and self._checkpoint.is_due:
-            self._checkpoint.keep({"chosen": np.array(chosen), "nearest": nearest})
+            self._checkpoint.store({"chosen": np.array(chosen), "nearest": nearest})
 
 
 def _columns(kept: Mapping[str, NDArray], name: str, is_sparse: bool) -> Any:

@@ -76,7 +76,7 @@ def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: floa
     progress = resources.progress
     limit = LimitedProgress(progress, None if level == "full" else _SHARE * seconds_of_run)
     # A trial run is not stored to resume the run, and its seconds count for the advice.
-    quiet = replace(resources, progress=limit, kept=None, clock=StageClock())
+    quiet = replace(resources, progress=limit, checkpoint=None, clock=StageClock())
     is_complete = True
 
     def found_by(probe: Callable[[LowYieldRun, Resources, LimitedProgress], str]) -> str:

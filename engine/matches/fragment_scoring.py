@@ -1,4 +1,4 @@
-"""Score: spectra against an index of the fragment ions of peptide forms, as a kind of work."""
+"""Score: spectra against an index of the fragment ions of peptide forms, as a workload type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score: spectra against the peptide dictionary, every candidate of each, as a kind of work."""
+"""Score: spectra against the peptide dictionary, every candidate of each, as a workload type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score: the peptides whose mass lists share most with a spectrum's, whatever they are lighter or heavier by, as a kind of work.
+"""Score: the peptides whose mass lists share most with a spectrum's, whatever they are lighter or heavier by, as a workload type.
 
 Match score identification (Carroll's thesis, chapter 6) with theoretical spectra as candidates. The peptide index is searched in parts
 that fit the memory; a query's best of all parts are its candidates.

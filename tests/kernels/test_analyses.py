@@ -44,8 +44,8 @@ def test_both_give_the_same(problem, size):
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_what_is_counted_beforehand_is_what_is_done(problem):
     n = 64 if problem == "matrix multiplication" else 512 * 600
-    name, rounds_of = PROBLEMS[problem]
-    card, rounds = ShimCard(), rounds_of(n)
+    name, analyse_rounds = PROBLEMS[problem]
+    card, rounds = ShimCard(), analyse_rounds(n)
     getattr(backend_module(card, "analyses").Analyses(card), name)(*given(problem, n))
     assert (card.bytes_in // 4, card.bytes_out // 4) == (sum(one.words_in for one in rounds), sum(one.words_out for one in rounds))
     assert card.transfers == sum(one.transfers_in + one.transfers_out for one in rounds)

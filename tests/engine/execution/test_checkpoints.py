@@ -74,7 +74,7 @@ def run(path: Path, kind: str, stop_after: int, n_cards: int = 0, state: Any = N
     cards: list[Any] = [FakeCard(f"cuda:{number}") for number in range(n_cards)]
     try:
         with keeping(path) as partitions:
-            resources = Resources(2, cards, False, progress, kept=partitions)
+            resources = Resources(2, cards, False, progress, checkpoint=partitions)
             with Executor(resources).session(work(kind)) as session:
                 original = session._kind.merge
 
@@ -141,7 +141,7 @@ def test_a_phase_of_some_items_goes_on_too(tmp_path: Path) -> None:
     for stop_after in (300 + 60, 1 << 60):
         try:
             with keeping(path) as partitions:
-                resources = Resources(2, [], False, StoppingProgress(stop_after), kept=partitions)
+                resources = Resources(2, [], False, StoppingProgress(stop_after), checkpoint=partitions)
                 with Executor(resources).session(work("phases")) as session:
                     coarse = session.run("coarse")["found"]
                     fine = session.run("fine", passed)["found"]
@@ -174,7 +174,7 @@ def test_a_disk_that_refuses_is_told_and_costs_the_run_nothing(tmp_path: Path, m
     monkeypatch.setattr(CheckpointFile, "append", refuse)
     path, told = tmp_path / "toy.sqlite", list[str]()
     with keeping(path, told) as partitions:
-        resources = Resources(2, [], False, Progress(), kept=partitions)
+        resources = Resources(2, [], False, Progress(), checkpoint=partitions)
         with Executor(resources).session(work("histogram")) as session:
             for _ in range(3):
                 np.testing.assert_array_equal(session.run()["counts"], EXPECTED["histogram"])
@@ -205,7 +205,7 @@ def test_k_means_goes_on_from_the_round_or_the_seed_where_it_was(tmp_path: Path,
         try:
             with keeping(path) as partitions:
                 found = k_means(
-                    Executor(Resources(1 + stop_after % 2, progress=progress, kept=partitions)),
+                    Executor(Resources(1 + stop_after % 2, progress=progress, checkpoint=partitions)),
                     Points(values),
                     start,
                     rounds=40,

@@ -112,7 +112,7 @@ def test_the_processor_does_what_the_only_card_left() -> None:
         assert session.devices == ("cpu",)
         assert {share.device for share in session.shares()} == {"cuda:0", "cpu"}
     assert used.cards == []
-    assert "The processor does what is left" in progress.messages
+    assert "The CPU computes the remaining items" in progress.messages
 
 
 def test_shares_are_of_the_whole() -> None:
@@ -139,7 +139,7 @@ def test_a_cancel_passes_through() -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="no kind of work 'os'"):
+    with pytest.raises(ValueError, match="workload type 'os' is not registered"):
         workload_type(Workload("os", {}, {}))
 
 
@@ -147,7 +147,7 @@ def test_a_name_stands_for_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     (_, load), other, *_ = toy_kinds.KINDS
     monkeypatch.setitem(KINDS, "toy", load)
     register_kinds([("toy", load)])
-    with pytest.raises(ValueError, match=f"'toy' is registered already, by {toy_kinds.__name__}"):
+    with pytest.raises(ValueError, match=f"'toy' is already registered by {toy_kinds.__name__}"):
         register_kinds([("toy", other[1])])
 
 

@@ -212,7 +212,7 @@ def test_another_card_takes_over_from_one_that_fails() -> None:
     assert record.run(workers, progress)[0] == []
     assert record.times == {1}
     assert record.told == pytest.approx(N)
-    assert progress.messages == ("cuda:0 failed: it is lost; what it had not finished is repeated elsewhere",)
+    assert progress.messages == ("cuda:0 failed: it is lost; its unfinished items are repeated elsewhere",)
 
 
 def test_a_worker_that_idles_takes_over_when_the_last_one_fails() -> None:
@@ -336,7 +336,7 @@ def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[l
 
 def test_what_three_workers_end_over_alone_is_put_aside():
     done, scheduler = ended_by({41: 99})
-    with pytest.raises(WorkersError, match="3 workers ended over the items 41 to 41 "):
+    with pytest.raises(WorkersError, match="3 workers were lost on items 41 to 41;"):
         scheduler.run()
     assert [number for number, times in enumerate(done) if times != 1] == [41]
 
@@ -373,12 +373,12 @@ def test_workers_that_are_lost_before_they_begin_say_nothing_about_the_items() -
 
 
 def test_but_a_work_that_no_worker_lives_to_begin_ends() -> None:
-    with pytest.raises(WorkersError, match="14 workers ended one after the other, and none computed anything"):
+    with pytest.raises(WorkersError, match="14 workers were lost in a row without a result"):
         with_lost_before(99)
 
 
 def test_where_workers_end_everywhere_an_item_is_given_up_all_the_same():
     done, scheduler = ended_by({41: 99, 300: 99}, n=20)
-    with pytest.raises(WorkersError, match="workers ended over the items 41 to 41, 300 to 300"):
+    with pytest.raises(WorkersError, match="workers were lost on items 41 to 41, 300 to 300"):
         scheduler.run()
     assert [number for number, times in enumerate(done) if times != 1] == [41, 300]

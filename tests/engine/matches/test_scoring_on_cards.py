@@ -46,7 +46,7 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         one = scoring.plan_scoring(
             index, peptides, modifications, IdentificationParameters(), Resources(2, list(used), with_processor, progress)
         )
-        return one.run(), [text for text in progress.messages if not text.startswith(("Planned shares", "The processor does"))]
+        return one.run(), [text for text in progress.messages if not text.startswith(("Planned shares", "The CPU computes"))]
 
     return search
 
@@ -84,7 +84,7 @@ def test_any_cards_and_the_processor_give_the_hits_of_the_processor(
     assert not nothing
     lost = [one for one in used if one._lost]
     assert len(told) == len(lost), told
-    assert all("the card is lost; what it had not finished is repeated elsewhere" in text for text in told)
+    assert all("the card is lost; its unfinished items are repeated elsewhere" in text for text in told)
 
 
 @pytest.mark.parametrize(("failing", "memory"), [((-1,), 512), ((-1, -1), 8), ((3,), 512), ((8,), 8), ((5, -1), 512)])

@@ -60,7 +60,7 @@ def test_of_a_product_all_but_the_first_look_at_each_tile_is_cached():
 
 
 def test_what_does_not_fit_cannot_be_run():
-    with pytest.raises(ValueError, match=r"wants 12,289 words of shared memory; a multiprocessor has 12,288"):
+    with pytest.raises(ValueError, match=r"needs 12,289 words of shared memory; a multiprocessor has 12,288"):
         serial_cost(MACHINE, [Round(1, 1, 1, 12_289)])
     with pytest.raises(ValueError, match="global memory"):
         serial_cost(MACHINE, addition_rounds(1 << 20))
