@@ -112,7 +112,7 @@ def test_cpu_finishes_what_the_only_gpu_left() -> None:
         assert session.devices == ("cpu",)
         assert {share.device for share in session.shares()} == {"cuda:0", "cpu"}
     assert used.cards == []
-    assert "The processor does what is left" in progress.messages
+    assert "The CPU computes the remaining items" in progress.messages
 
 
 def test_shares_sum_to_one() -> None:
@@ -138,8 +138,8 @@ def test_cancel_is_passed_on() -> None:
         session.run("fine")
 
 
-def test_unknown_workload_type_is_rejected() -> None:
-    with pytest.raises(ValueError, match="no kind of work 'os'"):
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="workload type 'os' is not registered"):
         workload_type(Workload("os", {}, {}))
 
 
@@ -147,7 +147,7 @@ def test_register_kinds_rejects_a_second_type_of_a_name(monkeypatch: pytest.Monk
     (_, load), other, *_ = toy_kinds.KINDS
     monkeypatch.setitem(KINDS, "toy", load)
     register_kinds([("toy", load)])
-    with pytest.raises(ValueError, match=f"'toy' is registered already, by {toy_kinds.__name__}"):
+    with pytest.raises(ValueError, match=f"'toy' is already registered by {toy_kinds.__name__}"):
         register_kinds([("toy", other[1])])
 
 

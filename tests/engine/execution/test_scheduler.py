@@ -213,8 +213,8 @@ def test_another_gpu_takes_over_from_a_failed_one() -> None:
     workers = [record.worker("cuda:0", fails_after=3, seconds=1e-4), record.worker("cuda:1", seconds=1e-4)]
     assert record.run(workers, progress)[0] == []
     assert record.times == {1}
-    assert record.reported == pytest.approx(N)
-    assert progress.messages == ("cuda:0 failed: it is lost; what it had not finished is repeated elsewhere",)
+    assert record.told == pytest.approx(N)
+    assert progress.messages == ("cuda:0 failed: it is lost; its unfinished items are repeated elsewhere",)
 
 
 def test_idle_worker_takes_over_when_the_last_one_fails() -> None:
@@ -338,7 +338,7 @@ def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[l
 
 def test_item_that_ends_three_workers_is_given_up():
     done, scheduler = ended_by({41: 99})
-    with pytest.raises(WorkersError, match="3 workers ended over the items 41 to 41 "):
+    with pytest.raises(WorkersError, match="3 workers were lost on items 41 to 41;"):
         scheduler.run()
     assert [number for number, times in enumerate(done) if times != 1] == [41]
 
@@ -374,13 +374,13 @@ def test_workers_lost_before_they_begin_blame_no_item() -> None:
     assert losses.items == [] and losses.in_a_row == 0
 
 
-def test_run_ends_when_no_worker_begins() -> None:
-    with pytest.raises(WorkersError, match="14 workers ended one after the other, and none computed anything"):
+def test_but_a_work_that_no_worker_lives_to_begin_ends() -> None:
+    with pytest.raises(WorkersError, match="14 workers were lost in a row without a result"):
         with_lost_before(99)
 
 
 def test_items_are_given_up_when_workers_end_everywhere():
     done, scheduler = ended_by({41: 99, 300: 99}, n=20)
-    with pytest.raises(WorkersError, match="workers ended over the items 41 to 41, 300 to 300"):
+    with pytest.raises(WorkersError, match="workers were lost on items 41 to 41, 300 to 300"):
         scheduler.run()
     assert [number for number, times in enumerate(done) if times != 1] == [41, 300]

@@ -8,7 +8,7 @@ import pytest
 from proteoscope.engine.execution.cost import calibration
 from proteoscope.engine.execution.cost.calibration import calibrate_processor
 from proteoscope.engine.execution.cost.calibration_store import calibrated_at, store_calibration, stored_calibration
-from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, least_run, run_sample, runs_in_turn, size_of
+from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, least_run, measure_workload, run_sample, runs_in_turn
 from proteoscope.engine.execution.cost.parameters import KindCosts
 from proteoscope.engine.execution.devices import processor
 from proteoscope.engine.execution.kinds import KINDS, workload_type
@@ -34,7 +34,7 @@ def test_every_workload_type_is_counted_and_grows(name):
     for scale in (2.0**-8, 2.0**-5):
         sample = kind.samples(scale, 1)
         for shape in (None, SHAPE):
-            sizes.append(size_of(sample.work, sample.states, shape))
+            sizes.append(measure_workload(sample.workload, sample.states, shape))
             assert min(sizes[-1].operations, sizes[-1].items, sizes[-1].bytes_in, sizes[-1].bytes_out) > 0
     assert sizes[2].operations > sizes[0].operations
     assert sizes[3].operations > sizes[1].operations
@@ -52,7 +52,7 @@ def test_calibrate_processor_predicts_a_sample(tmp_path, monkeypatch):
     assert stored_calibration(processor(), 1) == measured
     assert stored_calibration(processor(), 2) is None
     seconds = run_sample(sample, Processor(1)).seconds
-    predicted = measured.kinds["structures"].kernel_seconds(size_of(sample.work, sample.states, None).operations)
+    predicted = found.kinds["structures"].kernel_seconds(measure_workload(sample.workload, sample.states, None).operations)
     assert seconds / 30 < predicted < seconds * 30
 
 
@@ -69,7 +69,7 @@ def test_samples_are_repeated_while_time_remains(seconds, turns, monkeypatch):
 
 def test_workload_types_without_samples_are_not_predicted():
     KINDS.setdefault("toy points", lambda: NearestCentroid)
-    with pytest.raises(ValueError, match="not predicted"):
+    with pytest.raises(ValueError, match="has no cost model"):
         KindSamples("toy points", Processor(1), None)
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from proteoscope.engine.execution.cost.calibration_store import store_calibration, stored_calibration
 from proteoscope.engine.execution.cost.kind_samples import fitted
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts, TransferCosts, WorkSize
-from proteoscope.engine.execution.cost.prediction import bound_of, predicted_work
+from proteoscope.engine.execution.cost.prediction import find_bound, predict_workload
 from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.devices import Device, processor
 
@@ -76,16 +76,16 @@ def test_host_seconds_use_the_last_sample_beyond_it():
         KindCosts(operations=(1.0,), kernel=(1.0,), moved=(1.0, 2.0), transfer=(1.0, 1.0), host_over_line=(1.0,))
 
 
-def test_predicted_work_is_the_sum_of_its_parts():
-    prediction = predicted_work(card(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
-    assert prediction.kernel == pytest.approx(1.1e-2)
-    assert prediction.transfer == pytest.approx(1e-3)
-    assert prediction.synchronisation + prediction.host == pytest.approx(1e-3 + 1e-3 + 1e-4)
-    assert prediction.seconds == pytest.approx(1.41e-2)
-    assert bound_of(prediction) == "compute"
-    assert bound_of(prediction._replace(transfer=1.0)) == "transfer"
-    assert bound_of(prediction._replace(host=1.0)) == "host"
-    assert bound_of(prediction._replace(memory=1e-2)) == "memory"
+def test_a_work_takes_the_sum_of_its_parts():
+    found = predict_workload(card(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
+    assert found.kernel == pytest.approx(1.1e-2)
+    assert found.transfer == pytest.approx(1e-3)
+    assert found.synchronisation + found.host == pytest.approx(1e-3 + 1e-3 + 1e-4)
+    assert found.seconds == pytest.approx(1.41e-2)
+    assert find_bound(found) == "compute"
+    assert find_bound(found._replace(transfer=1.0)) == "transfer"
+    assert find_bound(found._replace(host=1.0)) == "host"
+    assert find_bound(found._replace(memory=1e-2)) == "memory"
 
 
 def test_fitted_coefficients_are_recovered_and_nonnegative():
