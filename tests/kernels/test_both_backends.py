@@ -88,7 +88,7 @@ SIZES = {
         "_MAXIMUM_SERIES": "kMostSeries",
         "_MAXIMUM_WINDOWS": "kMostWindows",
         "_FOUND": "kFound",
-        "_LETTERS": "kResidues",
+        "_RESIDUES": "kResidues",
         "_ENDS": "kEnds",
         "_NONE": "kNone",
         "_PROTON_MASS": "kProtonMass",
@@ -196,7 +196,7 @@ def test_twins_offer_the_same_with_the_same_signatures(name):
 
 def test_every_kernel_that_a_search_opens_on_a_device_has_a_twin():
     texts = [path.read_text(encoding="utf-8") for path in (TESTS.parent / "engine").rglob("*.py")]
-    assert {found for text in texts for found in re.findall(r'\btwin\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(TWINS)
+    assert {found for text in texts for found in re.findall(r'\bbackend_module\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(TWINS)
 
 
 def test_every_source_is_somebodys():
