@@ -12,7 +12,7 @@ steps
     cycles between two steps of a warp in a block of a shape that has a multiprocessor for itself, and of the whole card when it is full of
     sequences of one length: what the constants of `proteoscope.kernels.cuda.alignment_plan` are fitted to.
 host
-    where the processor's time goes in a call.
+    where the CPU's time goes in a call.
 all
     20 queries, and one, against the proteins 60 times: 543 million residues.
 """
@@ -101,7 +101,7 @@ SHAPES = (
 
 
 class TimedCard(CudaGpu):
-    """Notes the moments before and after each kernel on the card, where `events` is a list."""
+    """Notes the moments before and after each kernel on the GPU, where `events` is a list."""
 
     events: list[Any] | None = None
     n_launches = 0

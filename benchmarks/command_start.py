@@ -3,7 +3,7 @@
     python -m benchmarks.command_start --data FOLDER --against CHECKOUT [--pairs N] [--only NAME ...]
 
 FOLDER is the unpacked test data. The searches are those of `reference_tables.py --small`, of so little that most of their time is the
-start: loading libraries and kernels. The processor computes. Kernels are compiled, bytecode is written and files are in memory before, by a
+start: loading libraries and kernels. The CPU computes. Kernels are compiled, bytecode is written and files are in memory before, by a
 turn that is not counted.
 
 command start

@@ -5,11 +5,11 @@
     python -m benchmarks.cost_model --part commands
 
 kernels
-    The card is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
+    The GPU is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
     five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole work, with all
     transfers and what the host does, the least of twelve turns (`turns_s` has all). Each goes through all samples of all kinds, so
     that caches hold no more of a work than where it is done once. `card_error` is that of kernels and transfers alone. The
-    predicted share of transfers and the measured one, by the card's clock. And the problems of the thesis.
+    predicted share of transfers and the measured one, by the GPU's clock. And the problems of the thesis.
 plans
     Forty shapes of tasks of the alignment with gaps that no plan was made by: seconds of each plan, and how much longer than the fastest
     the one takes that the model picks.
@@ -185,7 +185,7 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
 
 
 def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Forms are compiled side by side by cards of their own before anything is measured."""
+    """Forms are compiled side by side by GPUs of their own before anything is measured."""
     from benchmarks.reads_gpu import made, one_task, tasks
     from proteoscope.kernels.cuda.modules import CudaGpu
 
@@ -306,7 +306,7 @@ def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
 
 
 def commands(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Whole commands on two cores and a card."""
+    """Whole commands on two cores and a GPU."""
     from proteoscope.engine.execution.cost.calibration import calibrate_card
     from proteoscope.engine.execution.cost.calibration_store import store_calibration
     from proteoscope.engine.execution.devices import gpus

@@ -2,7 +2,7 @@
 
     python -m benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR] [--busy N]
 
-FOLDER is the unpacked test data; the samples that ship are used too. First the processor is calibrated, as a user would do. Of each kind
+FOLDER is the unpacked test data; the samples that ship are used too. First the CPU is calibrated, as a user would do. Of each kind
 of command the first ones are run, so that the machine knows how fast its host is; `first_error` is how far the estimate of the very first
 was off, which knew nothing of the host. Then the others, of other files and sizes, are estimated and run: `error`. All are processes of
 their own, on two cores, with a cache of their own. With ``--busy`` the first ones are run while N processes keep the machine busy, four

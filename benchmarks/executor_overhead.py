@@ -48,7 +48,7 @@ from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.score_kinds import HYPERSCORE
 from tests.shim.search_inputs import empty_hits, random_search
 
-_QUERIES = 8  # the short ones: seconds of a processor
+_QUERIES = 8  # the short ones: seconds of a CPU
 _SIZES = {"vector-groups": 4.0, "fragment-index": 0.5, "mass-lists": 0.25, "reads": 0.06, "structures": 0.5, "superpositions": 0.06}
 _USUAL_SIZE = 0.25
 """Size of samples of kinds without a workload here: about a second of two threads. K-means is excluded: a single device computes several

@@ -1,13 +1,13 @@
 """Speed of k-means on one and several GPUs, by step, and whether results equal the CPU's: one JSON line for each figure.
 
-    python -m benchmarks.k_means_gpu [--data FOLDER | --vectors FILE.npz] [--points 4000000] [--rounds 50] [--repeats 5] [--cards 1 2]
+    python -m benchmarks.k_means_gpu [--data FOLDER | --vectors FILE.npz] [--points 4000000] [--rounds 50] [--repeats 5] [--GPUs 1 2]
 
 Points are uniform numbers of 30 bits: 4 million of 8 dimensions with 400 centroids, and others of 2, 8, 16 and 34. `opening_s` brings
-them to the card; `seconds` are of all rounds with the answers on the host, `with_opening_s` of both. Then the spectra of FOLDER, as in
+them to the GPU; `seconds` are of all rounds with the answers on the host, `with_opening_s` of both. Then the spectra of FOLDER, as in
 k_means.py (or `offsets`, `bins`, `weights` of FILE, below 10,800): 38,252 with 3,226 centroids and 100 rounds, by
-`proteoscope.engine.clustering.k_means` with all that it does, transfers included. With `--cards 1 2` the same on the first two cards. All
+`proteoscope.engine.clustering.k_means` with all that it does, transfers included. With `--cards 1 2` the same on the first two GPUs. All
 are the best of the repeats, after one that compiles; `kernels_ms` is the time of each kernel in all rounds by the device's clock, apart.
-`same` compares labels and sums with the processor's: of all rounds for spectra, of two for points, and with those of the fewest cards where
+`same` compares labels and sums with the CPU's: of all rounds for spectra, of two for points, and with those of the fewest GPUs where
 there are several.
 """
 
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def points(about: dict[str, Any], repeats: int) -> None:
-    """Points by the card's class alone."""
+    """Points by the GPU's class alone."""
     n, d, k, rounds = (about[name] for name in ("n", "d", "k", "rounds"))
     values = np.random.default_rng(d).integers(0, 1 << 30, (n, d), dtype=np.int32)
     given, device = values[:k].astype(np.float64), card(0)

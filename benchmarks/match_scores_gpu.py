@@ -3,13 +3,13 @@
     python -m benchmarks.match_scores_gpu [--shapes published spectra peptides] [--threads 16] [--quick] [--repeats 3]
 
 The shapes are those of match_scores.py; with `--quick` a tenth of the queries and of the candidates. For each: the thesis's vector form on
-one thread of the processor, for as many queries as take a second; the index on all threads; and on the card rows of postings, in chunks of
+one thread of the CPU, for as many queries as take a second; the index on all threads; and on the GPU rows of postings, in chunks of
 65,536 candidates and in smaller ones, and rows of bits where they fit.
 
-`making_s` is bringing the candidates to the card and making rows, `seconds` searching then, with all transfers, `whole_s` both. All are
+`making_s` is bringing the candidates to the GPU and making rows, `seconds` searching then, with all transfers, `whole_s` both. All are
 the best of the repeats, after one that compiles; `kernels_ms` the time of each kernel in both, by the device's clock, apart. `bytes` are of
 the rows on the device, `gb_s` what the searching kernel reads of them in a second (a posting has two bytes, a word of bits four), `met` the
-matches that are counted, in billions. `same` compares candidates and scores with the processor's. `times` is the processor's index, made
+matches that are counted, in billions. `same` compares candidates and scores with the CPU's. `times` is the CPU's index, made
 and searched, divided by `whole_s`.
 """
 
@@ -109,7 +109,7 @@ def whole(device: Card, shape: Shape, kind: type[OnCard]) -> tuple[tuple[np.ndar
 def on_card(
     about: dict[str, Any], shape: Shape, kind: type[OnCard], expected: tuple[np.ndarray, ...], seconds: float, repeats: int
 ) -> None:
-    """A variant on the card."""
+    """A variant on the GPU."""
     times, answer = list[tuple[float, float]](), expected
     try:
         for _ in range(repeats + 1):

@@ -1,6 +1,6 @@
-"""Scoring of spectra on one GPU, on several, and on GPUs and the processor together: one JSON line for each figure.
+"""Scoring of spectra on one GPU, on several, and on GPUs and the CPU together: one JSON line for each figure.
 
-    python -m benchmarks.multi_gpu --data FOLDER [--copies N] [--cards N ...] [--repeats N] [--threads N] [--points N] [--rounds N]
+    python -m benchmarks.multi_gpu --data FOLDER [--copies N] [--GPUs N ...] [--repeats N] [--threads N] [--points N] [--rounds N]
         [--only points|spectra]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). The workload is the dense one of spectrum_search_gpu.py (2,269
@@ -8,9 +8,9 @@ real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and p
 query searched `copies` times over with masses that are shifted at random by up to 10 Da more, so that one card is busy for seconds.
 
 `seconds` is the scoring of all queries by `ScoringPass.score_one_by_one`, with packing, all transfers and merging of hits; the median of
-the runs, after one on the same cards that compiles the kernels and takes pinned memory. The dictionary is on the cards before: bringing it
+the runs, after one on the same GPUs that compiles the kernels and takes pinned memory. The dictionary is on the GPUs before: bringing it
 to all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one card over n times that of n;
-with the processor, `gain` is the time of the same cards alone over the time together.
+with the CPU, `gain` is the time of the same GPUs alone over the time together.
 
 Then k-means of points (25 million of 8 dimensions, 400 centroids, 100 rounds) by
 `proteoscope.engine.clustering.k_means`, with all transfers: `speedup` is the time of one card over that of n, of the whole (`seconds`) and
@@ -71,7 +71,7 @@ def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: b
 
 
 def cluster_points(n_points: int, rounds: int, every: Sequence[Card], numbers: Sequence[int], arguments: argparse.Namespace) -> None:
-    """k-means on more and more cards."""
+    """k-means on more and more GPUs."""
     values = np.random.default_rng(8).random((n_points, _DIMENSIONS), np.float32)
     data = Points(values)
     first: Clusters | None = None
@@ -103,7 +103,7 @@ def cluster_points(n_points: int, rounds: int, every: Sequence[Card], numbers: S
 
 
 def main() -> int:
-    """Search on more and more cards."""
+    """Search on more and more GPUs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--copies", type=int, default=12)

@@ -1,11 +1,11 @@
-"""Open search with a fragment-ion index (500 Da, 20 ppm): the processor's threads and a GPU, from the same inputs in the same run.
+"""Open search with a fragment-ion index (500 Da, 20 ppm): the CPU's threads and a GPU, from the same inputs in the same run.
 
     python -m benchmarks.open_search_gpu --data FOLDER [--times N] [--repeats N] [--threads N]
 
 One JSON line for each device. The spectra are the file's ten times over. `index_seconds` is what building the index takes (on a GPU with
 all transfers) once the forms are known; `listing_seconds`, listing them, and `segment_seconds`, cutting the spectra into ranges of keys,
 are common to both. `seconds` is the search with all transfers; of a GPU also its kernels alone (in one batch, by events). `visits` counts
-the postings that lie in the ranges of keys of a spectrum and in a chunk of the processor's index with candidates of it; both devices'
+the postings that lie in the ranges of keys of a spectrum and in a chunk of the CPU's index with candidates of it; both devices'
 rates are of it.
 """
 
@@ -62,7 +62,7 @@ def all_segments(spectra: Any, queries: Any, settings: Any, tables: Any, threads
 
 
 def built(work: FragmentInputs, threads: int) -> FragmentIndexArrays:
-    """The processor's index, built on threads."""
+    """The CPU's index, built on threads."""
     _, _, peptides, modifications, settings = work.inputs
     index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
     code, n = peptidoforms.peptidoform_code(peptides, modifications), len(index.chunk_start) - 1

@@ -1,4 +1,4 @@
-"""Peptides planted into the survey spectra (MS1) of real runs: isotope patterns, tailing profiles, noise, neighbours that co-elute."""
+"""Peptides planted into the MS1 spectra (MS1) of real runs: isotope patterns, tailing profiles, noise, neighbours that co-elute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.engine.quantification.synthetic_runs import SPACING, Planted, Synthet
 __all__ = ["RealRun", "planted_mixtures", "planted_ratios", "planted_transfers"]
 
 _RESOLUTION = 60_000
-"""Two peaks of a survey spectrum that are nearer than half of a peak's width are one."""
+"""Two peaks of a MS1 spectrum that are nearer than half of a peak's width are one."""
 _LIMIT, _SCATTER, _PPM = 900.0, 0.1, 2.0
 """Intensity below which the run shows nothing, noise of intensities (of the logarithm) and of m/z."""
 

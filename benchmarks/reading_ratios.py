@@ -48,7 +48,7 @@ class Reader:
         self._process = subprocess.Popen(command, cwd=checkout, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def seconds(self, case: Case) -> tuple[float, str]:
-        """Return the processor seconds of a reading, or why there are none."""
+        """Return the CPU seconds of a reading, or why there are none."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps([case.kind, *map(str, case.paths)]) + "\n")
         self._process.stdin.flush()

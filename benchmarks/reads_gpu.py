@@ -1,4 +1,4 @@
-"""Speed of the alignment with a bounded number of gaps on a card, of each of its plans, and how good the prediction of the fastest is.
+"""Speed of the alignment with a bounded number of gaps on a GPU, of each of its plans, and how good the prediction of the fastest is.
 
     python -m benchmarks.reads_gpu [--parts table plans laid] [--pairs 204800] [--shapes 40] [--repeats 3] [--processor-pairs 20480]
 
@@ -9,7 +9,7 @@ pairs in the same run; GCUPS count the cells of all layers. `kernels_ms` is the 
 thread, and blocks that fit on a multiprocessor by them; also `predicted_ms`.
 `plans`: for many shapes of tasks the seconds of each plan, the one that is chosen, and how much longer it takes than the fastest; at the
 end, in how many of the shapes it is within 5 %. Times are the least of the repeats, after one that compiles (some seconds for each form).
-`same` compares with the processor's rows, of some pairs.
+`same` compares with the CPU's rows, of some pairs.
 """
 
 from __future__ import annotations

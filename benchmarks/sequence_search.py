@@ -17,7 +17,7 @@ end_to_end
     seconds and peak megabytes of the whole command, from FASTA to table, in a process of its own.
 beside
     the whole command and parasail's scoring alone (`sw_striped_profile_sat`, profiles made before), by turns: least wall and processor
-    seconds. With NUMBA_CPU_NAME=haswell and NUMBA_CPU_FEATURES=+avx2,+avx,+ssse3 the command runs as on a processor with AVX2.
+    seconds. With NUMBA_CPU_NAME=haswell and NUMBA_CPU_FEATURES=+avx2,+avx,+ssse3 the command runs as on a CPU with AVX2.
 devices
     the same on each device, with its steps and what each device did.
 sensitivity

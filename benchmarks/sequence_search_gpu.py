@@ -4,11 +4,11 @@
         > sequence_search_gpu.jsonl
 
 The database is the 20,000 proteins, each 60 times: 543 million residues of real composition; the queries are the 20 of the CUDASW++ papers;
-BLOSUM62, a gap of k residues costs 11 + k. The time is that of a whole call of `AlignmentSearch.score`: the queries go to the card, the
+BLOSUM62, a gap of k residues costs 11 + k. The time is that of a whole call of `AlignmentSearch.score`: the queries go to the GPU, the
 scores of all pairs, recomputed where they overflow, come back. One JSON line for each figure:
 
 all
-    20 queries together, database on the card: first call (kernels compiled, unless CuPy has them on disk) and the next.
+    20 queries together, database on the GPU: first call (kernels compiled, unless CuPy has them on disk) and the next.
 single
     each query alone.
 streamed
@@ -16,11 +16,11 @@ streamed
 equal
     20 queries together against 1,000,000 random sequences of 512 residues.
 numbers
-    the query of 464, and four from 464 to 729 together, with each kind of numbers that the card can compute with.
+    the query of 464, and four from 464 to 729 together, with each kind of numbers that the GPU can compute with.
 overflow
     a query of 5,000 tryptophans against 1,000 as long, whose scores of 55,000 all overflow; one pair of 40,000 residues each.
 small
-    20 queries, and one, against the 20,000 proteins; the processor's kernels on all its threads; whether all scores are the same.
+    20 queries, and one, against the 20,000 proteins; the CPU's kernels on all its threads; whether all scores are the same.
 cold
     a new process, no kernel on disk, then another: seconds from its start to the scores of the query of 464 with the 20,000 proteins.
 
@@ -119,7 +119,7 @@ def write_fasta(path: Path, sequences: Iterable[NDArray[np.int8]]) -> None:
 
 
 class Peer(NamedTuple):
-    """CUDASW++ 4.0 on a card."""
+    """CUDASW++ 4.0 on a GPU."""
 
     folder: Path
     device: int
@@ -212,7 +212,7 @@ def measure_overflow(device: CudaGpu) -> None:
 
 
 def measure_small(device: CudaGpu, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
-    """Print the figures on the 20,000 proteins, with those of the processor."""
+    """Print the figures on the 20,000 proteins, with those of the CPU."""
     threads, seconds = os.cpu_count() or 1, []
     score_all(queries[:1], database.residues, database.offsets, SCHEME, threads, Progress())  # compiles
     for _ in range(2):

@@ -8,10 +8,10 @@ narrow
     2,269 high-resolution spectra, each ten times (22,690), against five proteomes with reversed decoys; preset high-resolution.
 sparse
     the shape of Experiment 1 of Li 2014: the same spectra, each twenty times (45,380), against yeast with reversed decoys, 0.2 Da / 0.2 Da,
-    oxidation of M and phosphorylation of S, T and Y. The processor searches each spectrum once; its time is multiplied.
+    oxidation of M and phosphorylation of S, T and Y. The CPU searches each spectrum once; its time is multiplied.
 dense
     the shape of Experiment 2: the same spectra, each nineteen times (43,111) with masses shifted at random by up to 10 Da, against five
-    proteomes with reversed decoys, 3 Da / 0.5 Da, up to three of the same modifications. The processor searches one spectrum in 70 or so.
+    proteomes with reversed decoys, 3 Da / 0.5 Da, up to three of the same modifications. The CPU searches one spectrum in 70 or so.
 dense-large
     the same with each spectrum thirty-three times (74,877), for the 6.2 thousand million scorings of the published experiment.
 
@@ -20,7 +20,7 @@ what bringing it there took; `kernel_seconds` is the kernels alone, by the devic
 runs, after one that compiles.
 `device_megabytes` is what CuPy's pool held at the end, with what was freed meanwhile. The dense workloads are searched once more with a
 budget of `memory_bytes` for the pool; `same_hits` says whether every hit and histogram is the same as without it.
-`same_top` is the share of queries whose best candidate scores as the processor's does (to 1e-5), `same_peptide` the share with the same
+`same_top` is the share of queries whose best candidate scores as the CPU's does (to 1e-5), `same_peptide` the share with the same
 peptide; they differ where two candidates tie.
 """
 
@@ -166,7 +166,7 @@ def main() -> int:
         expected, factor = None, 1
         if not arguments.gpu_only:
             on_processor(once, arguments.threads)
-            # The processor's share of the sparse workload would take minutes.
+            # The CPU's share of the sparse workload would take minutes.
             subject, factor = (often, 1) if name == "narrow" else (once, times)
             seconds, (expected, n_candidates) = median_seconds(lambda subject=subject: on_processor(subject, arguments.threads), 1)
             emit(
@@ -240,7 +240,7 @@ def on_one_gpu(
 
 
 def same_queries(name: str, search: SpectrumSearch, once: Workload, hits: HitArrays) -> HitArrays:
-    """The hits of the queries that the processor searched."""
+    """The hits of the queries that the CPU searched."""
     if name == "sparse":
         return on_gpu(search, once)
     step = len(hits.score) // _FEW if name.startswith("dense") else 1

@@ -4,7 +4,7 @@
 
 The chains are those of `FOLDER/structures/bench_ca` over and over. One JSON line for each mode: seconds of the first search and of the
 best of five further ones with the database resident, at a threshold of 0.2 and at 0; cells a second; and whether a sample of the scores is
-that of the processor.
+that of the CPU.
 """
 
 from __future__ import annotations

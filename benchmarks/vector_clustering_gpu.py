@@ -7,7 +7,7 @@ some ppm. `--spectra` holds them as columns: `pm` precursor m/z, `ch` charge, `o
 made at random. Intensities are square roots in bins of 0.05, windows 20 ppm wide.
 
 One JSON line for each size and linkage: vectors, window pairs, islands; seconds of the first run and of the second; those of a third, in
-which the card is waited for after each call, by kernel, transfer, and what the host does; seconds of the processor for about `--part`
+which the GPU is waited for after each call, by kernel, transfer, and what the host does; seconds of the CPU for about `--part`
 vectors, and whether the labels of these are the same.
 """
 
@@ -43,7 +43,7 @@ _LINKAGES = {
 
 
 class TimedCard:
-    """A card that is waited for after each call, and the seconds of each kind of call."""
+    """A GPU that is waited for after each call, and the seconds of each kind of call."""
 
     def __init__(self, card: Any) -> None:
         self._card, self.seconds = card, defaultdict[str, float](float)

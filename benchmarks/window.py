@@ -2,10 +2,10 @@
 
     xvfb-run -a python -m benchmarks.window [start memory stalls] [--rounds 50] [--where-above 40] [--unprepared]
 
-One JSON line a figure. On a busy machine the processor's seconds are the honest ones.
+One JSON line a figure. On a busy machine the CPU's seconds are the honest ones.
 
 start
-    a process of its own, three times, from its first line to the window on the screen with all events done: seconds of the processor and
+    a process of its own, three times, from its first line to the window on the screen with all events done: seconds of the CPU and
     of the clock, and modules imported.
 memory
     megabytes after openings of results of every kind in turn, a row chosen in each table and each page looked at: after each tenth, and

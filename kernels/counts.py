@@ -50,7 +50,7 @@ CROWDING = 20.0
 
 # Nanoseconds of one thread, measured on one core of an EPYC 9005 with benchmarks/open_search.py. Only their ratios matter.
 _PER_ION = 6.0  # scoring every candidate: an ion of a form is looked for in the bit table of peaks
-_PER_LISTED = 220.0  # building: a peptide with a combination of modifications is counted, and listed, whether it has forms or not
+_PER_LISTED = 220.0  # building: each peptide with a combination of modifications is counted and listed, with or without forms
 _PER_POSTING = 35.0  # building
 _PER_FORM = 100.0  # building
 _PER_PAIR = 4000.0  # a query and a chunk: looking up the ends of segments, clearing counters
@@ -63,7 +63,7 @@ _WORD, _BLOCK = 4, 32  # bytes
 _POINTERS = 25  # of the struct Inputs of search.cuh
 
 
-# ------------------------------------------------------------------------------------------------------------ of a processor's threads
+# ------------------------------------------------------------------------------------------------------------ of a CPU's threads
 
 
 def exhaustive_search(candidates: NDArray[np.integer], charges: NDArray[np.integer], ions: float) -> float:
@@ -105,7 +105,7 @@ def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *,
     return (candidates + COST_OF_QUERY) * (1.0 + (mass / _MASS_OF_A_LOOK) ** (2 if is_modified else 1))
 
 
-# ----------------------------------------------------------------------------------------------------------------------- of a card
+# ----------------------------------------------------------------------------------------------------------------------- of a GPU
 
 
 class OperationCounts(NamedTuple):
@@ -191,7 +191,7 @@ def spectrum_search(
 def spectrum_search_bytes(
     peaks: NDArray[np.int64], items: NDArray[np.int64], *, hits: int, slots: int, bins: int, candidate_bytes: int, with_heights: bool
 ) -> NDArray[np.int64]:
-    """Device memory that each query takes in a batch, (q,): what goes in, what comes out, and the best of each block."""
+    """Return the device memory of each query in a batch, (q,): input, output, and the best of each block."""
     of_query = 40 + 4 * bins + hits * (13 + 2 * slots)
     return peaks * (16 if with_heights else 12) + items * (8 + hits * candidate_bytes) + of_query
 

@@ -1,7 +1,7 @@
 """k-means: the layouts and the arithmetic that both backends share.
 
-Points and weights are whole numbers, so that sums over clusters are exact in any order; what is compared are expressions of float64 that
-are fixed to the last bit. So labels, sums and centroids are the same on every device, however the items were divided.
+Points and weights are whole numbers, so that sums over clusters are exact in any order; comparisons use expressions of float64 that are
+fixed to the last bit. So labels, sums and centroids are the same on every device, however the items were divided.
 """
 
 from __future__ import annotations
@@ -185,14 +185,14 @@ def movement(old: Any, new: Any) -> float:
         difference[np.searchsorted(keys, new.keys)] -= after
         return float(np.sum(difference * difference))
     moved = np.zeros(len(old))
-    for column in range(old.shape[1]):  # one after the other, as a card adds them up
+    for column in range(old.shape[1]):  # one after the other, as a GPU adds them up
         difference = new[:, column] - old[:, column]
         moved += difference * difference
     return float(moved.sum())
 
 
 def moved_centroids(old: VectorSums, new: VectorSums) -> NDArray[np.bool_]:
-    """(k,): those of the new that are not to the last unit what they were."""
+    """(k,): True for each new centroid that differs from the old one."""
     k = len(new.counts)
     is_moved = old.counts != new.counts
     is_moved |= np.bincount(old.keys % k, minlength=k) != np.bincount(new.keys % k, minlength=k)
@@ -230,11 +230,11 @@ def tally_through_host(
     labels : (n,) int32
         To fill.
     is_labelled
-        True if `labels` are those of the round before; they are made again where they are not.
+        True if `labels` are from the round before; otherwise they are computed again.
 
     Yields
     ------
-    Several times, so that one may look at a cancel.
+    Yields several times, so that callers can check for a cancel.
     """
     nowhere, parts = np.empty(0), list[Any]()
     if previous is not None and not is_labelled:

@@ -54,7 +54,7 @@ class MassLists(NamedTuple):
 
 
 class MassRows(NamedTuple):
-    """The masses that occur, in order: serial numbers instead of masses, so that what no candidate has takes no memory.
+    """The masses that occur, in order: serial numbers instead of masses, so that masses of no candidate take no memory.
 
     Attributes
     ----------

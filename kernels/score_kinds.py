@@ -32,7 +32,7 @@ __all__ = [
 
 
 class IndexTerms(NamedTuple):
-    """A score that a fragment-ion index can add up: what the matches from either end are worth, and what the dot product is.
+    """A score that a fragment-ion index can sum: contributions of the matches from either end, and of the dot product.
 
     `of_count`: of 0, 1, 2, … matches. `of_dot`: of dot products.
     """
@@ -71,7 +71,7 @@ class ScoreKind(NamedTuple):
     on_processor, on_card : str
         Its function in `proteoscope.kernels.cpu.scores`, of `Matched` and the settings, and its kernel in ``sparse_search.cu``.
     histogram_width : float
-        Width of a bin of the candidates' scores, for the count by chance: the histogram spans what a good match reaches.
+        Width of a bin of the candidates' scores, for the count by chance: the histogram spans the scores of good matches.
     method, citation : str
         The score as the methods paragraph calls it, and its publication.
     tail_root : str

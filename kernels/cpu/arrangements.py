@@ -1,4 +1,4 @@
-"""Arrangements of variable modifications on the sites of a peptide, gone through one after another; none is stored.
+"""Arrangements of variable modifications on the sites of a peptide, enumerated one after another without storing them.
 
 Functions on the hot path are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the
 references to each array at every call took ten times as long as the work itself.
@@ -145,7 +145,7 @@ def is_possible(slots, slot_modification, slot_choice, sites, slot_site):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def add_modifications(masses, length, slots, slot_site, slot_modification, modification_mass, n_term, c_term):
-    """Add the modifications of an arrangement to the residue masses of a peptide; what the two ends weigh."""
+    """Add the modifications of an arrangement to the residue masses of a peptide; return the masses of the two ends."""
     for t in range(slots):
         if slot_site[t] == 0:
             n_term += modification_mass[slot_modification[t]]

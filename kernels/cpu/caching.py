@@ -128,7 +128,7 @@ def guard_cache() -> None:
     vars(dispatcher)["FunctionCache"] = GuardedCache
     _refuse_shapes_in_few_words()
     _compile_once_for_all_constants()
-    # Numba's implementations of array functions import SciPy's linear algebra to see whether it is there, which takes a third of a second.
+    # Numba's array functions try to import SciPy's linear algebra, which takes a third of a second.
     vars(linalg)["ensure_blas"] = lambda: None
 
 
@@ -205,7 +205,7 @@ def _is_damaged(folder: str, name: str) -> bool:
     """Return True if files of a function do not match their checksums, or have none because a program was killed before writing them."""
     try:
         sums = json.loads(Path(folder, name + _SUMS).read_bytes())
-        # By their names: the folder holds thousands of others, and is looked at for each function.
+        # By name: the folder holds thousands of other files, and is searched for each function.
         return any(path.exists() and _sum(path) != sums[path.name] for path in [Path(folder, file) for file in sums])
     except FileNotFoundError:
         return Path(folder, f"{name}.nbi").exists()

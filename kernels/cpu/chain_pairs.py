@@ -1,6 +1,6 @@
-"""Pairs of chains as the search for their superposition takes them, and what it has found of them as it is reported.
+"""Pairs of chains as input of the search for their superposition, and its results as they are reported.
 
-Both are done here for the card's search too, so that it begins with the same numbers and ends with the same ones.
+The GPU's search uses these functions too, so that its input and results are the same.
 """
 
 from __future__ import annotations

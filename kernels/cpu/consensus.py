@@ -29,7 +29,7 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
     representative : (clusters,) int64
         To fill.
     similarity : (n,) float64
-        By vector, to fill; 1 where a vector is alone.
+        By vector, to fill; 1 for single vectors.
     """
     offsets, bins, weights = vectors
     table = np.zeros(n_bins, np.int64)
@@ -125,7 +125,7 @@ def _least(n_members, share):
 
 @njit(nogil=True, cache=True)
 def _merged(peaks, spectra, width):
-    """Peaks of some spectra, merged: m/z, summed intensity, and how many peaks each is made of."""
+    """Return merged peaks of spectra: m/z, summed intensity, and the number of merged peaks."""
     offsets, mz, intensity = peaks
     n = 0
     for s in spectra:

@@ -1,4 +1,4 @@
-"""Elution of ions: where in its trace an ion comes off the column, and how much of it, by all of its isotopes together."""
+"""Elution of ions: the time range and area of an ion in its trace, over all of its isotopes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["AGREEMENT", "APEX", "AREA", "BEGIN", "END", "N_VALUES", "POINTS", "T
 
 AREA, APEX, TIME, BEGIN, END, WIDTH, POINTS, AGREEMENT = range(8)
 N_VALUES = 8
-"""Columns of what is measured of an ion: area (intensity times seconds), highest intensity, its time (s), where it begins and ends (s),
-width at half of the height (s), survey spectra that show it, and the cosine between its isotopes' areas and their pattern."""
+"""Columns of the measurement of an ion: area (intensity times seconds), highest intensity, its time (s), where it begins and ends (s),
+width at half of the height (s), MS1 spectra that show it, and the cosine between its isotopes' areas and their pattern."""
 
 
 class Traces(NamedTuple):
@@ -26,7 +26,7 @@ class Traces(NamedTuple):
     offset : (n,) int64
         The first cell of each ion.
     first : (n,) int64
-        Survey spectrum of the first cell.
+        MS1 spectrum of the first cell.
     n_surveys : (n,) int64
         In each row.
     times : (surveys,) float64
@@ -48,7 +48,7 @@ class ElutionRules(NamedTuple):
     Attributes
     ----------
     maximum_gap
-        Survey spectra in a row that may lack the ion.
+        MS1 spectra in a row that may lack the ion.
     lowest
         Part of the height at which a trace ends.
     valley
@@ -76,7 +76,7 @@ def _total(traces, i, w):
 
 @njit(nogil=True, cache=True)
 def _outline(traces, i, gap):
-    """Sum of all isotopes of ion i in each survey spectrum that shows its main one, gaps bridged and smoothed by 1-2-1, (count,)."""
+    """Sum of all isotopes of ion i in each MS1 spectrum that shows its main one, gaps bridged and smoothed by 1-2-1, (count,)."""
     count, offset = traces.n_surveys[i], traces.offset[i]
     cells, main = traces.cells, np.argmax(traces.pattern[i])
     total, filled, shape = np.zeros(count), np.zeros(count), np.zeros(count)

@@ -4,7 +4,7 @@
 
     @name and more      one line
     bases               one or more lines, up to one that begins with +
-    +                   alone, or followed by the first line or the name
+    +                   only, or followed by the first line or the name
     qualities           as many as bases; on one line if the bases are
 
 Trailing blanks and tabs of lines are ignored.

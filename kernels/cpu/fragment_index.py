@@ -118,8 +118,8 @@ class FragmentSearch:
         that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries; b is at most
         256. Queries without peaks have no candidates.
 
-        Yields the end of what is done, a few times a second: all rows before it are written. Queries that come in order of mass are done
-        one after the other. Closing the generator stops the search within a tenth of a second.
+        Yields the end of the finished part, a few times a second: all rows before it are written. Queries that come in order of mass are
+        done one after the other. Closing the generator stops the search within a tenth of a second.
 
         Raises
         ------

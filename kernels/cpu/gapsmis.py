@@ -59,8 +59,8 @@ __all__ = ["ReadSearch"]
 _PADDING = N_SYMBOLS
 _TABLE_ROW = N_SYMBOLS + 1  # elements of a row of the table
 _FROM_START, _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT = 0, 1, 2, 3
-_SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8  # bits of a direction: whence, and whether the gap that goes on here grows
-_BAND_ROWS, _TILE_COLUMNS = 16, 64  # between two looks at the flag; of what is computed together
+_SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8  # bits of a direction: source, and whether the gap that continues here grows
+_BAND_ROWS, _TILE_COLUMNS = 16, 64  # between two checks of the stop flag; of what is computed together
 _CELLS_OF_PARTITION = 150_000_000  # a tenth of a second with AVX-512
 _CELLS_OF_BLOCK = 8 * _CELLS_OF_PARTITION  # of each thread, between two reports of progress
 _PARTITIONS_OF_THREAD = 4
@@ -217,7 +217,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
                     _seed_score(
                         texts, text_places[pairs[lane]], patterns, pattern_places[pairs[lane]], i, seed, table, begins, place + lane
                     )
-        # A few columns of all layers stay near the processor while the rows of the band go over them.
+        # A few columns of all layers stay in the cache while the rows of the band are computed.
         for tile in range(seed, width + 1, _TILE_COLUMNS):
             tile_end = min(width + 1, tile + _TILE_COLUMNS)
             first = max(tile, seed + 1)
@@ -449,11 +449,11 @@ class ReadSearch:
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     texts, patterns
         Codes below `N_SYMBOLS`.
     rules
-        What an alignment may be, and what it scores.
+        Allowed alignments and their scores.
 
     Raises
     ------
@@ -482,7 +482,7 @@ class ReadSearch:
     ) -> Generator[int, None, None]:
         """Align the pairs `first:last`.
 
-        Yields the end of what is done, at least every tenth of a second. Closing the generator stops the work.
+        Yields the end of the finished part, at least every tenth of a second. Closing the generator stops the work.
 
         Parameters
         ----------
@@ -539,7 +539,7 @@ class _Block:
         later = np.concatenate((everything[~at_once], left))
         yield from self._pass(later, traces=False)
         later = later[self._ends[1, later] >= 0]
-        # What is before the window does not change the alignment; the text ends where the alignment does.
+        # The text before the window does not change the alignment; the text ends where the alignment does.
         begins = windows(self._rules, self._score[later], self._ends[1, later], _lengths(self._pattern_places[later]))
         self._text_places[later, 1] = self._text_places[later, 0] + self._ends[1, later]
         self._text_places[later, 0] += begins

@@ -33,7 +33,7 @@ OUT_OF_REACH = float(1 << 20)
 """Dalton. What fills a block of masses up: far above every ion, and few enough bins for 32 bits."""
 
 RESIDUES_AT_ONCE = 16
-"""Residues of one look at a peptide."""
+"""Number of residues of a peptide that are compared together."""
 
 _MASS, _WHOLE, _LONG = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
 

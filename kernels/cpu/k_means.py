@@ -49,7 +49,7 @@ _OPERATIONS_OF_PARTITION = 400_000_000  # a tenth of a second or less
 _STEPS_OF_PARTITION = 100_000_000
 _PARTITIONS_OF_THREAD = 3
 _ROUNDING = 2.0**-24
-_ITEMS_OF_LOOK = 256  # between two looks at the flag
+_ITEMS_OF_LOOK = 256  # between two checks of the stop flag
 _QUICK = {"contract", "nnan", "nsz"}
 _ALL_BUT_SIGN = (1 << 63) - 1
 _MINIMUM_BITS = ~(0x7FF << 52)  # of minus infinity, in the order of the numbers
@@ -260,7 +260,7 @@ def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, fir
     low, high : (n,)
         Or (0,).
     labels, values
-        Those of the last round, to replace. A vector whose own centroid is as it was has nothing better among the others that are.
+        Labels of the last round, to replace. A vector whose centroid has not changed need not be compared with other unchanged centroids.
     """
     offsets, bins, weights = vectors
     moved_lists, moved_clusters, is_moved = moved
@@ -302,12 +302,12 @@ def _squared_lengths(offsets, weights):
 
 
 class PointMeans:
-    """Points on the processor.
+    """Points on the CPU.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     points : (n, d)
         Int32.
     """
@@ -380,12 +380,12 @@ class PointMeans:
 
 
 class VectorMeans:
-    """Sparse vectors on the processor.
+    """Sparse vectors on the CPU.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     vectors
         Their bins are below `n_bins`.
     low, high : (n,) int64
@@ -437,7 +437,7 @@ class VectorMeans:
             )
 
         elements = np.diff(vectors.offsets[first : last + 1])
-        # Half the vectors, it may be, walk the lists of all clusters; each looks at all of them.
+        # Up to half of the vectors may walk the lists of all clusters.
         steps = float(self._in_bin @ np.diff(lists.starts)) / max(1, len(vectors.bins))
         chunks = equal_partitions(
             elements * steps + k / 4.0, self._device.threads, maximum_cost=_STEPS_OF_PARTITION, per_worker=_PARTITIONS_OF_THREAD

@@ -1,6 +1,6 @@
 """Forms of peptides with modifications at the residues where a database knows them: listed, to become entries of the dictionary.
 
-Which modification sits where is known of residues of proteins. A peptide may carry those of all its places, one at a residue or an end.
+Modifications are known at residues of proteins. A peptide may carry those of all its positions, one at a residue or an end.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cur
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _gather(peptide, sources, bits, pair_site, pair_modification):
-    """Sites and modifications that any place of a peptide knows, in order of both; how many, `KnownFormRules.maximum_forms` at most."""
+    """List known sites and modifications of a peptide, at most `KnownFormRules.maximum_forms`, in order; return their number."""
     dictionary, sites, first_decoy = sources.dictionary, sources.sites, sources.first_decoy
     length = np.int64(dictionary.length[peptide])
     is_target = dictionary.position[peptide] < first_decoy

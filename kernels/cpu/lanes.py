@@ -229,7 +229,7 @@ def score_lanes(
     opening, extending
         Cost of a gap's first residue and of each further one.
     most
-        What a score may be; a greater one may be wrong. See `proteoscope.kernels.cpu.substitution` for what the width must hold.
+        Maximum score; greater ones may be wrong. See `proteoscope.kernels.cpu.substitution` for what the width must hold.
     h_row, e_row
         (m * lanes,).
     profile

@@ -38,8 +38,8 @@ FARTHEST = 1e6
 
 _REASSOCIATED = {"reassoc", "contract", "nsz"}  # for sums that are exact in any order
 _EXACT = float(1 << 52)  # whole numbers up to twice this are exact
-_SHARE_UNITS = float(1 << 20)  # added and taken off again: what is left are whole parts of 2^-32
-_NEWTON_STEPS = 9  # of a batch; what has not converged then is computed alone
+_SHARE_UNITS = float(1 << 20)  # added and subtracted again, which leaves multiples of 2^-32
+_NEWTON_STEPS = 9  # of a batch; superpositions that have not converged then are computed separately
 _STATE_VALUES = 15  # numbers that a batch keeps between its loops: eigenvalue, its last step, coefficients and Horn's matrix
 
 

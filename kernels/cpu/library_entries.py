@@ -31,7 +31,7 @@ __all__ = [
 
 NO_MODIFICATION = 255
 _WATER_MASS = 18.0105646837
-_FAINTEST = 1e-6  # of the highest peak: what is written has two decimals
+_FAINTEST = 1e-6  # of the highest peak: written intensities have two decimals
 _B, _Y = np.uint8(ord("b")), np.uint8(ord("y"))
 SERIES_OF_ENTRIES = "ybzc"
 _SERIES = np.frombuffer(SERIES_OF_ENTRIES.encode(), np.uint8)
@@ -136,7 +136,7 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, places, cou
     places : (n + 1,) int64
         Where each entry's peaks go in `out` (`EntryPeaks`), IONS for each of its bonds.
     count : (n,) int64
-        To fill: how many there are, ascending in m/z; the highest is 10,000.
+        To fill: number of peaks, which ascend in m/z; the highest is 10,000.
     """
     offsets, masses, n_terminal, charge = entries
     for row in range(first, last):
@@ -193,9 +193,9 @@ def annotate_peaks(peak_offsets, mz, entries, has_series, is_closed, rules, firs
     entries
         `EntryMasses`.
     has_series : (n, 4) bool
-        Whether each entry has ions y, b, z and c.
+        True if each entry has ions y, b, z and c.
     is_closed : bool
-        Of each residue as `EntryMasses.masses`, whether a proline follows, before which no z and c are made.
+        True for each residue of `EntryMasses.masses` before a proline, where z and c ions do not form.
     rules
         Highest charge of ions, which is also one fewer than the precursor's; the tolerance as thomson and as part of the m/z.
     out

@@ -31,7 +31,7 @@ class PeakRules(NamedTuple):
     relative
         Thousandths of ppm: as in `Matching`.
     lowest, highest
-        Thomson, peaks from the one to the other are taken.
+        Thomson, range of the peaks.
     removal
         Thomson; peaks as near to the precursor are left out; 0: none.
     noise
@@ -157,7 +157,7 @@ def _weighted(place, height, n, rules, at, out_mz, out_weight):
     count, before, so_far = 0, np.int64(0), 0.0
     for i in range(n):
         if rules.is_entropy:
-            # What is rounded off one is added to the next, so that all add up to the whole.
+            # The rounding error of a value is added to the next, so that the sum is exact.
             so_far += height[i]
             until = np.int64(so_far / norm * ENTROPY_TOTAL + 0.5)
             weight, before = until - before, until

@@ -73,14 +73,14 @@ def _worth(a, b, table):
 def _similarity(total, query_square, other, matching):
     """Return a sum of contributions as similarity; `query_square`, `other` are the sums of squares."""
     if matching.is_entropy:
-        # What was rounded may make it a little more than 1.
+        # Rounding may make it a little more than 1.
         return min(1.0, np.float64(total) / (2.0 * ENTROPY_TOTAL * ENTROPY_SCALE))
     return min(1.0, np.float64(total) / np.sqrt(np.float64(query_square) * np.float64(other)))
 
 
 @njit(nogil=True, cache=True)
 def _plain(mz, weight, low, high, references, first, last, matching, table):
-    """Sum of worths of the peaks that match where they are, and how many do."""
+    """Return the sum of contributions of peaks that match unshifted, and their number."""
     total, matched, i = np.int64(0), 0, low
     for j in range(first, last):
         place = np.int64(references.mz[j])
@@ -150,7 +150,7 @@ def _shifted(queries, low, high, references, first, last, shift, matching, table
 
 @njit(nogil=True, cache=True)
 def _search(queries, query_mass, held, pools, matching, table, first, last, answer, stop):
-    """See `LibrarySearch.search`; `answer` is what is to be filled there."""
+    """See `LibrarySearch.search`; `answer` holds the arrays to fill."""
     result, similarity, matched = answer
     references, reference_mass, squares = held
     paths = _Paths(np.empty((MOST_PEAKS, 2), np.int64), np.zeros(MOST_PEAKS, np.int64))
@@ -194,12 +194,12 @@ def _squares(lists, out):
 
 
 class LibrarySearch:
-    """References on the processor, to be searched by similarity.
+    """References on the CPU, to be searched by similarity.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     references
         Their peaks.
     mass : (n,) int32
@@ -208,7 +208,7 @@ class LibrarySearch:
     Attributes
     ----------
     pairs_of_partition
-        Of a query and a reference, that one thread compares between two looks at a cancel.
+        Pairs of a query and a reference that a thread compares between two checks for a cancel.
     """
 
     pairs_of_partition = _PAIRS_OF_PARTITION

@@ -70,7 +70,7 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
     text : (bytes,) uint8
         Lines end in LF, CR LF or CR.
     is_packed : bool
-        Whether each two numbers of a line are a peak; else numbers after the first two are notes on it.
+        True if each two numbers of a line are a peak; otherwise numbers after the first two are annotations.
     decimal : int64
         The byte of the decimal sign.
     state : (N_LIBRARY_STATES,) int64

@@ -56,7 +56,7 @@ def trace_long_pair(text: NDArray[np.int8], pattern: NDArray[np.int8], rules: Ga
     pattern
         Codes.
     """
-    # Copies, so that the kernels are compiled for one type, whether codes are mapped from a file or not.
+    # Copies, so that the kernels are compiled for one type even if codes are mapped from a file.
     text, pattern, matrix = np.array(text, np.int8), np.array(pattern, np.int8), np.array(rules.matrix.T, np.int32, order="C")
     settings = _Rules(
         matrix,

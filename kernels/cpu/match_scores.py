@@ -45,9 +45,9 @@ _PER_PLACED = 35.0  # building: a mass, which has two postings
 _PER_RANGE = 25.0  # by index: a mass of a query finds its postings in a chunk
 _PER_POSTING = 1.5
 _PER_COUNTER = 0.05
-_NANOSECONDS_OF_PARTITION = 1e9  # many queries share what a core's cache holds of a chunk; a cancel is seen between two
+_NANOSECONDS_OF_PARTITION = 1e9  # many queries share the part of a chunk in a core's cache; a cancel is checked between two
 _PARTITIONS_OF_THREAD = 4
-_GROUP = 128  # counters that are looked at together
+_GROUP = 128  # counters that are compared together
 
 
 class _Index(NamedTuple):
@@ -81,7 +81,7 @@ class _Ranges(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _mark(lists, first, last, bits, bits_below):
-    """Set the bits of the masses of the lists `first:last`, and of what they are below the precursor."""
+    """Set the bits of the masses of the lists `first:last`, and of their differences from the precursor."""
     for j in range(first, last):
         precursor = np.int64(lists.precursors[j])
         for i in range(lists.offsets[j], lists.offsets[j + 1]):
@@ -258,7 +258,7 @@ def _search_by_vector(queries, first, last, lists, windows, candidates, scores, 
 
 
 class MatchScores:
-    """Candidates on the processor, to be searched by match score.
+    """Candidates on the CPU, to be searched by match score.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ class MatchScores:
     candidates_of_chunk
         At most 65,536.
     looks_of_placed
-        How many looks of a query as vector cost as much as a mass in the index.
+        Number of look-ups of a query as vector that cost as much as a mass in the index.
     maximum_starts
         Bytes for where rows begin, for each byte of postings.
     nanoseconds_of_partition
@@ -317,7 +317,7 @@ class MatchScores:
         window
             Least and greatest shift, the query's precursor less the candidate's, both within.
         top
-            How many, at least 1.
+            Number of candidates, at least 1.
         candidate, score : (q, top)
             Whose rows `first:last` are filled: -1 and 0 where no other candidate has a match.
 
@@ -403,7 +403,7 @@ class MatchScores:
         )
 
     def _build(self, reported: int) -> Generator[int, None, None]:
-        """Build the index unless masses are too fine; yields `reported`. Closing the generator ends the work; then there is none."""
+        """Build the index unless masses are too fine; yields `reported`. Closing the generator ends the work without an index."""
         lists, size, threads = self._lists, self._chunk_size, self._device.threads
         n_chunks = -(-len(lists.precursors) // size)
         words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1

@@ -42,7 +42,7 @@ MAXIMUM_TEXTS = 1_000_000
 MAXIMUM_CANDIDATES = 8
 CANDIDATE_FIELDS = 5
 """Fields of a candidate: 1 for the reverse complement, reference index, window start and end, votes."""
-_MAXIMUM_ENTRIES = 64  # of a minimiser that are looked at; where it has more, only if no other places the read, and then these
+_MAXIMUM_ENTRIES = 64  # of a minimiser that are used; if it has more, only if no other minimiser maps the read
 _MAXIMUM_HITS = 1 << 16  # of a read, or four for each of its bases
 _NONE = np.uint64(np.iinfo(np.uint64).max)
 _1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
@@ -118,7 +118,7 @@ def _hash_words(codes, begin, end, bases, k, hashes):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _choose(hashes, n, w, chosen):
-    """Write which of n words are minimisers: how many."""
+    """Write the minimisers among n words and return their number."""
     count, last, least, place = 0, -1, _NONE, -1
     for start in range(max(1, n - w + 1) if n else 0):
         end = min(n, start + w)
@@ -195,7 +195,7 @@ def _fill_starts(keys, starts, shift):
 def index_of(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: NDArray[np.int64], k: int, w: int) -> MinimiserIndex:
     """Return an index of minimisers, ordered by position."""
     bits = max(1, min(len(hashes).bit_length(), 2 * k - 1))
-    # The last bits of a hash are even where the first ones, of what is the least of its neighbours, are not.
+    # The last bits of a hash are uniform; the first bits, of the least of neighbours, are not.
     keys = (hashes & np.uint64((1 << bits) - 1)) << np.uint64(2 * k - bits) | hashes >> np.uint64(bits)
     order = np.argsort(keys, kind="stable")
     keys, starts = keys[order], np.zeros((1 << bits) + 1, np.int64)
@@ -251,7 +251,7 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
     candidates : (n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS) int64
         Filled: the places with most votes, the most first; of as many votes the + strand first, then the first in the texts.
     counts : (n,) int64
-        Filled: how many places have at least half the votes of the first; the others do not count.
+        Filled: number of positions with at least half the votes of the first; the others do not count.
     """
     keys, entries, starts, begins, lengths, k, w, bits = index
     tolerance, extent = rules[0], rules[1]

@@ -38,7 +38,7 @@ class MassRange(NamedTuple):
     low, high : (n,) int64
         The candidates `low:high`.
     skipped : (differences, 2) float64
-        Differences of mass from the one to the other, dalton, are left out.
+        Ranges of mass differences, dalton, that are excluded.
     """
 
     low: NDArray[np.int64]

@@ -92,7 +92,7 @@ def _is_new(mark, seen):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _moments_before(x, y, n, before):
-    """Write the moments of the first k pairs at ``k * MOMENTS``, for k from 0 to n; differences are those of any fragment."""
+    """Write the moments of the first k pairs at ``k * MOMENTS``, for k from 0 to n; their differences are the moments of any fragment."""
     before[:MOMENTS] = 0.0
     for i in range(n):
         a, b, c, d, e, f = x[0, i], x[1, i], x[2, i], y[0, i], y[1, i], y[2, i]

@@ -1,4 +1,4 @@
-"""Scanner of PDB files: find out in one pass whether a file has the plain form, without the interpreter lock."""
+"""Scanner of PDB files: checks in one pass whether a file has the plain form, without the interpreter lock."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _add(value, values, n):
 
 @njit(nogil=True, cache=True)
 def scan_pdb(text, ends, alpha, names, result):
-    """Find out whether a PDB file has the plain form: what its first model holds can be read as the format describes it.
+    """Check whether a PDB file has the plain form: its first model can be read as the format describes it.
 
     Of the plain form are files whose atoms have readable coordinates, residue numbers of up to four decimal digits, chains of one character
     and readable charges, and in which no ATOM record of a chain follows its TER and no atom an END.

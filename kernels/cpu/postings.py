@@ -1,7 +1,7 @@
 """The postings of a fragment-ion index, built in threads and searched: an ion and its form, in order of mass.
 
 `proteoscope.kernels.layouts` describes the arrays. Forms next in mass make a chunk, so that the counters of a chunk stay in a core's own
-cache while the postings of a chunk, which many queries visit one after the other, stay in the cache of the processor.
+cache while the postings of a chunk, which many queries visit one after the other, stay in the CPU's cache.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BIN_SHIFT = 16
 
 _LONGEST = 64
 _DIGIT_BITS = 8
-_BLOCK, _GROUP, _HISTOGRAMS = 4096, 64, 4  # forms that are ranked together, and looked at together
+_BLOCK, _GROUP, _HISTOGRAMS = 4096, 64, 4  # forms that are ranked together, and compared together
 
 
 def empty_index(
@@ -71,7 +71,7 @@ def empty_index(
 def build_chunks(peptides, modifications, settings, code, index, first, last, stop):
     """Fill the postings of chunks `first:last` of an index that `empty_index` made. `code` is that of `form_code`.
 
-    Once `stop` (1,) uint8 is set, it leaves off between two chunks.
+    Stops between two chunks once `stop` (1,) uint8 is set.
 
     The ions are sorted by radix (Knuth, volume 3, section 5.2.5): by the digits of a key below its bin, then by the bin.
     """
@@ -296,10 +296,10 @@ def _clear_outside(windows, start, stop, counter):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, workspace, hits):
-    """Scores of the forms `low:high` (whole groups) of a chunk into the histogram of query q, and the best ones among its best.
+    """Add scores of the forms `low:high` (whole groups) of a chunk to the histogram and the best candidates of query q.
 
     In blocks, and each step for a whole block, so that the compiler makes vector instructions of most; only groups that hold a score good
-    enough are looked at one by one. Four histograms, for increments of the same bin have to wait for one another.
+    enough are processed one by one. There are four histograms, since increments of the same bin wait for each other.
     """
     counter, of_counts, score = workspace.counter, workspace.of_counts, workspace.score
     bin_of, good, counts = workspace.bin, workspace.good, workspace.histogram

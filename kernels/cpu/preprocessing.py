@@ -1,4 +1,4 @@
-"""Preprocessing of fragment spectra: what is noise goes, what remains is scaled so that spectra can be compared."""
+"""Preprocessing of fragment spectra: removal of noise, and scaling that makes spectra comparable."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ __all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]
 MAXIMUM_PEAKS = (sys.maxsize,) * len(SCORE_KINDS)
 """Peaks of a spectrum that can be searched, by score: any number."""
 
-_QUERIES_COUNTED = 4096  # by a thread between two looks at a cancel
+_QUERIES_COUNTED = 4096  # by a thread between two checks for a cancel
 
 
 class SpectrumSearch:
@@ -58,7 +58,7 @@ class SpectrumSearch:
         self._device, self._peptides, self._modifications, self._settings = device, peptides, modifications, settings
 
     def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
-        """Write how many unmodified peptides are in the mass windows of each query `first:last`, over all combinations and isotope errors.
+        """Write the number of unmodified peptides in the mass windows of each query `first:last`, over all combinations and isotope errors.
 
         `out` (q,) int64, a row for each query. This is the pre-calculation of Li 2014: plans cut the queries where its sums say.
         """
@@ -78,7 +78,7 @@ class SpectrumSearch:
         Candidates of a query are the peptides, with any allowed combination of variable modifications, whose mass agrees with the query's
         at one of the isotope errors.
 
-        Yields the end of what is done, a few times a second: `hits` holds all rows before it. Closing the generator stops the search
+        Yields the end of the finished part, a few times a second: `hits` holds all rows before it. Closing the generator stops the search
         within a tenth of a second.
 
         Raises

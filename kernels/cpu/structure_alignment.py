@@ -186,12 +186,12 @@ def _cell(diagonal, reward, e, f, best, zero, first_cost, next_cost):
 
 
 class StructureSearch:
-    """Chains of a database, ready to be searched with the threads of a processor.
+    """Chains of a database, ready to be searched with the threads of a CPU.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     chains
         In order of length, shortest first; in any other order lanes stay empty.
     """

@@ -304,12 +304,12 @@ def _superpose_pairs(pairs, first, last, steps, fine, sparse, superpositions, st
 
 
 class ChainSuperposition:
-    """Superposes pairs of chains with the threads of a processor.
+    """Superposes pairs of chains with the threads of a CPU.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     steps
         How far the search of each pair goes.
     """

@@ -23,7 +23,7 @@ __all__ = [
     "scan_tags",
 ]
 
-# Where a scan of lines or of tags goes on after its table was full.
+# Where a scan of lines or of tags continues after its table was full.
 N_STATES = 4
 _POSITION, _LINES, _PEAKS, _HEAD = range(4)
 _NO_COMMENT_ENDS, _NO_INSTRUCTION_ENDS, _NO_SECTION_ENDS = 1, 2, 3
@@ -46,7 +46,7 @@ def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
             shift = power.bit_length() - 128
             values.append(power >> shift if shift >= 0 else power << -shift)
         else:
-            # The published proof rounds the reciprocal up as far as 5^27 fits a word, and down beyond.
+            # The published proof rounds the reciprocal up while 5^27 fits a word, and down beyond.
             values.append((1 << (power.bit_length() + 127)) // power + (1 if q >= -27 else 0))
     word = (1 << 64) - 1
     return np.array([v >> 64 for v in values], dtype=np.uint64), np.array([v & word for v in values], dtype=np.uint64)
@@ -118,7 +118,7 @@ def parse_number(text, start, stop, decimal):
     ----------
     text : ndarray of uint8, shape (bytes,)
     start, stop : int64
-        The part of `text` to look at.
+        Range of `text` to parse.
     decimal : int64
         The byte of the decimal sign.
 
@@ -449,7 +449,7 @@ def decode_base64(text, starts, stops, out, offsets):
 
     Returns
     -------
-    (n,) bool, whether each span is sound; that of a broken one becomes nothing.
+    (n,) bool, True for each valid span; broken spans are decoded as empty.
     """
     sound = np.ones(len(starts), dtype=np.bool_)
     written = 0

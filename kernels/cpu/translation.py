@@ -41,7 +41,7 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
     minimum
         Residues that a frame must have, those of unknown codons (X) not counted.
     strands : (2,) bool
-        Whether to read the sequences themselves, and their reverse complements.
+        True to translate the sequences, and their reverse complements.
     places : (f, 5) int64
         Written while there is space: sequence, first and last nucleotide of the frame, from 0, on the given strand, the last included;
         strand (1 or -1), frame (0 to 2 from the end where reading begins).
@@ -50,7 +50,7 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
 
     Returns
     -------
-    frames and residues that there are, whether they were written or not.
+    numbers of all frames and residues, including those not written.
     """
     n_frames, n_residues = 0, 0
     for sequence in range(len(offsets) - 1):

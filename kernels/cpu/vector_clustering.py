@@ -1,9 +1,9 @@
 """Clustering of similar sparse vectors within windows of their order: DBSCAN, and complete and average linkage.
 
 The similarity of two vectors is their cosine: dot / sqrt(square · square), integers in one expression of doubles, bit-identical on every
-device. Vectors that may not be compared have similarity zero; empty vectors are alone. A tile of as many vectors as a register has lanes is
-entered into a table of bins; those of their windows then read a row per element. Threads share the windows of a run of islands; the
-component trees of each are merged.
+device. Vectors that may not be compared have similarity zero; empty vectors form single clusters. A tile of as many vectors as a register
+has lanes is entered into a table of bins; those of their windows then read a row per element. Threads share the windows of a run of
+islands; the component trees of each are merged.
 
 SINGLE: a vector with enough neighbours is a core point; neighbouring core points are in one cluster; another vector is in that of its most
 similar core neighbour, the smallest of several, or alone (Ester et al. 1996, KDD-96, 226-231).
@@ -48,7 +48,7 @@ _CLEARLY = 1.0 - 1e-9
 _PRODUCTS_OF_PARTITION = 300_000_000  # about a tenth of a second
 _PARTITIONS_OF_THREAD, _PARTITIONS_OF_BATCH = 4, 5  # of each thread: at least in a pass, at most in a batch of islands
 _OPERATIONS_OF_CELL = 20  # of a matrix, in addition to the products of elements
-_LARGE = 4096  # members of a group whose matrix is not made for every thread at once
+_LARGE = 4096  # members of a group whose matrix is not allocated for all threads together
 _MAXIMUM_LARGE_GROUPS = 4
 
 
@@ -160,7 +160,7 @@ class _Joined(NamedTuple):
 
     @classmethod
     def none(cls, n: int) -> _Joined:
-        """Return a state with every vector alone."""
+        """Return a state with every vector in its own cluster."""
         return cls(np.arange(n), np.zeros(n), np.full(n, -1))
 
 
@@ -168,7 +168,7 @@ class _Joined(NamedTuple):
 def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is_core, joined, stop):
     """Join core points that are neighbours, in the windows of the vectors `first:last`.
 
-    `is_core` and `joined` : of the vectors from `first` on, as far as windows reach.
+    `is_core` and `joined` : of the vectors from `first` to the end of their windows.
     """
     offsets, bins, weights = vectors
     parents, highest, nearest_core = joined
@@ -208,7 +208,7 @@ def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_joined(begin, total, joined):
-    """Add what was found in some windows, from `begin` on, to what was found in others."""
+    """Add the results of some windows, from `begin` on, to those of others."""
     own_parents, own_highest, own_nearest = total
     parents, highest, nearest_core = joined
     for k in range(len(own_parents)):
@@ -350,12 +350,12 @@ def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, pl
 
 
 class VectorClustering:
-    """Vectors, ready to be clustered with the threads of a processor.
+    """Vectors, ready to be clustered with the threads of a CPU.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     vectors
         N of them, in the order that their windows are of; a table of all bins is made for each thread.
     ends : (n,) int64

@@ -12,7 +12,7 @@ __all__ = ["sum_vectors"]
 def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, sums):
     """Write the sums of members, normalised, or their largest elements.
 
-    One after the other: each element of a member is looked at three times, and only bins that a cluster has are sorted.
+    One after the other: each element of a member is read three times, and only bins that a cluster has are sorted.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ _COUNTERS = 4096
 _SHARE_OF_FREE_MEMORY = 0.8
 _RESIDUES_OF_BATCH = 1 << 27  # where the database does not stay on the device
 _BORDER_BYTES = 8  # of a residue
-_CELLS_OF_GROUP = 250_000_000_000  # between two looks at a cancel: 50 ms on an H200
+_CELLS_OF_GROUP = 250_000_000_000  # between two checks for a cancel: 50 ms on an H200
 _STAGED_BYTES = 16 << 20  # scores that are copied together, through pinned memory
 _PLANS_CACHED = 64
 _ROWS_OF_SUBJECT = 16  # of the same duration as the start of a subject and of its lanes, one after the other
@@ -105,7 +105,7 @@ def _half_bits(values: Any) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class _Strip:
-    """Columns of a query: its number, the first column and how many."""
+    """Columns of a query: its number, the first column and their number."""
 
     query: int
     begin: int
@@ -181,7 +181,7 @@ class AlignmentSearch:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     residues
         Int8 codes: A to Z are 0 to 25, ``*`` is 26.
     offsets : (n + 1,) int64
@@ -255,7 +255,7 @@ class AlignmentSearch:
         gap_open, gap_extend
             A gap of k residues costs ``gap_open + k * gap_extend``.
         out : (queries, subjects) int32
-            Whose columns `first:last` are filled; other columns are left alone.
+            Whose columns `first:last` are filled; other columns are not changed.
 
         Raises
         ------
@@ -437,7 +437,7 @@ class _Slot:
         return self._card.address(self._buffers[name])
 
     def load(self, name: str, values: NDArray, stream: Any) -> None:
-        """Send a column. What was sent before must have arrived."""
+        """Send a column. Earlier columns must have arrived."""
         staged = self._pinned[name][: values.nbytes].view(values.dtype)
         staged[:] = values
         self._card.upload(self._buffers[name], staged, stream)
@@ -498,7 +498,7 @@ class _Work:
         for chunks in search._partitions(self._narrow.kind, self._lengths, batch):
             launches = self._launches(batch, chunks)
             self._card.wait(search._copies)
-            if len(chunks) > 1:  # what the streams share must be done before it is used otherwise
+            if len(chunks) > 1:  # buffers that the streams share must be finished before reuse
                 self.wait()
             yield from self._launched(launches, self._narrow)
         self._card.wait(search._copies)
@@ -514,7 +514,7 @@ class _Work:
         return n_queries * (1 + batch.n) if len(self._staged) >= n_queries * (1 + batch.n) else n_queries
 
     def _score_overflows(self, query: int, batch: _Batch) -> Iterator[None]:
-        """Score the pairs of a query whose score passed what the numbers hold."""
+        """Score the pairs of a query whose score overflowed the numbers."""
         card, stream, count = self._card, self._stream, np.zeros(1, np.uint32)
         card.clear(self._found, 4, stream)
         scores = np.uint64(self._words_at + self._row(query, batch))
@@ -591,7 +591,7 @@ class _Work:
         subjects["border_in"], subjects["border_out"] = border if retained else 0, border if _has_after(launch.pair) else 0
         strips = np.array((*(self._half(launch, strip) for strip in launch.pair), retained, numbers.most), _STRIPS)
         matrix = self._sent_at + (0 if numbers is self._wide else self._wide.matrix.nbytes)
-        # Bytes of structs: CuPy takes long to look at fields.
+        # Bytes of structs: CuPy accesses fields slowly.
         structs = subjects.view(f"V{_SUBJECTS.itemsize}"), strips.view(f"V{_STRIPS.itemsize}")
         arguments = *structs, np.uint64(matrix), np.uint32(1), np.uint64(self._words_at + 4 * self._n_counted)
         self._n_counted += 1

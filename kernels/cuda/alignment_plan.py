@@ -86,7 +86,7 @@ class AlignmentShape:
 
 
 class Subjects(NamedTuple):
-    """Subjects as the plan counts them: how many, their residues, those of the longest and of the shortest."""
+    """Size of subjects: their number, residues, and residues of the longest and the shortest."""
 
     n: int
     rows: int
@@ -139,7 +139,7 @@ def _shapes(numbers: int, subjects: int, threads: int | None, shared_bytes: int)
 
 
 class _Shapes:
-    """Shapes of one kind of numbers, and what they cost."""
+    """Shapes of one kind of numbers, and their costs."""
 
     def __init__(self, shapes: list[AlignmentShape]) -> None:
         self.shapes = shapes
@@ -176,7 +176,7 @@ class _Shapes:
 
 
 class Planner:
-    """Chooses shapes for a card.
+    """Chooses shapes for a GPU.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ class Planner:
 def predicted_cycles(
     capability: int, multiprocessors: int, shared_bytes: int, lengths: Sequence[int], subjects: NDArray[np.int64]
 ) -> float:
-    """Cycles in which a card should score queries of these lengths against subjects of these (n,), all at once on the device."""
+    """Cycles in which a GPU should score queries of these lengths against subjects of these (n,), all resident on the device."""
     planner, numbers = Planner(multiprocessors, shared_bytes, None, None), numbers_of(capability)
     longest = np.sort(subjects)[::-1]
     if not len(longest):

@@ -44,15 +44,15 @@ _RESERVED_SHARED_BYTES = 1 << 10  # of each block, by the system
 _OTHER_SHARED_BYTES = 8 << 10  # for histograms and candidates
 _BLOCKS_TOGETHER = 3  # on a multiprocessor, where they fit
 _FEWEST_FORMS = 1 << 13  # that are worth the search of a query's ranges of keys
-_THREADS, _FORMS_OF_THREAD = 320, 16  # registers for three such blocks on a multiprocessor; counters that a thread looks at together
-_GRID = 2048  # more blocks than any device runs at once; those that find no work end at once
+_THREADS, _FORMS_OF_THREAD = 320, 16  # registers for three such blocks on a multiprocessor; counters that a thread compares together
+_GRID = 2048  # more blocks than any device runs together; those without work end immediately
 _COPIES = 32  # of a histogram, at most
 _FOUND = 256  # candidates that a block notes as they come
 _MAXIMUM_QUERY_BYTES = 1 << 33  # 31 bits number the ranges of keys, of ten bytes each
 _BIN_BITS = 10, 16
 _RESIDUES, _ENDS = 26, 32
 _PROTON_MASS = 1.007276466621
-_MASS_BEYOND = 200.0  # dalton: what a series may add to the mass of a form
+_MASS_BEYOND = 200.0  # dalton: maximum that a series adds to the mass of a form
 
 _MASSES = np.dtype(
     [
@@ -121,7 +121,7 @@ class FragmentSearch:
     Parameters
     ----------
     device
-        Its card; 80 % of its free memory may be used, a quarter of that for queries.
+        GPU; 80 % of its free memory may be used, a quarter of that for queries.
     peptides, modifications, settings
         As for `proteoscope.kernels.cpu.fragment_index.FragmentSearch`.
     form_mass, form_number : (f,) float64
@@ -140,15 +140,15 @@ class FragmentSearch:
     share_of_free_memory
         What may be used.
     share_of_queries
-        How much of that is for queries.
+        Share of that memory for queries.
     forms_of_chunk
-        Forms whose counters a block holds, a multiple of 128 up to 32,768; 0: what suits the card.
+        Forms whose counters a block holds, a multiple of 128 up to 32,768; 0: chosen for the GPU.
     bin_shift
         Bits of a key below its bin, at most 16; 0: what suits the tolerance.
     threads
         Of a block, a multiple of 32 from 64 to 1,024.
     pairs_of_batch
-        Of a query and a chunk, searched between two looks at a cancel.
+        Of a query and a chunk, searched between two checks for a cancel.
     """
 
     share_of_free_memory = 0.8
@@ -253,7 +253,7 @@ class FragmentSearch:
         return masses
 
     def _build_part(self, first: int, last: int) -> None:
-        """Have the index of the chunks `first:last` on the device, in place of what is there."""
+        """Build the index of the chunks `first:last` on the device, replacing the current one."""
         if self._built == (first, last):
             return
         card, stream = self._card, self._stream
@@ -314,8 +314,8 @@ class FragmentSearch:
         `segments` and `windows` (q, e, 2), forms of the arrays that were given to the constructor, are those of these queries alone, so
         that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries.
 
-        Yields the end of what is done after each batch: all rows before it are written, those after it are as they were. Queries that come
-        in order of mass are done one after the other. Closing the generator stops the search.
+        Yields the end of the finished part after each batch: all rows before it are written, those after it are as they were. Queries that
+        come in order of mass are done one after the other. Closing the generator stops the search.
 
         Raises
         ------
@@ -434,7 +434,7 @@ class FragmentSearch:
 
 
 class _Queries(NamedTuple):
-    """The arguments of a search: those of the queries from `first` on, and what all queries add to."""
+    """Arguments of a search: arrays of the queries from `first` on, and those that all queries add to."""
 
     segments: SegmentArrays
     windows: NDArray[np.int64]

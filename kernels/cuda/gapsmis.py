@@ -74,7 +74,7 @@ _TRACE_THREADS, _NOTING_THREADS = 128, 256
 _SENDERS = 6  # threads
 _BLOCKS = 8  # on each multiprocessor, where warps take one unit after the other
 _BORDER_BYTES = 1 << 29
-_TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of what is found
+_TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of the results
 _PAIRS = np.dtype(
     [
         *[
@@ -173,11 +173,11 @@ class ReadSearch:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     texts, patterns
         Codes below `N_SYMBOLS`.
     rules
-        What an alignment may be, and what it scores.
+        Allowed alignments and their scores.
 
     Raises
     ------
@@ -192,7 +192,7 @@ class ReadSearch:
     shape: GapsMisShape | None = None
     """Plan; the one predicted to be fastest by default."""
     numbers: int | None = None
-    """NARROW or WIDE; NARROW where the card has instructions for it and the scores fit, when None."""
+    """NARROW or WIDE; NARROW where the GPU has instructions for it and the scores fit, when None."""
     scores: int | None = None
     """Source of scores with plan MANY_TEXTS; by the number of symbols by default."""
     traces_on_host: bool | None = None
@@ -202,7 +202,7 @@ class ReadSearch:
     direction_bytes: int = 4 << 30
     """Maximum device memory for directions."""
     staged_bytes: int = 1 << 22
-    """Bytes sent at once by each of several threads; less than four times as much is sent at once."""
+    """Bytes sent by each of several threads per step; less than four times as much is sent in one step."""
 
     def __init__(self, device: Card, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
         card = self._card = device
@@ -384,7 +384,7 @@ class ReadSearch:
         return self._tables[source, scale.times]
 
     def _blocks(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Pairs of a launch's cells, and no more than the columns of what is found may have."""
+        """Pairs of a launch's cells, and at most the length of the columns of results."""
         n, layers = len(text_of), self._rules.maximum_gaps + 1
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0

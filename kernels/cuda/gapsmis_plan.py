@@ -100,7 +100,7 @@ class Properties:
 
 @dataclass(frozen=True)
 class Task:
-    """Pairs that are aligned by one launch: how many, their longest text and pattern, and how.
+    """Pairs that are aligned by one launch: their number, longest text and pattern, and options.
 
     `patterns_of_text` : pairs for each text, on average. `n_symbols` : of patterns, all together.
     """

@@ -66,9 +66,9 @@ _POINTS_OF_BLOCK = 32768  # beyond, counters of sums might overflow
 _BLOCKS = 4  # of a kernel, on each multiprocessor, where a block takes what there is
 _VECTOR_BLOCKS = 16
 _SHARE_OF_FREE_MEMORY = 0.6
-_OPERATIONS_OF_RUN = 500_000_000_000  # between two looks at a cancel: a tenth of a second on an H200
+_OPERATIONS_OF_RUN = 500_000_000_000  # between two checks for a cancel: a tenth of a second on an H200
 _STEPS_OF_RUN = 10_000_000_000
-_ELEMENT_BYTES = 6 + 6 + 24  # by vector, by bin, and what the lists may hold
+_ELEMENT_BYTES = 6 + 6 + 24  # by vector, by bin, and capacity of the lists
 _VECTOR_BYTES = 8 + 8 + 4 + 8
 
 _POINTS = np.dtype(
@@ -258,7 +258,7 @@ class PointMeans:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     points : (n, d)
         Int32.
     """
@@ -269,7 +269,7 @@ class PointMeans:
         self._bytes = 4 * self._d + 4 + 8
         runs = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY) // (self._bytes * POINTS_OF_RUN)
         self._most = max(1, runs) * POINTS_OF_RUN
-        self._residents: list[_Group] = []  # by place; what comes once stays, if it fits
+        self._residents: list[_Group] = []  # by place; once sent, it stays if it fits
         self._centers: tuple[_Centers, Any] | None = None
 
     def assign(
@@ -358,7 +358,7 @@ class PointMeans:
     ) -> Generator[None, None, Tally]:
         """Run a round as on the CPU. Labels stay on the GPU with the points."""
         if not self._bring(first, last):
-            # Labels of the host may be older than those that the card had.
+            # Labels of the host may be older than those that the GPU had.
             yielded = tally_through_host(self, centroids, previous, labels, first, last, is_labelled=False)
             return (yield from yielded)
         try:
@@ -377,7 +377,7 @@ class PointMeans:
                     yield
                     self._card.wait(self._stream)
                 self._add(group, centers, *here)
-            yield  # before it waits, so that one thread sets several cards to work
+            yield  # before it waits, so that one thread sets several GPUs to work
             sums, changed = centers.found()
             return Tally(sums, last - first if previous is None else changed)
         finally:
@@ -549,7 +549,7 @@ class _Lists:
 
 
 class _VectorCenters:
-    """Terms of the centroids of vectors on the device, and what is known of a round."""
+    """Terms of the centroids of vectors on the device, and the state of a round."""
 
     def __init__(self, card: Card, stream: Any, k: int) -> None:
         self._card, self._stream, self.k = card, stream, k
@@ -598,9 +598,9 @@ class VectorMeans:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     vectors, n_bins, low, high
-        As those of the processor.
+        As those of the CPU.
     """
 
     def __init__(
@@ -766,7 +766,7 @@ class VectorMeans:
         return struct(self._card, _VECTORS, {**columns, "has_ranges": int(self._ranges is not None), "tiles": centers.tiles})
 
     def _bytes(self) -> NDArray[np.int64]:
-        """(n + 1,) what the vectors before each take on the device."""
+        """(n + 1,) bytes on the device of the vectors before each."""
         offsets = self._vectors.offsets
         return _ELEMENT_BYTES * (offsets - offsets[0]) + _VECTOR_BYTES * np.arange(len(offsets))
 

@@ -34,7 +34,7 @@ _THREADS = 128
 _SHARE_OF_FREE_MEMORY = 0.6
 _BYTES_OF_PEAK, _BYTES_OF_REFERENCE = 6, 20
 _QUERIES_OF_BATCH = 1 << 14
-_PAIRS_OF_LAUNCH = 1 << 26  # a fraction of a second: between two looks at a cancel
+_PAIRS_OF_LAUNCH = 1 << 26  # a fraction of a second: between two checks for a cancel
 _SHARED_BYTES = 5 << 10
 
 _PEAKS = np.dtype([(name, np.uint64) for name in ("offsets", "mz", "weight", "mass")] + [("before", np.int64)])
@@ -51,12 +51,12 @@ def search_analysis(*, queries: int, query_peaks: int, ranges: int, pairs: int, 
 
 
 class LibrarySearch:
-    """References on a card, to be searched by similarity.
+    """References on a GPU, to be searched by similarity.
 
     Parameters
     ----------
     device
-        The card.
+        GPU.
     references
         Their peaks.
     mass : (n,) int32
@@ -69,7 +69,7 @@ class LibrarySearch:
     queries_of_batch
         That are on the device together.
     pairs_of_launch
-        Of a query and a reference, between two looks at a cancel.
+        Of a query and a reference, between two checks for a cancel.
     """
 
     share_of_free_memory = _SHARE_OF_FREE_MEMORY

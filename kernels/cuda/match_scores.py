@@ -108,12 +108,12 @@ class _Group:
 
 
 class MatchScores:
-    """Candidates on a card, to be searched by match score.
+    """Candidates on a GPU, to be searched by match score.
 
     Parameters
     ----------
     device
-        The card.
+        GPU.
     candidates
         In ascending order of precursor, less than 2^32.
 
@@ -136,7 +136,7 @@ class MatchScores:
     queries_of_batch
         Whose best are on the device together.
     passes_of_look
-        Pairs of a query and a chunk between two looks at a cancel.
+        Pairs of a query and a chunk between two checks for a cancel.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
@@ -155,7 +155,7 @@ class MatchScores:
         workspace = self.counter_bytes
         while workspace + (8 << 10) > device.maximum_shared_bytes():
             workspace //= 2
-        # Counters of 16 bits where a candidate alone may score that much: queries come later.
+        # Counters of 16 bits if a single candidate may score that much: queries come later.
         self._longest = longest(self._lists)
         self._bits = 8 if 2 * self._longest < 1 << 8 else 16
         self._chunk_size = max(1, min(n, self.candidates_of_chunk, workspace * 8 // self._bits))

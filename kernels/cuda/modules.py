@@ -23,7 +23,7 @@ from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError
 __all__ = ["COMPILER_OPTIONS", "Card", "CudaGpu", "card", "header_options", "sent", "source", "struct"]
 
 COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
-"""Fused multiply-adds are off: they round differently from the processor's kernels."""
+"""Fused multiply-adds are off: they round differently from the CPU's kernels."""
 
 
 class Card(Device, Protocol):

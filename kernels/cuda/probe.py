@@ -171,13 +171,13 @@ def _one_line(error: Exception) -> str:
 
 
 def report(result: dict[str, Any]) -> None:
-    """Print what is known by now. On a line of its own, whatever a library printed before."""
+    """Print the current result on its own line, whatever a library printed before."""
     sys.stdout.write(f"\n{json.dumps(result)}\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Print what is there."""
+    """Print the devices."""
     result = look()
     if not result["reason"]:
         try_devices(result, int(sys.argv[1]) if len(sys.argv) > 1 else 0)

@@ -67,7 +67,7 @@ _EDGE_BYTES = 16
 _MAXIMUM_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
 _MAXIMUM_BATCH_BYTES = 1 << 33  # 31 bits number the peaks, of twelve bytes each; most of it is pinned on the host, too
 _MAXIMUM_CANDIDATES = (1 << 31) - (1 << 16)  # of a query, or of a tile: 31 bits number them, and warps ask for a few beyond the last
-_LANDMARKS = 1 << 16  # masses that stay in a processor's cache, to estimate how many peptides lie between two
+_LANDMARKS = 1 << 16  # masses that stay in a CPU's cache, to estimate how many peptides lie between two
 _TILES_TOGETHER = 64  # go to the same kernel: alternating launches of a few blocks each would leave most of the device idle
 _MARGIN = 1e-6  # dalton
 
@@ -176,7 +176,7 @@ class SpectrumSearch:
     Parameters
     ----------
     device
-        Its card; 80 % of its free memory may be used, half of that for the dictionary.
+        GPU; 80 % of its free memory may be used, half of that for the dictionary.
     peptides, modifications, settings
         As for `proteoscope.kernels.cpu.scoring.SpectrumSearch`.
 
@@ -192,7 +192,7 @@ class SpectrumSearch:
     share_of_free_memory
         What may be used.
     candidates_of_batch, candidates_of_item
-        How much is searched between two looks at a cancel, and by one block.
+        Work between two checks for a cancel, and of one block.
     minimum_sharing
         Of the 32 queries that are searched together by the kernel for dense windows, how many at least must share a candidate on average;
         others are searched one by one.
@@ -353,7 +353,7 @@ class SpectrumSearch:
     ) -> Generator[int, None, None]:
         """Search `first:last` as `proteoscope.kernels.cpu.scoring.SpectrumSearch.search_queries` does, batch by batch.
 
-        Yields the end of what is done after each batch: `hits` holds all rows before it. Closing the generator stops the search.
+        Yields the end of the finished part after each batch: `hits` holds all rows before it. Closing the generator stops the search.
 
         Raises
         ------
@@ -444,7 +444,7 @@ class SpectrumSearch:
                 batch.abandon()
 
     def _know_weights(self, spectra: SpectrumArrays) -> None:
-        """Know the lightest peak of each spectrum, and how many of the units in which the kernel for dense windows sums weights make 1.
+        """Compute the lightest peak of each spectrum, and the unit in which the kernel for dense windows sums weights.
 
         A power of two, so that no sum overflows. Partitions are of the same spectra: it is found out for the first.
         """
@@ -721,7 +721,7 @@ class _Batch:
             card.download(values, of[name], stream)
 
     def abandon(self) -> None:
-        """Wait for what was begun and forget it."""
+        """Wait for started work and discard it."""
         with suppress(DeviceError):
             self._card.wait(self._stream)
 

@@ -40,10 +40,10 @@ _FILE = "structure_alignment.cu"
 _LANES = 32
 _COLUMNS = (2, 4, 6, 8, 10, 12)  # of a lane
 _THREADS, _ELEMENT_THREADS = 256, 128
-_BLOCKS, _ELEMENT_BLOCKS = 8, 8  # on each multiprocessor, of phase 2 as far as the tables leave space, and of phase 1
+_BLOCKS, _ELEMENT_BLOCKS = 8, 8  # on each multiprocessor, of phase 2 if the tables leave space, and of phase 1
 _SHARE_OF_FREE_MEMORY = 0.8
 _RESIDUE_BYTES, _BORDER_BYTES, _ELEMENT_BYTES, _CHAIN_BYTES = 8, 8, 5, 16 + 8
-_CELLS_OF_RUN = 20_000_000_000  # between two looks at a cancel: some 50 ms on an H200
+_CELLS_OF_RUN = 20_000_000_000  # between two checks for a cancel: some 50 ms on an H200
 
 _POINTERS = "state", "length", "angle", "element_type", "element_length"
 _CHAINS = np.dtype(
@@ -121,7 +121,7 @@ class StructureSearch:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     chains
         In order of length, shortest first; in any other order the longest may come last.
     """
@@ -184,7 +184,7 @@ class StructureSearch:
         return int(self._chains.offsets[batch.last] - self._chains.offsets[batch.first])
 
     def _bytes(self) -> NDArray[np.int64]:
-        """(n + 1,) what the chains before each, all of their columns, borders and scores, take on the device."""
+        """(n + 1,) bytes on the device of the chains before each, with all columns, borders and scores."""
         chains = self._chains
         of_residues = (_RESIDUE_BYTES + _BORDER_BYTES) * (chains.offsets - chains.offsets[0])
         of_elements = _ELEMENT_BYTES * (chains.element_offsets - chains.element_offsets[0])

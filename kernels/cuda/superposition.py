@@ -97,7 +97,7 @@ def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArra
 
 @dataclass(frozen=True)
 class _Launched:
-    """The pairs `first:last` on their way: on which stream, in which order, where what is found goes, and the buffers that hold it all."""
+    """Pairs `first:last` in progress: their stream, order, results and buffers."""
 
     first: int
     last: int
@@ -109,12 +109,12 @@ class _Launched:
 
 
 class ChainSuperposition:
-    """Superposes pairs of chains on a card.
+    """Superposes pairs of chains on a GPU.
 
     Parameters
     ----------
     device
-        The card.
+        GPU.
     steps
         How far the search of each pair goes.
     """
@@ -180,9 +180,7 @@ class ChainSuperposition:
         longest, workspace_bytes, shared_bytes = self._workspace_sizes(items)
         blocks = min(n, card.multiprocessors() * self.resident, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // workspace_bytes)
         if blocks < 1:
-            raise DeviceMemoryError(
-                f"{card.name} has less than {workspace_bytes / 1e6:,.0f} MB of free memory, which a pair of chains needs"
-            )
+            raise DeviceMemoryError(f"{card.name} has less than {workspace_bytes / 1e6:,.0f} MB of free memory for a pair of chains")
         results: dict[str, NDArray] = {
             "moves": np.empty((n, _MOVE)),
             "scores": np.empty((n, 2)),
@@ -212,7 +210,7 @@ class ChainSuperposition:
                 defines=(f"THREADS={self.threads}", f"RESIDENT={self.resident}"),
             )
         except BaseException:
-            card.wait(stream)  # what is sent may still be written to
+            card.wait(stream)  # transfers may still be in progress
             raise
         return _Launched(first, last, stream, order, results, buffers, workspaces)
 

@@ -166,18 +166,18 @@ class VectorClustering:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     vectors, ends
-        As the processor takes them.
+        As on the CPU.
 
     Attributes
     ----------
     share_of_free_memory
-        That vectors and matrices may take together; vectors alone half of it.
+        Memory for vectors and matrices together; vectors may use half of it.
     pairs_of_batch, pairs_of_run
         In windows, of a batch of islands and of a launch, which should take less than a tenth of a second.
     threads
-        Of a block that looks at pairs.
+        Threads of a block that compares pairs.
     """
 
     share_of_free_memory = 0.8
