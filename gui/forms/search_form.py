@@ -264,8 +264,6 @@ class SearchForm(QWidget):
         self._choose_run("")
         if self.given_project is None:
             self.project.reset()
-        for design in self.designs.values():
-            design.restore(None)
         self.scroll_area.verticalScrollBar().setValue(0)
 
     def use_last(self) -> None:
