@@ -592,10 +592,10 @@ def test_german_window_runs_with_german_numbers(
         requests: list[Any] = []
         monkeypatch.setattr(SearchTask, "run", lambda request, progress: requests.append(request) or counting(0)(request, progress))
         window = make_window()
+        window.menus.new["identify"].trigger()
         window.form.file_lists["spectra"].add([spectra])
         window.form.file_lists["database"].add([database])
         window.form.set_project_folder(tmp_path / "projekt")
-        window.menus.new["identify"].trigger()
         line = window.form.parameters.fields["precursor_tolerance"].editor.findChild(QLineEdit)
         line.selectAll()
         QTest.keyClicks(line, "7,5")

@@ -52,7 +52,7 @@ def test_form_explains_each_wrong_file(window: MainWindow, files: list[Path], qt
     for file_list in form.file_lists.values():
         for path in file_list.paths:
             file = file_kind(path)
-            fits = file.sort is not None and file.sort in file_list._spec.sorts
+            fits = file.sort is not None and file.sort in file_list._spec.contents
             problem = file_list._problem_of(file)
             assert (problem == "") == fits, (path.name, problem)
             assert fits or path.name in problem
