@@ -26,8 +26,8 @@ def identified_project(folder: Path) -> Path:
     peptides = random_peptides(PROTEINS * PER_PROTEIN, 21)
     proteins = {f"P{i:02d}": peptides[i * PER_PROTEIN : (i + 1) * PER_PROTEIN] for i in range(PROTEINS)}
     runs = {name: SyntheticRun(seconds=240.0, noise_peaks=60, seed=k) for k, name in enumerate(FILES)}
-    for i, own in enumerate(proteins.values()):
-        for sequence in own:
+    for i, sequences in enumerate(proteins.values()):
+        for sequence in sequences:
             amount, apex = 4e6 * rng.lognormal(0, 0.5), rng.uniform(40, 200)
             for name, run in runs.items():
                 factor = ratio_of(i) ** 0.5 if "heat" in name else ratio_of(i) ** -0.5
