@@ -3,14 +3,14 @@
     python -m benchmarks.alignment_variants_gpu --data FOLDER [--device 0] [--only short steps host all] > alignment_variants_gpu.txt
 
 FOLDER holds `sequences/mmseqs_DB.fasta` and `sequences/cudasw_queries20.fasta`, the first gzipped or not. Scores are checked against the
-processor's. What is printed:
+CPU's. It prints:
 
 short
     one query of 464 residues, and 20 queries, against 20,000 proteins: each variant's milliseconds for a whole call (median of many, the
-    card warm), those from the first kernel's begin to the last one's end, launches, and GCUPS of the whole call.
+    GPU warm), those from the first kernel's begin to the last one's end, launches, and GCUPS of the whole call.
 steps
-    cycles between two steps of a warp in a block of a shape that has a multiprocessor for itself, and of the whole card when it is full of
-    sequences of one length: what the constants of `proteoscope.kernels.cuda.alignment_plan` are fitted to.
+    cycles between two steps of a warp in a block of a shape that has a multiprocessor for itself, and of the whole GPU when it is full of
+    sequences of one length. The constants of `proteoscope.kernels.cuda.alignment_plan` are fitted to these.
 host
     where the CPU's time goes in a call.
 all

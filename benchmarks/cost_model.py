@@ -6,13 +6,13 @@
 
 kernels
     The GPU is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
-    five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole work, with all
-    transfers and what the host does, the least of twelve turns (`turns_s` has all). Each goes through all samples of all kinds, so
-    that caches hold no more of a work than where it is done once. `card_error` is that of kernels and transfers alone. The
+    five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole workload, with
+    all transfers and the host's work, the least of twelve turns (`turns_s` has all). Each goes through all samples of all kinds, so
+    that caches hold no more of a workload than in a single run. `card_error` is the error of kernels and transfers only. The
     predicted share of transfers and the measured one, by the GPU's clock. And the problems of the thesis.
 plans
-    Forty shapes of tasks of the alignment with gaps that no plan was made by: seconds of each plan, and how much longer than the fastest
-    the one takes that the model picks.
+    Forty shapes of tasks of the alignment with gaps that were not used for plans: seconds of each plan, and the excess of the selected plan
+    over the fastest.
 commands
     Whole commands on files that are made here, in processes of their own. Of each the smaller ones are run first, so that the machine knows
     how fast its host is; then the others are predicted, and run.
@@ -81,7 +81,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
         emit(about, part="kernels", failures=failures)
     case = [name for name in KINDS if not options.kinds or name in options.kinds]
     progress = Progress(lambda event: emit(about, part="kernels", message=str(event)) if "not measured" in str(event) else None)
-    calibrate_card(options.device, "", case, Progress())  # compiles what is left
+    calibrate_card(options.device, "", case, Progress())  # compiles the remaining kernels
     began = time.perf_counter()
     parameters = calibrate_card(options.device, about["card"], case, progress)
     emit(
@@ -97,7 +97,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
         kind = workload_type(Workload(name, {}, {}))
         assert isinstance(kind, PredictableWorkloadType)
         samples[name] = [kind.samples(size, _SEED) for size in SIZES]
-    # Turn about, and the least: what is predicted is a machine that does nothing else, and what disturbs one lasts for some runs.
+    # In turn, and the least of runs: predictions are for an idle machine, and disturbances last for some runs.
     turns: dict[str, list[list[Any]]] = {name: [] for name in samples}
     for every in samples.values():
         for sample in every:
@@ -256,7 +256,7 @@ def write_spectra(path: Path, n: int, seed: int) -> None:
 
 
 def made_command(name: str, folder: Path, size: int, seed: int) -> list[str]:
-    """Write what a command reads, and say it."""
+    """Write the input of a command and return the command."""
     project = folder / f"{name}-{size}-{seed}"
     project.mkdir()
     if name == "align":

@@ -60,7 +60,7 @@ from typing import Any
 
 import numpy as np
 
-if __name__ == "__main__":  # `-m` puts this checkout first; another one that is named on the path is the one that is measured
+if __name__ == "__main__":  # `-m` puts this checkout first; a checkout in PYTHONPATH is measured instead
     REPOSITORY = str(Path(__file__).resolve().parents[1])
     sys.path = [*(folder for folder in sys.path if folder != REPOSITORY), REPOSITORY]
 
@@ -99,7 +99,7 @@ SAMPLES = 2
 """Of each set for each seed."""
 FEWEST_ACCEPTED, MAXIMUM_ACCEPTED = 20, 60
 NULL_SPECTRA = 120
-"""Of a sample that is searched among wrong answers alone."""
+"""Size of a sample that is searched only among wrong answers."""
 ACCEPTED_SHARE = {"qc_shew": 0.29, "metaproteome": 0.98, "yeast_velos": 0.45, "hela_a549": 0.16, "ecoli_ltq": 0.55, "bsa1": 0.08}
 """PSMs that Comet accepts of each spectrum: how large a sample must be."""
 SHARES_OF_DECOYS = (1.0, 0.5)
@@ -439,7 +439,7 @@ def read_records(path: Path) -> list[Record]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Examine, or read what was found, and print it; `words` are those of the command line when None."""
+    """Examine, or read records, and print tables; `words` default to the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
         "--data", type=Path, default=os.environ.get("PROTEOSCOPE_TEST_DATA"), help="the unpacked data (PROTEOSCOPE_TEST_DATA)"

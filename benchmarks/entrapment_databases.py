@@ -196,7 +196,7 @@ def _drawn(cores: Sequence[str], generator: np.random.Generator) -> Iterator[tup
     bound = np.flatnonzero(np.isin(residues[:-1], (ord("K"), ord("R"))) & (residues[1:] == ord("P")) & (word[:-1] == word[1:]))
     key[bound] = np.where(last[bound + 1], 2.0, key[bound])
     key[bound + 1] = key[bound]
-    order = np.lexsort((key, word))  # stable: a unit's two residues stay in order
+    order = np.lexsort((key, word))  # stable: a unit's two residues keep their order
     written = residues[order].tobytes().decode()
     order -= np.repeat(starts, lengths)
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):

@@ -37,7 +37,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 COUNTS = ("targets", "entrapped", "weighted", "below", "beaten")
-"""What is counted in a search: N_T, N_E, N_E (1 + 1/r) by the search's own r so that searches may be added up, N_below, N_beaten."""
+"""Counts of a search: N_T, N_E, N_E (1 + 1/r) by the search's own r so that searches can be summed, N_below, N_beaten."""
 
 RESAMPLES = 2000
 
@@ -71,7 +71,7 @@ def count(
     partner_q_value: Floats | None = None,
     partner_score: Floats | None = None,
 ) -> Floats:
-    """Counts, (5,), of what is accepted at or below a reported q-value.
+    """Return counts, (5,), of the discoveries accepted at or below a reported q-value.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def spread_over_spectra(accepted: Floats, false_spectra: Sequence[Sequence[int]]
 
     Parameters
     ----------
-    accepted : (s,) what is accepted in each search of one set. factor : (s,) 1 + 1/r of each.
+    accepted : (s,) number accepted in each search of one set. factor : (s,) 1 + 1/r of each.
     false_spectra : s lists of the original spectra whose entrapped matches are accepted, with repeats.
     """
     generator = np.random.default_rng(2)

@@ -1,4 +1,4 @@
-"""Searches of entrapment databases, by the program or a peer, brought to one form: what is accepted at which q-value, and what is false."""
+"""Searches of entrapment databases by the program or a peer in a common form: q-values, and false discoveries."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = ["LEVELS", "Level", "classified", "peer_level", "search"]
 Floats = NDArray[np.float64]
 
 LEVELS = ("psm", "peptide", "group")
-LOOSEST = 0.1  # what has a larger q-value is not looked at
+LOOSEST = 0.1  # rows with larger q-values are ignored
 
 
 @dataclass(frozen=True)
 class Level:
-    """Targets of one level, PSMs, peptides or groups, with what is known of them; n rows, decoys left out.
+    """Targets of one level (PSMs, peptides or groups) with their properties; n rows, without decoys.
 
     `partner_q_value` and `partner_score` are those of the best row of an entrapped row's partner, NaN and -inf where it was not found; None
     for a database without pairs. `spectrum` is the number of the spectrum that a row rests on, the best where there are several.
@@ -182,7 +182,7 @@ def peer_level(
     """Return the PSMs of a peer's search of the database, ranked by E-value. A peer's results are cached by their inputs."""
     path = scratch / f"{dataset.name}-{seed}.fasta"
     write_fasta(database.proteins, path)
-    # A path from the root stays what it is where it is joined to the data folder.
+    # Joining an absolute path to the data folder does not change it.
     entrapped = replace(dataset, name=f"{dataset.name}-entrapment-{seed}", database=str(path))
     matches = run_peer(program, entrapped, data, threads=threads, isotope_errors=isotope_errors).matches
     path.unlink()

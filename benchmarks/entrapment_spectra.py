@@ -15,7 +15,7 @@ __all__ = ["COPIES", "exact_copies", "noisy_copies", "sample"]
 
 COPIES = 5
 
-MASS_NOISE = 0.1  # of the tolerance, standard deviation: a tenth of what is allowed
+MASS_NOISE = 0.1  # of the tolerance, standard deviation: a tenth of the tolerance
 INTENSITY_NOISE = 0.3  # of the logarithm, standard deviation
 DROPPED, ADDED = 0.15, 0.15  # of the peaks
 

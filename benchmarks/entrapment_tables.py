@@ -41,7 +41,7 @@ MAXIMUM_SMALL_E_VALUES = 0.015
 LOSS = 2.0
 """Number of standard errors below zero from which the difference of a set is a loss."""
 FEW = 300
-"""Sets with fewer PSMs are listed, and do not decide alone."""
+"""Sets with fewer PSMs are listed, but are not decisive."""
 
 Record = dict[str, Any]
 

@@ -58,7 +58,7 @@ def make_project(folder: Path, n_psms: int, n_chains: int) -> Project:
 
 
 class Taken(NamedTuple):
-    """Milliseconds of a link: on the clock, of all processors together, and of the window's thread alone."""
+    """Milliseconds of a link: wall time, CPU time of all threads, and CPU time of the window's thread."""
 
     clock: float
     processor: float
@@ -66,11 +66,11 @@ class Taken(NamedTuple):
 
 
 class Links:
-    """A view, and what a click in it takes."""
+    """A view, and timers of clicks in it."""
 
     def __init__(self, application: QApplication, project: Project) -> None:
         self._application = application
-        # Waiting takes no processor time, and what is done is looked for in each millisecond.
+        # Waiting takes no CPU time, and completion is checked every millisecond.
         self._waker = QTimer(application, interval=1)
         self._waker.start()
         self.view = view = EvidenceView(EVIDENCE)

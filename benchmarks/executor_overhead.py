@@ -120,7 +120,7 @@ def of_kind(name: str, size: float = 1.0) -> Callable[..., tuple[Run, Run]]:
 
 
 def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
-    """The sample of a kind of work: its computation alone, and a session."""
+    """The sample of a workload type: only its computation, and a session."""
 
     def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
         kind = workload_type(Workload(name, {}, {}))

@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     matches = made(options.psms)
-    small_results.TRUTH = tuple(matches)  # what the writers of all formats write
+    small_results.TRUTH = tuple(matches)  # input of the writers of all formats
     lines = []
     with tempfile.TemporaryDirectory(prefix="importing-") as name:
         folder = Path(name)

@@ -5,7 +5,7 @@
 A synthetic run of an hour with MS1 peaks and ions of three isotopes each, extracted for two minutes around them. `seconds` are of
 `proteoscope.engine.quantification.ion_traces.measured_traces`, with sorting, all transfers and the measurement of each trace; `cutting_s`
 of the kernel with its transfers. All are the best of the repeats, after one that compiles; `same` compares bytes with one thread of the
-processor.
+CPU.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ _NAMES = {
 }
 
 Marked = list[tuple[str, str]]
-"""Residues, each with what the database knows there, or nothing."""
+"""Residues, each with its known modification, or ''."""
 
 
 def planted(sequence: str, chance: random.Random, *, is_planted: bool) -> Marked:
@@ -63,7 +63,7 @@ def planted(sequence: str, chance: random.Random, *, is_planted: bool) -> Marked
 
 
 def shuffled(marked: Marked, chance: random.Random) -> Marked:
-    """The protein with the residues of each tryptic peptide in another order but for the last, and what they carry with them."""
+    """Return the protein with the residues of each tryptic peptide shuffled except the last, with their modifications."""
     result, at = [], 0
     for peptide in digested("".join(residue for residue, _ in marked)):
         segment = marked[at : at + len(peptide)]

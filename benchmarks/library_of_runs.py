@@ -75,7 +75,7 @@ class Comparison:
         return self._folder / f"project{self._n}"
 
     def identify(self, names: Sequence[str]) -> tuple[Path, dict[str, str]]:
-        """The project, and what was found."""
+        """Return the project, and the accepted peptides."""
         project = self._project()
         inputs = {"spectra": [self._spectra[name] for name in names], "database": [self._database]}
         run_search("identify", inputs, project=project, preset="low-resolution", device="cpu")

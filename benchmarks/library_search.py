@@ -1,4 +1,4 @@
-"""Library search on real data: is 1 % true, does it find the right compound, how fast is it.
+"""Library search on real data: measured false discovery rate, correct compounds, and speed.
 
     python -m benchmarks.library_search --data FOLDER foreign|molecules|speed|reading
 
@@ -109,7 +109,7 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
 
 
 def _moved(mz: np.ndarray, charge: int, residues: np.ndarray, others: np.ndarray, tolerance: float) -> np.ndarray:
-    """Move all peaks that b, y and a ions, their losses and isotopes explain, more than decoys do, to where those of the others are."""
+    """Move all peaks explained by b, y and a ions, their losses and isotopes to those of the other peptides; more than decoys do."""
     front, change, total = np.cumsum(residues)[:-1], np.cumsum(others - residues)[:-1], residues.sum() + WATER_MASS
     places, shifts = list[np.ndarray](), list[np.ndarray]()
     for mass, shift, losses in (

@@ -96,7 +96,7 @@ def peptide_lists(rng: np.random.Generator, n: int, units: float = 100.0) -> Mas
 
 
 def _some_peptides(rng: np.random.Generator, n: int, units: float) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Masses, precursors, and how many masses each has, in no order."""
+    """Return masses, precursors, and the number of masses of each, unordered."""
     lengths = rng.integers(10, 31, n)
     ends = np.cumsum(lengths)
     total = np.concatenate(([0.0], np.cumsum(_RESIDUES[rng.integers(0, 20, ends[-1], np.int8)])))
@@ -181,7 +181,7 @@ def single(about: dict[str, Any], shape: Shape) -> None:
 
 
 def whole(about: dict[str, Any], shape: Shape, repeats: int) -> None:
-    """By the class: what it makes, and what searching takes then."""
+    """Measure the class: building, then searching."""
     n, device = len(shape.queries.precursors), Processor(about["threads"])
     building, seconds = list[float](), list[float]()
     answer = np.zeros((n, max(1, shape.top)), np.int64), np.zeros((n, max(1, shape.top)), np.int32)

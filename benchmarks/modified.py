@@ -177,7 +177,7 @@ def _interval(by_set: list[Counts]) -> tuple[float, float]:
 def lost_by_filter(
     spectra: list[Path], database: list[Path], n_spectra: int, parameters: ModifiedSearchParameters, threads: int | None
 ) -> dict[str, int]:
-    """Matches that scoring every peptide within the shifts finds, and how many of these the filter by matching masses keeps."""
+    """Count the matches of scoring every peptide within the shifts, and those that the filter by matching masses retains."""
     resources = Resources(threads=threads or available_threads())
     read = read_spectra(spectra)
     chosen = np.sort(np.random.default_rng(1).permutation(len(read))[:n_spectra])

@@ -70,7 +70,7 @@ class StageSeconds:
 
 
 def searched(work: Workload, threads: int, memory: int, cards: tuple[Card, ...] = ()) -> tuple[HitArrays, dict[str, Any]]:
-    """With the index; the hits, and what it took."""
+    """Search with the index; return the hits and figures."""
     hits = empty_hits(len(work.index.queries.mass), slots=max(1, work.parameters.maximum_modifications))
     stages = StageSeconds()
     search = FragmentIndexSearch(

@@ -128,7 +128,7 @@ def changes(about: dict, seed: int, rscript: str) -> None:
     """Proteins that change in tables, by this program and by limma."""
     rng, n = np.random.default_rng(seed), 2000
     changed, protein, logs = mixture(rng, n, n // 10, 22, 2.5)
-    # What is low is missing more often.
+    # Low values are missing more often.
     logs[rng.random(logs.shape) < 1 / (1 + np.exp((logs - 18.5) / 0.7))] = np.nan
     emit_tests(about, changed, *tested(logs, protein, n), rscript)
 
@@ -163,7 +163,7 @@ def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> No
                 number = int(row["accession"][1:])
                 p_value[number], is_found[number] = row["p_value"] or np.nan, row["outcome"] == "changed"
             emit_tests(about | {"matched": matched}, changed, table, p_value, is_found, rscript)
-        # What a measurement without any error and gap would give.
+        # Result of a measurement without errors and gaps.
         emit_tests(about | {"matched": "planted, not measured"}, changed, *tested(logs, protein, n), rscript)
 
 

@@ -130,7 +130,7 @@ def compared(ions: RawQuantities, grouping: Grouping, plan: Design, **settings: 
 
 
 def counted(q_value: Floats, changed: NDArray[np.bool_]) -> dict:
-    """Counts of what is reported at 5 %."""
+    """Return counts of proteins reported at 5 %."""
     reported = q_value <= _FDR
     return {
         "tested": int(np.isfinite(q_value).sum()),
@@ -168,7 +168,7 @@ def small(seed: int, rscript: str) -> Rows:
 
 
 def imputation(seed: int, rscript: str) -> Rows:
-    """Missing quantities, and wrong identifications that one sample alone has."""
+    """Measure missing quantities, and wrong identifications in a single sample."""
     for name, up, down in (("20 % balanced", 0.1, 0.1), ("20 % up", 0.2, 0.0)):
         for setting in ("none", "low"):
             rng = np.random.default_rng(seed)
@@ -220,7 +220,7 @@ def charges(seed: int, rscript: str) -> Rows:
 
 
 def unconnected(seed: int, rscript: str) -> Rows:
-    """Proteins whose ions are in three samples or in the three others: how many ratios between both are given, and their error."""
+    """Measure proteins with ions in only three of six samples: the number of ratios between both groups, and their error."""
     rng = np.random.default_rng(seed)
     n = 500
     logs = rng.normal(22, 2, (n, 2))

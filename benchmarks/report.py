@@ -61,7 +61,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A file of results: its `name`, what is measured, the commands that do so, and its rows, oldest first."""
+    """A file of results: `name`, subject, commands, and rows, oldest first."""
 
     name: str
     title: str
@@ -106,7 +106,7 @@ def published_figures() -> list[Published]:
 
 
 def benchmarks() -> list[Benchmark]:
-    """Every file of results, by name, with what the module says that measured it."""
+    """Return every file of results, by name, with the description of the module that measured it."""
     figures = []
     for path in sorted(RESULTS.glob("*.jsonl")):
         module = HERE / f"{_MODULE_OF.get(path.stem, path.stem)}.py"

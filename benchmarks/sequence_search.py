@@ -10,13 +10,13 @@ One JSON line for each figure:
 scoring
     the 20 queries of the CUDASW++ papers against 20,000 proteins, scores of all pairs: GCUPS over all and for each core.
 single
-    the same for one query alone, with planning and overflow: length, GCUPS.
+    the same for a single query, with planning and overflow: length, GCUPS.
 opening
     seconds to open the packed database of 20,000 proteins, and its bytes for a residue without names.
 end_to_end
     seconds and peak megabytes of the whole command, from FASTA to table, in a process of its own.
 beside
-    the whole command and parasail's scoring alone (`sw_striped_profile_sat`, profiles made before), by turns: least wall and processor
+    the whole command and only parasail's scoring (`sw_striped_profile_sat`, profiles made before), by turns: least wall and CPU
     seconds. With NUMBA_CPU_NAME=haswell and NUMBA_CPU_FEATURES=+avx2,+avx,+ssse3 the command runs as on a CPU with AVX2.
 devices
     the same on each device, with its steps and what each device did.
@@ -68,7 +68,7 @@ SUBJECTS_TOGETHER = 500
 
 
 def emit(figure: str, **values: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     print(json.dumps({"figure": figure, **values}), flush=True)
 
 
@@ -258,7 +258,7 @@ class Found:
 
 
 class Scop:
-    """Labels of the domains, as numbers, and how many others each has of its family, superfamily and fold."""
+    """Labels of the domains, as numbers, and the number of other members of each one's family, superfamily and fold."""
 
     def __init__(self, data: Path, names: Sequence[str]) -> None:
         family = dict(line.split("\t") for line in (data / "scop40.lookup").read_text().splitlines())

@@ -25,7 +25,7 @@ cold
     a new process, no kernel on disk, then another: seconds from its start to the scores of the query of 464 with the 20,000 proteins.
 
 With --cudasw4 and the folder of its programs `makedb` and `align` (github.com/asbschmidt/CUDASW4, built with `make`), the figures `all`
-or `single`, and `equal`, come with lines `peer`: CUDASW++ 4.0 on the same card, database and queries, over all queries and for each, with
+or `single`, and `equal`, come with lines `peer`: CUDASW++ 4.0 on the same GPU, database and queries, over all queries and for each, with
 the flags of its own benchmark of peak speed: --uploadFull --prefetchDBFile --verbose --mat blosum62 --gop -11 --gex -1, and
 --singlePassType DPXs16 --manyPassType_small DPXs16 --manyPassType_large DPXs32 --overflowType DPXs32 (without DPX: Half2 and Float).
 `seconds` is its own "Scan time", in which it sorts the scores, of each query's second run; `first_seconds` of the first. `same_top_scores`
@@ -81,7 +81,7 @@ list(AlignmentSearch(card({device}), residues, offsets).score([query], read_matr
 
 
 def emit(figure: str, **values: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     print(json.dumps({**RUN, "figure": figure, **values}), flush=True)
 
 

@@ -16,10 +16,10 @@ dense-large
     the same with each spectrum thirty-three times (74,877), for the 6.2 thousand million scorings of the published experiment.
 
 `seconds` of a GPU is the scoring stage with all transfers and the packing of queries, the dictionary already there; `dictionary_seconds` is
-what bringing it there took; `kernel_seconds` is the kernels alone, by the device's clock, with nothing else under way. The median of the
+the time to bring it there; `kernel_seconds` is only the kernels, by the device's clock, with nothing else under way. The median of the
 runs, after one that compiles.
-`device_megabytes` is what CuPy's pool held at the end, with what was freed meanwhile. The dense workloads are searched once more with a
-budget of `memory_bytes` for the pool; `same_hits` says whether every hit and histogram is the same as without it.
+`device_megabytes` is the size of CuPy's pool at the end, including freed memory. The dense workloads are searched once more with a
+budget of `memory_bytes` for the pool; `same_hits` is true if every hit and histogram is the same as without it.
 `same_top` is the share of queries whose best candidate scores as the CPU's does (to 1e-5), `same_peptide` the share with the same
 peptide; they differ where two candidates tie.
 """

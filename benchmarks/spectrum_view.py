@@ -32,7 +32,7 @@ from tests.engine.views.result_projects import PARAMETERS, spectra_table
 
 
 def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     values = sorted(milliseconds)
     print(json.dumps({"figure": figure, "median": round(values[len(values) // 2], 1), "longest": round(values[-1], 1), **more}), flush=True)
 

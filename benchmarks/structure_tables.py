@@ -1,4 +1,4 @@
-"""Learns what the sensitive mode of the structure search knows: the centres of its alphabets, and the log-odds of meeting two codes.
+"""Training of the sensitive mode of the structure search: centres of its alphabets, and log-odds of pairs of codes.
 
     python -m benchmarks.structure_tables --data FOLDER
 

@@ -3,7 +3,7 @@
     python -m benchmarks.structures --data FOLDER [--modes sensitive published] [--folds 5] [--threads N]
 
 `FOLDER/structures/bench_ca` holds chains with SCOPe classes; the single-domain ones up to 450 residues are searched with each other. The
-superfamilies are dealt to five folds, none to two. What the sensitive mode has learned is learned anew without the superfamilies of a fold,
+superfamilies are dealt to five folds, none to two. The sensitive mode is trained again without the superfamilies of a fold,
 and every figure of a fold is of its queries; the alphabets, which know no labels, are those that ship.
 
 Printed, and added to `benchmarks/results/structures.jsonl`, for each fold and for all queries: precision at 1 (same superfamily, of

@@ -3,8 +3,8 @@
     python -m benchmarks.structures_at_scale --data FOLDER [--chains 105580] [--devices cpu cuda] [--repeats 5] [--keep FOLDER]
 
 The database is made of copies: the chains of `FOLDER/structures/bench_ca` over and over, each copy with its own name and its Cα shaken by
-0.3 Å, so that no two are the same. It says how fast a large database is, and nothing of what is found in one: each chain has a hundred
-copies. `--keep`: where the database stays, and is taken from if it is there.
+0.3 Å, so that no two are the same. It measures the speed of a large database, not its results: each chain has a hundred
+copies. `--keep`: folder of the database, which is reused if it exists.
 
 structures at scale
     `seconds` of the process, the median and the least of the runs; `describing_seconds`: of the first, which describes the chains and, in a

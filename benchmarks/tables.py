@@ -4,8 +4,8 @@
 
 PROJECT holds a finished identification, whose real PSMs are repeated, with scores and masses that differ, until there are enough. One JSON
 line for each figure, in milliseconds: `median` and `longest` of several runs. `until_shown` is from the request to the moment when the view
-has been painted with the new rows; `held` is the longest time for which the window did not answer meanwhile. `rows of a filter` is DuckDB's
-part of a filter alone; `least` of it is what two versions are compared by (`least_before`: of the version of 2026-11-22) on a busy machine.
+has been painted with the new rows; `held` is the longest time for which the window did not answer meanwhile. `rows of a filter` is only
+DuckDB's part of a filter; two versions are compared by its `least` (`least_before`: of the version of 2026-11-22) on a busy machine.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ REPEATS = 7
 
 
 def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     values = sorted(milliseconds)
     print(json.dumps({"figure": figure, "median": round(values[len(values) // 2], 1), "longest": round(values[-1], 1), **more}), flush=True)
 
 
 def many_rows(path: Path, n_rows: int) -> pa.Table:
-    """The rows of a table over and over; what is measured differs in each."""
+    """Repeated rows of a table; measured values differ in each."""
     real = pq.read_table(path)
     random = np.random.default_rng(1)
     rows = random.integers(0, len(real), n_rows)

@@ -23,7 +23,7 @@ __all__ = ["wrong_transfers"]
 
 _RUNS, _PEPTIDES, _ABSENT = 8, 600, 600
 _OF_PROTEIN, _SEEN = 10, 5
-"""Peptides of a protein, and how many of them a protein of the sample shows."""
+"""Peptides of a protein, and the number of them that a protein of the sample shows."""
 _RIGHT, _SPREAD, _OF_SPECTRUM = 3.7, 1.0, 0.6
 """Mean and standard deviation of the scores of right matches, where wrong ones have 0 and 1, and what spectra of an ion differ by."""
 _IDENTIFIED = 0.85
@@ -46,7 +46,7 @@ class _Sample:
 
 
 def wrong_transfers(seed: int, rules: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, dict]]:
-    """Yield for each rule of donors, parameters by its name, how many ions are transferred, and how many of them are of wrong peptides."""
+    """Yield for each rule of donors, parameters by its name, the number of transferred ions, and the number of these of wrong peptides."""
     rng = np.random.default_rng(seed)
     every = random_peptides(_PEPTIDES + _ABSENT, seed + 5000, (10, 18))
     present, absent = every[:_PEPTIDES], every[_PEPTIDES:]

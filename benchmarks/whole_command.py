@@ -8,7 +8,7 @@ FOLDER is the unpacked test data (its files may be compressed with gzip).
 identify
     2,269 high-resolution spectra, each ten times (22,690; one MGF of 40 MB), against five proteomes with reversed decoys; preset
     high-resolution. `index` is built by each run, or stored in the project by the run before. `reading_seconds` is what reading the spectra
-    takes in a process that has done it before, `reading_command_seconds` what a process takes that reads them and does nothing else: no
+    takes in a process that has done it before, `reading_command_seconds` the time of a process that only reads them: no
     command that reads them can take less.
 align
     the 20 queries of the CUDASW++ papers against 20,000 proteins, whose packed copy is cached.
@@ -70,7 +70,7 @@ class Used(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Commands to be measured; one that is run before them, if any, and not counted; what is to be known of them."""
+    """Commands to measure, an optional command before them that is not counted, and facts about them."""
 
     about: dict[str, Any]
     commands: Sequence[list[str]]
