@@ -11,7 +11,7 @@ cancel
 control-c
     from the signal to the end of a process that aligns.
 step
-    of steps without progress: posterior errors of a million matches, groups of 100,000 peptides, 100,000 texts of peptidoforms, an
+    of single steps: posterior errors of a million matches, groups of 100,000 peptides, 100,000 texts of peptidoforms, an
     index of 300 MB that is verified.
 """
 
@@ -155,7 +155,7 @@ def interrupted(folder: Path) -> float:
 
 
 def measure_steps(folder: Path, repeats: int) -> None:
-    """Print the seconds of steps without progress."""
+    """Print the seconds of single steps."""
     random = np.random.default_rng(3)
     is_decoy = random.random(1_000_000) < 0.3
     score = random.normal(size=1_000_000) + 2.0 * (~is_decoy & (random.random(1_000_000) < 0.7))
