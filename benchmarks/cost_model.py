@@ -50,12 +50,12 @@ _TURNS, _PROBLEM_TURNS = 12, 3
 
 
 def error(predicted: float, measured: float) -> float:
-    """Relative, without a sign."""
+    """Return the absolute relative error."""
     return abs(predicted - measured) / measured
 
 
 def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
-    """Median and worst of relative errors."""
+    """Print median and worst of relative errors."""
     print(f"\n{title:<40} {'median':>8} {'worst':>8}")
     for name, of_name in [*rows, ("all", [error for _, errors in rows for error in errors])]:
         if of_name:
@@ -64,7 +64,7 @@ def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
 
 
 def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Calibrate, predict, measure."""
+    """Calibrate, predict and measure kernels."""
     from proteoscope.engine.execution.cost.calibration import calibrate_card
     from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, run_sample, runs_in_turn, size_of
     from proteoscope.engine.execution.cost.prediction import predicted_work
@@ -185,7 +185,7 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
 
 
 def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Forms are compiled side by side by GPUs of their own before anything is measured."""
+    """Measure each plan; forms are compiled in parallel before the measurement."""
     from benchmarks.reads_gpu import made, one_task, tasks
     from proteoscope.kernels.cuda.modules import CudaGpu
 
@@ -222,7 +222,7 @@ def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
 
 def write_proteins(path: Path, n: int, seed: int) -> None:
-    """FASTA of proteins made of residues at random, as long as real ones."""
+    """Write FASTA of random proteins as long as real ones."""
     rng = np.random.default_rng(seed)
     residues = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
     with path.open("wb") as file:
@@ -246,7 +246,7 @@ def write_reads(genome: Path, reads: Path, n: int, seed: int) -> None:
 
 
 def write_spectra(path: Path, n: int, seed: int) -> None:
-    """MGF of spectra with peaks at random."""
+    """Write MGF of spectra with random peaks."""
     rng = np.random.default_rng(seed)
     with path.open("w") as file:
         for number in range(n):
@@ -306,7 +306,7 @@ def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
 
 
 def commands(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Whole commands on two cores and a GPU."""
+    """Measure whole commands on two cores and a GPU."""
     from proteoscope.engine.execution.cost.calibration import calibrate_card
     from proteoscope.engine.execution.cost.calibration_store import store_calibration
     from proteoscope.engine.execution.devices import gpus

@@ -55,7 +55,7 @@ class Level:
         return count(self.q_value, self.score, self.is_entrapped, threshold, ratio, self.partner_q_value, self.partner_score)
 
     def false_spectra(self, threshold: float) -> NDArray[np.int64]:
-        """The spectra on which entrapped rows rest that are accepted, with repeats."""
+        """Return the spectra of accepted entrapped rows, with repeats."""
         assert self.spectrum is not None
         return self.spectrum[(self.q_value <= threshold) & self.is_entrapped]
 
@@ -92,7 +92,7 @@ def _with_entrapment_partners(scored: Scored, proteins: ProteinIndex, fdr: float
 
 
 def classified(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels: Sequence[str]) -> dict[str, Level]:
-    """The levels of a search."""
+    """Return the levels of a search."""
     made = {}
     if "psm" in levels:
         first = tables["psms"].filter(pc.equal(tables["psms"]["rank"], 1))
@@ -107,7 +107,7 @@ def classified(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels
 
 
 def _by_sequence(table: pa.Table, score_name: str, database: EntrapmentDatabase) -> Level:
-    """PSMs or peptides: entrapped where the sequence is; the partner is the sample's peptide, by its best row."""
+    """Return PSMs or peptides: entrapped where the sequence is; the partner is the sample's peptide, by its best row."""
     table = table.filter(pc.invert(table["is_decoy"]))
     q_value, score = _column(table, "q_value"), _column(table, score_name)
     sequences = [sequence.replace("I", "L") for sequence in table["sequence"].to_pylist()]
@@ -122,7 +122,7 @@ def _by_sequence(table: pa.Table, score_name: str, database: EntrapmentDatabase)
 def _with_partners(
     q_value: Floats, score: Floats, is_entrapped: NDArray[np.bool_], sequences: Sequence[str], database: EntrapmentDatabase
 ) -> Level:
-    """The level of rows with these sequences (I as L)."""
+    """Return the level of rows with these sequences (I as L)."""
     if not database.partners:
         return Level(q_value, score, is_entrapped)
     best: dict[str, int] = {}
@@ -138,7 +138,7 @@ def _with_partners(
 
 
 def _groups(groups: pa.Table, peptides: pa.Table, database: EntrapmentDatabase) -> Level:
-    """Protein groups: entrapped where all members are and the best of their peptides is (which a true one may be by I = L).
+    """Return protein groups: entrapped where all members are and the best of their peptides is (which a true one may be by I = L).
 
     The partner is the best group that holds a member's partner.
     """
@@ -194,5 +194,5 @@ def peer_level(
 
 
 def _column(table: pa.Table, name: str) -> Floats:
-    """A column of numbers, NaN where it is empty."""
+    """Return a column of numbers, NaN where it is empty."""
     return table[name].cast(pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)

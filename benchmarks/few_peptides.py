@@ -38,7 +38,7 @@ MOST_SPECTRA, NOISE_PEAKS = 5, 30
 
 
 def proteome(database: Path, *, is_short: bool) -> SpectralLibrary:
-    """All its peptides with two charges, in order of their masses."""
+    """Return a library of all peptides with two charges, in order of their masses."""
     lengths = {"minimum_length": 5, "maximum_length": 6, "minimum_precursor_mz": 100.0} if is_short else {"minimum_length": 7}
     parameters = PredictionParameters().changed(missed_cleavages=0, minimum_charge=2, maximum_charge=2, **lengths)
     with tempfile.TemporaryDirectory() as folder:
@@ -70,7 +70,7 @@ class Trial:
         self.spectra = self._spectra()
 
     def _spectra(self) -> Spectra:
-        """As an instrument might see them."""
+        """Return peaks as an instrument might measure them."""
         whole, generator, n = self._whole, self._generator, len(self.row)
         mz, intensity, counts = list[np.ndarray](), list[np.ndarray](), np.empty(n, np.int64)
         for k, row in enumerate(self.row.tolist()):
@@ -102,7 +102,7 @@ class Trial:
 
 
 def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **about: object) -> None:
-    """Shares of false ones, with several decoys of each peptide, and with one."""
+    """Print shares of false matches, with several decoys per peptide, and with one."""
     for decoys, per_peptide in (("several", 0), ("single", 1)):
         shares, accepted, recovered, ratios = np.zeros((4, n_trials))
         for trial in range(n_trials):

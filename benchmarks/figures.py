@@ -18,7 +18,7 @@ def emit(size: dict[str, Any], **values: Any) -> None:
 
 
 def existing(path: Path) -> Path:
-    """The file, or its compressed form."""
+    """Return the file, or its compressed form."""
     return path if path.exists() else path.with_name(path.name + ".gz")
 
 

@@ -42,7 +42,7 @@ def made(n: int) -> list[Truth]:
 
 
 def write_inputs(matches: list[Truth], folder: Path) -> None:
-    """The spectra, each with some peaks, and the proteins."""
+    """Write the spectra, each with some peaks, and the proteins."""
     chance = random.Random(8)
     with (folder / "run.mgf").open("w") as file:
         for match in matches:
@@ -59,7 +59,7 @@ def write_inputs(matches: list[Truth], folder: Path) -> None:
 
 
 def measured(results: Path, folder: Path) -> dict[str, float]:
-    """Wall seconds and peak megabytes of an import as a process."""
+    """Return wall seconds and peak megabytes of an import as a process."""
     command = [
         sys.executable,
         "-c",

@@ -53,7 +53,7 @@ def read_proteins(folder: Path) -> list[str]:
 
 
 def drawn_peptides(proteins: list[str], n: int, generator: np.random.Generator) -> list[str]:
-    """`n` distinct peptides of these proteins."""
+    """Return `n` distinct peptides of these proteins."""
     peptides: dict[str, None] = {}
     while len(peptides) < n:
         protein = proteins[generator.integers(len(proteins))]

@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def figure(about: dict[str, Any], surveys: Ms1Spectra, query: TraceQuery, resources: Resources, repeats: int, expected: Any) -> None:
-    """Whole measurements, and the kernel with its transfers in them."""
+    """Print figures of whole measurements, and of the kernel with its transfers."""
     seconds, cutting = list[float](), list[float]()
     extract, spent = ion_traces._extract, [0.0]
 

@@ -115,7 +115,7 @@ def points(about: dict[str, Any], repeats: int) -> None:
 
 
 def whole(about: dict[str, Any], data: Points | Vectors, given: Any, options: Any, numbers: list[int], first: dict[str, Clusters]) -> None:
-    """By the engine, with sessions and all transfers."""
+    """Measure the engine, with sessions and all transfers."""
     rounds = options.rounds if isinstance(data, Points) else 100
     seconds, results = list[float](), list[Clusters]()
     for _ in range(options.repeats + 1):

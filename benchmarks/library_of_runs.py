@@ -36,7 +36,7 @@ RUNS = ("BSA1", "BSA2", "BSA3")
 
 
 def identified(folder: Path) -> dict[str, str]:
-    """Peptides by spectra of the newest run of a project: targets at 1 %."""
+    """Return peptides by spectra of the newest run of a project: targets at 1 %."""
     project = Project.open(folder)
     run = project.runs()[-1].id
     table = pq.read_table(project.table("psms", run), columns=["spectrum_id", "spectrum_file", "sequence", "rank", "is_decoy", "q_value"])
@@ -82,7 +82,7 @@ class Comparison:
         return project, identified(project)
 
     def library(self, project: Path, consensus: Any) -> Path:
-        """The library of a project."""
+        """Return the library of a project."""
         out = self._folder / f"{project.name}_{consensus}.msp"
         opened = Project.open(project)
         request = ExportRequest(opened.runs()[-1].id, "msp", out, consensus=consensus)

@@ -61,7 +61,7 @@ def report(**values: Any) -> None:
 
 
 def joined(first: SpectralLibrary, second: SpectralLibrary) -> SpectralLibrary:
-    """The entries of both."""
+    """Return the entries of both libraries."""
     return replace(
         first,
         **{name: pa.concat_arrays([getattr(first, name), getattr(second, name)]) for name in TEXTS},
@@ -71,7 +71,7 @@ def joined(first: SpectralLibrary, second: SpectralLibrary) -> SpectralLibrary:
 
 
 def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> SpectralLibrary:
-    """An entry of a peptide that is not there for each of a peptide: other residues' order, but for the last, alike in all its entries."""
+    """Return an entry of an absent peptide for each entry: its residues shuffled except the last, in the same way in all its entries."""
     peptides, generator = library_peptides(library.peptidoform), np.random.default_rng(seed)
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed, of = peptides.listed, peptides.peptide[rows]

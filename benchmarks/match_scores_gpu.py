@@ -109,7 +109,7 @@ def whole(device: Card, shape: Shape, kind: type[OnCard]) -> tuple[tuple[np.ndar
 def on_card(
     about: dict[str, Any], shape: Shape, kind: type[OnCard], expected: tuple[np.ndarray, ...], seconds: float, repeats: int
 ) -> None:
-    """A variant on the GPU."""
+    """Measure a variant on the GPU."""
     times, answer = list[tuple[float, float]](), expected
     try:
         for _ in range(repeats + 1):
@@ -162,7 +162,7 @@ def matches(shape: Shape) -> int:
 
 
 def words(shape: Shape) -> float:
-    """Words of bits of the queries' rows in the candidates of their windows."""
+    """Return the number of words of bits of the queries' rows in the candidates of their windows."""
     windows = candidate_ranges(shape.candidates, shape.queries, shape.window)
     return float((2 * np.diff(shape.queries.offsets) * ((windows[:, 1] - windows[:, 0]) / 32.0)).sum())
 

@@ -82,7 +82,7 @@ class _Search(NamedTuple):
 
 
 def _search_of(data: Path, name: str, seed: int, parameters: ModifiedSearchParameters, folder: Path) -> _Search:
-    """A set; where its spectra are made, into the folder."""
+    """Return the search of a set; synthetic spectra are written to the folder."""
     if name in DATASETS:
         dataset = DATASETS[name]
         return _Search(
@@ -109,7 +109,7 @@ def _search_of(data: Path, name: str, seed: int, parameters: ModifiedSearchParam
 def entrapped(
     data: Path, name: str, seed: int, parameters: ModifiedSearchParameters, how: dict[str, Any], searches: tuple[str, ...]
 ) -> dict[tuple[str, str], Counts]:
-    """By search and group, the counts of one database of a set."""
+    """Return the counts of one database of a set, by search and group."""
     presets, counts = [preset for preset in _PRESETS if preset[0] in searches], dict[tuple[str, str], Counts]()
     with tempfile.TemporaryDirectory() as folder_name:
         fasta, folder = Path(folder_name) / "database.fasta", Path(folder_name)

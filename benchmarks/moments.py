@@ -58,14 +58,14 @@ def emit(figure: str, what: str, seconds: list[float]) -> None:
 
 
 def timed(work: Callable[[], Any]) -> float:
-    """Seconds that some work takes."""
+    """Return seconds that some work takes."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
 
 
 def until_obeyed(work: Callable[[Progress], Any], progress: Progress, cancelled: list[float]) -> float:
-    """Seconds from a cancel, which something else does, to the end of the work."""
+    """Return seconds from a cancel, which something else does, to the end of the work."""
     try:
         work(progress)
     except Cancelled:
@@ -87,7 +87,7 @@ def cancelled_in_stage(title: str, folder: Path, index: int, threads: int) -> fl
 
 
 def searched(folder: Path, progress: Progress, index: int, threads: int) -> None:
-    """The sample, identified."""
+    """Identify the sample."""
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
     parameters = parameters.changed(second_pass=True, maximum_mass=5000.0 + index)
     # A cancel during the advice, after the results, ends the advice only.
@@ -135,7 +135,7 @@ def measure_cancels(folder: Path, threads: int, repeats: int) -> None:
 
 
 def interrupted(folder: Path) -> float:
-    """Seconds from the signal to the end of a process that scores."""
+    """Return seconds from the signal to the end of a process that scores."""
     random = np.random.default_rng(2)
     path = folder / "long.fasta"
     path.write_text("".join(f">{k}\n{''.join(random.choice(list('ARNDCQEGHILKMFPSTWYV'), 30_000))}\n" for k in range(60)))

@@ -62,7 +62,7 @@ def _shifts(n: int, copies: int) -> np.ndarray:
 
 
 def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: bool) -> tuple[float, float, HitArrays]:
-    """Seconds of the plan and of the scoring, and the hits."""
+    """Return seconds of the plan and of the scoring, and the hits."""
     started = time.perf_counter()
     search = plan_scoring(work.index, work.peptides, work.modifications, work.parameters, Resources(threads, list(used), with_processor))
     planned = time.perf_counter()
@@ -71,7 +71,7 @@ def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: b
 
 
 def cluster_points(n_points: int, rounds: int, every: Sequence[Card], numbers: Sequence[int], arguments: argparse.Namespace) -> None:
-    """k-means on more and more GPUs."""
+    """Measure k-means on more and more GPUs."""
     values = np.random.default_rng(8).random((n_points, _DIMENSIONS), np.float32)
     data = Points(values)
     first: Clusters | None = None

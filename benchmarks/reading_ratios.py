@@ -111,7 +111,7 @@ def _pkl_text(spectra: Spectra, i: int) -> str:
 
 
 def _repeated(path: Path, times: int, made: Path) -> Path:
-    """A file several times over, entry after entry."""
+    """Return a file with its entries repeated."""
     target = made / path.name
     target.write_bytes((existing(path).read_bytes().rstrip() + b"\n\n") * times)
     return target

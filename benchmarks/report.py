@@ -70,7 +70,7 @@ class Benchmark:
 
 
 def read_rows(name: str) -> list[dict[str, Any]]:
-    """The rows of a file of results."""
+    """Return the rows of a file of results."""
     return [json.loads(line) for line in (RESULTS / f"{name}.jsonl").read_text().splitlines() if line.strip()]
 
 
@@ -117,7 +117,7 @@ def benchmarks() -> list[Benchmark]:
 
 
 def report(most_rows: int) -> str:
-    """The page. `most_rows`: of each benchmark, the newest."""
+    """Return the page with at most `most_rows` newest rows of each benchmark."""
     parts = [
         "<h1>Proteoscope: what was measured</h1>",
         section("Published figures, and the best of today, next to ours", _published_table()),
@@ -157,7 +157,7 @@ def _examined(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _rows(rows: Sequence[Mapping[str, Any]], most: int) -> str:
-    """The newest rows, those with the same columns in one table."""
+    """Return the newest rows, those with the same columns in one table."""
     tables, shown = dict[tuple[str, ...], list[Mapping[str, Any]]](), rows[-most:]
     for row in shown:
         names = tuple(name for name in _FIRST if name in row) + tuple(name for name in row if name not in _FIRST)

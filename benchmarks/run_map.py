@@ -37,7 +37,7 @@ def emit(figure: str, milliseconds: Iterable[float], cpu: Iterable[float] = (), 
 
 
 def made_table(n: int, seed: int = 1) -> pa.Table:
-    """A run of n spectra over two hours, most of them unexplained, as the table ``map`` has them."""
+    """Return a run of n spectra over two hours, most of them unexplained, as in the table ``map``."""
     random = np.random.default_rng(seed)
     return pa.table(
         {
@@ -52,7 +52,7 @@ def made_table(n: int, seed: int = 1) -> pa.Table:
 
 
 def timed(work: Callable[[int], None]) -> tuple[list[float], list[float]]:
-    """Milliseconds of each frame, and of the thread's CPU time."""
+    """Return milliseconds of each frame, and of the thread's CPU time."""
     walls, cpus = [], []
     for frame in range(_FRAMES):
         started, cpu = time.perf_counter(), time.thread_time()

@@ -73,12 +73,12 @@ def emit(figure: str, **values: Any) -> None:
 
 
 def in_file_order(sequences: SequenceDatabase) -> list[int]:
-    """Numbers of the sequences as the file has them."""
+    """Return the numbers of the sequences in file order."""
     return [int(i) for i in np.argsort(sequences.file_index)]
 
 
 def scored(queries: list[np.ndarray], database: SequenceDatabase, threads: int) -> tuple[np.ndarray, float]:
-    """Scores, and the best wall seconds of a few repeats."""
+    """Return scores, and the best wall seconds of a few repeats."""
     seconds = []
     for _ in range(REPEATS):
         began = time.perf_counter()
@@ -142,7 +142,7 @@ def measure_speed(data: Path, thread_counts: Sequence[int]) -> None:
 
 
 def one_query(path: Path, length: int) -> Path:
-    """A file with the query of a length."""
+    """Return a file with the query of a length."""
     queries = read_sequences([path], Progress())
     number = int(np.flatnonzero(queries.lengths == length)[0])
     target = Path(tempfile.mkdtemp()) / "query.fasta"
@@ -151,7 +151,7 @@ def one_query(path: Path, length: int) -> Path:
 
 
 def end_to_end(queries: Path, database: Path, *options: str) -> dict[str, Any]:
-    """Wall seconds and peak megabytes of the command in a process of its own."""
+    """Return wall seconds and peak megabytes of the command in its own process."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,
@@ -275,7 +275,7 @@ class Scop:
 
 
 def first_error(hits: Found, scop: Scop, queries: np.ndarray) -> dict[str, float]:
-    """Mean share of the members of each level, and of no narrower one, before the first domain of another fold, by E-value."""
+    """Return the mean share of the members of each level, and of no narrower one, before the first domain of another fold, by E-value."""
     order = np.lexsort((-hits.score, hits.e_value, hits.query))
     query, subject = hits.query[order], hits.subject[order]
     same = scop.label[query] == scop.label[subject]

@@ -92,7 +92,7 @@ def repeated(database: SequenceDatabase, times: int) -> tuple[NDArray[np.int8], 
 
 
 def measured(search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], n: int) -> tuple[NDArray[np.int32], dict[str, float]]:
-    """Scores, and seconds and GCUPS of the first call and of the best of the next."""
+    """Return scores, and seconds and GCUPS of the first call and of the best of the next."""
     out, seconds = np.empty((len(queries), n), np.int32), []
     for _ in range(1 + REPEATS):
         began = time.perf_counter()
@@ -103,7 +103,7 @@ def measured(search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], n: in
 
 
 def cells(queries: Sequence[NDArray[np.int8]], n_residues: int) -> float:
-    """10^9 cells."""
+    """Return the number of cells, in 10^9."""
     return sum(map(len, queries)) * n_residues / 1e9
 
 
@@ -113,7 +113,7 @@ def report(figure: str, queries: Sequence[NDArray[np.int8]], n_residues: int, ti
 
 
 def write_fasta(path: Path, sequences: Iterable[NDArray[np.int8]]) -> None:
-    """Sequences of codes as FASTA without names."""
+    """Write sequences of codes as FASTA without names."""
     with path.open("wb") as file:
         file.writelines(b">s\n%s\n" % (codes + ord("A")).tobytes() for codes in sequences)
 

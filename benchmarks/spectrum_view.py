@@ -89,7 +89,7 @@ def measure_clicks(application: QApplication, folder: Path, n_peaks: int) -> Non
 
 
 def measure_reading(folder: Path, n_spectra: int) -> None:
-    """Random rows of a large file."""
+    """Measure random rows of a large file."""
     random = np.random.default_rng(3)
     counts = random.integers(100, 500, n_spectra)
     offsets = np.concatenate(([0], np.cumsum(counts)))

@@ -97,7 +97,7 @@ class Pairs:
 
 
 def reversed_chains(chains: Chains) -> Chains:
-    """Every chain from its last residue to its first: chance that has the lengths, helices, strands and compactness of proteins."""
+    """Return every chain reversed: a chance model with the lengths, helices, strands and compactness of proteins."""
     of_row = np.repeat(np.arange(len(chains)), chains.lengths)
     rows = chains.offsets[of_row] + chains.offsets[of_row + 1] - 1 - np.arange(len(of_row))
     return replace(chains, **{name: getattr(chains, name)[rows] for name in RESIDUE_COLUMNS})
@@ -139,7 +139,7 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
 
 
 def fitted_chance(scores: NDArray[np.float64], features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Location and logarithm of the scale of a Gumbel distribution, both linear in the features, by maximum likelihood.
+    """Return the location and logarithm of the scale of a Gumbel distribution, both linear in the features, by maximum likelihood.
 
     First by all scores; then only by the upper ones, where improbable scores count only as improbable: some unrelated
     chains are similar all the same.
@@ -181,7 +181,7 @@ def _gumbel(
 
 
 def fitted_logistic(features: NDArray[np.float64], truth: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Constants of a logistic regression, by Newton's method."""
+    """Return constants of a logistic regression, by Newton's method."""
     constants = np.zeros(features.shape[1])
     for _ in range(50):
         chance = 1 / (1 + np.exp(-np.clip(features @ constants, -35.0, 35.0)))
@@ -204,7 +204,7 @@ def calibrated(pairs: Pairs, chosen: NDArray[np.bool_]) -> Calibration:
 
 
 def calibration_error(probabilities: NDArray[np.float64], truth: NDArray[np.bool_]) -> float:
-    """Expected calibration error: over ten bins of equal width, the difference of mean probability and share, weighted by numbers."""
+    """Return the expected calibration error over ten equal bins: the weighted difference of mean probability and share."""
     bins = np.minimum((probabilities * _BINS).astype(np.int64), _BINS - 1)
     return float(np.abs(np.bincount(bins, probabilities - truth)).sum() / max(1, len(truth)))
 

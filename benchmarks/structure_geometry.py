@@ -40,7 +40,7 @@ def emit(figure: str, times: int, made: Callable[[], Any], **more: Any) -> None:
 
 
 def chain(path: str | None, n: int) -> tuple[NDArray[np.floating], NDArray[np.uint8]]:
-    """Cα and secondary structure of `n` residues."""
+    """Return Cα and secondary structure of `n` residues."""
     if path is None:
         place = np.concatenate([helix(25) + np.array([9.0 * k, 0.0, 0.0]) for k in range(-(-n // 25))])
         return place[:n], np.where(np.arange(n) // 25 % 2, HELIX, STRAND).astype(np.uint8)

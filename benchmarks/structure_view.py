@@ -146,7 +146,7 @@ def measure_memory(application: QApplication, n_residues: int) -> None:
 
 
 def _resident() -> float:
-    """MB of memory of this process."""
+    """Return MB of memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
 

@@ -40,7 +40,7 @@ _LENGTH = 300  # residues of the query, about
 
 
 def copies(chains: Chains, n: int) -> Chains:
-    """n chains: these over and over, all but the first of each shaken and with a name of its own."""
+    """Return n chains: repeated, with all but the first copy perturbed and renamed."""
     rng, number = np.random.default_rng(0), np.arange(n)
     made = chains.taken(number % len(chains))
     is_copy = np.repeat(number >= len(chains), made.lengths)
@@ -50,7 +50,7 @@ def copies(chains: Chains, n: int) -> Chains:
 
 
 def make_database(data: Path, n: int, folder: Path) -> None:
-    """A structure database of n copies."""
+    """Create a structure database of n copies."""
     some = read_chains(sources_of([data / "structures" / "bench_ca" / "pdb"]), Progress(), available_threads())
     chains = copies(some.chains, n)
     sources = [SourceFile(f"/copies/{name}.pdb", 1, 1, ()) for name in chains.names]
@@ -59,14 +59,14 @@ def make_database(data: Path, n: int, folder: Path) -> None:
 
 
 def query_of(data: Path) -> Path:
-    """A chain of bench_ca of about `_LENGTH` residues."""
+    """Return a chain of bench_ca of about `_LENGTH` residues."""
     some = read_chains(sources_of([data / "structures" / "bench_ca" / "pdb"]), Progress(), available_threads())
     name = some.chains.names[int(np.searchsorted(some.chains.lengths, _LENGTH))]
     return next(path for path in sorted((data / "structures" / "bench_ca" / "pdb").iterdir()) if path.name.startswith(name))
 
 
 def run(query: Path, database: Path, device: str, cache: Path, scratch: Path) -> tuple[float, dict[str, float], int]:
-    """Seconds of a command, its steps, and megabytes at most."""
+    """Return the seconds of a command, its steps, and peak megabytes."""
     project, hits = scratch / "project", scratch / "hits.tsv"
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]),

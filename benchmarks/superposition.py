@@ -42,7 +42,7 @@ _APART, _ALIKE = 0.02, 0.5
 
 
 def drawn_candidates(chains: DescribedChains, n_queries: int, n_pairs: int) -> list[tuple[int, NDArray[np.int64], list[NDArray[np.int32]]]]:
-    """Queries, candidates of each, and the alignments by descriptors."""
+    """Return queries, candidates of each, and the alignments by descriptors."""
     running, place, rng = Resources(available_threads(), progress=Progress()), np.argsort(chains.file_order), np.random.default_rng(0)
     drawn = []
     with Executor(running).session(work_of(chains.arrays)) as session:

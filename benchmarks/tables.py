@@ -43,7 +43,7 @@ def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:
 
 
 def many_rows(path: Path, n_rows: int) -> pa.Table:
-    """Repeated rows of a table; measured values differ in each."""
+    """Return repeated rows of a table; measured values differ in each."""
     real = pq.read_table(path)
     random = np.random.default_rng(1)
     rows = random.integers(0, len(real), n_rows)
@@ -94,7 +94,7 @@ class Stopwatch:
 
 
 def measure_opening(path: Path) -> None:
-    """Tables opened with all rows as the file has them, and with those that the results view shows at first."""
+    """Measure opening tables with all rows in file order, and with the initial rows of the results view."""
     accepted = filter_conditions(RowFilter(q_value=0.01), "psms")
     time_to_open(path, [], [])
     for name, conditions, order in (
@@ -113,7 +113,7 @@ def seconds_of(ask: Callable[[], object]) -> float:
 
 
 def time_to_open(path: Path, conditions: list[Condition], order: list[tuple[str, bool]]) -> float:
-    """Milliseconds from nothing to a table whose first rows are painted."""
+    """Return the milliseconds until the first rows of a new table are painted."""
     started = time.perf_counter()
     model = ParquetTableModel(TABLES[2].columns, TABLES[2].links, QGuiApplication.palette)
     view = TableView(model, "PSMs")
@@ -144,7 +144,7 @@ def wait(milliseconds: int) -> None:
 
 
 def measure_scrolling(view: TableView, model: ParquetTableModel) -> None:
-    """Each step of scrolling, painted: page by page, and by throwing the bar to and fro."""
+    """Measure each painted step of scrolling: by page, and by dragging the bar back and forth."""
     random = np.random.default_rng(2)
     bar = view.verticalScrollBar()
     ways = {

@@ -84,7 +84,7 @@ def unpacked(path: Path) -> bytes:
 
 
 def run(*arguments: str) -> Used:
-    """A Python process in the repository, from its start to its end."""
+    """Run a Python process in the repository and return its output, times and memory."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a program that is installed has its bytecode
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
@@ -100,7 +100,7 @@ def run(*arguments: str) -> Used:
 
 
 def command(kind: str, *arguments: str | Path) -> list[str]:
-    """The arguments of Python for a command of the program."""
+    """Return the arguments of Python for a command of the program."""
     return ["-m", "proteoscope", kind, *map(str, arguments)]
 
 
@@ -121,7 +121,7 @@ def identifications(data: Path, folder: Path, common: Sequence[str], repeats: in
 
 
 def alignments(data: Path, folder: Path, common: Sequence[str], repeats: int) -> Iterator[Case]:
-    """`align`, 20 x 20,000."""
+    """Yield `align` of 20 queries against 20,000 proteins."""
     database = folder / "proteins.fasta"
     database.write_bytes(unpacked(data / "sequences" / "mmseqs_DB.fasta"))
     align = command("align", data / "sequences" / "cudasw_queries20.fasta", database, "--out", folder / "hits.tsv", "--json", *common)
@@ -129,7 +129,7 @@ def alignments(data: Path, folder: Path, common: Sequence[str], repeats: int) ->
 
 
 def structures(kind: str, data: Path, folder: Path, common: Sequence[str], repeats: int) -> Iterator[Case]:
-    """`structures`: chains one by one, or a set of them."""
+    """Yield `structures` with single chains, or a set of them."""
     files, database = sorted((data / "structures" / "bench_ca" / "pdb").iterdir()), folder / "database"
     if kind == "structure-folder":
         database = files[0].parent
@@ -154,7 +154,7 @@ def cases(kind: str, data: Path, folder: Path, device: str, options: argparse.Na
 
 
 def measured(case: Case) -> dict[str, Any]:
-    """The figures of a case."""
+    """Return the figures of a case."""
     if case.before:
         run(*case.before)
     results = [run(*command) for command in case.commands]

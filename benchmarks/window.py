@@ -178,7 +178,7 @@ class Journey:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """A step of the journey, whose longest stall is printed."""
+        """Run a step of the journey and print its longest stall."""
         self.wait(0.3)
         self.meter.reset()
         yield
@@ -236,14 +236,14 @@ def measure_start(folder: Path) -> None:
 
 
 def resident(*kinds: str) -> float:
-    """Megabytes of this process of some kinds of pages, as the kernel calls them."""
+    """Return megabytes of this process of kinds of pages, as named by the kernel."""
     lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
     kilobytes = [int(line.split()[1]) for line in lines if line.split(":")[0] in kinds]
     return round(sum(kilobytes) / 1024, 1)
 
 
 def qt_objects(window: Any) -> int:
-    """Objects that a window owns, in the end."""
+    """Return the number of objects that a window owns, directly or indirectly."""
     from PySide6.QtCore import QObject
 
     return len(window.findChildren(QObject))
