@@ -66,8 +66,8 @@ def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
 def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Calibrate, predict and measure kernels."""
     from proteoscope.engine.execution.cost.calibration import calibrate_card
-    from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, run_sample, runs_in_turn, size_of
-    from proteoscope.engine.execution.cost.prediction import predicted_work
+    from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, measure_workload, run_sample, runs_in_turn
+    from proteoscope.engine.execution.cost.prediction import predict_workload
     from proteoscope.engine.execution.kinds import workload_type
     from proteoscope.engine.execution.workload import PredictableWorkloadType, Workload
     from proteoscope.kernels.cuda.modules import card
@@ -109,10 +109,10 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     for name, every in samples.items():
         errors = list[float]()
         for size, sample, *of_turns in zip(SIZES, every, *turns[name], strict=True):
-            counted = size_of(sample.work, sample.states, parameters.card)
+            counted = measure_workload(sample.workload, sample.states, parameters.card)
             runs = [run for turn in of_turns for run in turn]
             began = time.perf_counter()
-            predicted = predicted_work(parameters, name, counted)
+            predicted = predict_workload(parameters, name, counted)
             predicting = time.perf_counter() - began
             chosen = least_run(runs, is_processor=False)
             on_card.append(error(predicted.kernel + predicted.transfer, chosen.kernel + chosen.transfer))

@@ -107,7 +107,7 @@ def of_kind(name: str, size: float = 1.0) -> Callable[..., tuple[Run, Run]]:
         kind = workload_type(Workload(name, {}, {}))
         assert isinstance(kind, PredictableWorkloadType)
         sample = kind.samples(size * _SIZES.get(name, _USUAL_SIZE), 5)
-        session = stack.enter_context(Executor(resources).session(sample.work))
+        session = stack.enter_context(Executor(resources).session(sample.workload))
         sessions.append(session)
 
         def run() -> object:
@@ -127,15 +127,15 @@ def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
         assert isinstance(kind, PredictableWorkloadType)
         sample = kind.samples(size, 5)
         device = resources.cards[0] if resources.cards else Processor(resources.threads)
-        opened = stack.enter_context(kind.open(sample.work, device, is_shared=False))
-        session = stack.enter_context(Executor(resources).session(sample.work))
+        opened = stack.enter_context(kind.open(sample.workload, device, is_shared=False))
+        session = stack.enter_context(Executor(resources).session(sample.workload))
         sessions.append(session)
 
         def plain() -> object:
             every = []
             for state in sample.states:
-                n = len(kind.costs(sample.work, state))
-                rows, first = kind.empty(sample.work, state, n), 0
+                n = len(kind.costs(sample.workload, state))
+                rows, first = kind.empty(sample.workload, state, n), 0
                 opened.begin(state, None)
                 for part in opened.search(0, n):
                     if part.rows is not None and part.end > first:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.formats.ms1_spectra import Ms1Spectra
-from tests.engine.quantification.made_runs import SPACING, MadeRun, Planted, averaged_pattern, random_peptides
+from tests.engine.quantification.synthetic_runs import SPACING, Planted, SyntheticRun, averaged_pattern, random_peptides
 
 __all__ = ["RealRun", "planted_mixtures", "planted_ratios", "planted_transfers"]
 
@@ -19,14 +19,14 @@ _LIMIT, _SCATTER, _PPM = 900.0, 0.1, 2.0
 
 
 @dataclass
-class RealRun(MadeRun):
+class RealRun(SyntheticRun):
     """A real run with planted peptides in it."""
 
     real: Ms1Spectra | None = None
     tails: dict[str, float] = field(default_factory=dict)
 
-    def surveys(self) -> tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
-        """Return times, and the peaks of each MS1 spectrum, planted ones among the real."""
+    def ms1_spectra(self) -> tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+        """Return the times and peaks of the MS1 spectra, with planted peaks among the real ones."""
         assert self.real is not None
         rng, times, offsets = np.random.default_rng(self.seed), self.real.retention_time, self.real.offsets
         added: list[list[tuple[float, float]]] = [[] for _ in times]

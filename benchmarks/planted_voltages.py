@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import table_of, voltage_run, write_project
+from tests.engine.quantification.synthetic_runs import table_of, voltage_run, write_project
 
 __all__ = ["quantified_ions"]
 

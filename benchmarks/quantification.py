@@ -38,7 +38,7 @@ from proteoscope.engine.quantification.models import comparison_model
 from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import table_of, write_project
+from tests.engine.quantification.synthetic_runs import table_of, write_project
 
 DESIGN = Design(tuple(Sample(f"{c}{i}", c, i) for c in "ab" for i in (1, 2, 3)), tuple(DesignRow(i, i) for i in range(6)))
 _LIMMA = """

@@ -39,7 +39,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from proteoscope.engine.execution.libraries import bound_kept_memory
+from proteoscope.engine.execution.libraries import limit_retained_memory
 
 KINDS = (
     "identify",
@@ -62,9 +62,9 @@ _START = """
 import time
 began = time.perf_counter()
 import json, sys
-from proteoscope.engine.execution.libraries import bound_kept_memory, lighten_libraries
+from proteoscope.engine.execution.libraries import limit_retained_memory, lighten_libraries
 lighten_libraries()
-bound_kept_memory()
+limit_retained_memory()
 from proteoscope.gui.launch import why_no_window
 assert not why_no_window()
 from pathlib import Path
@@ -361,7 +361,7 @@ def main() -> None:
             if figure in options.figures:
                 child = os.fork()
                 if child == 0:
-                    bound_kept_memory()
+                    limit_retained_memory()
                     measures[figure]()
                     sys.stdout.flush()
                     os._exit(0)
