@@ -87,8 +87,8 @@ def _project(folder: Path, rng: np.random.Generator, sample: _Sample, groups: li
         seen = np.flatnonzero(rng.random(len(planted)) < _IDENTIFIED).tolist()
         number_of = {planted[i]: i for i in seen}
         run = SyntheticRun(seconds=1800, seed=seed * 10 + number, planted=planted, identified=[planted[i] for i in seen], noise_peaks=50)
-        for scan, one in run.write(path):
-            mean, (peptide, protein) = sample.score[number_of[one]], sample.found[number][number_of[one]]
+        for scan, source in run.write(path):
+            mean, (peptide, protein) = sample.score[number_of[source]], sample.found[number][number_of[one]]
             score = rng.normal() if np.isnan(mean) else mean + _OF_SPECTRUM * rng.normal()
             rows.append(f"{path.stem}_{scan}_2_1\t{score:.5f}\t\t\t-.{peptide}.-\t{protein}")
     (folder / "psms.tsv").write_text("\n".join(rows) + "\n")
