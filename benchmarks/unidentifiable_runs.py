@@ -36,7 +36,7 @@ class _Sample:
 
     Attributes
     ----------
-    planted : the ions. score : mean score of the spectra of each that is right, NaN of others. found : for each run the peptide that the
+    planted : the ions. score : mean score of the spectra of each that is right, NaN of others. psms : for each run the peptide that the
     search finds for each ion, and its protein.
     """
 
@@ -88,7 +88,7 @@ def _project(folder: Path, rng: np.random.Generator, sample: _Sample, groups: li
         number_of = {planted[i]: i for i in seen}
         run = SyntheticRun(seconds=1800, seed=seed * 10 + number, planted=planted, identified=[planted[i] for i in seen], noise_peaks=50)
         for scan, source in run.write(path):
-            mean, (peptide, protein) = sample.score[number_of[source]], sample.found[number][number_of[one]]
+            mean, (peptide, protein) = sample.score[number_of[source]], sample.psms[number][number_of[source]]
             score = rng.normal() if np.isnan(mean) else mean + _OF_SPECTRUM * rng.normal()
             rows.append(f"{path.stem}_{scan}_2_1\t{score:.5f}\t\t\t-.{peptide}.-\t{protein}")
     (folder / "psms.tsv").write_text("\n".join(rows) + "\n")
