@@ -3,14 +3,14 @@
     python -m benchmarks.alignment_variants_gpu --data FOLDER [--device 0] [--only short steps host all] > alignment_variants_gpu.txt
 
 FOLDER holds `sequences/mmseqs_DB.fasta` and `sequences/cudasw_queries20.fasta`, the first gzipped or not. Scores are checked against the
-processor's. What is printed:
+CPU's. It prints:
 
 short
     one query of 464 residues, and 20 queries, against 20,000 proteins: each variant's milliseconds for a whole call (median of many, the
-    card warm), those from the first kernel's begin to the last one's end, launches, and GCUPS of the whole call.
+    GPU warm), those from the first kernel's begin to the last one's end, launches, and GCUPS of the whole call.
 steps
-    cycles between two steps of a warp in a block of a shape that has a multiprocessor for itself, and of the whole card when it is full of
-    sequences of one length: what the constants of `proteoscope.kernels.cuda.alignment_plan` are fitted to.
+    cycles between two steps of a warp in a block of a shape that has a multiprocessor for itself, and of the whole GPU when it is full of
+    sequences of one length. The constants of `proteoscope.kernels.cuda.alignment_plan` are fitted to these.
 host
     where the CPU's time goes in a call.
 all
@@ -119,18 +119,18 @@ class TimedCard(CudaGpu):
         self.events.append((begin, end))
 
     def kernel_milliseconds(self) -> float:
-        """From the first begin of a noted kernel to the last end."""
+        """Return the milliseconds from the first begin of a recorded kernel to the last end."""
         assert self.events
         since = [[self._cupy.cuda.get_elapsed_time(self.events[0][0], event) for event in pair] for pair in self.events]
         return float(max(end for _, end in since) - min(begin for begin, _ in since))
 
     def clock(self) -> float:
-        """Cycles in a second, at most."""
+        """Return the maximum cycles per second."""
         return float(self._device.attributes["ClockRate"]) * 1e3
 
 
 def score(search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], out: NDArray[np.int32]) -> float:
-    """Seconds of a call."""
+    """Return seconds of a call."""
     began = time.perf_counter()
     for _ in search.score(queries, SCHEME.matrix.scores, SCHEME.gap_open, SCHEME.gap_extend, out):
         pass
@@ -138,7 +138,7 @@ def score(search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], out: NDA
 
 
 def measured(card: TimedCard, search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], n: int, repeats: int) -> tuple[NDArray, str]:
-    """Scores, and milliseconds of a call and of its kernels, launches and GCUPS as text."""
+    """Return scores, and milliseconds of a call and of its kernels, launches and GCUPS as text."""
     out = np.empty((len(queries), n), np.int32)
     for _ in range(2):
         score(search, queries, out)
@@ -156,7 +156,7 @@ def measured(card: TimedCard, search: AlignmentSearch, queries: Sequence[NDArray
 
 
 def kind_with(options: dict[str, Any]) -> type[AlignmentSearch]:
-    """`AlignmentSearch` with other values of its attributes."""
+    """Return `AlignmentSearch` with other values of its attributes."""
     return type("AlignmentSearch", (AlignmentSearch,), options)
 
 

@@ -22,7 +22,7 @@ COMMANDS = (("--version",), ("--help",), ("devices",))
 
 
 def size_of(path: Path) -> float:
-    """Megabytes of a file, or of the blocks of a folder's files."""
+    """Return megabytes of a file, or of the blocks of a folder's files."""
     if path.is_file():
         return path.stat().st_size / 1e6
     return sum(file.lstat().st_blocks * 512 for file in path.rglob("*")) / 1e6

@@ -25,7 +25,7 @@ FORMS = Path(package.__path__[0]) / "usual_forms.json"
 
 
 def searches(data: Path, folder: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Kind, inputs and further arguments of searches as users do them, from their most usual settings to others."""
+    """Yield kind, inputs and further arguments of searches as users do them, from their most usual settings to others."""
     spectra, proteins = (
         existing(data / "spectra" / "bench_hires_2269.mgf"),
         existing(data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"),

@@ -41,7 +41,7 @@ _SHARE_OF_PEAKS, _FACTOR, _PPM, _PRECURSOR_PPM = 0.9, 0.4, 3.0, 2.0
 
 @njit(nogil=True, cache=True)
 def _copied(offsets, mz, intensity, random, copies, seed, out_offsets, out_mz, out_intensity):
-    """Fill the peaks of all copies; how many there are."""
+    """Fill the peaks of all copies and return their number."""
     at, n, state = 0, len(offsets) - 1, np.uint64(seed)
     factor, more, most = np.uint64(6364136223846793005), np.uint64(1442695040888963407), np.uint64(len(random) - 1)
     for copy in range(copies):

@@ -47,7 +47,7 @@ def commands(data: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def run(checkout: Path, arguments: list[str], cache: Path) -> tuple[float, float]:
-    """Seconds of processors and of the clock that a command takes."""
+    """Return the CPU and wall seconds of a command."""
     environment = os.environ | {"PYTHONPATH": str(checkout), "PROTEOSCOPE_CACHE": str(cache)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a program that is installed has its bytecode
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

@@ -1,8 +1,8 @@
 """Search spectra in a library by a similarity of matchms: compare_with_matchms.py LIBRARY.mgf QUERIES.mgf TOLERANCE ppm|Da MEASURE POWER.
 
-Run by the peers' Python. Titles are what spectra are of. Candidates are those of the same polarity whose precursor is near enough, found by
+Run by the peers' Python. Titles name the compounds of spectra. Candidates are those of the same polarity with a near precursor, found by
 bisection; the time is the CPU time of the comparisons only, including what numba compiles. MEASURE is a class of
-`matchms.similarity`, POWER to what intensities are raised. Prints how many queries have the right one first, and seconds.
+`matchms.similarity`, POWER the exponent of intensities. Prints the number of queries with the right reference first, and seconds.
 """
 
 import json
@@ -17,9 +17,9 @@ FRAGMENT_TOLERANCE = 0.01  # dalton, as the preset small-molecules has it
 
 
 def prepared(path):
-    """Spectra as they are, m/z of their precursors, whether they are negative, and titles."""
+    """Return unprocessed spectra, m/z of their precursors, flags of negative polarity, and titles."""
     matched = [spectrum for spectrum in load_from_mgf(path, metadata_harmonization=False) if spectrum is not None and len(spectrum.mz)]
-    for spectrum in matched:  # where ModifiedCosine looks for it
+    for spectrum in matched:  # where ModifiedCosine reads it
         spectrum.set("precursor_mz", float(spectrum.metadata["pepmass"][0]))
     mz = np.array([spectrum.get("precursor_mz") for spectrum in matched])
     return (

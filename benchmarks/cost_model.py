@@ -6,13 +6,13 @@
 
 kernels
     The GPU is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
-    five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole work, with all
-    transfers and what the host does, the least of twelve turns (`turns_s` has all). Each goes through all samples of all kinds, so
-    that caches hold no more of a work than where it is done once. `card_error` is that of kernels and transfers alone. The
+    five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole workload, with
+    all transfers and the host's work, the least of twelve turns (`turns_s` has all). Each goes through all samples of all kinds, so
+    that caches hold no more of a workload than in a single run. `card_error` is the error of kernels and transfers only. The
     predicted share of transfers and the measured one, by the GPU's clock. And the problems of the thesis.
 plans
-    Forty shapes of tasks of the alignment with gaps that no plan was made by: seconds of each plan, and how much longer than the fastest
-    the one takes that the model picks.
+    Forty shapes of tasks of the alignment with gaps that were not used for plans: seconds of each plan, and the excess of the selected plan
+    over the fastest.
 commands
     Whole commands on files that are made here, in processes of their own. Of each the smaller ones are run first, so that the machine knows
     how fast its host is; then the others are predicted, and run.
@@ -50,12 +50,12 @@ _TURNS, _PROBLEM_TURNS = 12, 3
 
 
 def error(predicted: float, measured: float) -> float:
-    """Relative, without a sign."""
+    """Return the absolute relative error."""
     return abs(predicted - measured) / measured
 
 
 def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
-    """Median and worst of relative errors."""
+    """Print median and worst of relative errors."""
     print(f"\n{title:<40} {'median':>8} {'worst':>8}")
     for name, of_name in [*rows, ("all", [error for _, errors in rows for error in errors])]:
         if of_name:
@@ -64,7 +64,7 @@ def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
 
 
 def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Calibrate, predict, measure."""
+    """Calibrate, predict and measure kernels."""
     from proteoscope.engine.execution.cost.calibration import calibrate_card
     from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, measure_workload, run_sample, runs_in_turn
     from proteoscope.engine.execution.cost.prediction import predict_workload
@@ -81,7 +81,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
         emit(about, part="kernels", failures=failures)
     case = [name for name in KINDS if not options.kinds or name in options.kinds]
     progress = Progress(lambda event: emit(about, part="kernels", message=str(event)) if "not measured" in str(event) else None)
-    calibrate_card(options.device, "", case, Progress())  # compiles what is left
+    calibrate_card(options.device, "", case, Progress())  # compiles the remaining kernels
     began = time.perf_counter()
     parameters = calibrate_card(options.device, about["card"], case, progress)
     emit(
@@ -97,7 +97,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
         kind = workload_type(Workload(name, {}, {}))
         assert isinstance(kind, PredictableWorkloadType)
         samples[name] = [kind.samples(size, _SEED) for size in SIZES]
-    # Turn about, and the least: what is predicted is a machine that does nothing else, and what disturbs one lasts for some runs.
+    # In turn, and the least of runs: predictions are for an idle machine, and disturbances last for some runs.
     turns: dict[str, list[list[Any]]] = {name: [] for name in samples}
     for every in samples.values():
         for sample in every:
@@ -185,7 +185,7 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
 
 
 def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Forms are compiled side by side by GPUs of their own before anything is measured."""
+    """Measure each plan; forms are compiled in parallel before the measurement."""
     from benchmarks.reads_gpu import made, one_task, tasks
     from proteoscope.kernels.cuda.modules import CudaGpu
 
@@ -222,7 +222,7 @@ def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
 
 def write_proteins(path: Path, n: int, seed: int) -> None:
-    """FASTA of proteins made of residues at random, as long as real ones."""
+    """Write FASTA of random proteins as long as real ones."""
     rng = np.random.default_rng(seed)
     residues = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
     with path.open("wb") as file:
@@ -246,7 +246,7 @@ def write_reads(genome: Path, reads: Path, n: int, seed: int) -> None:
 
 
 def write_spectra(path: Path, n: int, seed: int) -> None:
-    """MGF of spectra with peaks at random."""
+    """Write MGF of spectra with random peaks."""
     rng = np.random.default_rng(seed)
     with path.open("w") as file:
         for number in range(n):
@@ -256,7 +256,7 @@ def write_spectra(path: Path, n: int, seed: int) -> None:
 
 
 def made_command(name: str, folder: Path, size: int, seed: int) -> list[str]:
-    """Write what a command reads, and say it."""
+    """Write the input of a command and return the command."""
     project = folder / f"{name}-{size}-{seed}"
     project.mkdir()
     if name == "align":
@@ -306,7 +306,7 @@ def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
 
 
 def commands(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Whole commands on two cores and a GPU."""
+    """Measure whole commands on two cores and a GPU."""
     from proteoscope.engine.execution.cost.calibration import calibrate_card
     from proteoscope.engine.execution.cost.calibration_store import store_calibration
     from proteoscope.engine.execution.devices import gpus

@@ -294,7 +294,7 @@ def _expected(rule: str, score: Floats, is_decoy: Bools) -> Floats:
 
 
 def _n_accepted(score: Floats, decoys: Floats, targets: Floats, nominal: float) -> NDArray[np.int64]:
-    """Return how many matches of each list lie at or above the lowest threshold with at most the nominal rate."""
+    """Return the number of matches of each list at or above the lowest threshold with at most the nominal rate."""
     # A threshold accepts all matches of one score.
     is_last = np.append(score[:, 1:] != score[:, :-1], np.ones((len(score), 1), bool), axis=1) & np.isfinite(score)
     passes = is_last & (targets > 0) & (decoys / np.maximum(targets, 1) <= nominal)
@@ -303,7 +303,7 @@ def _n_accepted(score: Floats, decoys: Floats, targets: Floats, nominal: float) 
 
 
 def accepted(lists: Lists, rule: str, level: str, nominal: float) -> NDArray[np.int64]:
-    """Return how many matches, targets and decoys, each list accepts at a nominal false discovery rate."""
+    """Return the number of matches, targets and decoys, that each list accepts at a nominal false discovery rate."""
     score, is_decoy = lists.score, lists.is_decoy
     is_used = np.isfinite(score)
     decoys = np.cumsum(is_decoy, axis=1).astype(np.float64)
@@ -331,7 +331,7 @@ def accepted(lists: Lists, rule: str, level: str, nominal: float) -> NDArray[np.
 
 
 def outcome(lists: Lists, n_accepted: NDArray[np.int64]) -> Outcome:
-    """Return what is false and true among the accepted targets of each list."""
+    """Return the numbers of false and true targets among the accepted of each list."""
     is_accepted = np.arange(lists.score.shape[1]) < n_accepted[:, None]
     n_targets = (is_accepted & ~lists.is_decoy).sum(axis=1)
     n_true = (is_accepted & lists.is_true).sum(axis=1)
@@ -369,7 +369,7 @@ def interval(values: Floats) -> tuple[float, float, float]:
 
 
 def n_lists_of(size: int, quick: bool) -> int:
-    """Return how many lists are drawn of each size."""
+    """Return the number of lists of each size."""
     n = int(np.clip(MATCHES_PER_CELL / (3 * size), MINIMUM_LISTS, MAXIMUM_LISTS))
     return max(20, n // QUICK) if quick else n
 

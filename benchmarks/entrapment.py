@@ -60,7 +60,7 @@ from typing import Any
 
 import numpy as np
 
-if __name__ == "__main__":  # `-m` puts this checkout first; another one that is named on the path is the one that is measured
+if __name__ == "__main__":  # `-m` puts this checkout first; a checkout in PYTHONPATH is measured instead
     REPOSITORY = str(Path(__file__).resolve().parents[1])
     sys.path = [*(folder for folder in sys.path if folder != REPOSITORY), REPOSITORY]
 
@@ -99,7 +99,7 @@ SAMPLES = 2
 """Of each set for each seed."""
 FEWEST_ACCEPTED, MAXIMUM_ACCEPTED = 20, 60
 NULL_SPECTRA = 120
-"""Of a sample that is searched among wrong answers alone."""
+"""Size of a sample that is searched only among wrong answers."""
 ACCEPTED_SHARE = {"qc_shew": 0.29, "metaproteome": 0.98, "yeast_velos": 0.45, "hela_a549": 0.16, "ecoli_ltq": 0.55, "bsa1": 0.08}
 """PSMs that Comet accepts of each spectrum: how large a sample must be."""
 SHARES_OF_DECOYS = (1.0, 0.5)
@@ -168,25 +168,25 @@ class Examination:
     scratch: Path
 
     def of_part(self, n: int) -> range:
-        """The seeds of a part that has `n` of them."""
+        """Return the seeds of a part that has `n` of them."""
         return range(self.first_seed, self.first_seed + n)
 
     def spectra(self, name: str) -> list[Path]:
-        """The files of a set."""
+        """Return the files of a set."""
         return [self.data / path for path in DATASETS[name].spectra]
 
     def own(self, name: str) -> dict[str, str]:
-        """The proteins of a set's sample."""
+        """Return the proteins of a set's sample."""
         return read_fasta(self.data / DATASETS[name].database)
 
     def organism(self, name: str) -> dict[str, str]:
-        """The proteins of an organism, without contaminants."""
+        """Return the proteins of an organism, without contaminants."""
         mark, path = ORGANISMS[name]
         every = read_fasta(self.data / path)
         return {key: sequence for key, sequence in every.items() if mark in key and not CONTAMINANT.search(key)}
 
     def contaminants(self) -> list[str]:
-        """Sequences that may be in any sample."""
+        """Return sequences that may be in any sample."""
         sequences = [sequence for name, sequence in read_fasta(self.data / FIVE_PROTEOMES).items() if CONTAMINANT.search(name)]
         # That file holds a proteome, a standard's proteins and contaminants of detergents.
         eighteen = read_fasta(self.data / EIGHTEEN_PROTEINS)
@@ -195,7 +195,7 @@ class Examination:
         return sequences + [sequence for name, sequence in shewanella.items() if not name.startswith(ORGANISMS["Shewanella"][0])]
 
     def search(self, spectra: Sequence[Path], database: EntrapmentDatabase, preset: str, **more: Any) -> dict[str, Any]:
-        """The tables of a search by the program."""
+        """Return the tables of a search by the program."""
         return search(spectra, database, preset, self.threads, self.scratch, **{**self.settings, **more})
 
 
@@ -207,7 +207,7 @@ Task = Callable[[], list[Record]]
 
 
 def shuffled_tasks(examination: Examination) -> Iterator[Task]:
-    """All parts with shuffled partners, so that each database is made once."""
+    """Yield all parts with shuffled partners, so that each database is made once."""
     seeds = {"paired": examination.seeds, "copies": examination.copied_seeds, "noisy": examination.copied_seeds}
     seeds |= {"incomplete": examination.copied_seeds, "small": examination.small_seeds}
     seeds = {part: n for part, n in (seeds | {"peers": examination.peer_seeds}).items() if part in examination.parts}
@@ -218,7 +218,7 @@ def shuffled_tasks(examination: Examination) -> Iterator[Task]:
 
 
 def shuffled(examination: Examination, name: str, seed: int, parts: Sequence[str]) -> list[Record]:
-    """The parts of a set with the shuffled partners of a seed."""
+    """Return the parts of a set with the shuffled partners of a seed."""
     dataset, spectra, records = DATASETS[name], examination.spectra(name), list[Record]()
     (database,) = paired_databases(examination.own(name), [seed])
     read = read_spectra(spectra)
@@ -273,14 +273,14 @@ def discoveries(part: str, name: str, seed: int, levels: Mapping[str, Level], ra
 
 
 def curve(program: str, name: str, seed: int, psms: Level, ratio: float) -> Record:
-    """PSMs of the sample and entrapped ones at each of the q-values `CURVE`."""
+    """Return PSMs of the sample and entrapped ones at each of the q-values `CURVE`."""
     counts = np.array([psms.count(threshold, ratio)[:2] for threshold in CURVE]).astype(int)
     said = {"figure": "curve", "part": "peers", "set": name, "seed": seed, "program": program, "ratio": round(ratio, 5)}
     return {**said, "q": CURVE.tolist(), "targets": counts[:, 0].tolist(), "entrapped": counts[:, 1].tolist()}
 
 
 def peer_curves(examination: Examination, name: str, seed: int, database: EntrapmentDatabase) -> Iterator[Record]:
-    """The same for the peers; Comet with each setting of isotope errors, X!Tandem, which knows on and off, with them."""
+    """Yield the searches of peers: Comet with each setting of isotope errors, X!Tandem with them on."""
     for program in examination.programs:
         if program in DATASETS[name].peers:
             for isotope_errors in examination.comet_isotope_errors if program == "comet" else (3,):
@@ -292,14 +292,14 @@ def peer_curves(examination: Examination, name: str, seed: int, database: Entrap
 
 
 def foreign_tasks(examination: Examination) -> Iterator[Task]:
-    """The sets with proteins of other organisms."""
+    """Yield the sets with proteins of other organisms."""
     for name in (name for name in examination.sets if name in FOREIGN):
         for seed in examination.of_part(examination.seeds):
             yield partial(with_foreign, examination, name, seed)
 
 
 def with_foreign(examination: Examination, name: str, seed: int) -> list[Record]:
-    """A set with the foreign proteins of a seed."""
+    """Return a set with the foreign proteins of a seed."""
     foreign: dict[str, str] = {}
     for organism in FOREIGN[name]:
         foreign |= examination.organism(organism)
@@ -310,12 +310,12 @@ def with_foreign(examination: Examination, name: str, seed: int) -> list[Record]
 
 
 def null_tasks(examination: Examination) -> Iterator[Task]:
-    """Spectra among proteins that their sample does not hold."""
+    """Return spectra among proteins that their sample does not hold."""
     return (partial(null, examination, *options) for options in NULL if options[1] in examination.sets)
 
 
 def null(examination: Examination, preset: str, name: str, organism: str) -> list[Record]:
-    """A set among the proteins of another organism; what its own and contaminants share with them is left out."""
+    """Return a set among the proteins of another organism; what its own and contaminants share with them is left out."""
     harmless = "|".join([*examination.own(name).values(), *examination.contaminants()]).replace("I", "L")
     database = EntrapmentDatabase(examination.organism(organism), harmless, 1.0, {})
     psms = examination.search(examination.spectra(name), database, preset)["psms"]
@@ -338,13 +338,13 @@ def null(examination: Examination, preset: str, name: str, organism: str) -> lis
 
 
 def permuted_tasks(examination: Examination) -> Iterator[Task]:
-    """False targets that are accepted with and without rescoring, in the sets and in copies of them."""
+    """Yield false targets that are accepted with and without rescoring, in the sets and in copies of them."""
     for copies, names in ((1, examination.sets), (COPIES, examination.copied)):
         yield from (partial(with_permuted_labels, examination, name, copies) for name in names)
 
 
 def with_permuted_labels(examination: Examination, name: str, copies: int) -> list[Record]:
-    """A set, or copies of it, with each permutation."""
+    """Return a set, or copies of it, with each permutation."""
     with tempfile.TemporaryDirectory(dir=examination.scratch) as folder:
         spectra = examination.spectra(name)
         if copies > 1:
@@ -356,7 +356,7 @@ def with_permuted_labels(examination: Examination, name: str, copies: int) -> li
 
 
 def permuted(psms: Any, threads: int) -> Iterator[Record]:
-    """For each permutation the false and the true targets accepted at 1 % without and with rescoring.
+    """Yield the false and true targets accepted at 1 % without and with rescoring, for each permutation.
 
     The rows are the run's decoys and the targets at 1 % by the search's own score. Half of the decoy peptides become targets.
     """
@@ -434,12 +434,12 @@ def run_task(task: Task) -> list[Record]:
 
 
 def read_records(path: Path) -> list[Record]:
-    """The JSON lines of an examination."""
+    """Return the JSON lines of an examination."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Examine, or read what was found, and print it; `words` are those of the command line when None."""
+    """Examine, or read records, and print tables; `words` default to the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
         "--data", type=Path, default=os.environ.get("PROTEOSCOPE_TEST_DATA"), help="the unpacked data (PROTEOSCOPE_TEST_DATA)"

@@ -121,7 +121,7 @@ def paired_databases(proteins: dict[str, str], seeds: Iterable[int]) -> Iterator
 
 
 def with_decoys(database: EntrapmentDatabase, share: float, seed: int) -> EntrapmentDatabase:
-    """The database with reversed proteins for a share of its proteins, drawn at random from all alike, in random order among the others."""
+    """Return the database with reversed proteins for a random share of its proteins, in random order."""
     generator, names = np.random.default_rng([seed, 1]), list(database.proteins)
     chosen = generator.permutation(len(names))[: round(share * len(names))]
     decoys = {DECOY + names[i]: database.proteins[names[i]][::-1] for i in chosen.tolist()}
@@ -131,7 +131,7 @@ def with_decoys(database: EntrapmentDatabase, share: float, seed: int) -> Entrap
 def foreign_databases(
     proteins: dict[str, str], foreign: Mapping[str, str], harmless: Iterable[str], seeds: Iterable[int], most: float = 2.0
 ) -> Iterator[EntrapmentDatabase]:
-    """For each seed the proteins of the sample and some foreign ones, drawn until their peptides are about `most` times the sample's.
+    """Yield for each seed the sample's proteins and foreign ones with about `most` times as many peptides.
 
     `harmless` are sequences that may be in any sample.
     """
@@ -149,7 +149,7 @@ def foreign_databases(
 
 
 def _mixed(proteins: Mapping[str, str], generator: np.random.Generator) -> dict[str, str]:
-    """The proteins in random order."""
+    """Return the proteins in random order."""
     names = list(proteins)
     return {names[i]: proteins[names[i]] for i in generator.permutation(len(names))}
 
@@ -196,7 +196,7 @@ def _drawn(cores: Sequence[str], generator: np.random.Generator) -> Iterator[tup
     bound = np.flatnonzero(np.isin(residues[:-1], (ord("K"), ord("R"))) & (residues[1:] == ord("P")) & (word[:-1] == word[1:]))
     key[bound] = np.where(last[bound + 1], 2.0, key[bound])
     key[bound + 1] = key[bound]
-    order = np.lexsort((key, word))  # stable: a unit's two residues stay in order
+    order = np.lexsort((key, word))  # stable: a unit's two residues keep their order
     written = residues[order].tobytes().decode()
     order -= np.repeat(starts, lengths)
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):

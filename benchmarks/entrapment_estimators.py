@@ -37,23 +37,23 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 COUNTS = ("targets", "entrapped", "weighted", "below", "beaten")
-"""What is counted in a search: N_T, N_E, N_E (1 + 1/r) by the search's own r so that searches may be added up, N_below, N_beaten."""
+"""Counts of a search: N_T, N_E, N_E (1 + 1/r) by the search's own r so that searches can be summed, N_below, N_beaten."""
 
 RESAMPLES = 2000
 
 
 def lower(counts: Floats) -> float:
-    """The share that is entrapped; `counts` is (5,), in the order of `COUNTS`."""
+    """Return the share that is entrapped; `counts` is (5,), in the order of `COUNTS`."""
     return float(counts[1] / max(counts[0] + counts[1], 1))
 
 
 def combined(counts: Floats) -> float:
-    """The share that is entrapped, and what of the sample is false by the same chance."""
+    """Return the entrapped share, and the sample's false share by the same chance."""
     return float(counts[2] / max(counts[0] + counts[1], 1))
 
 
 def paired(counts: Floats) -> float:
-    """The share by pairs; NaN for a database without pairs."""
+    """Return the share by pairs; NaN for a database without pairs."""
     return float((counts[1] + counts[3] + 2 * counts[4]) / max(counts[0] + counts[1], 1))
 
 
@@ -71,7 +71,7 @@ def count(
     partner_q_value: Floats | None = None,
     partner_score: Floats | None = None,
 ) -> Floats:
-    """Counts, (5,), of what is accepted at or below a reported q-value.
+    """Return counts, (5,), of the discoveries accepted at or below a reported q-value.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Bootstrap:
         return cls(np.sum([counts.sum(axis=0) for counts in sets], axis=0), resampled)
 
     def interval(self, statistic: Callable[[Floats], float]) -> Interval:
-        """A statistic of the sums, with its spread."""
+        """Return a statistic of the sums, with its spread."""
         estimate = statistic(self.total)
         values = np.array([statistic(row) for row in self.resampled])
         values = values[np.isfinite(values)]
@@ -145,7 +145,7 @@ def spread_over_spectra(accepted: Floats, false_spectra: Sequence[Sequence[int]]
 
     Parameters
     ----------
-    accepted : (s,) what is accepted in each search of one set. factor : (s,) 1 + 1/r of each.
+    accepted : (s,) number accepted in each search of one set. factor : (s,) 1 + 1/r of each.
     false_spectra : s lists of the original spectra whose entrapped matches are accepted, with repeats.
     """
     generator = np.random.default_rng(2)
@@ -160,7 +160,7 @@ def spread_over_spectra(accepted: Floats, false_spectra: Sequence[Sequence[int]]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values corrected for their number (Holm 1979, Scand J Stat 6:65), in the order given."""
+    """Return p-values corrected for their number (Holm 1979, Scand J Stat 6:65), in the order given."""
     order = np.argsort(p_values, kind="stable")
     raised = np.maximum.accumulate(np.asarray(p_values)[order] * (len(p_values) - np.arange(len(p_values))))
     corrected = np.empty(len(p_values))
@@ -184,7 +184,7 @@ def at_equal_share(accepted: Floats, weighted: Floats, share: float) -> float:
 
 
 def q_values(score: Floats, is_decoy: NDArray[np.bool_]) -> Floats:
-    """Least decoys / targets at or below each score's rank; equal scores count as a whole. (n,), decoys too."""
+    """Return least decoys / targets at or below each score's rank; equal scores count as a whole. (n,), decoys too."""
     order = np.argsort(-score, kind="stable")
     ranked = score[order]
     decoys = np.cumsum(is_decoy[order])

@@ -1,4 +1,4 @@
-"""Searches of entrapment databases, by the program or a peer, brought to one form: what is accepted at which q-value, and what is false."""
+"""Searches of entrapment databases by the program or a peer in a common form: q-values, and false discoveries."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = ["LEVELS", "Level", "classified", "peer_level", "search"]
 Floats = NDArray[np.float64]
 
 LEVELS = ("psm", "peptide", "group")
-LOOSEST = 0.1  # what has a larger q-value is not looked at
+LOOSEST = 0.1  # rows with larger q-values are ignored
 
 
 @dataclass(frozen=True)
 class Level:
-    """Targets of one level, PSMs, peptides or groups, with what is known of them; n rows, decoys left out.
+    """Targets of one level (PSMs, peptides or groups) with their properties; n rows, without decoys.
 
     `partner_q_value` and `partner_score` are those of the best row of an entrapped row's partner, NaN and -inf where it was not found; None
     for a database without pairs. `spectrum` is the number of the spectrum that a row rests on, the best where there are several.
@@ -55,7 +55,7 @@ class Level:
         return count(self.q_value, self.score, self.is_entrapped, threshold, ratio, self.partner_q_value, self.partner_score)
 
     def false_spectra(self, threshold: float) -> NDArray[np.int64]:
-        """The spectra on which entrapped rows rest that are accepted, with repeats."""
+        """Return the spectra of accepted entrapped rows, with repeats."""
         assert self.spectrum is not None
         return self.spectrum[(self.q_value <= threshold) & self.is_entrapped]
 
@@ -92,7 +92,7 @@ def _with_entrapment_partners(scored: Scored, proteins: ProteinIndex, fdr: float
 
 
 def classified(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels: Sequence[str]) -> dict[str, Level]:
-    """The levels of a search."""
+    """Return the levels of a search."""
     made = {}
     if "psm" in levels:
         first = tables["psms"].filter(pc.equal(tables["psms"]["rank"], 1))
@@ -107,7 +107,7 @@ def classified(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels
 
 
 def _by_sequence(table: pa.Table, score_name: str, database: EntrapmentDatabase) -> Level:
-    """PSMs or peptides: entrapped where the sequence is; the partner is the sample's peptide, by its best row."""
+    """Return PSMs or peptides: entrapped where the sequence is; the partner is the sample's peptide, by its best row."""
     table = table.filter(pc.invert(table["is_decoy"]))
     q_value, score = _column(table, "q_value"), _column(table, score_name)
     sequences = [sequence.replace("I", "L") for sequence in table["sequence"].to_pylist()]
@@ -122,7 +122,7 @@ def _by_sequence(table: pa.Table, score_name: str, database: EntrapmentDatabase)
 def _with_partners(
     q_value: Floats, score: Floats, is_entrapped: NDArray[np.bool_], sequences: Sequence[str], database: EntrapmentDatabase
 ) -> Level:
-    """The level of rows with these sequences (I as L)."""
+    """Return the level of rows with these sequences (I as L)."""
     if not database.partners:
         return Level(q_value, score, is_entrapped)
     best: dict[str, int] = {}
@@ -138,7 +138,7 @@ def _with_partners(
 
 
 def _groups(groups: pa.Table, peptides: pa.Table, database: EntrapmentDatabase) -> Level:
-    """Protein groups: entrapped where all members are and the best of their peptides is (which a true one may be by I = L).
+    """Return protein groups: entrapped where all members are and the best of their peptides is (which a true one may be by I = L).
 
     The partner is the best group that holds a member's partner.
     """
@@ -182,7 +182,7 @@ def peer_level(
     """Return the PSMs of a peer's search of the database, ranked by E-value. A peer's results are cached by their inputs."""
     path = scratch / f"{dataset.name}-{seed}.fasta"
     write_fasta(database.proteins, path)
-    # A path from the root stays what it is where it is joined to the data folder.
+    # Joining an absolute path to the data folder does not change it.
     entrapped = replace(dataset, name=f"{dataset.name}-entrapment-{seed}", database=str(path))
     matches = run_peer(program, entrapped, data, threads=threads, isotope_errors=isotope_errors).matches
     path.unlink()
@@ -194,5 +194,5 @@ def peer_level(
 
 
 def _column(table: pa.Table, name: str) -> Floats:
-    """A column of numbers, NaN where it is empty."""
+    """Return a column of numbers, NaN where it is empty."""
     return table[name].cast(pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)

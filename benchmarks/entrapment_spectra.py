@@ -15,7 +15,7 @@ __all__ = ["COPIES", "exact_copies", "noisy_copies", "sample"]
 
 COPIES = 5
 
-MASS_NOISE = 0.1  # of the tolerance, standard deviation: a tenth of what is allowed
+MASS_NOISE = 0.1  # of the tolerance, standard deviation: a tenth of the tolerance
 INTENSITY_NOISE = 0.3  # of the logarithm, standard deviation
 DROPPED, ADDED = 0.15, 0.15  # of the peaks
 
@@ -33,7 +33,7 @@ def exact_copies(spectra: Sequence[Path], folder: Path) -> list[Path]:
 def noisy_copies(
     spectra: Sequence[Path], read: Spectra, precursor: tuple[float, str], fragment: tuple[float, str], folder: Path, seed: int
 ) -> list[Path]:
-    """The files, and copies of all their spectra in MGF, `COPIES` in all.
+    """Return the files, and copies of all their spectra in MGF, `COPIES` in all.
 
     In a copy each precursor and peak has an error of its own, intensities vary, some peaks are missing, and others, weak ones, are added.
 
@@ -52,7 +52,7 @@ def noisy_copies(
 
 
 def _noisy(read: Spectra, i: int, precursor: tuple[float, str], fragment: tuple[float, str], generator: np.random.Generator) -> str:
-    """One spectrum with noise, in MGF."""
+    """Return one spectrum with noise, in MGF."""
     mz, intensity = read.peaks(i)
     is_retained = generator.random(len(mz)) >= DROPPED
     n_added = round(ADDED * len(mz))
@@ -68,13 +68,13 @@ def _noisy(read: Spectra, i: int, precursor: tuple[float, str], fragment: tuple[
 
 
 def sample(read: Spectra, rows: NDArray[np.int64], path: Path) -> Path:
-    """Some spectra of a run in MGF."""
+    """Return some spectra of a run in MGF."""
     path.write_text("".join(_written(read, i, float(read.precursor_mz[i]), *read.peaks(i)) for i in rows.tolist()))
     return path
 
 
 def _written(read: Spectra, i: int, precursor_mz: float, mz: NDArray[np.float64], intensity: NDArray[np.float64]) -> str:
-    """One spectrum in MGF; its title is its number in the run."""
+    """Return one spectrum in MGF; its title is its number in the run."""
     charges = [charge for charge in range(1, 32) if int(read.charge_mask[i]) >> charge & 1]
     lines = ["BEGIN IONS", f"TITLE={i}", f"PEPMASS={precursor_mz:.8f}"]
     if charges:
@@ -86,6 +86,6 @@ def _written(read: Spectra, i: int, precursor_mz: float, mz: NDArray[np.float64]
 
 
 def _error(mz, tolerance: tuple[float, str]):  # type: ignore[no-untyped-def]
-    """Standard deviation of the noise at an m/z, thomson."""
+    """Return the standard deviation of the noise at an m/z, thomson."""
     value, unit = tolerance
     return MASS_NOISE * value * (mz * 1e-6 if unit == "ppm" else np.ones_like(mz))

@@ -41,7 +41,7 @@ MAXIMUM_SMALL_E_VALUES = 0.015
 LOSS = 2.0
 """Number of standard errors below zero from which the difference of a set is a loss."""
 FEW = 300
-"""Sets with fewer PSMs are listed, and do not decide alone."""
+"""Sets with fewer PSMs are listed, but are not decisive."""
 
 Record = dict[str, Any]
 
@@ -91,7 +91,7 @@ def exceeded(records: Sequence[Record]) -> list[str]:
 
 
 def _spread(records: Sequence[Record]) -> Spread:
-    """The combined share of some searches, with how far it may be off; spectra of different sets are different ones."""
+    """Return the combined share of searches with its interval; spectra of different sets are distinct."""
     number = {name: i for i, name in enumerate(dict.fromkeys(record["set"] for record in records))}
     accepted = np.array([record["targets"] + record["entrapped"] for record in records], np.float64)
     factor = np.array([1 + 1 / record["ratio"] for record in records])
@@ -101,7 +101,7 @@ def _spread(records: Sequence[Record]) -> Spread:
 
 
 def print_comparison(records: Sequence[Record], before: Sequence[Record]) -> None:
-    """Accepted minus twice those entrapped, in the searches that both examinations hold."""
+    """Print accepted minus twice entrapped discoveries, in the searches that both examinations have."""
     print("\nbeside the other examination: accepted minus twice those entrapped, for a search")
     titles = f"{'searches':>8} {'before':>9} {'now':>9} {'difference':>10} {'+-':>7}  combined % before, now"
     print(f"{'part':8} {'level':8} {'reported':>8} {titles}")
@@ -135,7 +135,7 @@ def print_comparison(records: Sequence[Record], before: Sequence[Record]) -> Non
 
 
 def _print_equal_shares(before: Mapping[tuple[str, int], Record], now: Mapping[tuple[str, int], Record], common: Sequence[Any]) -> None:
-    """PSMs at equal combined share, pooled, and each set's with the error of its difference over seeds."""
+    """Print PSMs at equal combined share, pooled, and of each set with the error of its difference over seeds."""
     rows: dict[str, list[list[float]]] = {}
     for key in common:
         rows.setdefault(key[0], []).append(np.concatenate([_counts_of_curve(each[key]) for each in (before, now)]).tolist())
@@ -154,7 +154,7 @@ def _print_equal_shares(before: Mapping[tuple[str, int], Record], now: Mapping[t
 
 
 def _at_equal_share(drawn: Bootstrap, share: float, n_searches: int) -> tuple[float, float, Interval]:
-    """PSMs for a search at a combined share, of the first and the second of two curves side by side, and the second's minus the first's."""
+    """Return PSMs per search at a combined share, of the first and the second curve, and their difference."""
 
     def each(counts: NDArray[np.float64]) -> tuple[float, float]:
         first, second = np.split(counts, 2)
@@ -172,12 +172,12 @@ def _search(record: Record) -> tuple[str, int, str, float]:
 
 
 def _chosen(records: Iterable[Record], figure: str, **values: Any) -> list[Record]:
-    """The records of a figure with these values."""
+    """Return the records of a figure with these values."""
     return [record for record in records if record["figure"] == figure and all(record[name] == value for name, value in values.items())]
 
 
 def _by_set(records: Iterable[Record], columns: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-    """Rows of counts, one for each search, by set."""
+    """Return rows of counts, one for each search, by set."""
     rows: dict[str, list[list[float]]] = {}
     for record in records:
         rows.setdefault(record["set"], []).append([record[column] for column in columns])
@@ -239,7 +239,7 @@ def _print_null(chosen: Sequence[Record]) -> None:
 
 
 def _print_permuted(chosen: Sequence[Record]) -> None:
-    """False targets accepted with and without rescoring."""
+    """Print false targets accepted with and without rescoring."""
     if not chosen:
         return
     columns = ("false_without", "false_with", "true_without", "true_with")
@@ -263,7 +263,7 @@ def _print_permuted(chosen: Sequence[Record]) -> None:
 
 
 def _print_programs(records: Sequence[Record]) -> None:
-    """PSMs of each program at equal combined share, in the searches that it and ours did; and the curves."""
+    """Print PSMs of each program at equal combined share, in the searches that it and ours did, and the curves."""
     of_each: dict[str, dict[tuple[str, int], Record]] = {}
     for record in _chosen(records, "curve"):
         of_each.setdefault(record["program"], {})[record["set"], record["seed"]] = record
@@ -322,6 +322,6 @@ def _print_programs(records: Sequence[Record]) -> None:
 
 
 def _counts_of_curve(curve: Record) -> NDArray[np.float64]:
-    """Accepted at each threshold, then N_E (1 + 1/r)."""
+    """Return the number accepted at each threshold, then N_E (1 + 1/r)."""
     targets, entrapped = np.array(curve["targets"], np.float64), np.array(curve["entrapped"], np.float64)
     return np.concatenate((targets + entrapped, entrapped * (1 + 1 / curve["ratio"])))

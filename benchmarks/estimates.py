@@ -31,7 +31,7 @@ _LOADED_RUNS = 4
 
 
 def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[list[str]]]]:
-    """By kind: the command lines by which the machine learns, and those that are predicted then. Some read what others wrote."""
+    """Return command lines to learn from, and to predict, by kind. Some read the output of others."""
 
     def sample(name: str) -> str:
         return str(resources.path("samples", name))

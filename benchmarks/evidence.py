@@ -32,7 +32,7 @@ _SHORTEST = 60
 
 
 def proteins_of(database: Path, n: int) -> dict[str, str]:
-    """Changed sequences of chains, evenly over their lengths."""
+    """Return changed sequences of chains, evenly over their lengths."""
     chains = open_database(database).chains
     long_enough = np.flatnonzero(np.asarray(chains.lengths) >= _SHORTEST)
     rows = long_enough[np.linspace(0, len(long_enough) - 1, n).astype(np.int64)]

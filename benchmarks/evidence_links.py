@@ -58,7 +58,7 @@ def make_project(folder: Path, n_psms: int, n_chains: int) -> Project:
 
 
 class Taken(NamedTuple):
-    """Milliseconds of a link: on the clock, of all processors together, and of the window's thread alone."""
+    """Milliseconds of a link: wall time, CPU time of all threads, and CPU time of the window's thread."""
 
     clock: float
     processor: float
@@ -66,11 +66,11 @@ class Taken(NamedTuple):
 
 
 class Links:
-    """A view, and what a click in it takes."""
+    """A view, and timers of clicks in it."""
 
     def __init__(self, application: QApplication, project: Project) -> None:
         self._application = application
-        # Waiting takes no processor time, and what is done is looked for in each millisecond.
+        # Waiting takes no CPU time, and completion is checked every millisecond.
         self._waker = QTimer(application, interval=1)
         self._waker.start()
         self.view = view = EvidenceView(EVIDENCE)
@@ -104,7 +104,7 @@ class Links:
         QTest.mouseClick(widget, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
 
     def lit(self) -> frozenset[int]:
-        """Positions in the protein that are highlighted in the structure."""
+        """Return positions in the protein that are highlighted in the structure."""
         scene = self.panel.scene
         if scene.query is None or scene.query.evidence is None or scene.query not in scene.lit:
             return frozenset()
@@ -129,7 +129,7 @@ class Links:
         return frozenset(set(range(first, last)) & set(self.fold.near.position.tolist()))
 
     def peptides(self, n: int) -> Iterator[Taken]:
-        """Rows of the table of peptides."""
+        """Yield times of rows of the table of peptides."""
         view = self.view
         view._scope("peptide_places")
         view.tabs.setCurrentWidget(view.peptides)
@@ -158,7 +158,7 @@ class Links:
             yield self.timed(partial(self.press, canvas, at), partial(self._are_over, place))
 
     def columns(self, n: int) -> Iterator[Taken]:
-        """Columns of the alignment."""
+        """Yield times of columns of the alignment."""
         view = self.view
         view.figures.setCurrentWidget(view.alignment)
         covered = np.flatnonzero(view._protein.coverage.covered[self.fold.pair.place])[::7][:n].tolist() if view._protein else []
@@ -179,7 +179,7 @@ class Links:
         return values is not None and values["first"] <= place + 1 <= values["last"]
 
     def sites(self, n: int) -> Iterator[Taken]:
-        """Rows of the table of modified residues."""
+        """Yield times of rows of the table of modified residues."""
         view = self.view
         view.tabs.setCurrentWidget(view.sites)
         self.settle()
@@ -189,7 +189,7 @@ class Links:
                 yield self.timed(partial(self.click_row, view.sites, position), partial(self._is_lit, wanted))
 
     def bars(self, n: int) -> Iterator[Taken]:
-        """Peptides of the coverage map."""
+        """Yield times of peptides of the coverage map."""
         view = self.view
         assert view._protein is not None
         view.figures.setCurrentWidget(view.coverage)

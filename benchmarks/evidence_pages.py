@@ -2,7 +2,7 @@
 
     python -m benchmarks.evidence_pages [--proteins 20]
 
-One JSON line: processor time of all threads and megabytes for each protein, HTML and PDF together, and by how much the process grew when
+One JSON line: CPU time of all threads and megabytes for each protein, HTML and PDF together, and by how much the process grew when
 they were written a second time.
 """
 
@@ -39,7 +39,7 @@ def main() -> None:
         run = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2, protein_fdr=1.0).run_id
         assert run is not None
         opened = Project.open(project)
-        # What is imported and opened once is not of a protein.
+        # Modules and files that are opened once do not count for a protein.
         EVIDENCE.write_pages(opened, run, folder / "first", Progress())
         before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
         written = EVIDENCE.write_pages(opened, run, folder / "pages", Progress())

@@ -57,7 +57,7 @@ Run = Callable[[], object]
 
 
 def sequences(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
-    """Eight queries against 20,000 proteins: a plain call, and a session."""
+    """Return a plain call and a session of eight queries against 20,000 proteins."""
     database, queries = (read_sequences([data / "sequences" / name], Progress()) for name in ("mmseqs_DB.fasta", "cudasw_queries20.fasta"))
     codes = [queries.codes(i) for i in range(len(queries))][:_QUERIES]
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
@@ -76,7 +76,7 @@ def sequences(data: Path, resources: Resources, stack: ExitStack, sessions: list
 
 
 def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
-    """Made-up spectra against made-up peptides: a plain call, and a session."""
+    """Return a plain call and a session of synthetic spectra against synthetic peptides."""
     arrays, queries, *others = random_search(77, HYPERSCORE, n_queries=20_000, n_peptides=300_000, most=1)
     n, width = len(queries.mass), 0.5
     device = resources.cards[0] if resources.cards else Processor(resources.threads)
@@ -101,7 +101,7 @@ def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[S
 
 
 def of_kind(name: str, size: float = 1.0) -> Callable[..., tuple[Run, Run]]:
-    """The sample of a kind of work: a session, twice."""
+    """Return the session of a sample of a workload type, twice."""
 
     def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
         kind = workload_type(Workload(name, {}, {}))
@@ -120,7 +120,7 @@ def of_kind(name: str, size: float = 1.0) -> Callable[..., tuple[Run, Run]]:
 
 
 def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
-    """The sample of a kind of work: its computation alone, and a session."""
+    """Return only the computation, and a session, of a sample of a workload type."""
 
     def prepare(data: Path, resources: Resources, stack: ExitStack, sessions: list[Session]) -> tuple[Run, Run]:
         kind = workload_type(Workload(name, {}, {}))

@@ -1,4 +1,4 @@
-"""Is the error rate of explanations what it says? Peptides are left out of the library, again and again.
+"""Error rates of explanations, measured by repeatedly leaving peptides out of the library.
 
     python -m benchmarks.explanation --data FOLDER [--trials 12]
 

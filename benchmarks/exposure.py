@@ -44,7 +44,7 @@ class Areas(NamedTuple):
 
 
 def areas_of(path: Path, theirs_of: Callable[[Path], Mapping[tuple[str, int, str], float]]) -> Areas | None:
-    """The chain of a file of one; None where it has several, or the other or the program knows no atoms of it."""
+    """Return the areas of a file's only chain, or None if it has several or either program reads no atoms."""
     chains = read_structure(path).chains
     atoms = read_chain_atoms(path, [chains])[0] if len(chains) == 1 else None
     if atoms is None or isinstance(atoms, InputError):
@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def _if_read(path: Path, theirs_of: Callable[[Path], Mapping[tuple[str, int, str], float]]) -> Areas | None:
-    """Files of other kinds are left out."""
+    """Return the areas of a file, or None for other kinds of files."""
     try:
         return areas_of(path, theirs_of)
     except InputError:

@@ -1,4 +1,4 @@
-"""Is 1 % true in libraries of few peptides: spectra of known truth, half of them of peptides that the library does not have.
+"""Measured false discovery rate at 1 % in libraries of few peptides, by spectra of known truth.
 
     python -m benchmarks.few_peptides --data FOLDER [--peptides 20 100 1000] [--trials 200] [--short]
 
@@ -38,7 +38,7 @@ MOST_SPECTRA, NOISE_PEAKS = 5, 30
 
 
 def proteome(database: Path, *, is_short: bool) -> SpectralLibrary:
-    """All its peptides with two charges, in order of their masses."""
+    """Return a library of all peptides with two charges, in order of their masses."""
     lengths = {"minimum_length": 5, "maximum_length": 6, "minimum_precursor_mz": 100.0} if is_short else {"minimum_length": 7}
     parameters = PredictionParameters().changed(missed_cleavages=0, minimum_charge=2, maximum_charge=2, **lengths)
     with tempfile.TemporaryDirectory() as folder:
@@ -70,7 +70,7 @@ class Trial:
         self.spectra = self._spectra()
 
     def _spectra(self) -> Spectra:
-        """As an instrument might see them."""
+        """Return peaks as an instrument might measure them."""
         whole, generator, n = self._whole, self._generator, len(self.row)
         mz, intensity, counts = list[np.ndarray](), list[np.ndarray](), np.empty(n, np.int64)
         for k, row in enumerate(self.row.tolist()):
@@ -102,7 +102,7 @@ class Trial:
 
 
 def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **about: object) -> None:
-    """Shares of false ones, with several decoys of each peptide, and with one."""
+    """Print shares of false matches, with several decoys per peptide, and with one."""
     for decoys, per_peptide in (("several", 0), ("single", 1)):
         shares, accepted, recovered, ratios = np.zeros((4, n_trials))
         for trial in range(n_trials):
@@ -136,7 +136,7 @@ def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **about: obj
 
 
 def main() -> None:
-    """Measure and print what the head of this module describes."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--peptides", type=int, nargs="+", default=[20, 100, 1000])

@@ -13,17 +13,17 @@ __all__ = ["emit", "existing", "usable_gpus"]
 
 
 def emit(size: dict[str, Any], **values: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     print(json.dumps(size | values), flush=True)
 
 
 def existing(path: Path) -> Path:
-    """The file, or its compressed form."""
+    """Return the file, or its compressed form."""
     return path if path.exists() else path.with_name(path.name + ".gz")
 
 
 def usable_gpus(*, needed: bool) -> list[Device]:
-    """The GPUs of this machine; where there is none, says why, and ends the program if they are `needed`."""
+    """Return the GPUs of this machine; without any, report the reason, and exit if they are `needed`."""
     every = gpus()
     usable = [gpu for gpu in every if gpu.usable]
     if not usable:

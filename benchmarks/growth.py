@@ -116,7 +116,7 @@ def main() -> None:
 
 
 def _one(options: argparse.Namespace, folder: Path, size: int) -> dict[str, Any]:
-    """The figures of one size."""
+    """Return the figures of one size."""
     source, project = folder / ("input.fastq" if options.what == "reads" else "input.mgf"), folder / f"project-{size}"
     database = folder / "genome.fasta"
     if options.what == "reads":

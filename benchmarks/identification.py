@@ -37,12 +37,12 @@ WARM_UP = "ecoli_ltq"
 
 
 def emit(figure: str, **values: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     print(json.dumps({"figure": figure, **values}), flush=True)
 
 
 def emit_search(dataset: Dataset, search: Search, **more: Any) -> list[Match]:
-    """Print what a search found and cost; returns what it accepts at 1 %."""
+    """Print the results and cost of a search; return the matches accepted at 1 %."""
     matches = accepted(search.matches)
     values: dict[str, Any] = {"psms": len(matches), "peptides": len({match.peptide for match in matches})}
     if any(match.raw_score != match.score for match in search.matches):

@@ -42,7 +42,7 @@ def made(n: int) -> list[Truth]:
 
 
 def write_inputs(matches: list[Truth], folder: Path) -> None:
-    """The spectra, each with some peaks, and the proteins."""
+    """Write the spectra, each with some peaks, and the proteins."""
     chance = random.Random(8)
     with (folder / "run.mgf").open("w") as file:
         for match in matches:
@@ -59,7 +59,7 @@ def write_inputs(matches: list[Truth], folder: Path) -> None:
 
 
 def measured(results: Path, folder: Path) -> dict[str, float]:
-    """Wall seconds and peak megabytes of an import as a process."""
+    """Return wall seconds and peak megabytes of an import as a process."""
     command = [
         sys.executable,
         "-c",
@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     matches = made(options.psms)
-    small_results.TRUTH = tuple(matches)  # what the writers of all formats write
+    small_results.TRUTH = tuple(matches)  # input of the writers of all formats
     lines = []
     with tempfile.TemporaryDirectory(prefix="importing-") as name:
         folder = Path(name)

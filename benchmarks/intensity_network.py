@@ -8,12 +8,12 @@
 That takes some 4 and 12 minutes on two cores. Python 3.11: of other versions, ms2pip 4.0.0 may have no package with its models in it.
 
 The teacher is MS2PIP's model `HCDch2` (Gabriels 2019, Nucleic Acids Res. 47:W295; Apache-2.0), which is compiled into the package; nothing
-else is fetched. It looks at residues and charge alone, I and L alike: a modified residue is to it what it is without the modification.
+else is fetched. Its input is only residues and charge, with I and L alike: modifications are ignored.
 
 `teach` predicts for peptides of the FASTA files of a folder and of the same proteins reversed, in equal parts, so that nothing favours
 what exists: cut by trypsin, at most two sites missed, and every tenth cut anywhere, for other enzymes. `train` fits the network that
 `kernels/cpu/fragment_intensities.py` computes; of the peptides, one in ten is held out, in all its charges, and measures what is printed.
-The same input, seed and version of PyTorch on one kind of processor give the same weights.
+The same input, seed and version of PyTorch on one kind of CPU give the same weights.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read_proteins(folder: Path) -> list[str]:
 
 
 def drawn_peptides(proteins: list[str], n: int, generator: np.random.Generator) -> list[str]:
-    """`n` distinct peptides of these proteins."""
+    """Return `n` distinct peptides of these proteins."""
     peptides: dict[str, None] = {}
     while len(peptides) < n:
         protein = proteins[generator.integers(len(proteins))]
@@ -72,7 +72,7 @@ def drawn_peptides(proteins: list[str], n: int, generator: np.random.Generator) 
 
 
 def teach(folder: Path, n: int, out: Path, processes: int) -> None:
-    """Predict, and write what was predicted."""
+    """Predict, and write the predictions."""
     from ms2pip.core import predict_batch
     from psm_utils import PSM, PSMList
 

@@ -5,7 +5,7 @@
 A synthetic run of an hour with MS1 peaks and ions of three isotopes each, extracted for two minutes around them. `seconds` are of
 `proteoscope.engine.quantification.ion_traces.measured_traces`, with sorting, all transfers and the measurement of each trace; `cutting_s`
 of the kernel with its transfers. All are the best of the repeats, after one that compiles; `same` compares bytes with one thread of the
-processor.
+CPU.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def figure(about: dict[str, Any], surveys: Ms1Spectra, query: TraceQuery, resources: Resources, repeats: int, expected: Any) -> None:
-    """Whole measurements, and the kernel with its transfers in them."""
+    """Print figures of whole measurements, and of the kernel with its transfers."""
     seconds, cutting = list[float](), list[float]()
     extract, spent = ion_traces._extract, [0.0]
 

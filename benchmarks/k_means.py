@@ -41,7 +41,7 @@ _FIRST_MZ, _LAST_MZ = 50.0, 2000.0
 
 
 def spectrum_vectors(folder: Path, n: int) -> VectorArrays:
-    """Vectors of n spectra of the test data."""
+    """Return vectors of n spectra of the test data."""
     spectra = read_spectra([existing(folder / "clustering" / "massbank_esi_ms2.mgf")])
     rows = np.repeat(np.arange(len(spectra)), np.diff(spectra.offsets))
     bins = ((spectra.mz - _FIRST_MZ) / (_LAST_MZ - _FIRST_MZ) * BINS).astype(np.int64)
@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def sparse(data: Vectors, given: Any) -> tuple[Any, NDArray[np.float64]]:
-    """The vectors and the centroids as scikit-learn takes them."""
+    """Return vectors and centroids for scikit-learn."""
     from scipy.sparse import csr_matrix
 
     vectors, k = data.vectors, len(given.counts)

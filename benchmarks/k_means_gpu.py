@@ -5,7 +5,7 @@
 Points are uniform numbers of 30 bits: 4 million of 8 dimensions with 400 centroids, and others of 2, 8, 16 and 34. `opening_s` brings
 them to the GPU; `seconds` are of all rounds with the answers on the host, `with_opening_s` of both. Then the spectra of FOLDER, as in
 k_means.py (or `offsets`, `bins`, `weights` of FILE, below 10,800): 38,252 with 3,226 centroids and 100 rounds, by
-`proteoscope.engine.clustering.k_means` with all that it does, transfers included. With `--cards 1 2` the same on the first two GPUs. All
+`proteoscope.engine.clustering.k_means` as a whole, with transfers. With `--cards 1 2` the same on the first two GPUs. All
 are the best of the repeats, after one that compiles; `kernels_ms` is the time of each kernel in all rounds by the device's clock, apart.
 `same` compares labels and sums with the CPU's: of all rounds for spectra, of two for points, and with those of the fewest GPUs where
 there are several.
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def points(about: dict[str, Any], repeats: int) -> None:
-    """Points by the GPU's class alone."""
+    """Measure points by the GPU's class only."""
     n, d, k, rounds = (about[name] for name in ("n", "d", "k", "rounds"))
     values = np.random.default_rng(d).integers(0, 1 << 30, (n, d), dtype=np.int32)
     given, device = values[:k].astype(np.float64), card(0)
@@ -115,7 +115,7 @@ def points(about: dict[str, Any], repeats: int) -> None:
 
 
 def whole(about: dict[str, Any], data: Points | Vectors, given: Any, options: Any, numbers: list[int], first: dict[str, Clusters]) -> None:
-    """By the engine, with sessions and all transfers."""
+    """Measure the engine, with sessions and all transfers."""
     rounds = options.rounds if isinstance(data, Points) else 100
     seconds, results = list[float](), list[Clusters]()
     for _ in range(options.repeats + 1):

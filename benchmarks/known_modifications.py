@@ -46,11 +46,11 @@ _NAMES = {
 }
 
 Marked = list[tuple[str, str]]
-"""Residues, each with what the database knows there, or nothing."""
+"""Residues, each with its known modification, or ''."""
 
 
 def planted(sequence: str, chance: random.Random, *, is_planted: bool) -> Marked:
-    """A protein with aspartates that became deamidated asparagines, and with annotations at random."""
+    """Return a protein with aspartates that became deamidated asparagines, and with annotations at random."""
     marked = []
     for residue in sequence:
         name = ""
@@ -63,7 +63,7 @@ def planted(sequence: str, chance: random.Random, *, is_planted: bool) -> Marked
 
 
 def shuffled(marked: Marked, chance: random.Random) -> Marked:
-    """The protein with the residues of each tryptic peptide in another order but for the last, and what they carry with them."""
+    """Return the protein with the residues of each tryptic peptide shuffled except the last, with their modifications."""
     result, at = [], 0
     for peptide in digested("".join(residue for residue, _ in marked)):
         segment = marked[at : at + len(peptide)]
@@ -73,7 +73,7 @@ def shuffled(marked: Marked, chance: random.Random) -> Marked:
 
 
 def entry(number: int, prefix: str, marked: Marked) -> str:
-    """As Swiss-Prot's text."""
+    """Return an entry in Swiss-Prot's text format."""
     features = "".join(
         f'FT   MOD_RES         {at}\nFT                   /note="{name}"\n' for at, (_, name) in enumerate(marked, 1) if name
     )
@@ -81,7 +81,7 @@ def entry(number: int, prefix: str, marked: Marked) -> str:
 
 
 def searched(spectra: list[Path], database: Path, folder: Path, parameters: IdentificationParameters) -> dict[str, object]:
-    """Figures of a search."""
+    """Return figures of a search."""
     begun = time.process_time()
     summary = identify(spectra, [database], folder, parameters, threads=2)
     seconds = time.process_time() - begun

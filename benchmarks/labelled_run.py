@@ -164,7 +164,7 @@ def record(checkout: Path, total: NDArray[np.float64], arguments: argparse.Names
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Measure and print; `words` are those of the command line when None."""
+    """Measure and print; `words` default to the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--archive", type=Path, required=True, help="source archive of quantms-utils 0.0.31")
     parser.add_argument("--data", type=Path, required=True, help="the unpacked test data")

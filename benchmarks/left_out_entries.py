@@ -1,10 +1,10 @@
-"""Is 1 % true in small libraries of real spectra: half of the peptides of a run are left out of the library that is made of it.
+"""Measured false discovery rate at 1 % in small libraries of real spectra, with half of a run's peptides left out of its library.
 
     python -m benchmarks.left_out_entries --data FOLDER [--sets ltq ecoli qe metaproteome velos hela nist] [--entries 20 50 100 300]
         [--trials 20] [--first 0] [--tolerance "10 ppm"] [--decoys 0] [--all] [--moved]
 
 Ion traps: `ltq`, BSA1-3 against 18 proteins and a proteome that is not there; `ecoli`. Q Exactive: `qe`, Shewanella; `metaproteome`.
-Orbitrap Velos: `velos`, yeast; `hela`. A run is identified, and what is accepted at 1 % is assumed to be the truth. In each trial half of
+Orbitrap Velos: `velos`, yeast; `hela`. A run is identified, and matches accepted at 1 % are assumed to be true. In each trial half of
 the peptides, by sequence, are left out; of the others up to `--entries` entries (peptidoform and charge) are chosen, each a spectrum of its
 own, which is not searched. All other identified spectra are searched in this library. An accepted match whose entry is of another peptide
 than the spectrum (I as L) is false: `left_out` of spectra whose peptide the library does not have, `others` of the rest. Of these
@@ -100,7 +100,7 @@ class Identified:
 
     @classmethod
     def from_search(cls, data: Path, name: str) -> Identified:
-        """Identify the runs of a set and return what is accepted at 1 %."""
+        """Identify the runs of a set and return the matches accepted at 1 %."""
         preset, runs, database = SETS[name]
         files = [existing(data / run) for run in runs]
         with tempfile.TemporaryDirectory() as folder:
@@ -215,7 +215,7 @@ class RunTrials:
         )
 
     def _kinds(self, spectrum: NDArray[np.int64], entry: NDArray[np.int64]) -> tuple[int, int]:
-        """Return how many false matches are of homologous peptides, and how many others of peptides that the spectrum contains."""
+        """Return the numbers of false matches of homologous peptides, and of other peptides that the spectrum contains."""
         homologous = contained = 0
         for query, reference in zip(spectrum.tolist(), entry.tolist(), strict=True):
             if self._examined.is_homologous(reference, query):
@@ -308,7 +308,7 @@ def measure(made: Callable[[int, int], Counts], n_entries: int, first: int, n_tr
 
 
 def main() -> None:
-    """Measure and print what the head of this module describes."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sets", nargs="+", choices=(*SETS, "nist"), default=[*SETS, "nist"])

@@ -36,7 +36,7 @@ RUNS = ("BSA1", "BSA2", "BSA3")
 
 
 def identified(folder: Path) -> dict[str, str]:
-    """Peptides by spectra of the newest run of a project: targets at 1 %."""
+    """Return peptides by spectra of the newest run of a project: targets at 1 %."""
     project = Project.open(folder)
     run = project.runs()[-1].id
     table = pq.read_table(project.table("psms", run), columns=["spectrum_id", "spectrum_file", "sequence", "rank", "is_decoy", "q_value"])
@@ -75,14 +75,14 @@ class Comparison:
         return self._folder / f"project{self._n}"
 
     def identify(self, names: Sequence[str]) -> tuple[Path, dict[str, str]]:
-        """The project, and what was found."""
+        """Return the project, and the accepted peptides."""
         project = self._project()
         inputs = {"spectra": [self._spectra[name] for name in names], "database": [self._database]}
         run_search("identify", inputs, project=project, preset="low-resolution", device="cpu")
         return project, identified(project)
 
     def library(self, project: Path, consensus: Any) -> Path:
-        """The library of a project."""
+        """Return the library of a project."""
         out = self._folder / f"{project.name}_{consensus}.msp"
         opened = Project.open(project)
         request = ExportRequest(opened.runs()[-1].id, "msp", out, consensus=consensus)

@@ -1,4 +1,4 @@
-"""Library search on real data: is 1 % true, does it find the right compound, how fast is it.
+"""Library search on real data: measured false discovery rate, correct compounds, and speed.
 
     python -m benchmarks.library_search --data FOLDER foreign|molecules|speed|reading
 
@@ -61,7 +61,7 @@ def report(**values: Any) -> None:
 
 
 def joined(first: SpectralLibrary, second: SpectralLibrary) -> SpectralLibrary:
-    """The entries of both."""
+    """Return the entries of both libraries."""
     return replace(
         first,
         **{name: pa.concat_arrays([getattr(first, name), getattr(second, name)]) for name in TEXTS},
@@ -71,7 +71,7 @@ def joined(first: SpectralLibrary, second: SpectralLibrary) -> SpectralLibrary:
 
 
 def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> SpectralLibrary:
-    """An entry of a peptide that is not there for each of a peptide: other residues' order, but for the last, alike in all its entries."""
+    """Return an entry of an absent peptide for each entry: its residues shuffled except the last, in the same way in all its entries."""
     peptides, generator = library_peptides(library.peptidoform), np.random.default_rng(seed)
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed, of = peptides.listed, peptides.peptide[rows]
@@ -109,7 +109,7 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
 
 
 def _moved(mz: np.ndarray, charge: int, residues: np.ndarray, others: np.ndarray, tolerance: float) -> np.ndarray:
-    """Move all peaks that b, y and a ions, their losses and isotopes explain, more than decoys do, to where those of the others are."""
+    """Move all peaks explained by b, y and a ions, their losses and isotopes to those of the other peptides; more than decoys do."""
     front, change, total = np.cumsum(residues)[:-1], np.cumsum(others - residues)[:-1], residues.sum() + WATER_MASS
     places, shifts = list[np.ndarray](), list[np.ndarray]()
     for mass, shift, losses in (

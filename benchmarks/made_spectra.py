@@ -60,7 +60,7 @@ class MadeSpectra:
 
 
 def known_peptides(data: Path) -> KnownPeptides:
-    """The peptides of the shared spectra whose peptide is known."""
+    """Return the known peptides of the shared spectra."""
     folder, charges = data / "spectra" / "known_ids", dict[str, int]()
     for line in (folder / "massivekb_selected_500.peprec").read_text().splitlines()[1:]:
         _, _, sequence, charge = line.split()
@@ -82,7 +82,7 @@ def known_peptides(data: Path) -> KnownPeptides:
 
 
 def host_proteins(proteins: Mapping[str, str], peptides: Sequence[str]) -> dict[str, str]:
-    """The proteins, and others made of those peptides that none of them holds."""
+    """Return the proteins, and others composed of the peptides that none of them holds."""
     text = "|".join(proteins.values()).replace("I", "L")
     missing = [peptide for peptide in dict.fromkeys(peptides) if peptide.replace("I", "L") not in text]
     rows = range(0, len(missing), _PEPTIDES_OF_PROTEIN)
@@ -125,7 +125,7 @@ def make_spectra(
 def made_spectrum(
     network: object, number: int, sequence: str, charge: int, shift: NDArray[np.float64], generator: np.random.Generator
 ) -> str:
-    """A spectrum in MGF of a peptide, each of whose residues carries `shift` (residues,) dalton; `network`: the model of intensities."""
+    """Return a spectrum of a peptide in MGF; its residues carry `shift` (residues,) dalton. `network` predicts intensities."""
     mz, height = _ions(network, sequence, charge, shift, is_labelled=False)
     mass = float(_residue_masses(sequence, shift, is_labelled=False).sum()) + WATER_MASS
     return _noisy(number, mz, height, mass, charge, generator)
@@ -158,7 +158,7 @@ def _residue_masses(sequence: str, shift: NDArray[np.float64], *, is_labelled: b
 def _ions(
     network: object, sequence: str, charge: int, shift: NDArray[np.float64], *, is_labelled: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """m/z and height of a peptide's ions, the highest 1."""
+    """Return m/z and height of a peptide's ions, the highest 1."""
     n = len(sequence) - 1
     predicted = np.empty((n, IONS), np.float32)
     residues = np.frombuffer(sequence.encode(), np.uint8).copy()  # writable, as the kernel is compiled ahead for
@@ -181,7 +181,7 @@ def _ions(
 def _noisy(
     number: int, mz: NDArray[np.float64], height: NDArray[np.float64], mass: float, charge: int, generator: np.random.Generator
 ) -> str:
-    """One spectrum in MGF."""
+    """Return one spectrum in MGF."""
     is_retained = generator.random(len(mz)) >= DROPPED
     stray = generator.uniform(110.0, max(mass, 200.0), _STRAY)
     all_mz = np.concatenate((mz[is_retained], stray))

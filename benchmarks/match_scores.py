@@ -72,7 +72,7 @@ class Shape(NamedTuple):
 
 
 def residue_lists(rng: np.random.Generator, n: int, length: int = 200) -> MassLists:
-    """Prefix masses of random residues in whole daltons, with a shift planted in each; in order of precursor."""
+    """Return prefix masses of random residues in whole daltons, with a shift planted in each; in order of precursor."""
     steps = np.rint(_RESIDUES).astype(np.int32)[rng.integers(0, 20, (n, length + 1), np.int8)]
     steps[np.arange(n), rng.integers(0, length, n)] += rng.integers(10, 51, n).astype(np.int32)
     masses = np.cumsum(steps, axis=1, dtype=np.int32)
@@ -81,7 +81,7 @@ def residue_lists(rng: np.random.Generator, n: int, length: int = 200) -> MassLi
 
 
 def peptide_lists(rng: np.random.Generator, n: int, units: float = 100.0) -> MassLists:
-    """Prefix masses of peptides of 10 to 30 random residues in units of 1 / `units` Da; in order of precursor."""
+    """Return prefix masses of peptides of 10 to 30 random residues in units of 1 / `units` Da; in order of precursor."""
     parts = [_some_peptides(rng, min(_PEPTIDES_AT_ONCE, n - begin), units) for begin in range(0, n, _PEPTIDES_AT_ONCE)]
     masses, precursors = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
     lengths = np.concatenate([part[2] for part in parts])
@@ -96,7 +96,7 @@ def peptide_lists(rng: np.random.Generator, n: int, units: float = 100.0) -> Mas
 
 
 def _some_peptides(rng: np.random.Generator, n: int, units: float) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """Masses, precursors, and how many masses each has, in no order."""
+    """Return masses, precursors, and the number of masses of each, unordered."""
     lengths = rng.integers(10, 31, n)
     ends = np.cumsum(lengths)
     total = np.concatenate(([0.0], np.cumsum(_RESIDUES[rng.integers(0, 20, ends[-1], np.int8)])))
@@ -107,7 +107,7 @@ def _some_peptides(rng: np.random.Generator, n: int, units: float) -> tuple[NDAr
 
 
 def _peak_lists(rng: np.random.Generator, candidates: MassLists, n: int, peaks: int = 75) -> MassLists:
-    """Spectra of candidates with a shift of up to 500 Da at a place: two of three ions, and noise; each peak with its complement."""
+    """Return spectra of candidates with a shift of up to 500 Da at a place: two of three ions, and noise; each peak with its complement."""
     lists, precursors = [], []
     for j in rng.integers(0, len(candidates.precursors), n).tolist():
         masses = candidates.masses[candidates.offsets[j] : candidates.offsets[j + 1]].astype(np.int64)
@@ -166,7 +166,7 @@ def main() -> None:
 
 
 def single(about: dict[str, Any], shape: Shape) -> None:
-    """The forms that need no index, one query after the other."""
+    """Measure the forms without an index, one query after the other."""
     n, stop = len(shape.queries.precursors), stop_flag()
     windows = candidate_ranges(shape.candidates, shape.queries, shape.window)
     scores = np.zeros(len(shape.candidates.precursors), np.int32)
@@ -181,7 +181,7 @@ def single(about: dict[str, Any], shape: Shape) -> None:
 
 
 def whole(about: dict[str, Any], shape: Shape, repeats: int) -> None:
-    """By the class: what it makes, and what searching takes then."""
+    """Measure the class: building, then searching."""
     n, device = len(shape.queries.precursors), Processor(about["threads"])
     building, seconds = list[float](), list[float]()
     answer = np.zeros((n, max(1, shape.top)), np.int64), np.zeros((n, max(1, shape.top)), np.int32)

@@ -6,11 +6,11 @@ The shapes are those of match_scores.py; with `--quick` a tenth of the queries a
 one thread of the CPU, for as many queries as take a second; the index on all threads; and on the GPU rows of postings, in chunks of
 65,536 candidates and in smaller ones, and rows of bits where they fit.
 
-`making_s` is bringing the candidates to the GPU and making rows, `seconds` searching then, with all transfers, `whole_s` both. All are
-the best of the repeats, after one that compiles; `kernels_ms` the time of each kernel in both, by the device's clock, apart. `bytes` are of
-the rows on the device, `gb_s` what the searching kernel reads of them in a second (a posting has two bytes, a word of bits four), `met` the
-matches that are counted, in billions. `same` compares candidates and scores with the CPU's. `times` is the CPU's index, made
-and searched, divided by `whole_s`.
+`making_s` is bringing the candidates to the GPU and making rows, `seconds` searching then, with all transfers, `whole_s` both. All are the
+best of the repeats, after one that compiles; `kernels_ms` the time of each kernel in both, by the device's clock, apart. `bytes` are of the
+rows on the device, `gb_s` the amount that the search kernel reads of them per second (a posting has two bytes, a word of bits four), `met`
+the matches that are counted, in billions. `same` compares candidates and scores with the CPU's. `times` is the CPU's index, made and
+searched, divided by `whole_s`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def searched(search: Any, shape: Shape) -> tuple[np.ndarray, ...]:
 
 
 def processor(about: dict[str, Any], shape: Shape) -> tuple[tuple[np.ndarray, ...], float]:
-    """The index on all threads, after a small search that compiles: what it finds, and the seconds."""
+    """Search the index on all threads, after a small search that compiles; return the result and seconds."""
     few = shape._replace(queries=type(shape.queries)(shape.queries.offsets[:3], shape.queries.masses, shape.queries.precursors[:2]))
     kind = tuned(OnProcessor, looks_of_placed=-1.0)
     searched(kind(Processor(about["threads"]), few.candidates), few)
@@ -109,7 +109,7 @@ def whole(device: Card, shape: Shape, kind: type[OnCard]) -> tuple[tuple[np.ndar
 def on_card(
     about: dict[str, Any], shape: Shape, kind: type[OnCard], expected: tuple[np.ndarray, ...], seconds: float, repeats: int
 ) -> None:
-    """A variant on the GPU."""
+    """Measure a variant on the GPU."""
     times, answer = list[tuple[float, float]](), expected
     try:
         for _ in range(repeats + 1):
@@ -162,7 +162,7 @@ def matches(shape: Shape) -> int:
 
 
 def words(shape: Shape) -> float:
-    """Words of bits of the queries' rows in the candidates of their windows."""
+    """Return the number of words of bits of the queries' rows in the candidates of their windows."""
     windows = candidate_ranges(shape.candidates, shape.queries, shape.window)
     return float((2 * np.diff(shape.queries.offsets) * ((windows[:, 1] - windows[:, 0]) / 32.0)).sum())
 

@@ -82,7 +82,7 @@ class _Search(NamedTuple):
 
 
 def _search_of(data: Path, name: str, seed: int, parameters: ModifiedSearchParameters, folder: Path) -> _Search:
-    """A set; where its spectra are made, into the folder."""
+    """Return the search of a set; synthetic spectra are written to the folder."""
     if name in DATASETS:
         dataset = DATASETS[name]
         return _Search(
@@ -109,7 +109,7 @@ def _search_of(data: Path, name: str, seed: int, parameters: ModifiedSearchParam
 def entrapped(
     data: Path, name: str, seed: int, parameters: ModifiedSearchParameters, how: dict[str, Any], searches: tuple[str, ...]
 ) -> dict[tuple[str, str], Counts]:
-    """By search and group, the counts of one database of a set."""
+    """Return the counts of one database of a set, by search and group."""
     presets, counts = [preset for preset in _PRESETS if preset[0] in searches], dict[tuple[str, str], Counts]()
     with tempfile.TemporaryDirectory() as folder_name:
         fasta, folder = Path(folder_name) / "database.fasta", Path(folder_name)
@@ -177,7 +177,7 @@ def _interval(by_set: list[Counts]) -> tuple[float, float]:
 def lost_by_filter(
     spectra: list[Path], database: list[Path], n_spectra: int, parameters: ModifiedSearchParameters, threads: int | None
 ) -> dict[str, int]:
-    """Matches that scoring every peptide within the shifts finds, and how many of these the filter by matching masses keeps."""
+    """Count the matches of scoring every peptide within the shifts, and those that the filter by matching masses retains."""
     resources = Resources(threads=threads or available_threads())
     read = read_spectra(spectra)
     chosen = np.sort(np.random.default_rng(1).permutation(len(read))[:n_spectra])

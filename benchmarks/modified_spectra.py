@@ -45,13 +45,13 @@ class Known:
 
 
 def read_psms(project: Path) -> list[dict[str, str]]:
-    """The PSMs of rank 1 that the newest run of a project shows."""
+    """Return the PSMs of rank 1 that the newest run of a project shows."""
     with (project / "exports" / "psms.tsv").open(encoding="utf-8", newline="") as file:
         return [row for row in csv.DictReader(file, delimiter="\t") if row["rank"] == "1"]
 
 
 def accepted(rows: list[dict[str, str]], level: float = 0.01) -> list[dict[str, str]]:
-    """Targets at a false discovery rate."""
+    """Return targets at a false discovery rate."""
     return [row for row in rows if row["is_decoy"] == "false" and row["q_value"] and float(row["q_value"]) <= level]
 
 

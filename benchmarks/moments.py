@@ -11,7 +11,7 @@ cancel
 control-c
     from the signal to the end of a process that aligns.
 step
-    of something that is done at once: posterior errors of a million matches, groups of 100,000 peptides, 100,000 texts of peptidoforms, an
+    of single steps: posterior errors of a million matches, groups of 100,000 peptides, 100,000 texts of peptidoforms, an
     index of 300 MB that is verified.
 """
 
@@ -52,20 +52,20 @@ SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 
 
 def emit(figure: str, what: str, seconds: list[float]) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     line = {"figure": figure, "what": what, "seconds": round(min(seconds), 3), "longest": round(max(seconds), 3)}
     print(json.dumps(line), flush=True)
 
 
 def timed(work: Callable[[], Any]) -> float:
-    """Seconds that some work takes."""
+    """Return seconds that some work takes."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
 
 
 def until_obeyed(work: Callable[[Progress], Any], progress: Progress, cancelled: list[float]) -> float:
-    """Seconds from a cancel, which something else does, to the end of the work."""
+    """Return seconds from a cancel, which something else does, to the end of the work."""
     try:
         work(progress)
     except Cancelled:
@@ -74,7 +74,7 @@ def until_obeyed(work: Callable[[Progress], Any], progress: Progress, cancelled:
 
 
 def cancelled_in_stage(title: str, folder: Path, index: int, threads: int) -> float:
-    """Seconds that a search goes on after a cancel at the beginning of a stage; `index` makes it build another index."""
+    """Return the seconds that a search continues after a cancel at the beginning of a stage; `index` makes it build another index."""
     cancelled: list[float] = []
 
     def look(event: ProgressEvent) -> None:
@@ -87,7 +87,7 @@ def cancelled_in_stage(title: str, folder: Path, index: int, threads: int) -> fl
 
 
 def searched(folder: Path, progress: Progress, index: int, threads: int) -> None:
-    """The sample, identified."""
+    """Identify the sample."""
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
     parameters = parameters.changed(second_pass=True, maximum_mass=5000.0 + index)
     # A cancel during the advice, after the results, ends the advice only.
@@ -95,7 +95,7 @@ def searched(folder: Path, progress: Progress, index: int, threads: int) -> None
 
 
 def cancelled_after(seconds: float, work: Callable[[Progress], Any]) -> float:
-    """Seconds that work goes on after a cancel so long after its beginning."""
+    """Return the seconds that work continues after a cancel some time after its beginning."""
     progress, cancelled = Progress(), []
 
     def cancel() -> None:
@@ -135,7 +135,7 @@ def measure_cancels(folder: Path, threads: int, repeats: int) -> None:
 
 
 def interrupted(folder: Path) -> float:
-    """Seconds from the signal to the end of a process that scores."""
+    """Return seconds from the signal to the end of a process that scores."""
     random = np.random.default_rng(2)
     path = folder / "long.fasta"
     path.write_text("".join(f">{k}\n{''.join(random.choice(list('ARNDCQEGHILKMFPSTWYV'), 30_000))}\n" for k in range(60)))
@@ -155,7 +155,7 @@ def interrupted(folder: Path) -> float:
 
 
 def measure_steps(folder: Path, repeats: int) -> None:
-    """Print the seconds of steps that are done at once."""
+    """Print the seconds of single steps."""
     random = np.random.default_rng(3)
     is_decoy = random.random(1_000_000) < 0.3
     score = random.normal(size=1_000_000) + 2.0 * (~is_decoy & (random.random(1_000_000) < 0.7))

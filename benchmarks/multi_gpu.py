@@ -5,16 +5,16 @@
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). The workload is the dense one of spectrum_search_gpu.py (2,269
 real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and phosphorylation, five proteomes with reversed decoys), each
-query searched `copies` times over with masses that are shifted at random by up to 10 Da more, so that one card is busy for seconds.
+query searched `copies` times over with masses that are shifted at random by up to 10 Da more, so that one GPU is busy for seconds.
 
 `seconds` is the scoring of all queries by `ScoringPass.score_one_by_one`, with packing, all transfers and merging of hits; the median of
 the runs, after one on the same GPUs that compiles the kernels and takes pinned memory. The dictionary is on the GPUs before: bringing it
-to all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one card over n times that of n;
-with the CPU, `gain` is the time of the same GPUs alone over the time together.
+to all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one GPU over n times that of n;
+with the CPU, `gain` is the time of only the same GPUs over the time together.
 
 Then k-means of points (25 million of 8 dimensions, 400 centroids, 100 rounds) by
-`proteoscope.engine.clustering.k_means`, with all transfers: `speedup` is the time of one card over that of n, of the whole (`seconds`) and
-of a round (`round_speedup`, by the difference of runs with half as many), and `same` whether labels and sums are those of one card.
+`proteoscope.engine.clustering.k_means`, with all transfers: `speedup` is the time of one GPU over that of n, of the whole (`seconds`) and
+of a round (`round_speedup`, by the difference of runs with half as many), and `same` whether labels and sums are those of one GPU.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _shifts(n: int, copies: int) -> np.ndarray:
 
 
 def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: bool) -> tuple[float, float, HitArrays]:
-    """Seconds of the plan and of the scoring, and the hits."""
+    """Return seconds of the plan and of the scoring, and the hits."""
     started = time.perf_counter()
     search = plan_scoring(work.index, work.peptides, work.modifications, work.parameters, Resources(threads, list(used), with_processor))
     planned = time.perf_counter()
@@ -71,7 +71,7 @@ def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: b
 
 
 def cluster_points(n_points: int, rounds: int, every: Sequence[Card], numbers: Sequence[int], arguments: argparse.Namespace) -> None:
-    """k-means on more and more GPUs."""
+    """Measure k-means on more and more GPUs."""
     values = np.random.default_rng(8).random((n_points, _DIMENSIONS), np.float32)
     data = Points(values)
     first: Clusters | None = None

@@ -63,14 +63,14 @@ class StageSeconds:
         self._began = now
 
     def named(self) -> dict[str, float]:
-        """As figures."""
+        """Return the fields as figures."""
         self._close()
         names = {"Counting": "counting_seconds", "Indexing": "indexing_seconds", "Scoring": "searching_seconds"}
         return {name: round(self._seconds.get(word, 0.0), 3) for word, name in names.items()}
 
 
 def searched(work: Workload, threads: int, memory: int, cards: tuple[Card, ...] = ()) -> tuple[HitArrays, dict[str, Any]]:
-    """With the index; the hits, and what it took."""
+    """Search with the index; return the hits and figures."""
     hits = empty_hits(len(work.index.queries.mass), slots=max(1, work.parameters.maximum_modifications))
     stages = StageSeconds()
     search = FragmentIndexSearch(
@@ -88,7 +88,7 @@ def searched(work: Workload, threads: int, memory: int, cards: tuple[Card, ...] 
 
 
 def visits(work: Workload) -> tuple[int, int]:
-    """Postings of the whole index, and those that all queries visit together."""
+    """Return the numbers of postings of the whole index, and of those that all queries visit."""
     peptides, modifications, settings, queries = work.peptides, work.modifications, work.settings, work.index.queries
     few = QueryArrays(*(np.ascontiguousarray(column[_VISITED // 2 :: _VISITED]) for column in queries))
     n = len(few.mass)
@@ -111,7 +111,7 @@ def visits(work: Workload) -> tuple[int, int]:
 
 
 def exhaustive(work: Workload, threads: int, every: int) -> tuple[HitArrays, np.ndarray, float]:
-    """A few queries with every candidate scored: the hits, which queries, and seconds."""
+    """Search a few queries exhaustively; return the hits, the queries, and seconds."""
     rows = np.arange(every // 2, len(work.index.queries.mass), every)
     few = QueryArrays(*(np.ascontiguousarray(column[rows]) for column in work.index.queries))
     hits = empty_hits(len(rows), slots=max(1, work.parameters.maximum_modifications))
@@ -125,7 +125,7 @@ def exhaustive(work: Workload, threads: int, every: int) -> tuple[HitArrays, np.
 
 
 def peak_megabytes() -> int:
-    """The most memory that this process ever had."""
+    """Return the peak memory of this process."""
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
 
 

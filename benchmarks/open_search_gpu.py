@@ -40,20 +40,20 @@ _PARTS = 64
 
 
 def on_threads(work: Callable[[int, int], Any], n: int, threads: int, parts: int = _PARTS) -> list[Any]:
-    """`work(first, last)` on equal parts of n things, on threads."""
+    """Run `work(first, last)` on equal parts of n items on threads."""
     cuts = np.linspace(0, n, min(parts, n) + 1).astype(int).tolist()
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, cuts[:-1], cuts[1:]))
 
 
 def rows(segments: SegmentArrays, first: int, last: int) -> SegmentArrays:
-    """The segments of the queries `first:last`."""
+    """Return the segments of the queries `first:last`."""
     low, high = segments.offsets[first], segments.offsets[last]
     return SegmentArrays(segments.offsets[first : last + 1] - low, *(column[low:high] for column in segments[1:]))
 
 
 def all_segments(spectra: Any, queries: Any, settings: Any, tables: Any, threads: int) -> SegmentArrays:
-    """The segments of all queries, made on threads."""
+    """Return the segments of all queries, computed on threads."""
     n = len(queries.mass)
     made = on_threads(lambda first, last: cpu.make_segments(spectra, queries, settings, tables, first, last), n, threads)
     starts = np.cumsum([0] + [len(part[1]) for part in made])
@@ -62,7 +62,7 @@ def all_segments(spectra: Any, queries: Any, settings: Any, tables: Any, threads
 
 
 def built(work: FragmentInputs, threads: int) -> FragmentIndexArrays:
-    """The CPU's index, built on threads."""
+    """Return the CPU's index, built on threads."""
     _, _, peptides, modifications, settings = work.inputs
     index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
     code, n = peptidoforms.peptidoform_code(peptides, modifications), len(index.chunk_start) - 1
@@ -73,7 +73,7 @@ def built(work: FragmentInputs, threads: int) -> FragmentIndexArrays:
 
 
 def on_processor(work: FragmentInputs, index: FragmentIndexArrays, threads: int) -> Answer:
-    """The whole search on threads."""
+    """Search on threads."""
     _, queries, peptides, modifications, settings = work.inputs
     n, code = len(queries.mass), peptidoforms.peptidoform_code(peptides, modifications)
     answer = empty_answer(n, _BEST)
@@ -89,14 +89,14 @@ def on_processor(work: FragmentInputs, index: FragmentIndexArrays, threads: int)
 
 
 def built_on_gpu(search: FragmentSearch) -> FragmentSearch:
-    """With its index, where that fits."""
+    """Return the search with its index if that fits."""
     for _ in search.build():
         pass
     return search
 
 
 def on_gpu(search: FragmentSearch, work: FragmentInputs) -> Answer:
-    """The whole search on the device."""
+    """Search on the device."""
     n = len(work.windows)
     answer = empty_answer(n, _BEST)
     for _ in search.search_chunks(
@@ -107,7 +107,7 @@ def on_gpu(search: FragmentSearch, work: FragmentInputs) -> Answer:
 
 
 def count_visits(work: FragmentInputs, index: FragmentIndexArrays, threads: int) -> int:
-    """Postings that lie in the segments of the queries, in chunks that have candidates of them."""
+    """Return the number of postings in the segments of the queries, in chunks that have candidates of them."""
     n_chunks = len(index.chunk_start) - 1
     keys = [
         np.repeat(np.arange(index.bin_start.shape[1] - 1, dtype=np.int64) << index.bin_shift, np.diff(index.bin_start[c]))
@@ -194,7 +194,7 @@ def main() -> int:
 
 
 def measured(card: TimedCard, work: FragmentInputs, budget: int | None, repeats: int, expected: Answer) -> dict[str, Any]:
-    """Figures of a GPU within a budget of memory."""
+    """Return figures of a GPU within a budget of memory."""
     from cupy import get_default_memory_pool
 
     get_default_memory_pool().free_all_blocks()

@@ -48,7 +48,7 @@ class RealRun(SyntheticRun):
 
 
 def profile(apart: NDArray[np.float64], deviation: float, tail: float) -> NDArray[np.float64]:
-    """A Gaussian whose later half is wider by a part `tail`, with an area of 1."""
+    """Return a Gaussian with an area of 1 and a later half that is wider by a factor of 1 + `tail`."""
     wide = np.where(apart > 0, deviation * (1 + tail), deviation)
     return np.exp(-0.5 * (apart / wide) ** 2) / (np.sqrt(2 * np.pi) * deviation * (1 + tail / 2))
 
@@ -63,7 +63,7 @@ def merged(mz: NDArray[np.float64], intensity: NDArray[np.float64]) -> tuple[NDA
 
 
 def _within(rng: np.random.Generator, real: Ms1Spectra, sequence: str, amount: float) -> Planted:
-    """A peptide at the charge with which it is in the range of the run, anywhere in its middle."""
+    """Return a peptide at a charge within the m/z range of the run, at a random time in its middle."""
     charge = next((z for z in (2, 3, 4) if Planted(sequence, z, 1.0, 0.0).mz < 780), 4)
     first, last = real.retention_time[[0, -1]]
     return Planted(sequence, charge, amount, float(rng.uniform(first + 60, last - 60)), float(rng.uniform(4, 9)))
@@ -124,7 +124,7 @@ def planted_transfers(real: list[Ms1Spectra], n: int, seed: int) -> tuple[dict[s
 
 
 def planted_mixtures(real: list[Ms1Spectra], logs: NDArray[np.float64], seed: int) -> dict[str, RealRun]:
-    """Runs with peptides in given amounts, each identified in nine of ten runs that have it.
+    """Return runs with peptides in given amounts, each identified in nine of ten runs that have it.
 
     Parameters
     ----------

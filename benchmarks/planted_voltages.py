@@ -14,7 +14,7 @@ __all__ = ["quantified_ions"]
 
 
 def quantified_ions(seed: int, n_voltages: int) -> dict:
-    """Return how many ions of a run have a quantity, and the median error of their areas against those of a run at one voltage."""
+    """Return the number of ions of a run with a quantity, and the median error of their areas against those of a run at one voltage."""
     run, peptides = voltage_run(seed, n_voltages)
     with tempfile.TemporaryDirectory() as folder:
         project = write_project(Path(folder) / "p", {"one": run}, {f"P{i}": [peptide] for i, peptide in enumerate(peptides)})

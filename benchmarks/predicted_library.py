@@ -93,7 +93,7 @@ def compare(library: SpectralLibrary, spectra: Spectra, resources: Resources, re
 
 
 def write(database: Path) -> None:
-    """The whole command."""
+    """Measure the whole command."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "predicted.msp"
         begun = time.perf_counter()

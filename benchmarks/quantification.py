@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def ratios(about: dict, real: list[Ms1Spectra], seed: int, ends: list[float]) -> None:
-    """Planted ratios, through whole runs."""
+    """Measure planted ratios through whole runs."""
     runs, planted = planted_ratios(real, 200, seed)
     with tempfile.TemporaryDirectory() as folder:
         project = write_project(Path(folder) / "p", runs, {f"P{i}": [sequence] for i, sequence in enumerate(planted)})
@@ -100,7 +100,7 @@ def ratios(about: dict, real: list[Ms1Spectra], seed: int, ends: list[float]) ->
 
 
 def transfers(about: dict, real: list[Ms1Spectra], seed: int) -> None:
-    """Transfers to runs that do not have the peptide."""
+    """Measure transfers to runs without the peptide."""
     runs, gone = planted_transfers(real, 2400, seed)
     every = list(dict.fromkeys(identified.sequence for run in runs.values() for identified in run.identified))
     with tempfile.TemporaryDirectory() as folder:
@@ -125,16 +125,16 @@ def transfers(about: dict, real: list[Ms1Spectra], seed: int) -> None:
 
 
 def changes(about: dict, seed: int, rscript: str) -> None:
-    """Proteins that change in tables, by this program and by limma."""
+    """Measure changes of proteins in tables, by this program and by limma."""
     rng, n = np.random.default_rng(seed), 2000
     changed, protein, logs = mixture(rng, n, n // 10, 22, 2.5)
-    # What is low is missing more often.
+    # Low values are missing more often.
     logs[rng.random(logs.shape) < 1 / (1 + np.exp((logs - 18.5) / 0.7))] = np.nan
     emit_tests(about, changed, *tested(logs, protein, n), rscript)
 
 
 def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> None:
-    """Proteins that change in spectra, through whole runs, by this program and by other tests on its table."""
+    """Measure changes of proteins in spectra through whole runs, by this program and by other tests on its table."""
     rng, n = np.random.default_rng(seed), 400
     changed, protein, logs = mixture(rng, n, n // 5, 20.5, 1.5)
     runs = planted_mixtures(real, logs, seed)
@@ -163,7 +163,7 @@ def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> No
                 number = int(row["accession"][1:])
                 p_value[number], is_found[number] = row["p_value"] or np.nan, row["outcome"] == "changed"
             emit_tests(about | {"matched": matched}, changed, table, p_value, is_found, rscript)
-        # What a measurement without any error and gap would give.
+        # Result of a measurement without errors and gaps.
         emit_tests(about | {"matched": "planted, not measured"}, changed, *tested(logs, protein, n), rscript)
 
 
@@ -183,7 +183,7 @@ def mixture(
 def tested(
     logs: NDArray[np.float64], protein: NDArray[np.int64], n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """The table of proteins of amounts of peptides, log2 both, p-values of proteins, and which change."""
+    """Return log2 quantities of proteins from those of peptides, p-values, and flags of changes."""
     peptides = RawQuantities.of(np.exp2(logs))
     parameters, model, rows = QuantificationParameters(), comparison_model(DESIGN, ("a", "b")), np.arange(len(protein))
     result = normalised_levels(peptides, Grouping(rows, rows, protein, n), model, parameters).levels.proteins
@@ -239,7 +239,7 @@ def likelihood_moderated(logs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def plain_t_test(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """p-values of Student's t-test."""
+    """Return p-values of Student's t-test."""
     from scipy import stats
 
     difference, variance, degrees, share = pooled(logs)
@@ -262,7 +262,7 @@ def pooled(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
 
 
 def limma(logs: NDArray[np.float64], rscript: str) -> NDArray[np.float64]:
-    """p-values of limma's moderated t-test."""
+    """Return p-values of limma's moderated t-test."""
     with tempfile.TemporaryDirectory() as folder:
         table, out = Path(folder) / "table.tsv", Path(folder) / "found.tsv"
         np.savetxt(table, logs, delimiter="\t", fmt="%.12g")
@@ -272,7 +272,7 @@ def limma(logs: NDArray[np.float64], rscript: str) -> NDArray[np.float64]:
 
 
 def adjusted(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """q-values after Benjamini and Hochberg, by definition."""
+    """Return q-values after Benjamini and Hochberg, by definition."""
     has = np.flatnonzero(np.isfinite(p_value))
     order = has[np.argsort(p_value[has])]
     raw = p_value[order] * len(has) / np.arange(1, len(has) + 1)

@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def pooled(rows: list[dict]) -> dict:
-    """Counts added up, with the rates that they give; means of other numbers."""
+    """Return summed counts with their rates, and means of other numbers."""
     result = {}
     for name in rows[0]:
         values = [row[name] for row in rows if row[name] is not None]
@@ -120,7 +120,7 @@ def design(conditions: str, **parts: str) -> Design:
 
 
 def compared(ions: RawQuantities, grouping: Grouping, plan: Design, **settings: str) -> tuple[Floats, Floats, Floats, Floats]:
-    """Log2 quantities of proteins as the program normalises them, and changes, p-values and q-values as it tests them."""
+    """Return log2 quantities of proteins as the program normalises them, and changes, p-values and q-values as it tests them."""
     parameters = QuantificationParameters(change_fdr=_FDR, **settings)
     model = comparison_model(plan, ("a", "b"))
     levels = normalised_levels(ions, grouping, model, parameters).levels
@@ -130,7 +130,7 @@ def compared(ions: RawQuantities, grouping: Grouping, plan: Design, **settings: 
 
 
 def counted(q_value: Floats, changed: NDArray[np.bool_]) -> dict:
-    """Counts of what is reported at 5 %."""
+    """Return counts of proteins reported at 5 %."""
     reported = q_value <= _FDR
     return {
         "tested": int(np.isfinite(q_value).sum()),
@@ -141,7 +141,7 @@ def counted(q_value: Floats, changed: NDArray[np.bool_]) -> dict:
 
 
 def centre(seed: int, rscript: str) -> Rows:
-    """Changes of one side and of both."""
+    """Yield figures of changes of one side and of both."""
     for noise in _NOISE:
         for name, up, down in (("none", 0.0, 0.0), ("20 % balanced", 0.1, 0.1), ("20 % up", 0.2, 0.0), ("40 % up", 0.4, 0.0)):
             rng = np.random.default_rng(seed)
@@ -153,7 +153,7 @@ def centre(seed: int, rscript: str) -> Rows:
 
 
 def small(seed: int, rscript: str) -> Rows:
-    """Changes that are small against the error of a protein."""
+    """Yield figures of changes that are small against the error of a protein."""
     parameters, model = QuantificationParameters(change_fdr=_FDR), comparison_model(design("aaabbb"), ("a", "b"))
     for noise in _NOISE:
         for name, up, down in (("none", 0.0, 0.0), ("20 % balanced", 0.1, 0.1), ("40 % balanced", 0.2, 0.2), ("40 % up", 0.4, 0.0)):
@@ -168,7 +168,7 @@ def small(seed: int, rscript: str) -> Rows:
 
 
 def imputation(seed: int, rscript: str) -> Rows:
-    """Missing quantities, and wrong identifications that one sample alone has."""
+    """Measure missing quantities, and wrong identifications in a single sample."""
     for name, up, down in (("20 % balanced", 0.1, 0.1), ("20 % up", 0.2, 0.0)):
         for setting in ("none", "low"):
             rng = np.random.default_rng(seed)
@@ -191,7 +191,7 @@ def imputation(seed: int, rscript: str) -> Rows:
 
 
 def charges(seed: int, rscript: str) -> Rows:
-    """Errors of the ratios of two samples where charge states are missing."""
+    """Yield errors of the ratios of two samples where charge states are missing."""
     rng = np.random.default_rng(seed)
     n = 1000
     protein = np.repeat(np.arange(n), rng.integers(1, 6, n))
@@ -220,7 +220,7 @@ def charges(seed: int, rscript: str) -> Rows:
 
 
 def unconnected(seed: int, rscript: str) -> Rows:
-    """Proteins whose ions are in three samples or in the three others: how many ratios between both are given, and their error."""
+    """Measure proteins with ions in only three of six samples: the number of ratios between both groups, and their error."""
     rng = np.random.default_rng(seed)
     n = 500
     logs = rng.normal(22, 2, (n, 2))
@@ -233,7 +233,7 @@ def unconnected(seed: int, rscript: str) -> Rows:
 
 
 def blocks(seed: int, rscript: str) -> Rows:
-    """Plexes without a reference, and pairs."""
+    """Yield figures of plexes without a reference, and of pairs."""
     rng = np.random.default_rng(seed)
     n, n_changed = 1000, 200
     changed = np.arange(n) < n_changed
@@ -265,7 +265,7 @@ def blocks(seed: int, rscript: str) -> Rows:
 
 
 def moderated(logs: Floats, treated: NDArray[np.bool_], block: NDArray[np.int64] | None = None) -> Floats:
-    """p-values of limma's moderated t-test with blocks, from its published formulas, protein by protein."""
+    """Return p-values of limma's moderated t-test with blocks, from its published formulas, protein by protein."""
     columns = [np.ones(len(treated)), treated.astype(float)]
     columns += [] if block is None else [(block == k).astype(float) for k in range(1, int(block.max()) + 1)]
     matrix = np.stack(columns, axis=1)
@@ -294,7 +294,7 @@ def moderated(logs: Floats, treated: NDArray[np.bool_], block: NDArray[np.int64]
 
 
 def limma(logs: Floats, treated: NDArray[np.bool_], block: NDArray[np.int64], rscript: str) -> Floats:
-    """p-values of limma itself."""
+    """Return p-values of limma itself."""
     with tempfile.TemporaryDirectory() as folder:
         table, out = Path(folder) / "table.tsv", Path(folder) / "found.tsv"
         np.savetxt(table, logs, delimiter="\t", fmt="%.12g")
@@ -309,14 +309,14 @@ def limma(logs: Floats, treated: NDArray[np.bool_], block: NDArray[np.int64], rs
 
 
 def transfers(seed: int, rscript: str) -> Rows:
-    """Transferred ions whose peptide is not in the sample."""
+    """Yield figures of transferred ions whose peptide is not in the sample."""
     rules: dict[str, dict[str, float]] = {"PSM q-value": {"donor_fdr": 1.0}, "peptide q-value": {}}
     for name, figures in wrong_transfers(seed, rules):
         yield {"donors": name}, figures
 
 
 def faims(seed: int, rscript: str) -> Rows:
-    """Ions in runs that cycle through voltages."""
+    """Yield figures of ions in runs that cycle through voltages."""
     for n_voltages in range(1, 6):
         yield {"voltages": n_voltages}, quantified_ions(seed, n_voltages)
 

@@ -72,7 +72,7 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
 
 
 def _sequence(number: int) -> str:
-    """A sequence of its own for each number."""
+    """Return a distinct sequence for each number."""
     alphabet = "ADEFGHILNPQSTVWY"
     return "".join(alphabet[number >> shift & 15] for shift in range(0, 24, 4)) + "GGK"
 

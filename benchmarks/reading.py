@@ -24,7 +24,7 @@ REPEATS = {"bsa_ltq/BSA1.mzML": 15, "metaproteome_qe/2016_Jan_12_QE2_47_trimmed.
 
 
 def repeated(path: Path, times: int, folder: Path) -> Path:
-    """An mzML with the spectra of another several times over."""
+    """Return an mzML file with the repeated spectra of another."""
     text = path.read_bytes()
     start, stop = text.index(b"<spectrum "), text.rindex(b"</spectrum>") + len(b"</spectrum>")
     target = folder / f"{path.stem}_x{times}.mzML"

@@ -3,7 +3,7 @@
     python -m benchmarks.reading_ratios --data FOLDER --against CHECKOUT [--rounds N] [--only NAME ...]
 
 FOLDER is the unpacked test data, from which larger files are made. Two processes, one for each checkout, read every file in turns, after
-one reading that compiles the kernels. `seconds` and `seconds_before` are processor time of all threads, the least of all rounds: other
+one reading that compiles the kernels. `seconds` and `seconds_before` are CPU time of all threads, the least of all rounds: other
 programs of the machine can only add. `ratio` is now to before; above 1 is slower. A format that the other checkout does not read has none.
 """
 
@@ -111,7 +111,7 @@ def _pkl_text(spectra: Spectra, i: int) -> str:
 
 
 def _repeated(path: Path, times: int, made: Path) -> Path:
-    """A file several times over, entry after entry."""
+    """Return a file with its entries repeated."""
     target = made / path.name
     target.write_bytes((existing(path).read_bytes().rstrip() + b"\n\n") * times)
     return target

@@ -53,7 +53,7 @@ MATRIX = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
 
 
 def inputs(n: int, text: int, pattern: int) -> tuple[Sequences, Sequences]:
-    """Texts and patterns."""
+    """Return texts and patterns."""
     random = np.random.default_rng(1)
     texts = random.integers(0, 4, (n, text)).astype(np.int8)
     patterns = texts[:, :pattern].copy()
@@ -63,7 +63,7 @@ def inputs(n: int, text: int, pattern: int) -> tuple[Sequences, Sequences]:
 
 
 def peer_seconds(texts: Sequences, patterns: Sequences, n: int) -> float:
-    """Seconds that Biopython takes for the scores of the first pairs."""
+    """Return seconds that Biopython takes for the scores of the first pairs."""
     from Bio.Align import PairwiseAligner
 
     aligner = PairwiseAligner(mode="global", match_score=2, mismatch_score=-3, open_gap_score=-7, extend_gap_score=-2)
@@ -98,7 +98,7 @@ def measured(command: list[str]) -> tuple[str, dict[str, object]]:
 
 
 def placed_here(genome: Path, reads: Path, folder: Path, n: int, options: argparse.Namespace) -> Placed:
-    """Places by this program, from its SAM."""
+    """Return positions by this program, from its SAM."""
     out = folder / "places.sam"
     command = [
         sys.executable,
@@ -125,7 +125,7 @@ def placed_here(genome: Path, reads: Path, folder: Path, n: int, options: argpar
 
 
 def placed_by_peer(genome: Path, reads: Path, folder: Path, n: int, options: argparse.Namespace) -> Placed:
-    """Places by minimap2."""
+    """Return positions by minimap2."""
     out = folder / "places.tsv"
     version, cost = measured([options.mappy, str(PEER), str(genome), str(reads), str(out), str(options.threads)])
     placed = Placed(np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), {**cost, "mappy": version.strip()})
@@ -161,7 +161,7 @@ def are_at(placed: Placed, start: NDArray[np.int64], is_reverse: NDArray[np.bool
 
 
 def places(options: argparse.Namespace) -> None:
-    """Simulated reads that come back to their place."""
+    """Measure simulated reads that are mapped to their origin."""
     genome = options.data / "dna" / GENOME
     with tempfile.TemporaryDirectory(prefix="proteoscope-reads-") as folder:
         reads = Path(folder, "reads.fastq")
@@ -185,7 +185,7 @@ def places(options: argparse.Namespace) -> None:
 
 
 def strains(options: argparse.Namespace) -> None:
-    """Reads of one strain on the genome of another."""
+    """Measure reads of one strain on the genome of another."""
     genome = options.data / "dna" / GENOME
     with tempfile.TemporaryDirectory(prefix="proteoscope-reads-") as folder:
         reads = Path(folder, "reads.fastq")
@@ -227,7 +227,7 @@ def main() -> None:
 
 
 def cells(options: argparse.Namespace) -> None:
-    """Speed of pairs."""
+    """Measure the speed of pairs."""
     texts, patterns = inputs(options.pairs, options.text, options.pattern)
     rules = GapRules(MATRIX, 5, 2, options.gaps)
     progress = Progress()

@@ -51,7 +51,7 @@ def minimum_seconds(work: Callable[[], Any], repeats: int) -> float:
 
 
 def seconds_of(work: Callable[[], Any]) -> float:
-    """By the clock on the wall."""
+    """Return wall seconds."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
@@ -72,7 +72,7 @@ def is_same(alignments: Alignments, texts: Sequences, patterns: Sequences, pairs
 
 
 def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """The two rows of the issue's table."""
+    """Measure scores and alignments of the standard pairs."""
     n = options.pairs
     texts, patterns = inputs(n, 250, 200)
     rules, every = GapRules(MATRIX, 5, 2, 2), np.arange(n)
@@ -152,7 +152,7 @@ def profile(
 
 
 def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Every number of lanes and columns."""
+    """Measure every number of lanes and columns."""
     n = options.pairs
     texts, patterns = inputs(n, 250, 200)
     rules, pairs = GapRules(MATRIX, 5, 2, 2), (np.arange(n), np.arange(n))
@@ -225,7 +225,7 @@ def tasks(n: int, seed: int = 40) -> list[dict[str, Any]]:
 
 
 def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Each plan of each task."""
+    """Measure each plan of each task."""
     good = 0
     every = tasks(options.shapes)
     for number, case in enumerate(every):
@@ -248,7 +248,7 @@ def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
 
 def made(case: dict[str, Any], number: int) -> tuple[tuple[Sequences, Sequences], _Pairs, GapRules]:
-    """Texts and patterns of a task, its pairs, and how they are aligned."""
+    """Return texts and patterns of a task, its pairs, and how they are aligned."""
     random, n_symbols = np.random.default_rng(number), case["letters"]
     texts = random.integers(0, n_symbols, (case["texts"], case["text"])).astype(np.int8)
     patterns = np.tile(texts, (-(-case["patterns"] // len(texts)), 1))[: case["patterns"], : case["pattern"]].copy()
@@ -272,7 +272,7 @@ def one_task(
     times: dict[str, Any],
     device: CudaGpu | None = None,
 ) -> None:
-    """Seconds of each plan into `times`, and the name of the chosen one."""
+    """Write the seconds of each plan to `times`, and the name of the selected one."""
     device = device or card(0)
     plain, n, traces = ReadSearch(device, *columns, rules), len(pairs[0]), case["traces"]
     per_text = n / len(np.unique(pairs[0]))

@@ -69,13 +69,13 @@ class Case(NamedTuple):
 
 
 def large(data: Path) -> Iterator[Case]:
-    """Identifications and sequence searches of the size that users have."""
+    """Yield identifications and sequence searches of realistic size."""
     for name, arguments in searches(data):
         yield Case(name, (tuple(arguments),))
 
 
 def small(data: Path) -> Iterator[Case]:
-    """Each kind of search on little."""
+    """Yield each kind of search on small inputs."""
 
     def files(*names: str) -> list[str]:
         return [str(data / name) for name in names]

@@ -61,7 +61,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A file of results: its `name`, what is measured, the commands that do so, and its rows, oldest first."""
+    """A file of results: `name`, subject, commands, and rows, oldest first."""
 
     name: str
     title: str
@@ -70,7 +70,7 @@ class Benchmark:
 
 
 def read_rows(name: str) -> list[dict[str, Any]]:
-    """The rows of a file of results."""
+    """Return the rows of a file of results."""
     return [json.loads(line) for line in (RESULTS / f"{name}.jsonl").read_text().splitlines() if line.strip()]
 
 
@@ -106,7 +106,7 @@ def published_figures() -> list[Published]:
 
 
 def benchmarks() -> list[Benchmark]:
-    """Every file of results, by name, with what the module says that measured it."""
+    """Return every file of results, by name, with the description of the module that measured it."""
     figures = []
     for path in sorted(RESULTS.glob("*.jsonl")):
         module = HERE / f"{_MODULE_OF.get(path.stem, path.stem)}.py"
@@ -117,7 +117,7 @@ def benchmarks() -> list[Benchmark]:
 
 
 def report(most_rows: int) -> str:
-    """The page. `most_rows`: of each benchmark, the newest."""
+    """Return the page with at most `most_rows` newest rows of each benchmark."""
     parts = [
         "<h1>Proteoscope: what was measured</h1>",
         section("Published figures, and the best of today, next to ours", _published_table()),
@@ -157,7 +157,7 @@ def _examined(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _rows(rows: Sequence[Mapping[str, Any]], most: int) -> str:
-    """The newest rows, those with the same columns in one table."""
+    """Return the newest rows, those with the same columns in one table."""
     tables, shown = dict[tuple[str, ...], list[Mapping[str, Any]]](), rows[-most:]
     for row in shown:
         names = tuple(name for name in _FIRST if name in row) + tuple(name for name in row if name not in _FIRST)

@@ -4,7 +4,7 @@
 
 One JSON line for each figure, in milliseconds: `median` and `longest` of 60 frames, painted by the widget as the screen shows it, and
 `median_cpu` and `longest_cpu`, the CPU time of the thread that paints, which other programs do not lengthen. `whole`:
-all points in sight; `half`: the middle half of the times; `part`: a tenth of the times and of the m/z; `pointer`: the look for the point
+all points in sight; `half`: the middle half of the times; `part`: a tenth of the times and of the m/z; `pointer`: the search for the point
 next to the pointer, all points in sight.
 """
 
@@ -28,7 +28,7 @@ _FRAMES = 60
 
 
 def emit(figure: str, milliseconds: Iterable[float], cpu: Iterable[float] = (), **more: int | str) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     numbers = {}
     for name, values in (("", sorted(milliseconds)), ("_cpu", sorted(cpu))):
         if values:
@@ -37,7 +37,7 @@ def emit(figure: str, milliseconds: Iterable[float], cpu: Iterable[float] = (), 
 
 
 def made_table(n: int, seed: int = 1) -> pa.Table:
-    """A run of n spectra over two hours, most of them unexplained, as the table ``map`` has them."""
+    """Return a run of n spectra over two hours, most of them unexplained, as in the table ``map``."""
     random = np.random.default_rng(seed)
     return pa.table(
         {
@@ -52,7 +52,7 @@ def made_table(n: int, seed: int = 1) -> pa.Table:
 
 
 def timed(work: Callable[[int], None]) -> tuple[list[float], list[float]]:
-    """Milliseconds of each frame, and of the thread's processor time."""
+    """Return milliseconds of each frame, and of the thread's CPU time."""
     walls, cpus = [], []
     for frame in range(_FRAMES):
         started, cpu = time.perf_counter(), time.thread_time()
@@ -97,7 +97,7 @@ def draw_frame(shown: RunMap, share: float, mz_share: float, number: int) -> Non
 
 
 def look_at_pointer(shown: RunMap, number: int) -> None:
-    """Look for the point next to a place."""
+    """Find the point next to a place."""
     shown.canvas.picked_at(shown.canvas.inner().topLeft() + QPointF(7 * number, 100))
 
 

@@ -40,7 +40,7 @@ class Workload:
 
 
 def _unpacked(path: Path, folder: Path, repeats: int = 1) -> Path:
-    """The file itself, or a decompressed copy of it in `folder` with its contents several times over."""
+    """Return the file itself, or a decompressed copy in `folder` with repeated content."""
     if path.suffix != ".gz" and repeats == 1:
         return path
     copy = folder / path.name.removesuffix(".gz")
@@ -50,7 +50,7 @@ def _unpacked(path: Path, folder: Path, repeats: int = 1) -> Path:
 
 
 def peptides_of(database: Path, parameters: IdentificationParameters) -> PeptideArrays:
-    """The peptide dictionary of a FASTA file with reversed decoys, in memory."""
+    """Return the peptide dictionary of a FASTA file with reversed decoys, in memory."""
     agent = enzyme(parameters.enzyme)
     digestion = Digestion(
         agent,
@@ -78,7 +78,7 @@ def peptides_of(database: Path, parameters: IdentificationParameters) -> Peptide
 
 
 def search_workload(spectra: Path, repeats: int, peptides: PeptideArrays, parameters: IdentificationParameters) -> Workload:
-    """Spectra, each `repeats` times (more than once only from peak lists), against a dictionary."""
+    """Return spectra, each `repeats` times (more than once only from peak lists), against a dictionary."""
     with tempfile.TemporaryDirectory(prefix="proteoscope-workload-") as name:
         read = read_spectra([_unpacked(spectra, Path(name), repeats)], progress=Progress(), strict=True, threads=available_threads())
     index = build_spectrum_index(read, parameters, Resources(available_threads()))
@@ -90,5 +90,5 @@ def search_workload(spectra: Path, repeats: int, peptides: PeptideArrays, parame
 
 
 def preset(name: str, **values: object) -> IdentificationParameters:
-    """The parameters of a preset, some changed."""
+    """Return the parameters of a preset, some changed."""
     return IdentificationParameters.checked(read_preset("identify", name) | values)

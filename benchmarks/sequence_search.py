@@ -10,13 +10,13 @@ One JSON line for each figure:
 scoring
     the 20 queries of the CUDASW++ papers against 20,000 proteins, scores of all pairs: GCUPS over all and for each core.
 single
-    the same for one query alone, with planning and overflow: length, GCUPS.
+    the same for a single query, with planning and overflow: length, GCUPS.
 opening
     seconds to open the packed database of 20,000 proteins, and its bytes for a residue without names.
 end_to_end
     seconds and peak megabytes of the whole command, from FASTA to table, in a process of its own.
 beside
-    the whole command and parasail's scoring alone (`sw_striped_profile_sat`, profiles made before), by turns: least wall and processor
+    the whole command and only parasail's scoring (`sw_striped_profile_sat`, profiles made before), by turns: least wall and CPU
     seconds. With NUMBA_CPU_NAME=haswell and NUMBA_CPU_FEATURES=+avx2,+avx,+ssse3 the command runs as on a CPU with AVX2.
 devices
     the same on each device, with its steps and what each device did.
@@ -68,17 +68,17 @@ SUBJECTS_TOGETHER = 500
 
 
 def emit(figure: str, **values: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     print(json.dumps({"figure": figure, **values}), flush=True)
 
 
 def in_file_order(sequences: SequenceDatabase) -> list[int]:
-    """Numbers of the sequences as the file has them."""
+    """Return the numbers of the sequences in file order."""
     return [int(i) for i in np.argsort(sequences.file_index)]
 
 
 def scored(queries: list[np.ndarray], database: SequenceDatabase, threads: int) -> tuple[np.ndarray, float]:
-    """Scores, and the best wall seconds of a few repeats."""
+    """Return scores, and the best wall seconds of a few repeats."""
     seconds = []
     for _ in range(REPEATS):
         began = time.perf_counter()
@@ -142,7 +142,7 @@ def measure_speed(data: Path, thread_counts: Sequence[int]) -> None:
 
 
 def one_query(path: Path, length: int) -> Path:
-    """A file with the query of a length."""
+    """Return a file with the query of a length."""
     queries = read_sequences([path], Progress())
     number = int(np.flatnonzero(queries.lengths == length)[0])
     target = Path(tempfile.mkdtemp()) / "query.fasta"
@@ -151,7 +151,7 @@ def one_query(path: Path, length: int) -> Path:
 
 
 def end_to_end(queries: Path, database: Path, *options: str) -> dict[str, Any]:
-    """Wall seconds and peak megabytes of the command in a process of its own."""
+    """Return wall seconds and peak megabytes of the command in its own process."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,
@@ -258,7 +258,7 @@ class Found:
 
 
 class Scop:
-    """Labels of the domains, as numbers, and how many others each has of its family, superfamily and fold."""
+    """Labels of the domains, as numbers, and the number of other members of each one's family, superfamily and fold."""
 
     def __init__(self, data: Path, names: Sequence[str]) -> None:
         family = dict(line.split("\t") for line in (data / "scop40.lookup").read_text().splitlines())
@@ -275,7 +275,7 @@ class Scop:
 
 
 def first_error(hits: Found, scop: Scop, queries: np.ndarray) -> dict[str, float]:
-    """Mean share of the members of each level, and of no narrower one, before the first domain of another fold, by E-value."""
+    """Return the mean share of the members of each level, and of no narrower one, before the first domain of another fold, by E-value."""
     order = np.lexsort((-hits.score, hits.e_value, hits.query))
     query, subject = hits.query[order], hits.subject[order]
     same = scop.label[query] == scop.label[subject]

@@ -25,7 +25,7 @@ cold
     a new process, no kernel on disk, then another: seconds from its start to the scores of the query of 464 with the 20,000 proteins.
 
 With --cudasw4 and the folder of its programs `makedb` and `align` (github.com/asbschmidt/CUDASW4, built with `make`), the figures `all`
-or `single`, and `equal`, come with lines `peer`: CUDASW++ 4.0 on the same card, database and queries, over all queries and for each, with
+or `single`, and `equal`, come with lines `peer`: CUDASW++ 4.0 on the same GPU, database and queries, over all queries and for each, with
 the flags of its own benchmark of peak speed: --uploadFull --prefetchDBFile --verbose --mat blosum62 --gop -11 --gex -1, and
 --singlePassType DPXs16 --manyPassType_small DPXs16 --manyPassType_large DPXs32 --overflowType DPXs32 (without DPX: Half2 and Float).
 `seconds` is its own "Scan time", in which it sorts the scores, of each query's second run; `first_seconds` of the first. `same_top_scores`
@@ -81,7 +81,7 @@ list(AlignmentSearch(card({device}), residues, offsets).score([query], read_matr
 
 
 def emit(figure: str, **values: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     print(json.dumps({**RUN, "figure": figure, **values}), flush=True)
 
 
@@ -92,7 +92,7 @@ def repeated(database: SequenceDatabase, times: int) -> tuple[NDArray[np.int8], 
 
 
 def measured(search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], n: int) -> tuple[NDArray[np.int32], dict[str, float]]:
-    """Scores, and seconds and GCUPS of the first call and of the best of the next."""
+    """Return scores, and seconds and GCUPS of the first call and of the best of the next."""
     out, seconds = np.empty((len(queries), n), np.int32), []
     for _ in range(1 + REPEATS):
         began = time.perf_counter()
@@ -103,7 +103,7 @@ def measured(search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], n: in
 
 
 def cells(queries: Sequence[NDArray[np.int8]], n_residues: int) -> float:
-    """10^9 cells."""
+    """Return the number of cells, in 10^9."""
     return sum(map(len, queries)) * n_residues / 1e9
 
 
@@ -113,7 +113,7 @@ def report(figure: str, queries: Sequence[NDArray[np.int8]], n_residues: int, ti
 
 
 def write_fasta(path: Path, sequences: Iterable[NDArray[np.int8]]) -> None:
-    """Sequences of codes as FASTA without names."""
+    """Write sequences of codes as FASTA without names."""
     with path.open("wb") as file:
         file.writelines(b">s\n%s\n" % (codes + ord("A")).tobytes() for codes in sequences)
 

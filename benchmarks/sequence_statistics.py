@@ -141,7 +141,7 @@ def measure_peer(calibration: Calibration, folder: Path, n: int, threads: int) -
 
 
 def main() -> None:
-    """Measure what the command line names."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, type=Path, help="folder of the unpacked test data")
     parser.add_argument("--threads", type=int, default=2)

@@ -38,7 +38,7 @@ COUNTED = ("open_files", "threads", "processes", "temporary_files")
 
 
 def request_of(search: Search, project: Path, out: Path, device: str, threads: int | None) -> SearchRequest:
-    """The sample search of a kind; those that go on from a project go on from this one."""
+    """Return the sample search of a kind; searches that need a project use this one."""
     assert search.demo is not None
     inputs = {name: [resources.path("samples", file)] for name, file in search.demo.samples.items()}
     inputs |= {wanted_input.name: [project] for wanted_input in search.inputs if wanted_input.sort == "project"}
@@ -141,7 +141,7 @@ def main() -> None:
 
 
 def _export_of(search: Search, project: Path, folder: Path) -> Callable[[Progress], list[Path]]:
-    """The first export of the last run of a kind in a project, as a job."""
+    """Return the first export of the last run of a kind in a project, as a job."""
 
     def export(progress: Progress) -> list[Path]:
         opened = Project.open(project)

@@ -16,10 +16,10 @@ dense-large
     the same with each spectrum thirty-three times (74,877), for the 6.2 thousand million scorings of the published experiment.
 
 `seconds` of a GPU is the scoring stage with all transfers and the packing of queries, the dictionary already there; `dictionary_seconds` is
-what bringing it there took; `kernel_seconds` is the kernels alone, by the device's clock, with nothing else under way. The median of the
+the time to bring it there; `kernel_seconds` is only the kernels, by the device's clock, with nothing else under way. The median of the
 runs, after one that compiles.
-`device_megabytes` is what CuPy's pool held at the end, with what was freed meanwhile. The dense workloads are searched once more with a
-budget of `memory_bytes` for the pool; `same_hits` says whether every hit and histogram is the same as without it.
+`device_megabytes` is the size of CuPy's pool at the end, including freed memory. The dense workloads are searched once more with a
+budget of `memory_bytes` for the pool; `same_hits` is true if every hit and histogram is the same as without it.
 `same_top` is the share of queries whose best candidate scores as the CPU's does (to 1e-5), `same_peptide` the share with the same
 peptide; they differ where two candidates tie.
 """
@@ -57,7 +57,7 @@ _BUDGET = 2_000_000_000
 
 
 def median_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """Median of the wall seconds of some runs, and the last answer."""
+    """Return the median of the wall seconds of some runs, and the last answer."""
     seconds, answer = [], None
     for _ in range(repeats):
         start = time.perf_counter()
@@ -67,7 +67,7 @@ def median_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
 
 
 def on_processor(work: Workload, threads: int) -> tuple[HitArrays, int]:
-    """All queries on threads; the hits and the number of candidates in the mass windows."""
+    """Search all queries on threads; return the hits and the number of candidates in the mass windows."""
     queries = work.index.queries
     n = len(queries.mass)
     hits, cost = empty_hits(n, slots=max(1, work.parameters.maximum_modifications), width=_BINS_WIDTH), np.zeros(n, np.int64)
@@ -83,7 +83,7 @@ def on_processor(work: Workload, threads: int) -> tuple[HitArrays, int]:
 
 
 def on_gpu(search: SpectrumSearch, work: Workload) -> HitArrays:
-    """All queries on the device."""
+    """Search all queries on the device."""
     n = len(work.index.queries.mass)
     hits = empty_hits(n, slots=max(1, work.parameters.maximum_modifications), width=_BINS_WIDTH)
     for _ in search.search_queries(work.index.arrays, work.index.queries, hits, 0, n):
@@ -92,7 +92,7 @@ def on_gpu(search: SpectrumSearch, work: Workload) -> HitArrays:
 
 
 def narrow(data: Path) -> tuple[Workload, Workload]:
-    """Once and ten times."""
+    """Return workloads of narrow windows, once and ten times."""
     parameters = preset("high-resolution")
     peptides = peptides_of(existing(data / "proteomes" / "combo.fasta"), parameters)
     spectra = existing(data / "spectra" / "bench_hires_2269.mgf")
@@ -101,7 +101,7 @@ def narrow(data: Path) -> tuple[Workload, Workload]:
 
 
 def sparse(data: Path) -> tuple[Workload, Workload]:
-    """Once and twenty times."""
+    """Return workloads of sparse windows, once and twenty times."""
     parameters = preset(
         "high-resolution",
         precursor_tolerance="0.2 Da",
@@ -138,7 +138,7 @@ def dense(data: Path, times: int = 19) -> tuple[Workload, Workload]:
 
 
 def dense_large(data: Path) -> tuple[Workload, Workload]:
-    """As `dense`, with more copies."""
+    """Return workloads as `dense`, with more copies."""
     return dense(data, 33)
 
 
@@ -188,7 +188,7 @@ def main() -> int:
 def on_one_gpu(
     name: str, gpu: Device, once: Workload, often: Workload, expected: HitArrays | None, size: dict[str, Any], repeats: int
 ) -> None:
-    """The figures of a GPU for one workload."""
+    """Print the figures of a GPU for one workload."""
     from cupy import get_default_memory_pool
 
     card, pool = TimedCard(gpu.numbers[0]), get_default_memory_pool()
@@ -240,7 +240,7 @@ def on_one_gpu(
 
 
 def same_queries(name: str, search: SpectrumSearch, once: Workload, hits: HitArrays) -> HitArrays:
-    """The hits of the queries that the CPU searched."""
+    """Return the hits of the queries that the CPU searched."""
     if name == "sparse":
         return on_gpu(search, once)
     step = len(hits.score) // _FEW if name.startswith("dense") else 1

@@ -32,7 +32,7 @@ from tests.engine.views.result_projects import PARAMETERS, spectra_table
 
 
 def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     values = sorted(milliseconds)
     print(json.dumps({"figure": figure, "median": round(values[len(values) // 2], 1), "longest": round(values[-1], 1), **more}), flush=True)
 
@@ -89,7 +89,7 @@ def measure_clicks(application: QApplication, folder: Path, n_peaks: int) -> Non
 
 
 def measure_reading(folder: Path, n_spectra: int) -> None:
-    """Random rows of a large file."""
+    """Measure random rows of a large file."""
     random = np.random.default_rng(3)
     counts = random.integers(100, 500, n_spectra)
     offsets = np.concatenate(([0], np.cumsum(counts)))

@@ -1,4 +1,4 @@
-"""Learns what E-values and probabilities of the same fold are computed from, and measures whether they are true.
+"""Calibration of E-values and probabilities of the same fold, and measurement of their accuracy.
 
     python -m benchmarks.structure_calibration --data FOLDER [--modes sensitive published] [--machine WORDS] [--learn]
 
@@ -6,7 +6,7 @@ The single-domain chains of `FOLDER/structures/bench_ca` are searched with each 
 tables of rewards that are learned without the SCOPe fold of the query; SCOPe folds, and so superfamilies, are dealt whole to five parts.
 
 Constants of chance are fitted, by maximum likelihood, to the upper 3 % of the scores of chains of different SCOPe classes and of reversed
-chains of other folds, what is below or improbable counting as no more than that it is so; those of the same fold by logistic regression.
+chains of other folds (lower or improbable scores are censored); probabilities of the same fold by logistic regression.
 `--learn` fits both to all parts and writes `resources/structures/calibration.json`.
 
 Printed, and added to `benchmarks/results/structures.jsonl`: figures of each part by constants that were fitted to pairs of chains of
@@ -97,7 +97,7 @@ class Pairs:
 
 
 def reversed_chains(chains: Chains) -> Chains:
-    """Every chain from its last residue to its first: chance that has the lengths, helices, strands and compactness of proteins."""
+    """Return every chain reversed: a chance model with the lengths, helices, strands and compactness of proteins."""
     of_row = np.repeat(np.arange(len(chains)), chains.lengths)
     rows = chains.offsets[of_row] + chains.offsets[of_row + 1] - 1 - np.arange(len(of_row))
     return replace(chains, **{name: getattr(chains, name)[rows] for name in RESIDUE_COLUMNS})
@@ -128,7 +128,7 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
                 comparison = Comparison(chains, backwards, parameters, session, running, tables=tables)
                 for i in queries:
                     here = score_chains(comparison, i)
-                    # The chains are in order of length already, and stay so.
+                    # The chains are in order of length already.
                     mirrored[i] = here.chains.residues / here.unit
         print(json.dumps({"mode": mode, "part": number, "queries": len(queries)}), flush=True)
     query, target, tm_query, tm_target = (np.array(column) for column in zip(*result, strict=True))
@@ -139,7 +139,7 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
 
 
 def fitted_chance(scores: NDArray[np.float64], features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Location and logarithm of the scale of a Gumbel distribution, both linear in the features, by maximum likelihood.
+    """Return the location and logarithm of the scale of a Gumbel distribution, both linear in the features, by maximum likelihood.
 
     First by all scores; then only by the upper ones, where improbable scores count only as improbable: some unrelated
     chains are similar all the same.
@@ -181,7 +181,7 @@ def _gumbel(
 
 
 def fitted_logistic(features: NDArray[np.float64], truth: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Constants of a logistic regression, by Newton's method."""
+    """Return constants of a logistic regression, by Newton's method."""
     constants = np.zeros(features.shape[1])
     for _ in range(50):
         chance = 1 / (1 + np.exp(-np.clip(features @ constants, -35.0, 35.0)))
@@ -204,7 +204,7 @@ def calibrated(pairs: Pairs, chosen: NDArray[np.bool_]) -> Calibration:
 
 
 def calibration_error(probabilities: NDArray[np.float64], truth: NDArray[np.bool_]) -> float:
-    """Expected calibration error: over ten bins of equal width, the difference of mean probability and share, weighted by numbers."""
+    """Return the expected calibration error over ten equal bins: the weighted difference of mean probability and share."""
     bins = np.minimum((probabilities * _BINS).astype(np.int64), _BINS - 1)
     return float(np.abs(np.bincount(bins, probabilities - truth)).sum() / max(1, len(truth)))
 
@@ -324,7 +324,7 @@ def main() -> None:
 
 
 def figures(pairs: Pairs, mode: str) -> tuple[list[dict[str, Any]], dict[str, list[float]]]:
-    """Rows of what was measured, and the constants of all parts together."""
+    """Return rows of figures, and the constants of all parts together."""
     calibrations = [calibrated(pairs, pairs.part != part) for part in range(_PARTS)]
     rows = e_value_figures(pairs, calibrations) if pairs.backwards is not None else []
     rows.append(same_fold_figures(pairs, calibrations, mode))

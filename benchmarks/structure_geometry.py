@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.structure_geometry [FILE] [--residues 300] [--chains 20] [--times 30] > figures.jsonl
 
-One JSON line for each figure, in milliseconds of this thread's processor time, one core: `median` and `least`. FILE is a structure whose
+One JSON line for each figure, in milliseconds of this thread's CPU time, one core: `median` and `least`. FILE is a structure whose
 first chain is repeated up to the number of residues; without FILE a synthetic chain of helices and strands is used. `picture` is of
 900 x 700 pixels.
 """
@@ -28,7 +28,7 @@ from tests.engine.structures.examples import helix
 
 
 def emit(figure: str, times: int, made: Callable[[], Any], **more: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     made()
     values = []
     for _ in range(times):
@@ -40,7 +40,7 @@ def emit(figure: str, times: int, made: Callable[[], Any], **more: Any) -> None:
 
 
 def chain(path: str | None, n: int) -> tuple[NDArray[np.floating], NDArray[np.uint8]]:
-    """Cα and secondary structure of `n` residues."""
+    """Return Cα and secondary structure of `n` residues."""
     if path is None:
         place = np.concatenate([helix(25) + np.array([9.0 * k, 0.0, 0.0]) for k in range(-(-n // 25))])
         return place[:n], np.where(np.arange(n) // 25 % 2, HELIX, STRAND).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Learns what the sensitive mode of the structure search knows: the centres of its alphabets, and the log-odds of meeting two codes.
+"""Training of the sensitive mode of the structure search: centres of its alphabets, and log-odds of pairs of codes.
 
     python -m benchmarks.structure_tables --data FOLDER
 
@@ -61,7 +61,7 @@ class AlignedResidues:
 
 
 def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> AlignedResidues:
-    """Pairs of residues that lie near each other in superposed chains of the same fold.
+    """Return pairs of residues that lie near each other in superposed chains of the same fold.
 
     Superpositions begin with the published mode's alignment. Chains with a TM-score below 0.5 by both lengths, or with fewer than thirty
     near residues, are no example. A pair of chains weighs as the root of its near residues.
@@ -93,7 +93,7 @@ def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> Al
 
 
 def learned_alphabets(chains: Chains) -> dict[str, Any]:
-    """Centres and bounds, as `Alphabets.of` reads them."""
+    """Return centres and bounds, as `Alphabets.of` reads them."""
     n = int(chains.offsets[-1])
     conformation, neighbour = np.empty((n, CONFORMATION_FEATURES)), np.empty((n, NEIGHBOUR_FEATURES))
     places, burial = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -109,7 +109,7 @@ def learned_alphabets(chains: Chains) -> dict[str, Any]:
 
 
 def _centres(features: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Lloyd's k-means from residues drawn far from each other (k-means++, Arthur & Vassilvitskii 2007)."""
+    """Return centres by Lloyd's k-means from distant residues (k-means++, Arthur & Vassilvitskii 2007)."""
     rng = np.random.default_rng(0)
     centres = features[rng.integers(len(features))][None]
     for _ in range(n - 1):
@@ -122,7 +122,7 @@ def _centres(features: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 def learned_tables(arrays: StructureArrays, aligned: AlignedResidues) -> dict[str, Any]:
-    """Log-odds and weights, as `SensitiveTables.of` reads them."""
+    """Return log-odds and weights, as `SensitiveTables.of` reads them."""
     rng = np.random.default_rng(1)
     drawn = rng.choice(len(aligned.first), min(len(aligned.first), _LEARNED_PAIRS), replace=False, p=aligned.weight / aligned.weight.sum())
     random = rng.integers(0, len(arrays.state), (2, _RANDOM_PAIRS))
@@ -144,7 +144,7 @@ def learned_tables(arrays: StructureArrays, aligned: AlignedResidues) -> dict[st
 
 
 def _log_odds(codes: NDArray[np.uint8], aligned: AlignedResidues) -> NDArray[np.float64]:
-    """Bits by which two codes meet more often in aligned residues than by chance, with counts added as chance would give them."""
+    """Return the log-odds (bits) of pairs of codes in aligned residues, with pseudocounts by chance."""
     n = int(codes.max()) + 1
     alone = np.bincount(codes, minlength=n) / len(codes)
     chance = np.outer(alone, alone)
@@ -155,7 +155,7 @@ def _log_odds(codes: NDArray[np.uint8], aligned: AlignedResidues) -> NDArray[np.
 
 
 def _logistic_weights(related: NDArray[np.float64], unrelated: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coefficients of a logistic regression with an intercept, by Newton's method."""
+    """Return coefficients of a logistic regression with an intercept, by Newton's method."""
     features = np.concatenate([related, unrelated])
     features = np.concatenate([features, np.ones((len(features), 1))], axis=1)
     truth = np.arange(len(features)) < len(related)

@@ -41,7 +41,7 @@ N_LOOKED_AT = 100
 
 
 def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     values = sorted(milliseconds)
     print(json.dumps({"figure": figure, "median": round(values[len(values) // 2], 1), "longest": round(values[-1], 1), **more}), flush=True)
 
@@ -127,7 +127,7 @@ def measure_clicks(application: QApplication, folder: Path) -> None:
 
 
 def measure_memory(application: QApplication, n_residues: int) -> None:
-    """Look at many hits, one after the other."""
+    """Show many hits, one after the other."""
     query, hits = query_and_hits(N_LOOKED_AT, n_residues)
     scene = scene_of(0, n_residues)
     canvas = StructureCanvas(scene)
@@ -146,7 +146,7 @@ def measure_memory(application: QApplication, n_residues: int) -> None:
 
 
 def _resident() -> float:
-    """MB of memory of this process."""
+    """Return MB of memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
 

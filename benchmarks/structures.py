@@ -3,7 +3,7 @@
     python -m benchmarks.structures --data FOLDER [--modes sensitive published] [--folds 5] [--threads N]
 
 `FOLDER/structures/bench_ca` holds chains with SCOPe classes; the single-domain ones up to 450 residues are searched with each other. The
-superfamilies are dealt to five folds, none to two. What the sensitive mode has learned is learned anew without the superfamilies of a fold,
+superfamilies are dealt to five folds, none to two. The sensitive mode is trained again without the superfamilies of a fold,
 and every figure of a fold is of its queries; the alphabets, which know no labels, are those that ship.
 
 Printed, and added to `benchmarks/results/structures.jsonl`, for each fold and for all queries: precision at 1 (same superfamily, of
@@ -57,13 +57,13 @@ class Labels:
 
     @classmethod
     def of(cls, classes: Sequence[str]) -> Labels:
-        """From concise classification strings, as ``a.4.5.1``."""
+        """Return labels from concise classification strings such as ``a.4.5.1``."""
         parts = [class_name.split(".") for class_name in classes]
         return cls(np.array(classes), np.array([".".join(part[:3]) for part in parts]), np.array([".".join(part[:2]) for part in parts]))
 
 
 def labelled_chains(folder: Path, threads: int, longest: int | None = _LONGEST) -> tuple[DescribedChains, Labels]:
-    """The single-domain chains up to 450 residues, or another number of them, in order of length, and their classes."""
+    """Return the single-domain chains up to 450 residues, or another number of them, in order of length, and their classes."""
     with (folder / "labels.tsv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row["single_domain_whole_chain"] == "1"]
     rows = [row for row in rows if longest is None or int(row["length"]) <= longest]
@@ -72,7 +72,7 @@ def labelled_chains(folder: Path, threads: int, longest: int | None = _LONGEST) 
 
 
 def folds_of(superfamily: NDArray, n: int = _N_FOLDS) -> NDArray[np.int64]:
-    """A fold for each chain: superfamilies whole, the largest first, each to the fold that has the fewest chains."""
+    """Return a cross-validation fold for each chain: superfamilies are not divided, the largest first, each to the smallest fold."""
     names, counts = np.unique(superfamily, return_counts=True)
     chosen, filled = {}, [0] * n
     for name, count in sorted(zip(names.tolist(), counts.tolist(), strict=True), key=lambda item: (-item[1], item[0])):
@@ -82,7 +82,7 @@ def folds_of(superfamily: NDArray, n: int = _N_FOLDS) -> NDArray[np.int64]:
 
 
 def ranking_figures(rankings: dict[int, NDArray[np.int64]], labels: Labels) -> dict[str, float]:
-    """Figures of queries, given the other chains in the order in which each query ranks them."""
+    """Return figures of queries, given the other chains in the order in which each query ranks them."""
     family, superfamily, fold, first = [], [], [], []
     for query, order in rankings.items():
         is_fold = labels.fold[order] == labels.fold[query]
@@ -114,7 +114,7 @@ def rankings_of(comparison: Comparison, queries: Sequence[int], n: int) -> dict[
 
 
 def sequence_share(comparison: Comparison, queries: Sequence[int], labels: Labels, place: NDArray[np.int64]) -> float:
-    """Part of the log-odds, before the constant is taken off, that residues have in the pairs of hits of the query's own superfamily."""
+    """Return the part of the log-odds, without the constant, of residues in the aligned pairs of hits of the query's superfamily."""
     tables = sensitive_tables()
     sums = dict.fromkeys(tables.tables, 0.0)
     query_chains, others = comparison.queries.arrays, comparison.database.arrays
@@ -131,7 +131,7 @@ def sequence_share(comparison: Comparison, queries: Sequence[int], labels: Label
 
 
 def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n_folds: int) -> list[dict[str, object]]:
-    """Rows of figures, one a fold and one for all."""
+    """Return rows of figures, one a fold and one for all."""
     folds, n = folds_of(labels.superfamily), len(chains)
     parameters = StructureSearchParameters().changed(mode=mode, hits_per_query=100)
     resources = Resources(threads)

@@ -3,8 +3,8 @@
     python -m benchmarks.structures_at_scale --data FOLDER [--chains 105580] [--devices cpu cuda] [--repeats 5] [--keep FOLDER]
 
 The database is made of copies: the chains of `FOLDER/structures/bench_ca` over and over, each copy with its own name and its Cα shaken by
-0.3 Å, so that no two are the same. It says how fast a large database is, and nothing of what is found in one: each chain has a hundred
-copies. `--keep`: where the database stays, and is taken from if it is there.
+0.3 Å, so that no two are the same. It measures the speed of a large database, not its results: each chain has a hundred
+copies. `--keep`: folder of the database, which is reused if it exists.
 
 structures at scale
     `seconds` of the process, the median and the least of the runs; `describing_seconds`: of the first, which describes the chains and, in a
@@ -40,7 +40,7 @@ _LENGTH = 300  # residues of the query, about
 
 
 def copies(chains: Chains, n: int) -> Chains:
-    """n chains: these over and over, all but the first of each shaken and with a name of its own."""
+    """Return n chains: repeated, with all but the first copy perturbed and renamed."""
     rng, number = np.random.default_rng(0), np.arange(n)
     made = chains.taken(number % len(chains))
     is_copy = np.repeat(number >= len(chains), made.lengths)
@@ -50,7 +50,7 @@ def copies(chains: Chains, n: int) -> Chains:
 
 
 def make_database(data: Path, n: int, folder: Path) -> None:
-    """A structure database of n copies."""
+    """Create a structure database of n copies."""
     some = read_chains(sources_of([data / "structures" / "bench_ca" / "pdb"]), Progress(), available_threads())
     chains = copies(some.chains, n)
     sources = [SourceFile(f"/copies/{name}.pdb", 1, 1, ()) for name in chains.names]
@@ -59,14 +59,14 @@ def make_database(data: Path, n: int, folder: Path) -> None:
 
 
 def query_of(data: Path) -> Path:
-    """A chain of bench_ca of about `_LENGTH` residues."""
+    """Return a chain of bench_ca of about `_LENGTH` residues."""
     some = read_chains(sources_of([data / "structures" / "bench_ca" / "pdb"]), Progress(), available_threads())
     name = some.chains.names[int(np.searchsorted(some.chains.lengths, _LENGTH))]
     return next(path for path in sorted((data / "structures" / "bench_ca" / "pdb").iterdir()) if path.name.startswith(name))
 
 
 def run(query: Path, database: Path, device: str, cache: Path, scratch: Path) -> tuple[float, dict[str, float], int]:
-    """Seconds of a command, its steps, and megabytes at most."""
+    """Return the seconds of a command, its steps, and peak megabytes."""
     project, hits = scratch / "project", scratch / "hits.tsv"
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]),

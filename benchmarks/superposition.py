@@ -3,8 +3,8 @@
     python -m benchmarks.superposition --data FOLDER [--queries 60] [--pairs 10] [--machine WORDS]
 
 Chains of `FOLDER/structures/bench_ca` are searched with every so manieth of them; of the hundred candidates of each query some are drawn,
-without the query itself, and superposed anew from the alignments by descriptors, on one thread, with each effort. Printed, and added to
-`benchmarks/results/superposition.jsonl`: processor milliseconds a pair (the least of three), and, where TM-align is installed
+without the query itself, and superposed again from the alignments by descriptors, on one thread, with each effort. Printed, and added to
+`benchmarks/results/superposition.jsonl`: CPU milliseconds a pair (the least of three), and, where TM-align is installed
 (`tests/peers/install.sh`), its TM-scores and ours: means of both lengths, how many of ours are more than 0.02 below and above, and the
 farthest below; the same of the pairs to which TM-align gives more than 0.5 by the shorter chain.
 """
@@ -42,7 +42,7 @@ _APART, _ALIKE = 0.02, 0.5
 
 
 def drawn_candidates(chains: DescribedChains, n_queries: int, n_pairs: int) -> list[tuple[int, NDArray[np.int64], list[NDArray[np.int32]]]]:
-    """Queries, candidates of each, and the alignments by descriptors."""
+    """Return queries, candidates of each, and the alignments by descriptors."""
     running, place, rng = Resources(available_threads(), progress=Progress()), np.argsort(chains.file_order), np.random.default_rng(0)
     drawn = []
     with Executor(running).session(work_of(chains.arrays)) as session:

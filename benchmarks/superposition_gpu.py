@@ -39,7 +39,7 @@ _VARIANTS = ((128, 4), (128, 3), (128, 5), (64, 8), (256, 2))  # threads of a bl
 
 
 def drawn_pairs(chains: DescribedChains, n_queries: int, n_candidates: int) -> ChainPairs:
-    """Queries, each with some chains and itself."""
+    """Return queries, each with some chains and itself."""
     rng, arrays, threads = np.random.default_rng(0), chains.chains, available_threads()
     tables, every = sensitive_tables(), []
     for i in range(0, len(arrays), max(1, len(arrays) // n_queries))[:n_queries]:

@@ -4,8 +4,8 @@
 
 PROJECT holds a finished identification, whose real PSMs are repeated, with scores and masses that differ, until there are enough. One JSON
 line for each figure, in milliseconds: `median` and `longest` of several runs. `until_shown` is from the request to the moment when the view
-has been painted with the new rows; `held` is the longest time for which the window did not answer meanwhile. `rows of a filter` is DuckDB's
-part of a filter alone; `least` of it is what two versions are compared by (`least_before`: of the version of 2026-11-22) on a busy machine.
+has been painted with the new rows; `held` is the longest time for which the window did not answer meanwhile. `rows of a filter` is only
+DuckDB's part of a filter; two versions are compared by its `least` (`least_before`: of the version of 2026-11-22) on a busy machine.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ REPEATS = 7
 
 
 def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     values = sorted(milliseconds)
     print(json.dumps({"figure": figure, "median": round(values[len(values) // 2], 1), "longest": round(values[-1], 1), **more}), flush=True)
 
 
 def many_rows(path: Path, n_rows: int) -> pa.Table:
-    """The rows of a table over and over; what is measured differs in each."""
+    """Return repeated rows of a table; measured values differ in each."""
     real = pq.read_table(path)
     random = np.random.default_rng(1)
     rows = random.integers(0, len(real), n_rows)
@@ -94,7 +94,7 @@ class Stopwatch:
 
 
 def measure_opening(path: Path) -> None:
-    """Tables opened with all rows as the file has them, and with those that the results view shows at first."""
+    """Measure opening tables with all rows in file order, and with the initial rows of the results view."""
     accepted = filter_conditions(RowFilter(q_value=0.01), "psms")
     time_to_open(path, [], [])
     for name, conditions, order in (
@@ -113,7 +113,7 @@ def seconds_of(ask: Callable[[], object]) -> float:
 
 
 def time_to_open(path: Path, conditions: list[Condition], order: list[tuple[str, bool]]) -> float:
-    """Milliseconds from nothing to a table whose first rows are painted."""
+    """Return the milliseconds until the first rows of a new table are painted."""
     started = time.perf_counter()
     model = ParquetTableModel(TABLES[2].columns, TABLES[2].links, QGuiApplication.palette)
     view = TableView(model, "PSMs")
@@ -144,7 +144,7 @@ def wait(milliseconds: int) -> None:
 
 
 def measure_scrolling(view: TableView, model: ParquetTableModel) -> None:
-    """Each step of scrolling, painted: page by page, and by throwing the bar to and fro."""
+    """Measure each painted step of scrolling: by page, and by dragging the bar back and forth."""
     random = np.random.default_rng(2)
     bar = view.verticalScrollBar()
     ways = {

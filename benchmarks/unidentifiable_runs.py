@@ -23,7 +23,7 @@ __all__ = ["wrong_transfers"]
 
 _RUNS, _PEPTIDES, _ABSENT = 8, 600, 600
 _OF_PROTEIN, _SEEN = 10, 5
-"""Peptides of a protein, and how many of them a protein of the sample shows."""
+"""Peptides of a protein, and the number of them that a protein of the sample shows."""
 _RIGHT, _SPREAD, _OF_SPECTRUM = 3.7, 1.0, 0.6
 """Mean and standard deviation of the scores of right matches, where wrong ones have 0 and 1, and what spectra of an ion differ by."""
 _IDENTIFIED = 0.85
@@ -36,7 +36,7 @@ class _Sample:
 
     Attributes
     ----------
-    planted : the ions. score : mean score of the spectra of each that is right, NaN of others. found : for each run the peptide that the
+    planted : the ions. score : mean score of the spectra of each that is right, NaN of others. psms : for each run the peptide that the
     search finds for each ion, and its protein.
     """
 
@@ -46,7 +46,7 @@ class _Sample:
 
 
 def wrong_transfers(seed: int, rules: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, dict]]:
-    """Yield for each rule of donors, parameters by its name, how many ions are transferred, and how many of them are of wrong peptides."""
+    """Yield for each rule of donors, parameters by its name, the number of transferred ions, and the number of these of wrong peptides."""
     rng = np.random.default_rng(seed)
     every = random_peptides(_PEPTIDES + _ABSENT, seed + 5000, (10, 18))
     present, absent = every[:_PEPTIDES], every[_PEPTIDES:]
@@ -87,8 +87,8 @@ def _project(folder: Path, rng: np.random.Generator, sample: _Sample, groups: li
         seen = np.flatnonzero(rng.random(len(planted)) < _IDENTIFIED).tolist()
         number_of = {planted[i]: i for i in seen}
         run = SyntheticRun(seconds=1800, seed=seed * 10 + number, planted=planted, identified=[planted[i] for i in seen], noise_peaks=50)
-        for scan, one in run.write(path):
-            mean, (peptide, protein) = sample.score[number_of[one]], sample.found[number][number_of[one]]
+        for scan, source in run.write(path):
+            mean, (peptide, protein) = sample.score[number_of[source]], sample.psms[number][number_of[source]]
             score = rng.normal() if np.isnan(mean) else mean + _OF_SPECTRUM * rng.normal()
             rows.append(f"{path.stem}_{scan}_2_1\t{score:.5f}\t\t\t-.{peptide}.-\t{protein}")
     (folder / "psms.tsv").write_text("\n".join(rows) + "\n")

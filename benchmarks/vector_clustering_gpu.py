@@ -71,7 +71,7 @@ class TimedCard:
 
 
 def random_spectra(n: int) -> tuple[NDArray[np.float64], VectorArrays]:
-    """Places in the order of m/z, and vectors of compounds that are there some times each."""
+    """Return positions in the order of m/z, and vectors of compounds with several spectra each."""
     rng = np.random.default_rng(0)
     compounds, elements = n // 5, 27
     mass = rng.integers(100, 1200, compounds) * 1.0005 + rng.normal(0, 0.03, compounds)
@@ -86,7 +86,7 @@ def random_spectra(n: int) -> tuple[NDArray[np.float64], VectorArrays]:
 
 
 def read_spectra(path: Path) -> tuple[NDArray[np.float64], VectorArrays]:
-    """Places in the order of the charge's sign and m/z, and vectors of the square roots of intensities."""
+    """Return places in the order of the charge's sign and m/z, and vectors of the square roots of intensities."""
     with np.load(path) as columns:
         pm, charge, off, mz, intensity = (columns[name] for name in ("pm", "ch", "off", "mz", "it"))
     places = np.sign(charge) * 1e5 + pm

@@ -1,10 +1,10 @@
-"""Two versions of the program, whole commands in turn: how much longer the one takes than the other.
+"""Time of whole commands of two versions of the program in turn.
 
     python -m benchmarks.versions --data FOLDER --old CHECKOUT [--device DEVICE] [--pairs 11] [--commands align]
 
 Each pair runs the older and this version one after the other, in changing order, with indexes and compiled kernels stored by each; one pair
-before is not counted. One JSON line for each command: medians of wall and of processor seconds, and the median, least and greatest ratio of
-new to old of a pair. On a machine that does other things too, look at processor time.
+before is not counted. One JSON line for each command: medians of wall and of CPU seconds, and the median, least and greatest ratio of
+new to old of a pair. On a busy machine, compare CPU time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMMANDS = {
 
 
 def seconds(checkout: Path, arguments: list[str], cache: Path) -> tuple[float, float]:
-    """Wall and processor seconds of a command."""
+    """Return wall and CPU seconds of a command."""
     paths = os.pathsep.join(filter(None, (str(checkout), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": paths, "PROTEOSCOPE_CACHE": str(cache)}
     before, began = os.times(), time.perf_counter()

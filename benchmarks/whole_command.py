@@ -8,7 +8,7 @@ FOLDER is the unpacked test data (its files may be compressed with gzip).
 identify
     2,269 high-resolution spectra, each ten times (22,690; one MGF of 40 MB), against five proteomes with reversed decoys; preset
     high-resolution. `index` is built by each run, or stored in the project by the run before. `reading_seconds` is what reading the spectra
-    takes in a process that has done it before, `reading_command_seconds` what a process takes that reads them and does nothing else: no
+    takes in a process that has done it before, `reading_command_seconds` the time of a process that only reads them: no
     command that reads them can take less.
 align
     the 20 queries of the CUDASW++ papers against 20,000 proteins, whose packed copy is cached.
@@ -70,7 +70,7 @@ class Used(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Commands to be measured; one that is run before them, if any, and not counted; what is to be known of them."""
+    """Commands to measure, an optional command before them that is not counted, and facts about them."""
 
     about: dict[str, Any]
     commands: Sequence[list[str]]
@@ -84,7 +84,7 @@ def unpacked(path: Path) -> bytes:
 
 
 def run(*arguments: str) -> Used:
-    """A Python process in the repository, from its start to its end."""
+    """Run a Python process in the repository and return its output, times and memory."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a program that is installed has its bytecode
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
@@ -100,7 +100,7 @@ def run(*arguments: str) -> Used:
 
 
 def command(kind: str, *arguments: str | Path) -> list[str]:
-    """The arguments of Python for a command of the program."""
+    """Return the arguments of Python for a command of the program."""
     return ["-m", "proteoscope", kind, *map(str, arguments)]
 
 
@@ -121,7 +121,7 @@ def identifications(data: Path, folder: Path, common: Sequence[str], repeats: in
 
 
 def alignments(data: Path, folder: Path, common: Sequence[str], repeats: int) -> Iterator[Case]:
-    """`align`, 20 x 20,000."""
+    """Yield `align` of 20 queries against 20,000 proteins."""
     database = folder / "proteins.fasta"
     database.write_bytes(unpacked(data / "sequences" / "mmseqs_DB.fasta"))
     align = command("align", data / "sequences" / "cudasw_queries20.fasta", database, "--out", folder / "hits.tsv", "--json", *common)
@@ -129,7 +129,7 @@ def alignments(data: Path, folder: Path, common: Sequence[str], repeats: int) ->
 
 
 def structures(kind: str, data: Path, folder: Path, common: Sequence[str], repeats: int) -> Iterator[Case]:
-    """`structures`: chains one by one, or a set of them."""
+    """Yield `structures` with single chains, or a set of them."""
     files, database = sorted((data / "structures" / "bench_ca" / "pdb").iterdir()), folder / "database"
     if kind == "structure-folder":
         database = files[0].parent
@@ -154,7 +154,7 @@ def cases(kind: str, data: Path, folder: Path, device: str, options: argparse.Na
 
 
 def measured(case: Case) -> dict[str, Any]:
-    """The figures of a case."""
+    """Return the figures of a case."""
     if case.before:
         run(*case.before)
     results = [run(*command) for command in case.commands]

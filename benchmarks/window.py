@@ -8,7 +8,7 @@ start
     a process of its own, three times, from its first line to the window on the screen with all events done: seconds of the CPU and
     of the clock, and modules imported.
 memory
-    megabytes after openings of results of every kind in turn, a row chosen in each table and each page looked at: after each tenth, and
+    megabytes after openings of results of every kind in turn, a row chosen in each table and each page shown: after each tenth, and
     after the eleventh, with which each of the eleven kinds was opened once; also objects of Python and of Qt. As in the program, pages
     are made before, in idle moments (`--unprepared`: with the first result of their kind). `own` is what the process has written
     (anonymous pages of ``/proc/self/smaps_rollup``), by which growth is measured; `private` has the pages of libraries' files too that no
@@ -92,7 +92,7 @@ for kind in sys.argv[2:]:
 
 
 def emit(**figures: Any) -> None:
-    """Print a figure as a JSON line at once."""
+    """Print a figure as a JSON line immediately."""
     print(json.dumps(figures), flush=True)
 
 
@@ -122,7 +122,7 @@ class StallMeter:
         self._sampler.start()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset the meter."""
         self.computed = self.clock = 0.0
         self.places.clear()
         self._last = (time.thread_time(), time.perf_counter())
@@ -178,7 +178,7 @@ class Journey:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """A step of the journey, whose longest stall is printed."""
+        """Run a step of the journey and print its longest stall."""
         self.wait(0.3)
         self.meter.reset()
         yield
@@ -214,7 +214,7 @@ class Journey:
                 self.wait(0.05, lambda: not self.window.results.is_busy)
 
     def look_at_tabs(self) -> None:
-        """Look at each page of the results that are shown."""
+        """Show each page of the current results."""
         from PySide6.QtWidgets import QTabWidget
 
         for tabs in self.window.results.findChildren(QTabWidget):
@@ -236,14 +236,14 @@ def measure_start(folder: Path) -> None:
 
 
 def resident(*kinds: str) -> float:
-    """Megabytes of this process of some kinds of pages, as the kernel calls them."""
+    """Return megabytes of this process of kinds of pages, as named by the kernel."""
     lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
     kilobytes = [int(line.split()[1]) for line in lines if line.split(":")[0] in kinds]
     return round(sum(kilobytes) / 1024, 1)
 
 
 def qt_objects(window: Any) -> int:
-    """Objects that a window owns, in the end."""
+    """Return the number of objects that a window owns, directly or indirectly."""
     from PySide6.QtCore import QObject
 
     return len(window.findChildren(QObject))
@@ -352,7 +352,7 @@ def main() -> None:
             subprocess.run([sys.executable, "-c", _MAKE, str(folder), *missing], check=True)
         if "start" in options.figures:
             measure_start(folder)
-        # Each in a process of its own: what one has loaded would be the other's.
+        # Each in its own process: the first would load modules for the second.
         measures = {
             "memory": lambda: measure_memory(folder, options.rounds, not options.unprepared),
             "stalls": lambda: measure_stalls(folder, options.where_above / 1000, not options.unprepared),

@@ -89,7 +89,7 @@ def multiplication_rounds(n: int) -> tuple[Round, ...]:
 
 
 def scan_levels(n: int) -> list[int]:
-    """Values of each round of a reduction or a prefix scan: those given, then one for each block of the round before, until it is one."""
+    """Return the number of values of each round of a reduction or a prefix scan: n, then the number of blocks of each round, until 1."""
     levels = [n]
     while levels[-1] > 2 * BLOCK:
         levels.append(-(-levels[-1] // (2 * BLOCK)))

@@ -108,7 +108,7 @@ def window_pairs(ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def named_by_smallest(roots: NDArray[np.integer]) -> NDArray[np.int64]:
-    """(n,) the smallest item of each item's cluster; `roots` names each cluster by any of its items."""
+    """Return the smallest item of each item's cluster, (n,); `roots` names each cluster by any of its items."""
     n = len(roots)
     smallest = np.zeros(n, np.int64)
     smallest[roots[::-1]] = np.arange(n)[::-1]  # the last of several counts

@@ -79,7 +79,7 @@ def fragment_index_building(listed: float, forms: float, postings: float) -> flo
 def fragment_index_search(
     forms: NDArray[np.integer], ions: float, charges: NDArray[np.integer] | int, covered: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Nanoseconds for searching queries in an index, (q,).
+    """Return the nanoseconds for searching queries in an index, (q,).
 
     `forms` (q,): in the windows of each. `ions`: of one charge of a form, on average. `charges`: of fragments. `covered` (q,): the share of
     the ions of a charge that lie within reach of a peak.

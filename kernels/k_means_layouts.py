@@ -192,7 +192,7 @@ def movement(old: Any, new: Any) -> float:
 
 
 def moved_centroids(old: VectorSums, new: VectorSums) -> NDArray[np.bool_]:
-    """(k,): True for each new centroid that differs from the old one."""
+    """Return True for each new centroid that differs from the old one, (k,)."""
     k = len(new.counts)
     is_moved = old.counts != new.counts
     is_moved |= np.bincount(old.keys % k, minlength=k) != np.bincount(new.keys % k, minlength=k)

@@ -103,7 +103,7 @@ def counting(lists: MassLists) -> MassLists:
 
 
 def longest(lists: MassLists) -> int:
-    """Masses of the longest list."""
+    """Return the number of masses of the longest list."""
     return int(np.diff(lists.offsets).max(initial=0))
 
 
@@ -118,7 +118,7 @@ def score_type(most: int) -> type[np.unsignedinteger]:
 
 
 def candidate_ranges(candidates: MassLists, queries: MassLists, window: tuple[int, int]) -> NDArray[np.int64]:
-    """(q, 2): the candidates `low:high` of each query, with window[0] <= query's precursor - candidate's <= window[1]."""
+    """Return the candidates `low:high` (q, 2) with window[0] <= precursor of the query - precursor of the candidate <= window[1]."""
     masses, query_masses = candidates.precursors.astype(np.int64), queries.precursors.astype(np.int64)
     low = np.searchsorted(masses, query_masses - window[1], side="left")
     high = np.searchsorted(masses, query_masses - window[0], side="right")

@@ -189,12 +189,12 @@ def _partitions(tasks: Sequence[_Task]) -> list[Partition]:
 
 
 def _blocks_of_call(query_length: int, lanes: int) -> int:
-    """Blocks of columns that a call of `score_lanes` scores."""
+    """Return the number of column blocks that a call of `score_lanes` scores."""
     return max(1, _CELLS_OF_A_CALL // (max(1, query_length) * BLOCK_COLUMNS * lanes))
 
 
 def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
-    """Columns of the rows of subjects, in whole vectors."""
+    """Return the number of columns of the rows of subjects, in whole vectors."""
     return -(-lengths // lanes) * lanes
 
 

@@ -84,19 +84,19 @@ class Analyses:
         self._device = device
 
     def add(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
-        """(n,) sums of two vectors."""
+        """Return the sums of two vectors, (n,)."""
         result = np.empty(len(a), np.uint32)
         return result, self._spent(
             lambda: self._partitions(len(a), _VALUES_OF_PARTITION, lambda first, last: _add(a, b, result, first, last))
         )
 
     def multiply(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
-        """(n, n) product of two matrices."""
+        """Return the product of two matrices, (n, n)."""
         result = np.zeros((len(a), len(a)), np.uint32)
         return result, self._spent(lambda: self._partitions(len(a), 16, lambda first, last: _multiply(a, b, result, first, last)))
 
     def reduce(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
-        """(1,) sum of a vector."""
+        """Return the sum of a vector, (1,)."""
         result = np.zeros(1, np.uint32)
 
         def work() -> None:
@@ -105,7 +105,7 @@ class Analyses:
         return result, self._spent(work)
 
     def scan(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
-        """(n,) sums of those before each."""
+        """Return the sums of the values before each, (n,)."""
         result = np.empty(len(values), np.uint32)
 
         def work() -> None:

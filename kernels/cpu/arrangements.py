@@ -100,7 +100,7 @@ def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def known_row(peptide, peptides):
-    """Row of the modifications that a peptide of the dictionary carries at known residues, 0 where it carries none."""
+    """Return the row of the modifications that a peptide of the dictionary carries at known residues, 0 where it carries none."""
     return np.int64(peptides.known[peptide]) if len(peptides.known) else np.int64(0)
 
 

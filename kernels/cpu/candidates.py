@@ -50,7 +50,7 @@ def lower_bound(values, low, high, target):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
-    """Range of the dictionary whose peptides, with a combination of modifications, have the query's mass."""
+    """Return the range of peptides of the dictionary that have the query's mass with a combination of modifications."""
     observed = query_mass - isotope_error * settings.isotope_spacing
     tolerance = settings.precursor_absolute + settings.precursor_relative * observed
     low = lower_bound(mass, 0, len(mass), observed - tolerance - combination_mass)
@@ -60,7 +60,7 @@ def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
 
 @njit(nogil=True, cache=True)
 def count_candidates(queries, mass, modifications, settings, first, last, out):
-    """Unmodified peptides in the mass windows of each query `first:last`, over all combinations and isotope errors: the cost of a query.
+    """Count the peptides in the mass windows of each query `first:last`, over all combinations and isotope errors: the cost of a query.
 
     `out` (q,) int64. This is the pre-calculation of Li 2014: the plan cuts the queries into partitions of equal sums of it.
     """
@@ -233,7 +233,7 @@ def _score_forms(q, n_forms, n_rows, n_n_rows, indexed, spectra, settings, hits,
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def bin_of_rounded(score, inverse_width, last_bin):
-    """Bin of a histogram for a score (not negative) in float32, as are the inverse width of a bin and the number of the last."""
+    """Return the bin of a histogram for a non-negative score, given the inverse bin width and the last bin, all in float32."""
     return np.int32(min(score * inverse_width, last_bin))
 
 

@@ -16,7 +16,7 @@ __all__ = ["farthest_pair", "place_pairs", "report_pair", "report_pairs", "short
 
 @njit(nogil=True, cache=True)
 def tm_scale(length):
-    """d0 of the TM-score normalised by a chain of this length, in Å; 0.5 at least."""
+    """Return d0 of the TM-score normalised by a chain of this length, in Å; 0.5 at least."""
     return max(0.5, 1.24 * np.cbrt(length - 15.0) - 1.8) if length > 21 else 0.5
 
 
@@ -28,7 +28,7 @@ def farthest_pair(length):
 
 @njit(nogil=True, cache=True)
 def _centred(rows):
-    """(3, n), the centre of the residues at 0, and that centre (3,)."""
+    """Return coordinates (3, n) relative to the centre of the residues, and the centre (3,)."""
     columns, centre = np.empty((3, len(rows))), np.empty(3)
     for axis in range(3):
         centre[axis] = rows[:, axis].sum() / len(rows)
@@ -39,7 +39,7 @@ def _centred(rows):
 
 @njit(nogil=True, cache=True)
 def _chain(pairs, number):
-    """Cα of a chain, (r, 3)."""
+    """Return the Cα coordinates of a chain, (r, 3)."""
     return pairs.position[pairs.offsets[number] : pairs.offsets[number + 1]]
 
 

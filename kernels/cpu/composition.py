@@ -93,7 +93,7 @@ def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, lea
 
 @njit(nogil=True, error_model="numpy")
 def _lambda(share, total, scores, least, greatest):
-    """Newton's method from the right: the mean is convex, so that no step passes its upper zero."""
+    """Return lambda by Newton's method from the right: the mean is convex, so that no step passes its upper zero."""
     value = greatest
     for _ in range(_MAXIMUM_STEPS):
         excess, slope = -1.0, 0.0

@@ -69,7 +69,7 @@ def alignment_workspace(m: int, n: int) -> AlignmentWorkspace:
 
 @njit(nogil=True, cache=True)
 def _width(m):
-    """Cells of a row of ways."""
+    """Return the number of cells of a row of ways."""
     return (m + LANES - 1) // LANES * LANES
 
 

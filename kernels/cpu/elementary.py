@@ -23,7 +23,7 @@ _MANTISSA_BITS, _EXPONENT_OF_ONE = 52, 1023
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def logarithm(x):
-    """Natural logarithm of a positive, finite and normal float64."""
+    """Return the natural logarithm of a positive, finite and normal float64."""
     bits = np.float64(x).view(np.int64)
     exponent = (bits - _BITS_OF_ROOT_OF_HALF) >> _MANTISSA_BITS
     mantissa = np.int64(bits - (exponent << _MANTISSA_BITS)).view(np.float64)  # from the root of a half to the root of two

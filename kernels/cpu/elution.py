@@ -115,7 +115,7 @@ def _end(shape, apex, step, rules):
 
 @njit(nogil=True, cache=True)
 def _crossing(traces, first, shape, apex, step, end):
-    """Time at which a summit falls to half of its height in one direction."""
+    """Return the time at which a summit falls to half of its height in one direction."""
     half = shape[apex] / 2
     at = apex
     while at != end:

@@ -65,7 +65,7 @@ class Network(NamedTuple):
 
 
 def network_shapes() -> dict[str, tuple[int, ...]]:
-    """Shapes of a network's arrays, with one last layer."""
+    """Return the shapes of a network's arrays, with one output layer."""
     return {
         "tables": (TABLE_ROWS, _FIRST),
         "others": (2 * _KINDS + 2, _FIRST),
@@ -217,7 +217,7 @@ def predict_bonds(network, residues, offsets, charge, rows, starts, first, last,
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _entropy(values, n, total):
-    """Entropy of `n` parts of `total`."""
+    """Return the entropy of `n` parts of `total`."""
     entropy = 0.0
     for i in range(n):
         if values[i] > 0.0:

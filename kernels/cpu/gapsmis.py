@@ -161,7 +161,7 @@ def align_groups(texts, patterns, order, scoring, workspace, score, ends, runs, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends, stop):
-    """Scores and ends of at most as many pairs as a vector has lanes, and the directions in which they are traced; see `align_groups`."""
+    """Compute scores, ends and trace directions of at most as many pairs as a vector has lanes; see `align_groups`."""
     (texts, text_places), (patterns, pattern_places) = text_side, pattern_side
     table, opening_cost, extending_cost, maximum_gaps, mode, seed, is_published, lowest = scoring
     g, e, s, profile, symbols, bands, columns, directions = workspace
@@ -617,7 +617,7 @@ class _Block:
 
 
 def _places(sequences: Sequences, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n, 2) where each of the chosen sequences begins and ends."""
+    """Return begin and end of each of the chosen sequences, (n, 2)."""
     return np.stack([sequences.offsets[chosen], sequences.offsets[chosen + 1]], axis=1).astype(np.int64)
 
 

@@ -56,14 +56,14 @@ def _data(context: Any, builder: Any, signature: Any, arguments: Any, which: int
 
 
 def _targets(builder: Any, masses: Any, position: Any, start: Any, sign: Any) -> Any:
-    """``start + sign * mass`` of the block of masses at `position`."""
+    """Return ``start + sign * mass`` of the block of masses at `position`."""
     block = _vector(_MASS)
     pointer = builder.bitcast(builder.gep(masses, [position]), block.as_pointer())
     return builder.fadd(_spread(builder, start), builder.fmul(_spread(builder, sign), builder.load(pointer, align=8)))
 
 
 def _bins(builder: Any, scaled: Any, edge: Any) -> Any:
-    """Masses rounded towards zero; `edge` for what lies below zero or above."""
+    """Return masses rounded towards zero; `edge` for values below zero or above."""
     bins, edges = builder.fptosi(scaled, _vector(_WHOLE)), _spread(builder, builder.trunc(edge, _WHOLE))
     return builder.select(builder.icmp_unsigned("<", bins, edges), bins, edges)
 

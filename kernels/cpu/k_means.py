@@ -59,7 +59,7 @@ _MAXIMUM_FLOAT32 = 1 << 24  # a whole number that float32 holds
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _distance(points, i, centroids, j):
-    """Squared distance, one addition after the other."""
+    """Return the squared distance, summed in order."""
     whole = 0.0
     for c in range(points.shape[1]):
         difference = np.float64(points[i, c]) - centroids[j, c]
@@ -115,7 +115,7 @@ def _count_near(distances, most):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _most_of_nearest(best, length_squared, d):
-    """Quick distances beyond this are of centroids that are farther than the one at the quick distance `best`, by the bound E."""
+    """Return the quick distance beyond which centroids are farther than the one at quick distance `best`, by the bound E."""
     slope, root = _ROUNDING * (d + 8), 5.0 * _ROUNDING * np.sqrt(length_squared)
     rest = 8.0 * _ROUNDING * _ROUNDING * length_squared
     above = best + slope * best + root * np.sqrt(best) + rest
@@ -293,7 +293,7 @@ def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, fir
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _squared_lengths(offsets, weights):
-    """(n,) of vectors, as float64."""
+    """Return the squared lengths of vectors, (n,) float64."""
     result = np.zeros(len(offsets) - 1)
     for i in range(len(result)):
         for element in range(offsets[i], offsets[i + 1]):

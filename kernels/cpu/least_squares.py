@@ -51,7 +51,7 @@ def _minor(a, b, c, d, e, f, g, h, i):
 
 @njit(nogil=True, cache=True)
 def _jacobi(k):
-    """Eigenvector of the greatest eigenvalue of a symmetric (4, 4) matrix, which is overwritten."""
+    """Return the eigenvector of the greatest eigenvalue of a symmetric (4, 4) matrix, which is overwritten."""
     v = np.eye(4)
     for _ in range(50):
         off = 0.0
@@ -443,7 +443,7 @@ def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
 
 @njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def distances_squared(x, y, n, move, squared):
-    """Squares of the distances of the first n pairs under a superposition (12,), to `squared`."""
+    """Write the squared distances of the first n pairs under a superposition (12,) to `squared`."""
     x0, x1, x2, y0, y1, y2 = x[0], x[1], x[2], y[0], y[1], y[2]
     superposition = move[0], move[1], move[2], move[3], move[4], move[5], move[6], move[7], move[8], move[9], move[10], move[11]
     for i in range(n):

@@ -67,7 +67,7 @@ def _apart(first, second, rules):
 
 @njit(nogil=True, cache=True)
 def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_weight):
-    """Peak lists of the spectra `first:last`.
+    """Write peak lists of the spectra `first:last`.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class LinkageRounds:
         )
 
     def take(self, labels: NDArray[np.integer]) -> None:
-        """Results: of each of the members the place, among the members, of the smallest one of its cluster."""
+        """Take the labels of a round: store those of finished components, and continue with the others."""
         sizes = np.diff(self._starts)
         component = np.repeat(np.arange(len(sizes)), sizes)
         is_done = self._is_final[component]

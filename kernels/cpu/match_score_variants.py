@@ -14,7 +14,7 @@ __all__ = ["score_by_lists", "score_by_vector"]
 
 @njit(nogil=True, cache=True)
 def _count_equal(masses, first, last, others, other_first, other_last, delta):
-    """Masses that two ascending lists have in common, when the second is shifted by delta."""
+    """Return the number of masses that two ascending lists have in common if the second is shifted by delta."""
     n = 0
     while first < last and other_first < other_last:
         mass, other = np.int64(masses[first]), np.int64(others[other_first]) + delta

@@ -392,7 +392,7 @@ class MatchScores:
         return _ranges(queries, first, last, self._rows, self._rows_below, self._rows.n)
 
     def _costs(self, queries: MassLists, windows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Nanoseconds of one thread for each query by index, (q,)."""
+        """Return nanoseconds of one thread for each query by index, (q,)."""
         assert self._index is not None
         candidates = (windows[:, 1] - windows[:, 0]).astype(np.float64)
         chunks = np.where(candidates > 0, candidates / self._index.chunk_size + 1.0, 0.0)

@@ -50,7 +50,7 @@ _N_SCORES = len(SCORE_KINDS)
 
 
 def feature_names() -> tuple[str, ...]:
-    """Names of the columns that `measure_matches` writes."""
+    """Return the names of the columns that `measure_matches` writes."""
     return (
         "matched_ions",
         "total_ions",
@@ -71,7 +71,7 @@ def feature_names() -> tuple[str, ...]:
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _log_binomial_tail(k, n, probability):
-    """log10 of the probability that of n ions k or more match by chance."""
+    """Return log10 of the probability that k or more of n ions match by chance."""
     log_p, log_q = np.log(probability), np.log(1.0 - probability)
     largest, total = 0.0, 0.0
     for j in range(k, n + 1):
@@ -113,7 +113,7 @@ def _sparse_correlation(target, mz, weight, low, high, settings):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def form_masses(peptides, peptide, modification_mass, site, modification, base):
-    """Masses of a peptidoform: of its residues, into `base`, and (N-terminus, C-terminus, all together), which are returned."""
+    """Write the residue masses of a peptidoform to `base`; return the masses of N-terminus, C-terminus and the whole."""
     position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
     n_term, c_term, total = peptides.n_term_mass, peptides.c_term_mass, 0.0
     for i in range(length):

@@ -72,7 +72,7 @@ def search_workspace(n):
 
 @njit(nogil=True, cache=True)
 def near_of(scale):
-    """Å within which pairs are superposed in a search."""
+    """Return the distance (Å) within which pairs are superposed in a search."""
     return min(8.0, max(4.5, scale))
 
 

@@ -107,7 +107,7 @@ def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_o
 
 @njit(nogil=True, cache=True)
 def _compare_peptides(residues, mass, signature, position, length, i, j):
-    """-1, 0 or 1 as peptide i comes before, is the same as, or comes after peptide j: by mass, signature, length and residues."""
+    """Return -1, 0 or 1 if peptide i is before, equal to or after peptide j, by mass, signature, length and residues."""
     if mass[i] != mass[j]:
         return -1 if mass[i] < mass[j] else 1
     if signature[i] != signature[j]:

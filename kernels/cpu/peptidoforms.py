@@ -48,7 +48,7 @@ def arrangement_workspace(peptides, modifications):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site):
-    """Forms of a peptide with combination `c`."""
+    """Return the number of forms of a peptide with combination `c`."""
     slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
     if slots <= 0:
         return 1 + slots
@@ -90,7 +90,7 @@ def arrangements_of(peptides, modifications, c, first, last, out):
 def list_peptidoforms(
     peptides: PeptideArrays, modifications: ModificationArrays, low: float, high: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Mass and number of every form whose mass is at least `low` and below `high` (dalton), in order of mass, then of number."""
+    """Return mass and number of each form whose mass is at least `low` and below `high` (dalton), in order of mass, then of number."""
     code = peptidoform_code(peptides, modifications)
     masses, codes, counts = [], [], []
     for c, added in enumerate(modifications.combination_mass.tolist()):

@@ -254,7 +254,7 @@ def search_chunks(index, segments, windows, tables, code, settings, first, last,
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _find(chunk, index, target):
-    """First posting of a chunk whose key is not below `target`."""
+    """Return the first posting of a chunk whose key is not below `target`."""
     b = np.int64(target) >> index.bin_shift
     start = index.chunk_start[chunk]
     if b >= index.bin_start.shape[1] - 1:

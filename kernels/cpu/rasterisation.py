@@ -99,7 +99,7 @@ def count_points(x, y, group, is_shown, x_range, y_range, pixel, counts):
 
 @njit(nogil=True, cache=True)
 def shade_counts(counts, shades, picture):
-    """Give each pixel the shade of the group that most of its points have, the last of those that are alike, by the number of its points.
+    """Set the shade of each pixel to the most frequent group of its points (the last among equals), by the number of points.
 
     Parameters
     ----------

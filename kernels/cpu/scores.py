@@ -108,7 +108,7 @@ def _index_peaks(mz, low, high, settings, words, first_peak):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def correlation_height(weight):
-    """Height of a peak for XCorr, a whole number."""
+    """Return the height of a peak for XCorr, a whole number."""
     return np.int64(np.float64(weight) * CORRELATION_UNITS + 0.5)
 
 
@@ -172,7 +172,7 @@ def kernel_dot_product(matched_peak, root, first_peak, n_rows, n, window, expone
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _find_roots(weight, low, high, exponent, root):
-    """Roots of the weights of the peaks `low:high` for KSDP, into `root`."""
+    """Write the roots of the weights of the peaks `low:high` for KSDP to `root`."""
     for i in range(low, high):
         root[i - low] = power(np.float64(weight[i]), 1.0 / exponent)
 
@@ -384,7 +384,7 @@ def hyperscore_of_match(matched, settings):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def cross_correlation(matched, settings):
-    """XCorr (Eng 2008)."""
+    """Return XCorr (Eng 2008)."""
     return matched.correlation * XCORR_OF_SUM
 
 
@@ -504,7 +504,7 @@ def new_scratch(settings, n_modifications, slots, with_vector, most):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def maximum_peaks(spectra, spectrum, first, last):
-    """Peaks of the fullest of the spectra that rows `first:last` name."""
+    """Return the maximum number of peaks of the spectra of rows `first:last`."""
     most = 0
     for row in range(first, last):
         most = max(most, spectra.offsets[spectrum[row] + 1] - spectra.offsets[spectrum[row]])

@@ -47,7 +47,7 @@ def _hydrogens(backbone, is_joined, is_proline):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _apart(atoms, i, a, j, b):
-    """Å between atom `a` of residue `i` and atom `b` of residue `j`."""
+    """Return the distance (Å) of atom `a` of residue `i` from atom `b` of residue `j`."""
     x, y, z = atoms[i, a, 0] - atoms[j, b, 0], atoms[i, a, 1] - atoms[j, b, 1], atoms[i, a, 2] - atoms[j, b, 2]
     return np.sqrt(x * x + y * y + z * z)
 
@@ -120,7 +120,7 @@ def _near_pairs(x, y, z, place, last, neighbours):
 
 @njit(nogil=True, cache=True)
 def _find_bridges(first, second, joined, partner, energy):
-    """(k, 3) int64 pairs of residues `i < j` out of those within reach that form a bridge, and its kind; sorted by i, then j."""
+    """Return pairs of residues `i < j` that form a bridge, and its kind, (k, 3) int64, sorted by i, then j."""
     result = np.empty((64, 3), np.int64)
     n_found = 0
     for p in range(len(first)):
@@ -142,7 +142,7 @@ def _find_bridges(first, second, joined, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _mark_strands(bridges, number, block, states):
-    """Residues of bridges are strand, and those in a bulge between two ladders of one kind."""
+    """Mark residues of bridges as strand, and residues in a bulge between two ladders of one kind."""
     # Ladders: i from first to last, j from low to high.
     first, last = bridges[:, 0].copy(), bridges[:, 0].copy()
     low, high = bridges[:, 1].copy(), bridges[:, 1].copy()

@@ -96,7 +96,7 @@ def _largest_sum(offsets, weight, n):
 
 
 def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTables:
-    """Tables from counters to the score that `settings` names, in units of weight that suit the spectra."""
+    """Return tables from counters to the score of `settings`, in units of weight that suit the spectra."""
     scale = _weight_scale(spectra, settings)
     dot = np.arange(_MAXIMUM_DOT + 1) / scale
     terms = SCORE_KINDS[settings.score].in_index
@@ -181,7 +181,7 @@ def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, hig
 def precursor_windows(
     form_mass: NDArray[np.floating], queries: QueryArrays, settings: ScoringSettings, first: int, last: int
 ) -> NDArray[np.int64]:
-    """Forms in the mass windows of the queries `first:last`: (q, e, 2) int64, first and last of each isotope error, disjoint.
+    """Return disjoint ranges of forms in the mass windows of the queries `first:last`, (q, e, 2) int64, by isotope error.
 
     Isotope errors come largest first, so that windows ascend; where they overlap, forms belong to the larger error.
     """

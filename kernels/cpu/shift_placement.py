@@ -152,7 +152,7 @@ def _place(length, sides):
 
 @njit(nogil=True, cache=True)
 def _chance(spectra, low, high, settings):
-    """Probability that an ion meets a peak by chance: what the peaks' tolerances cover of the spectrum's range."""
+    """Return the probability that an ion meets a peak by chance: the share of the spectrum's range that tolerances of peaks cover."""
     covered = 0.0
     for i in range(low, high):
         covered += 2.0 * (settings.fragment_absolute + settings.fragment_relative * spectra.mz[i])

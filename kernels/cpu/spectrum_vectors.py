@@ -56,7 +56,7 @@ class VectorRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out_bins, out_weights):
-    """Vectors of the spectra `first:last`.
+    """Write vectors of the spectra `first:last`.
 
     Parameters
     ----------

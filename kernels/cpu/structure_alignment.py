@@ -48,7 +48,7 @@ _PARTITIONS_OF_THREAD = 3
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _score_elements(type_q, length_q, offsets, types, lengths, gap_first, gap_next, first, last, scores, stop):
-    """Phase 1 of the chains `first:last`."""
+    """Compute phase 1 of the chains `first:last`."""
     for chain in range(first, last):
         if stop[0]:
             break

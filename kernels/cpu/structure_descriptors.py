@@ -53,7 +53,7 @@ def _cross(a, b):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _step(position, i, j):
-    """Vector from residue i to residue j, in double precision."""
+    """Return the vector from residue i to residue j, in double precision."""
     return (
         np.float64(position[j, 0]) - np.float64(position[i, 0]),
         np.float64(position[j, 1]) - np.float64(position[i, 1]),
@@ -95,7 +95,7 @@ def _fill_neighbour(along_i, out_i, along_j, out_j, apart, places, features):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_squares(points, i, squares):
-    """Squared distances of point `i` of (3, n) to all of them."""
+    """Write squared distances of point `i` of (3, n) to all points."""
     x, y, z = points[0, i], points[1, i], points[2, i]
     for j in range(len(squares)):
         squares[j] = (points[0, j] - x) ** 2 + (points[1, j] - y) ** 2 + (points[2, j] - z) ** 2

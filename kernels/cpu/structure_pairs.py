@@ -19,7 +19,7 @@ _TARGET_GOES_ON, _QUERY_GOES_ON = 4, 8
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _element_reward(type_a, length_a, type_b, length_b):
-    """Reward of two elements in whole `ELEMENT_UNITS`, rounded half up."""
+    """Return the reward of two elements in whole `ELEMENT_UNITS`, rounded half up."""
     halves = 1 if type_a == 0 or type_b == 0 else 2 if type_a == type_b else 0
     whole = np.int64(length_a) + np.int64(length_b)
     return (2 * halves * ELEMENT_UNITS * np.int64(min(length_a, length_b)) + whole) // (2 * whole)
@@ -27,7 +27,7 @@ def _element_reward(type_a, length_a, type_b, length_b):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def element_score(type_a, length_a, type_b, length_b, gap_first, gap_next):
-    """Best local alignment of two chains of elements, in `ELEMENT_UNITS`.
+    """Return the score of the best local alignment of two chains of elements, in `ELEMENT_UNITS`.
 
     Parameters
     ----------

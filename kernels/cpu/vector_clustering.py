@@ -54,7 +54,7 @@ _MAXIMUM_LARGE_GROUPS = 4
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _sum_squares(offsets, weights, squares):
-    """(n,) int64, the square of each vector's length."""
+    """Write the squared length of each vector, (n,) int64."""
     for i in range(len(squares)):
         total = 0
         for e in range(offsets[i], offsets[i + 1]):
@@ -64,21 +64,21 @@ def _sum_squares(offsets, weights, squares):
 
 @njit(inline="always")
 def _enter(offsets, bins, weights, i, lane, table):
-    """Vector i into a lane of the table."""
+    """Enter vector i into a lane of the table."""
     for e in range(offsets[i], offsets[i + 1]):
         table[np.int64(bins[e]) * LANES + lane] = weights[e]
 
 
 @njit(inline="always")
 def _leave(offsets, bins, i, lane, table):
-    """Vector i out of the table again."""
+    """Remove vector i from the table."""
     for e in range(offsets[i], offsets[i + 1]):
         table[np.int64(bins[e]) * LANES + lane] = 0
 
 
 @njit(inline="always")
 def _find_dots(offsets, bins, weights, j, table, dots):
-    """Dot products of vector j with those in the table."""
+    """Compute dot products of vector j with those in the table."""
     total = spread(table, 0)
     for e in range(offsets[j], offsets[j + 1]):
         total = add(total, multiply(load(table, np.int64(bins[e]) * LANES), spread(table, np.int64(weights[e]))))
@@ -93,7 +93,7 @@ def _is_far(dot, square, other_square, rough):
 
 @njit(inline="always")
 def _similarity(dot, square, other_square):
-    """Cosine of two vectors that have elements."""
+    """Return the cosine of two vectors that have elements."""
     return float(dot) / sqrt(float(square) * float(other_square))
 
 
@@ -108,7 +108,7 @@ def _root(parents, i):
 
 @njit(nogil=True, cache=True)
 def _roots(parents):
-    """(n,) the root of each."""
+    """Return the root of each item, (n,)."""
     for i in range(len(parents)):
         parents[i] = _root(parents, i)
     return parents
@@ -222,7 +222,7 @@ def _add_joined(begin, total, joined):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_matrix(vectors, squares, ends, members, counts, is_average, table, dots, cells, stop):
-    """Similarities of the n members to each other, in units, (n * n,); with `is_average` times the counts of both."""
+    """Fill similarities of the n members to each other in units, (n * n,); with `is_average` times the counts of both."""
     offsets, bins, weights = vectors
     n = len(members)
     cells[: n * n] = 0
@@ -405,7 +405,7 @@ class VectorClustering:
             begin = end
 
     def _costs(self, first: int, last: int) -> NDArray[np.floating]:
-        """Products of elements in the window of each vector."""
+        """Return the number of products of elements in the window of each vector."""
         return (1.0 + window_pairs(self._ends[first:last] - first)) * self._elements
 
     def _joined(self, linkage: Linkage, first: int, last: int, labels: NDArray[np.int64]) -> Generator[None, None, None]:

@@ -110,7 +110,7 @@ def _pointer(context: Any, builder: Any, array_type: types.Array, array: Any, po
 
 
 def llvm_function(builder: Any, name: str, result: ir.Type, arguments: list[ir.Type]) -> Any:
-    """LLVM's function of that name, declared in the module that is being built."""
+    """Return LLVM's function of a name, declared in the current module."""
     declared = builder.module.globals.get(name)
     return declared if declared is not None else ir.Function(builder.module, ir.FunctionType(result, arguments), name)
 
@@ -151,7 +151,7 @@ def load_anywhere(typing: Any, array: Any, position: Any) -> Any:
 
 @intrinsic
 def load_codes(typing: Any, codes: Any, position: Any, like: Any) -> Any:
-    """Bytes of an int8 array, as many as a vector of the array `like` has lanes, to look up with."""
+    """Return bytes of an int8 array for a look-up, as many as a vector of the array `like` has lanes."""
     lanes = Lanes(8, _lanes(like).count)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -187,7 +187,7 @@ def store_anywhere(typing: Any, array: Any, position: Any, vector: Any) -> Any:
 
 @intrinsic
 def spread(typing: Any, array: Any, value: Any) -> Any:
-    """`value` in every lane of a vector of the array's kind."""
+    """Return `value` in every lane of a vector of the array's kind."""
     lanes = _lanes(array)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -325,7 +325,7 @@ def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
 
 
 def _half_row(context: Any, builder: Any, signature: Any, arguments: Any, lanes: Lanes, start: int) -> Any:
-    """Sixteen bytes of the table's row, repeated to fill a register."""
+    """Return sixteen bytes of the table's row, repeated to fill a register."""
     sixteen = Lanes(8, 16)
     position = builder.add(arguments[1], ir.Constant(arguments[1].type, start))
     half = builder.load(_pointer(context, builder, signature.args[0], arguments[0], position, sixteen), align=16)
@@ -334,7 +334,7 @@ def _half_row(context: Any, builder: Any, signature: Any, arguments: Any, lanes:
 
 
 def _shuffle_halves(builder: Any, name: str, halves: list[Any], codes: Any) -> Any:
-    """x86's byte shuffle knows sixteen bytes: one for the lower half of the row, one for the upper, and the right one of each two."""
+    """Look up bytes with x86's shuffle of sixteen bytes: one for each half of the row, and a selection between both."""
     vector = codes.type
     shuffle = llvm_function(builder, name, vector, [vector, vector])
     low, high = (builder.call(shuffle, [half, codes]) for half in halves)
@@ -343,7 +343,7 @@ def _shuffle_halves(builder: Any, name: str, halves: list[Any], codes: Any) -> A
 
 
 def _permute_two_registers(context: Any, builder: Any, signature: Any, arguments: Any, lanes: Lanes) -> Any:
-    """AVX-512 looks up thirty-two numbers of 32 bits, which fill two registers, in one instruction."""
+    """Look up with AVX-512's permutation of thirty-two numbers of 32 bits, which fill two registers."""
     vector = lanes.llvm_type
     places = [arguments[1], builder.add(arguments[1], ir.Constant(arguments[1].type, lanes.count))]
     low, high = (

@@ -31,7 +31,7 @@
 // * 2: half-precision floating point (8.x), exact up to 2,048.
 // * 3: integers of 32 bits, one alignment in a word (7.5; everywhere for pairs whose score passes what 16 bits hold).
 
-// What a launch is compiled for; kernels/cuda/alignment.py sets all of it. The values here are those of one of its shapes.
+// Macros of a launch, set by kernels/cuda/alignment.py. The values here are those of one of its shapes.
 #ifndef NUMBERS
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 #define NUMBERS 1
@@ -127,17 +127,17 @@ __device__ __forceinline__ Word less_opening(Word h, Word) { return h + kMinusOp
 __device__ __forceinline__ int score_of(Word best, int) { return as_int(best); }
 #endif
 
-// What a lane keeps of its columns between two steps: H - opening of the row above, and E of the next row.
+// State of a lane's columns between two steps: H - opening of the row above, and E of the next row.
 struct Columns {
     Word above[kColumns], e[kColumns];
 };
 
-// What a lane takes from the column on its left, for the upper and the lower row of a step: H - opening, and F.
+// Values that a lane takes from the column on its left, for the upper and the lower row of a step: H - opening, and F.
 struct Left {
     Word upper, upper_f, lower, lower_f;
 };
 
-// Whether a column hands on an F of at least zero. With DPX that takes a whole sum more, on the multiplier's pipe, and saves the next
+// True if a column hands on an F of at least zero. With DPX that takes a whole sum more, on the multiplier's pipe, and saves the next
 // column a maximum, on the slower one: it need not bound H itself. Two columns of three do so, which keeps both pipes busiest; none where
 // a whole sum could borrow.
 __device__ __forceinline__ bool bounds_f(int column) { return kNumbers == kDpx && !kBorrows && column >= 0 && column % 3 != 2; }
@@ -304,7 +304,7 @@ __device__ __forceinline__ Letters letters_at(const Subject& mine, const Subject
 }
 
 #ifdef __CUDACC__
-// Brings a line of 128 bytes of device memory to the cache that all multiprocessors share.
+// Prefetch a line of 128 bytes of device memory into the cache shared by all multiprocessors.
 __device__ __forceinline__ void fetch_line(const void* place) { asm volatile("prefetch.global.L2 [%0];" ::"l"(place)); }
 #endif
 

@@ -311,7 +311,7 @@ class AlignmentSearch:
         return sum(lengths) * (self._lengths + _ROWS_OF_SUBJECT).astype(np.float64)
 
     def _partitions(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
-        """Parts of a batch that are scored side by side, and the strips of each launch; one after the other, for some queries each."""
+        """Yield concurrent parts of a batch with the strips of each launch, for some queries after the others."""
         for in_word, queries in query_groups(kind, lengths) if batch.n else ():
             parts = self._parts(kind, in_word, [lengths[query] for query in queries], batch)
             has_halves = in_word == 1 and kind != THIRTY_TWO_BITS
@@ -350,7 +350,7 @@ class AlignmentSearch:
                 self._budget //= 2
 
     def _cuts(self, first: int, last: int, n_queries: int) -> list[tuple[int, int]]:
-        """Batches of subjects that fit on the device."""
+        """Return the batches of subjects that fit on the device."""
         of_subject = 4 * (n_queries + 1) + _BORDER_BYTES + (0 if self._is_sorted else 8) + (0 if self._resident else 16)
         of_residue = _BORDER_BYTES + (0 if self._resident else 2)
         if self._resident and of_residue * int(self._offsets[last] - self._offsets[first]) + of_subject * (last - first) <= self._budget:
@@ -534,7 +534,7 @@ class _Work:
         yield
 
     def _row(self, query: int, batch: _Batch) -> int:
-        """Bytes before the scores of a query."""
+        """Return the number of bytes before the scores of a query."""
         return 4 * (_COUNTERS + len(self._lengths) + query * batch.n)
 
     def _launches(self, batch: _Batch, parts: list[tuple[Part, list[_Pair]]]) -> list[_Launch]:

@@ -122,7 +122,7 @@ def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[i
 
 
 def threads_for(columns: int) -> int:
-    """Threads of a block, one on each multiprocessor, that hold this number of columns in registers."""
+    """Return the threads of a block, one on each multiprocessor, that hold this number of columns in registers."""
     return 512 if columns <= 32 else 384 if columns <= 48 else 256
 
 
@@ -248,7 +248,7 @@ class Planner:
 def predicted_cycles(
     capability: int, multiprocessors: int, shared_bytes: int, lengths: Sequence[int], subjects: NDArray[np.int64]
 ) -> float:
-    """Cycles in which a GPU should score queries of these lengths against subjects of these (n,), all resident on the device."""
+    """Return the predicted cycles of scoring queries against subjects (n,) of these lengths, all resident on the device."""
     planner, numbers = Planner(multiprocessors, shared_bytes, None, None), numbers_of(capability)
     longest = np.sort(subjects)[::-1]
     if not len(longest):

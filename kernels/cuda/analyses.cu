@@ -106,7 +106,7 @@ extern "C" __global__ void add_to_blocks(Word* values, const Word* before, Place
 extern "C" __global__ void repeat_operation(Word* results, int steps) {
     __shared__ Word table[kBlock];
     const Word own = threadIdx.x;
-    table[own] = RATE == kLookup ? 7 : own * 2654435761u;  // lanes that look in step do not meet in a bank
+    table[own] = RATE == kLookup ? 7 : own * 2654435761u;  // lanes that read in step do not share a bank
     __syncthreads();
     Word values[kTogether];
     float sums[kTogether];
@@ -114,7 +114,7 @@ extern "C" __global__ void repeat_operation(Word* results, int steps) {
         values[i] = own * 40503u + i;
         sums[i] = static_cast<float>(own + i);
     }
-    // What is read is what other blocks leave at their end: any of it will do. Volatile: past the multiprocessor's own cache.
+    // Reads the values that other blocks have written at their end: any value will do. Volatile: past the multiprocessor's own cache.
     const volatile Word* kept = results;
     const int n_best = gridDim.x * kBlock;
     int place = blockIdx.x * kBlock + own;

@@ -29,7 +29,7 @@ class Analyses:
         self._card, self._stream = device, device.stream()
 
     def add(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
-        """(n,) sums of two vectors."""
+        """Return the sums of two vectors, (n,)."""
         n = len(a)
 
         def work(buffers: list[Any]) -> None:
@@ -38,7 +38,7 @@ class Analyses:
         return self._done((a, b), n, n, work, -1)
 
     def multiply(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
-        """(n, n) product of two matrices."""
+        """Return the product of two matrices, (n, n)."""
         n = len(a)
 
         def work(buffers: list[Any]) -> None:
@@ -48,7 +48,7 @@ class Analyses:
         return result.reshape(n, n), spent
 
     def reduce(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
-        """(1,) sum of a vector."""
+        """Return the sum of a vector, (1,)."""
         levels = scan_levels(len(values))
         workspace = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
 
@@ -62,7 +62,7 @@ class Analyses:
         return self._done((values,), 0, 1, work, -1)
 
     def scan(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
-        """(n,) sums of those before each."""
+        """Return the sums of the values before each, (n,)."""
         levels = scan_levels(len(values))
         workspace = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
 

@@ -161,7 +161,7 @@ __device__ int slots_alike(const Form& form, int t) {
     return n;
 }
 
-// Whether two different modifications can come to sit on one site.
+// Return true if two different modifications can be on the same site.
 __device__ bool may_collide(const Form& form) {
     for (int t = 1; t < form.n_slots; ++t) {
         for (int u = 0; u < t; ++u) {
@@ -178,7 +178,7 @@ __device__ bool may_collide(const Form& form) {
     return false;
 }
 
-// How many arrangements are tried. Where modifications may collide, which ones are free is only known by going through them.
+// Return the number of arrangements to try. If modifications may collide, only enumerating them shows which are free.
 __device__ Word count_arrangements(const Form& form, Long most) {
     Long n = 1;
     for (int t = 0; t < form.n_slots; t += slots_alike(form, t)) {
@@ -218,7 +218,7 @@ __device__ Long sites_of_rank(const Form& form, Word rank) {
     return chosen;
 }
 
-// Whether no two modifications sit on one site.
+// Return true if all modifications are on different sites.
 __device__ bool is_free(Long sites, int n_slots) {
 #pragma unroll 1
     for (int t = 1; t < n_slots; ++t) {

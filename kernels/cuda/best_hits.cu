@@ -12,7 +12,7 @@ struct Hits {
     long long* n_candidates;
 };
 
-// What candidates carry: the slots of each combination; of each peptide its row of known modifications, and these rows.
+// Modifications of candidates: the slots of each combination; of each peptide its row of known modifications, and these rows.
 // kernels/cuda/scoring.py writes it.
 struct Carried {
     const unsigned char* combination_slots;

@@ -1,4 +1,4 @@
-// How many peptides are in the mass windows of each query: the pre-calculation of Li (BMC Bioinformatics 2014, 15:121).
+// Number of peptides in the mass windows of each query: the pre-calculation of Li (BMC Bioinformatics 2014, 15:121).
 
 #include "windows.cuh"
 

@@ -36,7 +36,7 @@ __device__ void index_correlation(Peaks& peaks, const float* height, const Setti
     peaks.n_correlation = *n_bins;
 }
 
-// How many of the bins that hold a peak come before `bin`.
+// Return the number of bins with a peak before `bin`.
 __device__ int bins_before(const Peaks& peaks, int bin) {
     int low = 0, high = peaks.n_correlation;
     while (low < high) {

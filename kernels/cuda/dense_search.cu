@@ -34,7 +34,7 @@ constexpr int kFactorials = 1 << kCountBits;
 // searched, the hits that warps lay down.
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// What a warp has in hand: a peptide with a combination of modifications, and what its arrangements have in common. It lies in shared
+// Current work of a warp: a peptide with a combination of modifications, and what its arrangements have in common. It lies in shared
 // memory because all lanes know the same of it.
 struct Family {
     Form form;
@@ -58,7 +58,7 @@ struct Block {
     float inverse_width;
     float rough_factorial_log[kScore == kHyperscore ? kFactorials : 1];
     double factorial_log[kScore == kHyperscore ? kFactorials : 1], bins_of_charge[kMostFragmentCharge];
-    // Of each warp: the peptide with its modifications, sums of masses up to each residue, and where ions lie.
+    // For each warp: the peptide with its modifications, sums of masses up to each residue, and where ions lie.
     Family families[kDenseWarps];
     double prefixes[kDenseWarps][kLongest];
     __align__(16) Word bins[kDenseWarps][2][kLongest];
@@ -73,7 +73,7 @@ struct Query {
     Candidate kept[kMostDenseBest];
 };
 
-// Of lane s: the mass of state s, and the ions that can be in it, from the site at which it is reached at the earliest to that at which it
+// For lane s: the mass of state s, and the ions that can be in it, from the site at which it is reached at the earliest to that at which it
 // must be left.
 struct State {
     double mass;
@@ -182,7 +182,7 @@ __device__ __forceinline__ void lay_out(Block<kScore>& block, const Tiles& tiles
     }
 }
 
-// Whether a peptide can carry a combination, and the mass of modifications that all its ions from the N-terminus have.
+// Return true if a peptide can carry a combination, and compute the mass of modifications that all its ions from the N-terminus have.
 struct Begun {
     bool is_possible;
     double always;
@@ -213,7 +213,7 @@ __device__ __forceinline__ Begun begin_family(const Block<kScore>& block, Family
     prefix[lane + 32] = up_to_beyond;
     __syncwarp();
 
-    // How many arrangements there are, between how many states, and what a modification of each slot adds to a state's number.
+    // Number of arrangements, number of states, and the increment of a state's number by a modification of each slot.
     double total = settings.c_term_mass + __shfl_sync(kEveryLane, up_to_beyond, 31);
     double always = 0.0;  // mass of modifications that all ions from the N-terminus have
     Long ways = 1, sites_of_any = 0, strides = 0;
@@ -358,7 +358,7 @@ __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, con
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const Form& form = family.form;
     const State own = state_of_lane(family, block.in.modification_mass, always, lane);
-    // Those of 32 arrangements lie where the ions lay, which are all matched by then.
+    // The sums of 32 arrangements reuse the memory of the ions, which are all matched by then.
     unsigned short (*steps)[kMostSlots] = reinterpret_cast<unsigned short (*)[kMostSlots]>(const_cast<Word*>(&block.bins[warp][0][0]));
     Long sums[kMostSums], to_the_end = 0;
     bool is_close = false;

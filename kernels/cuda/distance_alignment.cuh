@@ -21,7 +21,7 @@ struct Pair {
     int x, y;
 };
 
-// Where an alignment is computed. `best` and `after`: m + 1 each.
+// Workspace of an alignment. `best` and `after`: m + 1 each.
 struct Rows {
     Residue* x;
     int* best[3];
@@ -60,7 +60,7 @@ __device__ inline Rows rows_at(unsigned char* place, int m) {
     return rows;
 }
 
-// The residues of x, moved. The team meets before and after.
+// The residues of x, moved. The team synchronises before and after.
 template <class Team>
 __device__ void place_x(Residue* to, const Columns& x, int m, const double* move, double scale) {
     const double inverse = 1.0 / scale;
@@ -77,7 +77,7 @@ __device__ void place_x(Residue* to, const Columns& x, int m, const double* move
     Team::meet();
 }
 
-// The residues of y. The block meets before and after.
+// The residues of y. The block synchronises before and after.
 __device__ void place_y(Residue* to, const Columns& y, int n, double scale) {
     const double inverse = 1.0 / scale;
     __syncthreads();
@@ -89,7 +89,8 @@ __device__ void place_y(Residue* to, const Columns& y, int n, double scale) {
 }
 
 // Align residues that were placed; the score of the best alignment, in `kUnit`. States may be null where they are worth nothing.
-// With `kTraced`, the way into each cell goes to `ways`, (m + n + 1) rows of m: cell (i, j) at row i + j, column i - 1. The team meets.
+// With `kTraced`, the way into each cell goes to `ways`, (m + n + 1) rows of m: cell (i, j) at row i + j, column i - 1. The team
+// synchronises.
 template <class Team, bool kTraced>
 __device__ int align(
     Rows rows, const Residue* y, const unsigned char* states_x, const unsigned char* states_y, int m, int n, Weights weights,

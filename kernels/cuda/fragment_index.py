@@ -344,7 +344,7 @@ class FragmentSearch:
             begun = stop
 
     def _shape(self, limit: int, bins: int) -> tuple[int, int]:
-        """Bytes of dynamic shared memory, and copies of the histogram that fit."""
+        """Return the bytes of dynamic shared memory, and copies of the histogram that fit."""
         if limit > _MAXIMUM_BEST:
             raise DeviceError(f"{limit} candidates for a query are more than the {_MAXIMUM_BEST} that a GPU keeps")
         other = 4 * self._forms_of_chunk + 16 * (_FOUND + limit * (self.threads // 32))
@@ -406,7 +406,7 @@ class FragmentSearch:
                     batch.finish()
 
     def _arguments(self, group: _Group, first_chunk: int, histogram_width: float, copies: int) -> tuple[Any, ...]:
-        """Arguments of the kernel before those of a batch."""
+        """Return the arguments of the kernel that precede those of a batch."""
         of, start = group.buffers, first_chunk * self._forms_of_chunk
         n_forms = min(len(self._form_mass), self._built[1] * self._forms_of_chunk) - start
         queries = {
@@ -541,7 +541,7 @@ class _Batch:
 
 
 def _shared_bytes(card: Card) -> int:
-    """Dynamic shared memory of a block when as many as may are on a multiprocessor together."""
+    """Return the dynamic shared memory of a block with the maximum number of blocks on a multiprocessor."""
     most = card.maximum_shared_bytes()
     together = most // _BLOCKS_TOGETHER - _RESERVED_SHARED_BYTES
     workspace = together - _STATIC_SHARED_BYTES
@@ -558,7 +558,7 @@ def _forms_that_suit(card: Card) -> int:
 
 
 def _bins_that_suit(settings: ScoringSettings) -> int:
-    """Bits of a key below its bin, for bins about half as wide as the range of keys of a peak of middling mass."""
+    """Return the bits of a key below its bin, for bins about half as wide as the range of keys of a peak of medium mass."""
     half = settings.fragment_absolute + 1000.0 * settings.fragment_relative
     return int(np.clip(int(half * KEYS_OF_DALTON).bit_length() - 1, *_BIN_BITS))
 

@@ -29,7 +29,7 @@ struct __align__(16) FourWords {
     Word of[4];
 };
 
-// What queries look for, and what has been found of them. kernels/cuda/fragment_index.py writes it.
+// Input and results of queries. kernels/cuda/fragment_index.py writes it.
 struct Queries {
     const int* windows;              // (queries, n_windows, 2), forms of the whole index
     const Word* segment_low;         // ranges of keys
@@ -326,7 +326,7 @@ __device__ __forceinline__ Pair count_matches(Lookup& lookup, const Room& room, 
     return following;
 }
 
-// Which of its 16 counters of a strip a lane has to look at, as bits; `four_ends` holds the ends of their forms, four in a word.
+// Bits of the counters, of 16 in a strip, that a lane has to rank; `four_ends` holds the ends of their forms, four in a word.
 __device__ __forceinline__ Word counters_to_rank(const Lookup& lookup, const Ranking& ranking, const Word* counters,
                                                  const unsigned char* chunk_ends, int strip, int forms_of_chunk, int lane,
                                                  Word (&four_ends)[kFours]) {

@@ -16,7 +16,7 @@ constexpr Word kFormMask = kCTerminal - 1;
 constexpr int kEnds = 32;                // kinds of ends: a residue, or none
 constexpr unsigned char kNoEnd = kEnds - 1;
 
-// Where the postings and the bins of a chunk lie. The table of bins has two words more than bins: while ions are counted and placed, word
+// Offsets of the postings and the bins of a chunk. The table of bins has two words more than bins: while ions are counted and placed, word
 // b + 1 is the cursor of bin b; afterwards word b is where bin b starts and word b + 1 where it ends.
 struct Chunk {
     Long first_posting, first_bin;

@@ -26,7 +26,7 @@
 // one, and its last bits are the direction. Four bits of each cell and layer go to device memory: these two, then whether the gap of the
 // text, and that of the pattern, is left here. A second kernel follows them, a thread for each pair.
 
-// What a launch is compiled for; kernels/cuda/gapsmis.py sets all of it. The values here are those of one of its forms.
+// Macros of a launch, set by kernels/cuda/gapsmis.py. The values here are those of one of its forms.
 #ifndef GAPS
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 #define NUMBERS 1
@@ -113,7 +113,7 @@ __device__ __forceinline__ Word in_half(int value, int half) { return static_cas
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
 // Texts, patterns, and which pairs of them. text_of, pattern_of: of the n pairs. order: the pairs at the n_places places of the units; none:
-// those from `first` on. windows: where the part of each pair's text begins, and ends, that is looked at; none: all. chunks: first and last
+// those from `first` on. windows: where the part of each pair's text begins, and ends; none: all of it. chunks: first and last
 // place of each block; none: as many as a block has, in order. scores: words by the symbol of the pattern, see fill_scores.
 // ranks: of the symbols of texts among those that occur; with kProfile of patterns. diagonal: score of each symbol with itself, multiplied.
 struct Pairs {
@@ -241,7 +241,7 @@ __device__ __forceinline__ Word score_in(const Row& row, const Word* table, Word
 }
 #endif
 
-// What a lane keeps of its columns between two rows.
+// State of a lane's columns between two rows.
 struct Columns {
     Word g[kLayers][kColumns], f[kGapRoom][kColumns], code[kColumns], most[kMode == kLocal ? kColumns : 1];
 };
@@ -342,7 +342,7 @@ __device__ __forceinline__ void advance_row(Columns& columns, Edge& corner, Edge
     COUNT_OPERATIONS(kColumns * kLayers * kHalves);
 }
 
-// How many gaps an alignment of the greatest score has at the least.
+// Minimum number of gaps of an alignment with the greatest score.
 template <class Layers>
 __device__ __forceinline__ int fewest_gaps(const Layers& g, int c, int half) {
     int n = 0;
@@ -361,7 +361,7 @@ __device__ void note_columns(const Columns& columns, const Pair& pair, Best& bes
     }
 }
 
-// Of a local alignment whose text was cut at its end: the first row where the last column has the greatest score.
+// For a local alignment whose text was cut at its end: the first row where the last column has the greatest score.
 __device__ void note_last_column(const Columns& columns, const Pair& pair, Best& best, int half, int base, int j) {
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {

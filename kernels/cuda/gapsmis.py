@@ -384,7 +384,7 @@ class ReadSearch:
         return self._tables[source, scale.times]
 
     def _blocks(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Pairs of a launch's cells, and at most the length of the columns of results."""
+        """Yield blocks of pairs with at most a launch's cells, and at most the length of the columns of results."""
         n, layers = len(text_of), self._rules.maximum_gaps + 1
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
@@ -502,7 +502,7 @@ class _Block:
         return of._text_lengths[self._text_of], of._pattern_lengths[self._pattern_of]
 
     def sides(self, chosen: NDArray[Any] | None, window: tuple[NDArray[Any], NDArray[Any]] | None) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Columns and rows of pairs, as the kernel counts them."""
+        """Return columns and rows of pairs, as the kernel counts them."""
         rules = self._rules
         n, m = self._lengths()
         if chosen is not None:

@@ -149,7 +149,7 @@ class GapsMisShape:
         return self.threads // 32 * self.pairs_of_warp
 
     def items(self, task: Task) -> int:
-        """Warps that have something to do."""
+        """Return the number of warps with work."""
         if self.plan == ONE_TEXT:  # blocks whose text has no more patterns are not full
             of_text = max(1.0, task.patterns_of_text)
             blocks = -(-int(of_text) // self.pairs_of_block) * max(1, round(task.n_pairs / of_text))
@@ -161,13 +161,13 @@ class GapsMisShape:
         return -(-n // self.width)
 
     def shared_bytes(self, n_symbols: int) -> int:
-        """Dynamic, of a block."""
+        """Return the dynamic shared memory of a block."""
         if self.plan != ONE_TEXT:
             return 0
         return (n_symbols + 1) * (-(-self.columns // 8)) * max(8, self.lanes) * 16
 
     def step_words(self, gaps: int, *, floored: bool) -> int:
-        """Words of directions that a lane writes for a row."""
+        """Return the number of words of directions that a lane writes for a row."""
         codes = 4 if self.numbers == NARROW else 8
         return (gaps + floored) * -(-self.columns // codes)
 
@@ -199,7 +199,7 @@ def shapes(task: Task, properties: Properties) -> Iterator[GapsMisShape]:
 
 
 def row_slots(shape: GapsMisShape, task: Task) -> float:
-    """Instructions of a lane for a row."""
+    """Return the number of instructions of a lane for a row."""
     sum_or, greatest = (1.0, 1.0) if shape.numbers == NARROW else (2.0, 2.0)
     layer = 3 * sum_or + greatest + 0.6 + (6.6 if task.traces else 0.0)
     column = _SCORE_SLOTS[shape.scores] + sum_or + task.gaps * layer

@@ -15,7 +15,7 @@
 // cluster comes twice, so that no lane is in another's way. The lists of the next round are made by a block for each bin, from all vectors
 // that have something there.
 
-// What a launch is compiled for; kernels/cuda/k_means.py sets it. The value here is that of one of its forms.
+// Macros of a launch, set by kernels/cuda/k_means.py. The value here is that of one of its forms.
 #ifndef DIMENSIONS
 #define DIMENSIONS 8
 #endif
@@ -427,7 +427,7 @@ extern "C" __global__ void __launch_bounds__(128)
     }
 }
 
-// How many of the vectors `first:last` each cluster has.
+// Count the vectors `first:last` of each cluster.
 extern "C" __global__ void __launch_bounds__(256) count_vectors(const int* labels, int first, int last, Long* counts) {
     for (int i = first + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < last; i += static_cast<int>(gridDim.x * blockDim.x)) {
         if (labels[i] >= 0) atomicAdd(counts + labels[i], 1ull);

@@ -753,7 +753,7 @@ class VectorMeans:
         return made[0], made[1]
 
     def _measure(self, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int) -> None:
-        """Values of the vectors `first:last` become squared distances."""
+        """Replace values of the vectors `first:last` by squared distances."""
         offsets = self._vectors.offsets[first : last + 1]
         weights = self._vectors.weights[offsets[0] : offsets[-1]].astype(np.float64)
         before = np.concatenate(([0.0], np.cumsum(weights * weights)))[offsets - offsets[0]]
@@ -766,7 +766,7 @@ class VectorMeans:
         return struct(self._card, _VECTORS, {**columns, "has_ranges": int(self._ranges is not None), "tiles": centers.tiles})
 
     def _bytes(self) -> NDArray[np.int64]:
-        """(n + 1,) bytes on the device of the vectors before each."""
+        """Return the bytes on the device of the vectors before each, (n + 1,)."""
         offsets = self._vectors.offsets
         return _ELEMENT_BYTES * (offsets - offsets[0]) + _VECTOR_BYTES * np.arange(len(offsets))
 

@@ -219,7 +219,7 @@ __device__ bool superposition(Runs& runs, int k) {
     return fabs(step) <= 1e-7 * value && most - 1e-7 * value * value * value > 0.0;
 }
 
-// The superpositions of all runs by their moments. The block meets at the end.
+// The superpositions of all runs by their moments. The block synchronises at the end.
 __device__ __noinline__ void superpositions(Runs& runs) {
     const int k = threadIdx.x;
     if (k < kBatch && runs.lengths[k] > 0 && !superposition(runs, k)) any_superposition(runs, k);
@@ -270,7 +270,8 @@ struct Moments {
     }
 };
 
-// Moments of runs: the k-th of counts[k] pairs, from first_x[k] of x and first_y[k] of y on; others stay. The block meets at the end.
+// Moments of runs: the k-th of counts[k] pairs, from first_x[k] of x and first_y[k] of y on; others are unchanged. The block synchronises
+// at the end.
 __device__ __noinline__ void moments(
     Runs& runs, const Columns& x, const Columns& y, const int* first_x, const int* first_y, const int* counts) {
     const Share share = share_of_work(counts);
@@ -286,8 +287,8 @@ __device__ __noinline__ void moments(
     __syncthreads();
 }
 
-// What each superposition makes of its run: the sums of 1 / (1 + (d / scale)^2) go to `totals`, the moments of the pairs nearer than
-// limits[k], which grows by half an Å until it takes in three, to `sums`. The block meets at the end.
+// Evaluate each superposition on its run: the sums of 1 / (1 + (d / scale)^2) go to `totals`, the moments of the pairs nearer than
+// limits[k], which grows by half an Å until it takes in three, to `sums`. The block synchronises at the end.
 __device__ __noinline__ void near_moments(Runs& runs, const Columns& x, const Columns& y, double scale) {
     const double inverse = 1.0 / (scale * scale);
     const Share share = share_of_work(runs.lengths);

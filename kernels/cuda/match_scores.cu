@@ -10,7 +10,7 @@
 //   own columns: sums are stored across words, the lowest bit of all 32 in one, the next in another, and eight rows are added with seven
 //   full adders, of two instructions each. Where many candidates have a mass, that is less work.
 
-// What a launch is compiled for; kernels/cuda/match_scores.py sets it.
+// Macros of a launch, set by kernels/cuda/match_scores.py.
 #ifndef BITS
 #define BITS 8
 #endif
@@ -206,13 +206,13 @@ __device__ int sum_of_block(int value, int* total) {
     return sum;
 }
 
-// Whether a counter of a word is above `worst`: in each, a sum of its lower bits passes the half where they are.
+// Return true if a counter of a word is above `worst`: in each, a sum of its lower bits passes the half where they are.
 __device__ __forceinline__ bool has_above(Word word, Word worst) {
     if (worst <= kHalf) return (((word & ~kHigh) + (kHalf - worst) * kOnes) | word) & kHigh;
     return ((word & ~kHigh) + (kMost - worst) * kOnes) & word & kHigh;
 }
 
-// What is among the counters `low:high` and above `worst`: `act` gets a number of the score and, under it, the place, higher where it is less.
+// Call `act` for the counters `low:high` above `worst`: it gets a number of the score and, under it, the place, higher where it is less.
 template <class Action>
 __device__ __forceinline__ void for_each_above(const Word* counters, int low, int high, Word worst, Action act) {
     for (int w = low / kParts + static_cast<int>(threadIdx.x); w < (high + kParts - 1) / kParts; w += kThreads) {
@@ -293,7 +293,7 @@ __device__ __forceinline__ bool begin_chunk(const Index& index, const Queries& q
     return true;
 }
 
-// What is done with the counters, when all are there.
+// Processing of the complete counters.
 __device__ __forceinline__ void end_chunk(const Queries& queries, const Pass& pass, int low, int high, Long* found, int* total) {
     const Word* const counters = reinterpret_cast<const Word*>(dynamic_shared);
     const long long q = blockIdx.x;

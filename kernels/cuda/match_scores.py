@@ -72,7 +72,7 @@ _PASS = np.dtype(
 
 
 def building_analysis(*, candidates: int, masses: int, rows: int, words: int, chunks: int, by_bits: bool) -> OperationCounts:
-    """Rows of a group of candidates; `rows` masses occur, in `words` words of bits. An operation is a posting counted, placed, or set."""
+    """Return the operations of building rows of a group of candidates: postings counted, placed, or set."""
     in_bytes = 8 * (candidates + 1) + 4 * masses + 4 * candidates + 8 * (chunks + 1) + 8 * (words + 1)
     operations = (2 if by_bits else 4) * masses
     blocks = 4 * masses + operations + (0 if by_bits else chunks * (rows + 2) * 4 * 3 // 32)

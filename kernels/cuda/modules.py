@@ -41,25 +41,25 @@ class Card(Device, Protocol):
     rates: CardRates
 
     def free_bytes(self) -> int:
-        """Device memory that can be allocated now."""
+        """Return the device memory that can be allocated now."""
 
     def maximum_shared_bytes(self) -> int:
-        """Shared memory that a block may have, static and dynamic together."""
+        """Return the shared memory that a block may have, static and dynamic together."""
 
     def compute_capability(self) -> int:
-        """Ten times the version of the instruction set: 90 for 9.0."""
+        """Return ten times the version of the instruction set: 90 for 9.0."""
 
     def multiprocessors(self) -> int:
         """Return the number of multiprocessors."""
 
     def buffer(self, n_bytes: int) -> Any:
-        """Device memory. Raises DeviceMemoryError."""
+        """Return a buffer in device memory. Raises DeviceMemoryError."""
 
     def address(self, buffer: Any) -> int:
         """Return the address of a buffer for kernels that find their arrays in a struct."""
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
-        """Host memory that transfers can use while kernels run. Raises DeviceMemoryError."""
+        """Return the host memory that transfers can use while kernels run. Raises DeviceMemoryError."""
 
     def stream(self) -> Any:
         """Return a new stream."""
@@ -102,7 +102,7 @@ def source(file: str) -> str:
 
 @lru_cache
 def header_options() -> tuple[str, ...]:
-    """Options of the compiler by which sources find the headers of this package.
+    """Return the compiler options with which sources find the headers of this package.
 
     The digest of the headers is among them: CuPy knows what it has compiled by the text of a source and the options, and does not look
     into headers.
@@ -123,7 +123,7 @@ def struct(card: Card, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[
 
 
 def sent(card: Card, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]:
-    """Buffers that hold the arrays, by their names. All are there before the first is sent, so that none is freed while it is written to.
+    """Return buffers with the arrays by name. All are allocated before the first transfer, so that none is freed while it is written to.
 
     Raises DeviceMemoryError.
     """
@@ -184,7 +184,7 @@ class CudaGpu:
             pool.set_limit(size=n_bytes)
 
     def free_bytes(self) -> int:
-        """Device memory that can be allocated now, with what CuPy's pool holds unused, within the limit."""
+        """Return the device memory that can be allocated now, with what CuPy's pool holds unused, within the limit."""
         with self._errors, self._device:
             pool = self._cupy.get_default_memory_pool()
             free, _ = self._cupy.cuda.runtime.memGetInfo()

@@ -19,7 +19,7 @@ struct Peaks {
     int n_correlation;
 };
 
-// How far a peak reaches. An ion at t matches a peak at m where |m - t| <= absolute + relative t, which is up to
+// Reach of a peak. An ion at t matches a peak at m where |m - t| <= absolute + relative t, which is up to
 // t = (m + absolute) / (1 - relative) = m + (absolute + relative m) / (1 - relative), and less far down. The exact comparison follows; none
 // must be missed by rounding.
 __device__ double reach(const Peaks& peaks, double mz) {

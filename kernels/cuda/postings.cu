@@ -12,7 +12,7 @@ constexpr double kKeysOfDalton = 524288.0;
 constexpr long long kLastKey = 0xffffffffll;
 constexpr int kSummed = 4;               // bins that a thread sums at once
 
-// What forms are made of. kernels/cuda/fragment_index.py writes it.
+// Components of forms. kernels/cuda/fragment_index.py writes it.
 struct Dictionary {
     const Masses* masses;
     const double* modification_mass;

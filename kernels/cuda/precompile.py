@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.1
 
 
 def usual_forms() -> list[tuple[str, tuple[str, ...]]]:
-    """Source files with the macros that they are compiled with."""
+    """Return source files with their macros."""
     retained: dict[str, list[list[str]]] = json.loads((files(__package__) / "usual_forms.json").read_text(encoding="utf-8"))
     return [(file, tuple(macros)) for file, forms in retained.items() for macros in forms]
 

@@ -36,7 +36,7 @@ def _library(*names: str) -> ctypes.CDLL | None:
 
 
 def _version(number: int) -> str:
-    """CUDA writes 13.0 as 13000."""
+    """Return a version of CUDA, which encodes 13.0 as 13000."""
     return f"{number // 1000}.{number % 1000 // 10}"
 
 

@@ -12,7 +12,7 @@ struct Matched {
     int count;  // of ions
 };
 
-// How a form matches a spectrum: what a score is made of. `kernel_sum` and `correlation` are there for scores that need roots or them.
+// Match of a form with a spectrum: the components of a score. `kernel_sum` and `correlation` are there for scores that need roots or them.
 struct Match {
     int count_n, count_c;  // matched ions from either end
     double dot, kernel_sum;

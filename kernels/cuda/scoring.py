@@ -245,7 +245,7 @@ class SpectrumSearch:
         card.wait(self._stream)
 
     def _bring(self, low: int, high: int) -> None:
-        """Have the peptides `low:high` on the device, in place of those that are there."""
+        """Send the peptides `low:high` to the device, replacing the current ones."""
         if self._brought[0] <= low and high <= self._brought[1]:
             return
         self._brought = 0, 0
@@ -457,7 +457,7 @@ class SpectrumSearch:
         self._weights = spectra.weight
 
     def _dense_shared_bytes(self, hits: HitArrays, maximum_peaks: Any) -> Any:
-        """Dynamic shared memory of the kernel for dense windows, for a number of peaks or for each of several."""
+        """Return the dynamic shared memory of the kernel for dense windows, for a number of peaks or for each of several."""
         windows = len(self._modifications.combination_mass) * len(self._settings.isotope_errors)
         searching = _TILE * (8 * (maximum_peaks + 1) + 4 * hits.histogram.shape[1] + 8 * windows)
         return np.maximum(searching, _DENSE_WARPS // 2 * _TILE * _CANDIDATE_BYTES)  # which joining the hits needs
@@ -518,7 +518,7 @@ class SpectrumSearch:
         return batch.last
 
     def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int, run_end: int, dense: bool) -> int:
-        """End of the batch that begins at `start`: within the bytes and the candidates of a batch, at least one query, or tile of them."""
+        """Return the end of the batch from `start`: within the bytes and candidates of a batch, at least one query or tile of queries."""
         usual = self.dense_candidates_of_batch if dense else self.candidates_of_batch
         candidates = between_looks(usual, self._card.rates.lookups, USUAL_RATES.lookups)
         by_bytes = np.searchsorted(total_bytes, total_bytes[start] + self._batch_bytes, side="right") - 1
@@ -528,7 +528,7 @@ class SpectrumSearch:
         return min(run_end, start + max(step, (stop - start) // step * step))
 
     def _shape(self, hits: HitArrays, maximum_peaks: int) -> int:
-        """Complete the settings with the shapes of the hits and the bit table; bytes of dynamic shared memory."""
+        """Complete the settings with the shapes of hits and bit table; return the bytes of dynamic shared memory."""
         retained, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         if retained > _MAXIMUM_BEST or slots > _MAXIMUM_SLOTS:
             raise UnsupportedSearchError(
@@ -554,7 +554,7 @@ class _Batch:
         self.first = self.last = 0
 
     def release(self) -> None:
-        """Give the buffers back."""
+        """Release all buffers."""
         self._pinned: dict[str, NDArray[np.uint8]] = {}
         self._buffers: dict[str, Any] = {}
         self._sizes: dict[str, int] = {}
@@ -759,5 +759,5 @@ def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8
 
 
 def _of_all_slots(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """(k, 8) uint8: rows of `PeptideArrays.known_site` or `known_modification`, filled up with 255."""
+    """Return rows of `PeptideArrays.known_site` or `known_modification`, padded with 255, (k, 8) uint8."""
     return np.pad(rows[:, :_MAXIMUM_SLOTS], ((0, 0), (0, max(0, _MAXIMUM_SLOTS - rows.shape[1]))), constant_values=_NONE)

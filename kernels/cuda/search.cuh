@@ -29,7 +29,7 @@ struct Settings {
     long long maximum_with_known;  // modifications of a peptide where some are at known residues, 0 where none is
 };
 
-// A candidate for the best of a query. Equal scores go to the lower key, then to the lower form: the order in which the CPU meets them.
+// A candidate for the best of a query. Equal scores go to the lower key, then to the lower form: the order in which the CPU finds them.
 struct Candidate {
     float score;
     Word form;     // number of the arrangement of modifications among those tried
@@ -55,7 +55,7 @@ __device__ Candidate candidate_above(const Candidate& mine) {
                      __shfl_up_sync(kEveryLane, mine.key, 1), __shfl_up_sync(kEveryLane, mine.sites, 1)};
 }
 
-// Where the arrays of a search lie. kernels/cuda/scoring.py writes it.
+// Addresses of the arrays of a search. kernels/cuda/scoring.py writes it.
 struct Inputs {
     // The dictionary, in order of mass.
     const double* mass;

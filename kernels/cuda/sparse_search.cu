@@ -37,13 +37,13 @@ struct Block {
     double residue_mass[kResidues];
     int window_low[kMostThreads], window_high[kMostThreads], window_start[kMostThreads + 1];
     int next_candidate, n_correlation_bins;
-    // Of a queued candidate: peptide, window, how many arrangements are to be tried and how many of them have been given out.
+    // For each queued candidate: peptide, window, number of arrangements to try, and number already assigned.
     Word queue_peptide[kMostWarps][kQueue], queue_window[kMostWarps][kQueue];
     Word queue_total[kMostWarps][kQueue], queue_begun[kMostWarps][kQueue];
     Candidate best_of_warps[kMostWarps][32];
 };
 
-// What a lane has in hand: the arrangements from `number` up to `last` of a peptide with a combination of modifications.
+// Current work of a lane: the arrangements from `number` up to `last` of a peptide with a combination of modifications.
 struct Task {
     Form form;
     Word number, last;
@@ -51,7 +51,7 @@ struct Task {
     bool is_active;
 };
 
-// What a warp has to hand out. The same in all lanes.
+// Queue of a warp. The same in all lanes.
 struct Queue {
     int n;
     bool is_exhausted;  // nothing more comes
@@ -109,7 +109,7 @@ __device__ __forceinline__ void find_windows(Block& block, int query, int tile, 
     __syncthreads();
 }
 
-// How many arrangements of a combination are to be tried on a peptide.
+// Return the number of arrangements of a combination to try on a peptide.
 __device__ __forceinline__ Word arrangements_of(const Block& block, Word peptide, const unsigned char* slots) {
     if (slots[0] == kNone) return 1;
     if (!may_carry(block.in.letters[peptide], slots, block.in.residue_mask)) return 0;

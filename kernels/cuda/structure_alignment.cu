@@ -18,7 +18,7 @@
 // A reward is a sum of whole numbers from tables in shared memory: for each alphabet one by the two codes, five bits of a word each, and,
 // with kCompares, one by the difference of lengths and one by that of angles.
 
-// What a launch is compiled for; kernels/cuda/structure_alignment.py sets all of it. The values here are those of one of its forms.
+// Macros of a launch, set by kernels/cuda/structure_alignment.py. The values here are those of one of its forms.
 #ifndef COLUMNS
 #define COLUMNS 8
 #define SHIFTS 0, 5
@@ -78,7 +78,7 @@ struct Query {
     int element_gap_next;
 };
 
-// What is computed, by chain, -1 at first: `scores` of phase 2, `element_scores` of phase 1; and what is written meanwhile: H and F on the
+// Results by chain, -1 at first: `scores` of phase 2, `element_scores` of phase 1; and intermediate values: H and F on the
 // right of a strip, by residue; two numbers for each element of the query and thread of phase 1; a counter of chains, zero at first.
 struct Results {
     int* scores;

@@ -95,7 +95,7 @@ def analysis(query: StructureArrays, chains: StructureArrays, rewards: Rewards, 
 
 
 def _columns_for(m: int) -> int:
-    """Columns of a lane: the fewest with which the query fits in as few strips as can be."""
+    """Return the columns of a lane: the fewest that need the minimum number of strips."""
     strips = -(-max(1, m) // (_COLUMNS[-1] * _LANES))
     return next(columns for columns in _COLUMNS if strips * columns * _LANES >= m)
 
@@ -184,7 +184,7 @@ class StructureSearch:
         return int(self._chains.offsets[batch.last] - self._chains.offsets[batch.first])
 
     def _bytes(self) -> NDArray[np.int64]:
-        """(n + 1,) bytes on the device of the chains before each, with all columns, borders and scores."""
+        """Return the bytes on the device of the chains before each, with all columns, borders and scores, (n + 1,)."""
         chains = self._chains
         of_residues = (_RESIDUE_BYTES + _BORDER_BYTES) * (chains.offsets - chains.offsets[0])
         of_elements = _ELEMENT_BYTES * (chains.element_offsets - chains.element_offsets[0])

@@ -7,7 +7,7 @@
 // alignment of every fourth residue, by which fragments of chains are ranked (distance_alignment.cuh). Thread 0 decides on the next step,
 // as the CPU does, so that all threads of a block take the same branch. x is the shorter chain, or as long as y.
 
-// What a launch is compiled for; kernels/cuda/superposition.py sets it.
+// Macros of a launch, set by kernels/cuda/superposition.py.
 #ifndef THREADS
 #define THREADS 128
 #define RESIDENT 4
@@ -32,7 +32,7 @@ struct Item {
     double scale_x, scale_y, limit;  // d0 by m and by n; Å beyond which residues are not paired in the result
 };
 
-// How far a search goes (`SearchSteps`).
+// Extent of a search (`SearchSteps`).
 struct Steps {
     int n_fragments, n_sparse, n_searched, n_refined, n_finished, coarse_halvings, last_step;
 };
@@ -45,7 +45,7 @@ struct Chains {
     const Pair* start_pairs;
 };
 
-// Of each item: its superposition, both scores and how many pairs; and its pairs.
+// Results of each item: superposition, both scores, number of pairs, and pairs.
 struct Found {
     double* moves;
     double* scores;
@@ -56,7 +56,7 @@ struct Found {
     int* next_item;
 };
 
-// What a block shares.
+// Shared variables of a block.
 struct Shared {
     Runs runs;
     double move[kMove], best_move[kMove], own_move[kMove];
@@ -97,7 +97,7 @@ __device__ void copy(double* to, const double* from) {
     for (int c = 0; c < kMove; ++c) to[c] = from[c];
 }
 
-// Whether a selection was not met before; notes it while there is workspace.
+// Return true if a selection is new; record it while there is space.
 __device__ bool is_new(long long mark, long long* seen) {
     int place = static_cast<int>((mark ^ (mark >> 29) ^ (mark >> 47)) & (kTable - 1));
     for (int step = 0; step < 16; ++step) {
@@ -112,7 +112,7 @@ __device__ bool is_new(long long mark, long long* seen) {
 }
 
 // The superposition of the first n pairs that were gathered with the greatest sum of scores, to `best`; the sum is returned. All of it as
-// `_search` of kernels/cpu/superposition.py; the block meets before and after.
+// `_search` of kernels/cpu/superposition.py; the block synchronises before and after.
 __device__ __noinline__ double search(Block& block, int n, double scale, double near, int step, int halvings, double hopeless, double* best) {
     Shared& shared = block.shared;
     Runs& runs = shared.runs;
@@ -186,7 +186,7 @@ __device__ __noinline__ double search(Block& block, int n, double scale, double 
     return greatest;
 }
 
-// The coordinates of pairs of every so manieth residue, gathered for a search. The block meets before; a search meets after.
+// The coordinates of pairs of every n-th residue, gathered for a search. The block synchronises before; a search synchronises after.
 __device__ void gather(Block& block, const Pair* pairs, int n, int every) {
     __syncthreads();
     for (int k = threadIdx.x; k < n; k += THREADS) {
@@ -198,7 +198,7 @@ __device__ void gather(Block& block, const Pair* pairs, int n, int every) {
     }
 }
 
-// The best shift of one chain along the other without gaps: pairs at the end of `pairs`, as many as are returned. The block meets.
+// The best shift of one chain along the other without gaps: pairs at the end of `pairs`; return their number. The block synchronises.
 __device__ __noinline__ int thread_chains(Block& block, double scale, double near) {
     Shared& shared = block.shared;
     Runs& runs = shared.runs;
@@ -243,7 +243,7 @@ __device__ __noinline__ int thread_chains(Block& block, double scale, double nea
     return last - first;
 }
 
-// How many of n numbers come before the k-th: the greater ones, and of equal ones those before it.
+// Return the rank of the k-th of n numbers: the number of greater ones, and of equal ones before it.
 __device__ int rank_of(const double* values, int n, int k) {
     const double own = values[k];
     int rank = 0;
@@ -313,7 +313,7 @@ __device__ void keep(double found, const double* move, double* scores, double (*
 }
 
 // Align anew under a superposition, search what is aligned, and replace `move` by what is found; y was placed. The sum of scores is
-// returned; the pairs, `count` of them, are at the end of those of the m residues. Of every so manieth residue. The block meets.
+// returned; the pairs, `count` of them, are at the end of those of the m residues. For every n-th residue. The block synchronises.
 __device__ __noinline__ double realigned(
     Block& block, double* move, int every, double guide, double gap, double by_states, double by_distance, int* count) {
     const int m = (block.m + every - 1) / every, n = (block.n + every - 1) / every;
@@ -381,7 +381,7 @@ __device__ int best_fragments(Block& block, double guide) {
     return steps.n_searched < steps.n_fragments ? steps.n_searched : steps.n_fragments;
 }
 
-// Take an alignment and its superposition as the best so far. The block meets before; a search meets after.
+// Take an alignment and its superposition as the best so far. The block synchronises before; a search synchronises after.
 __device__ void take(Block& block, const double* move, int count) {
     __syncthreads();
     if (threadIdx.x == 0) copy(block.shared.best_move, move);
@@ -464,7 +464,7 @@ __device__ int aligned_by_distance(Block& block, int n_best, double best, double
     return n_best;
 }
 
-// The pairs under the best superposition that lie within `limit`, in place; how many they are. The block meets.
+// The pairs under the best superposition that lie within `limit`, in place; return their number. The block synchronises.
 __device__ int near_enough(Block& block, int n_best, double limit) {
     __syncthreads();
     if (threadIdx.x < 32) {

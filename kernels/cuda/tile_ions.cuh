@@ -7,7 +7,7 @@
 
 constexpr int kIonsTogether = 4;         // of each end, looked up side by side
 
-// What a lane needs for looking ions up for its query.
+// Values of a lane for looking up ions for its query.
 struct Column {
     const char* table;             // as bytes, so that a place in it is one addition
     const Edge* edges;

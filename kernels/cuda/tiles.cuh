@@ -1,5 +1,5 @@
-// What the kernel for dense mass windows knows of a tile, 32 queries that are neighbours in mass: the heaviest peak in reach as a function of
-// an ion's m/z, and sums of matches that are exact in any order.
+// Tables of a tile for the kernel for dense mass windows: 32 queries that are neighbours in mass: the heaviest peak in reach as a function
+// of an ion's m/z, and sums of matches that are exact in any order.
 //
 // The function is constant between the *edges*: where a peak comes within reach, or leaves it. A table over fine bins names that peak, or
 // the first edge in the bin.
@@ -15,7 +15,7 @@ constexpr unsigned short kMore = 1 << 15;
 
 // Sums of an arrangement in one word: in the low bits the dot product in units of 1 / `units`, in which every weight is a whole number;
 // then 8 bits for the number of matched N-terminal ions, and 8 for that of C-terminal ones. The launcher sees to it that nothing
-// overflows. The processor's sums of doubles are exact for such weights, too.
+// overflows. The CPU's sums of doubles are exact for such weights, too.
 constexpr int kDotBits = 48, kCountBits = 8;
 
 __device__ Long packed(float weight, double units) { return static_cast<Long>(weight * units) + (1ull << kDotBits); }
@@ -29,8 +29,8 @@ __device__ Long as_c_terminal(Long sum) {
 // A peak as tables name it: where its packed weight lies in the columns of a tile, or 0 for none. The first row of weights is zero.
 __device__ unsigned short entry_of(int peak, int lane) { return static_cast<unsigned short>(peak < 0 ? 0 : (peak + 1) * kTile + lane); }
 
-// Where the heaviest peak in reach changes: from `before` to `after`. Each query has two for each peak. A position is the number of a bin
-// in the upper half of the word, and the place in the bin in the lower.
+// Positions at which the heaviest peak in reach changes: from `before` to `after`. Each query has two for each peak. A position is the
+// number of a bin in the upper half of the word, and the place in the bin in the lower.
 struct __align__(8) Edge {
     Long position;
     unsigned short before, after;  // entries; `after` has kMore where the next edge touches a bin of this one
@@ -42,7 +42,7 @@ __device__ Long position_of(double target, double bins_of_thomson) {
 
 __device__ Long close_of(double bins_of_thomson) { return position_of(kClose, bins_of_thomson) + 2; }
 
-// Of a launch of kernels for tiles. kernels/cuda/scoring.py writes it.
+// Arguments of a launch of kernels for tiles. kernels/cuda/scoring.py writes it.
 struct Tiles {
     const int* first_item;    // of each query, and one beyond
     Edge* edges;              // (tiles, 2 maximum_peaks, kTile)

@@ -52,7 +52,7 @@ class TimedCard(CudaGpu):
         self.events.append((name, start, stop))
 
     def kernel_seconds(self) -> dict[str, float]:
-        """Seconds in each kernel since the events were read last, those of several streams added up."""
+        """Return the seconds in each kernel since the events were last read, summed over streams."""
         import cupy  # optional, and slow to import: only searches on a GPU need it
 
         seconds: dict[str, float] = {}
@@ -63,7 +63,7 @@ class TimedCard(CudaGpu):
         return {kernel: round(value, 6) for kernel, value in seconds.items()}
 
     def busy_seconds(self) -> tuple[float, float]:
-        """Seconds since the events were read last in which a kernel ran, and in which there was a transfer and no kernel."""
+        """Return the seconds with a running kernel, and with only transfers, since the events were last read."""
         import cupy  # optional, and slow to import: only searches on a GPU need it
 
         if not self.events:

@@ -29,7 +29,7 @@ struct Vectors {
     int* squares;
 };
 
-// What is cut into tiles: vectors, or, where there are `members`, those of groups, one group after the other, with the end of its group for
+// Vectors that are cut into tiles, or, where there are `members`, those of groups, one group after the other, with the end of its group for
 // each. `starts` are those of the tiles; a table has `rows` rows and 2^(32 - shift) slots.
 struct Tiles {
     const int* starts;
@@ -367,7 +367,7 @@ __device__ __forceinline__ Near nearest_of_warp(Near mine) {
     return mine;
 }
 
-// What a block knows of the group that it merges. Clusters are known by their smallest member, counted from the begin of the group.
+// State of the group that a block merges. Clusters are named by their smallest member, counted from the begin of the group.
 template <class Cell, bool kAverages>
 struct Merging {
     Cell* cells;
@@ -401,7 +401,7 @@ struct Merging {
         return nearest_of_warp(lane < warps ? bests[lane] : Near{-1.0, static_cast<int>(n)});
     }
 
-    // What a merged cluster has in common with all others.
+    // Similarities of a merged cluster to all others.
     __device__ void merge(int kept, int leaving, int n_active) const {
         for (int k = threadIdx.x; k < n_active; k += blockDim.x) {
             const long long s = active[k];

@@ -1,4 +1,4 @@
-// What a warp does together, for all kernels: sums over its lanes, a list of the best spread over them, and copying into shared memory.
+// Functions of a warp for all kernels: sums over its lanes, a list of the best spread over them, and copying into shared memory.
 #pragma once
 
 using Word = unsigned int;
