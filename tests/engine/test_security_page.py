@@ -72,12 +72,12 @@ HELD: dict[str, tuple[str, ...]] = {
     "It may not do more than the following": ("fuzz/test_projects.py::test_100_changed_projects_give_results_or_clear_errors",),
     "| any file |": (
         *READERS,
-        "test_house.py::test_nothing_is_unpickled_or_evaluated",
+        "test_house.py::test_sources_unpickle_and_evaluate_nothing",
         f"{PAGE_TEST}::test_program_imports_no_client_of_the_network",
     ),
     "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_rejected_or_read_within_bounds"),
     "| XML |": (
-        "test_house.py::test_parsers_of_xml_follow_no_entity",
+        "test_house.py::test_xml_parsers_resolve_no_entities",
         "engine/imported/test_formats.py::test_declared_entities_are_refused_wherever_they_stand",
     ),
     "| a project folder |": (
@@ -192,12 +192,12 @@ HELD: dict[str, tuple[str, ...]] = {
     "Windows is not checked": (f"{PAGE_TEST}::test_untrusted_folder_checks_nothing_on_windows",),
     "**Temporary files**": ("kernels/test_trusted_folders.py::test_scratch_folder_refuses_a_place_others_may_change",),
     "A link of another user is never followed": (
-        "engine/test_shared_folders.py::test_atomic_path_writes_no_other_file_when_links_are_planted",
-        "engine/test_shared_folders.py::test_atomic_path_writes_in_no_other_folder_when_it_is_swapped",
-        "engine/test_shared_folders.py::test_project_deletes_and_publishes_nothing_outside_when_folders_are_swapped",
+        "engine/test_shared_folders.py::test_atomic_path_follows_no_planted_link",
+        "engine/test_shared_folders.py::test_atomic_path_stays_in_folder_when_it_is_swapped",
+        "engine/test_shared_folders.py::test_project_changes_nothing_outside_when_folders_are_swapped",
         "engine/test_shared_folders.py::test_atomic_file_refuses_link_of_another_user",
     ),
-    "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_refuses_folder_that_others_can_change",),
+    "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_rejects_folder_others_can_change",),
     "The database of a project is opened by its name": ("engine/project/test_strangers.py::test_tables_that_are_views_are_refused",),
     "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),

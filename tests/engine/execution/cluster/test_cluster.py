@@ -239,14 +239,13 @@ asyncio.run(serve())
 )
 def test_foreign_worker_gets_no_work(workers: Workers, server: ForkServer, lacks: str, message: str) -> None:
     progress = RecordingProgress(Progress())
-    with (
-        server.start(_FOREIGN, workers.address, workers.certificates, lacks),
-        open_cluster(workers.address, progress, certificates=workers.certificates) as cluster,
-    ):
-        when(lambda: any(message in text for text in progress.messages))
-        with on(cluster).session(squares(X)) as session:
-            assert session.run()["found"].tolist() == (X**2).tolist()
-        assert len(cluster.devices()) == 2
+    with open_cluster(workers.address, progress, certificates=workers.certificates) as cluster:
+        when(lambda: len(cluster.devices()) == 2)
+        with server.start(_FOREIGN, workers.address, workers.certificates, lacks):
+            when(lambda: any(message in text for text in progress.messages))
+            with on(cluster).session(squares(X)) as session:
+                assert session.run()["found"].tolist() == (X**2).tolist()
+            assert len(cluster.devices()) == 2
 
 
 def test_cancel_closes_workloads_of_continuing_workers(workers: Workers, tmp_path: Path) -> None:
