@@ -61,7 +61,7 @@ ADVICE = (
 """Sentences that state nothing of the program."""
 
 PAGE_TEST = "engine/test_security_page.py"
-READERS = ("fuzz/test_readers.py::test_a_mutated_file_is_read_or_refused_within_bounds",)
+READERS = ("fuzz/test_readers.py::test_mutated_files_are_read_or_rejected_within_bounds",)
 UNFOLDING = (
     "fuzz/test_unfolding.py::test_attacks_are_refused_within_the_limits",
     "fuzz/test_unfolding.py::test_unfolding_refuses_what_exceeds_a_bound",
@@ -78,20 +78,20 @@ HELD: dict[str, tuple[str, ...]] = {
     "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_rejected_or_read_within_bounds"),
     "| XML |": (
         "test_house.py::test_xml_parsers_resolve_no_entities",
-        "engine/imported/test_formats.py::test_declared_entities_are_refused_wherever_they_stand",
+        "engine/imported/test_formats.py::test_read_identifications_rejects_declared_entities",
     ),
     "| a project folder |": (
         "engine/project/test_strangers.py::test_a_link_in_a_project_is_refused_and_followed_by_nobody",
         "engine/project/test_strangers.py::test_an_id_that_leads_elsewhere_is_never_swept",
         "engine/project/test_strangers.py::test_what_the_program_did_not_put_into_the_database_is_refused",
         "engine/project/test_row_marks.py::test_a_strangers_marks_are_bounded_and_shown_as_text",
-        "fuzz/test_result_tables.py::test_spoilt_results_of_every_kind_give_results_or_clear_errors",
+        "fuzz/test_result_tables.py::test_corrupt_results_give_results_or_clear_errors",
     ),
     "| a stopped run in it |": (
         "engine/command_line/test_resume.py::test_resume_refuses_a_run_without_checkpoint",
         "engine/command_line/test_resume.py::test_resumed_run_is_recorded_from_what_was_run",
         "engine/command_line/test_resume.py::test_untrusted_project_cannot_resume_the_users_run",
-        "engine/command_line/test_resume.py::test_untrusted_project_in_place_of_a_removed_one_writes_no_file_outside",
+        "engine/command_line/test_resume.py::test_untrusted_replacement_project_writes_no_file_outside",
         "engine/project/test_checkpoint_store.py::test_checkpoint_is_found_by_project_and_run",
     ),
     "| files outside it that it names": (
