@@ -61,15 +61,10 @@ def test_every_registered_format_has_a_sample(tmp_path: Path) -> None:
             with contextlib.suppress(InputError), ByteSource(path) as source:
                 formats.add(recognise(source).name)
     # Structures and reads are recognised by their readers.
-<<<<<<< HEAD
     formats |= {
         entry.name
         for entry in FORMATS
-        if entry.sort in ("reads", "structures") and _OTHER_NAMES.get(entry.name, entry.name.lower()) in READERS
-=======
-    found |= {
-        one.name for one in FORMATS if one.content in ("reads", "structures") and _OTHER_NAMES.get(one.name, one.name.lower()) in READERS
->>>>>>> origin/main
+        if entry.content in ("reads", "structures") and _OTHER_NAMES.get(entry.name, entry.name.lower()) in READERS
     }
     assert {entry.name for entry in FORMATS} <= formats
 

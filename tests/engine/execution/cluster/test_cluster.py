@@ -231,13 +231,8 @@ asyncio.run(serve())
 @pytest.mark.parametrize(
     ("lacks", "message"),
     [
-<<<<<<< HEAD
-        ("program", "worker of this Proteoscope; install the same on both"),
-        ("class", "worker of this Proteoscope; install the same on both"),
-=======
         ("program", "expected a worker of this version"),
         ("class", "expected a worker of this version"),
->>>>>>> origin/main
         ("answer", "it does not answer as a worker of Proteoscope does"),
         ("version", "is another Proteoscope: version 0.0.1 there"),
     ],
