@@ -112,8 +112,8 @@ HELD: dict[str, tuple[str, ...]] = {
         "fuzz/test_source_runs.py::test_following_command_rejects_forged_source_run",
     ),
     "| a structure database, a cached index |": (
-        "fuzz/test_structure_databases.py::test_a_changed_database_opens_as_something_sound_or_is_refused_in_one_sentence",
-        "fuzz/test_indexes.py::test_a_spoilt_column_is_refused_or_harmless",
+        "fuzz/test_structure_databases.py::test_changed_database_is_valid_or_rejected_in_one_sentence",
+        "fuzz/test_indexes.py::test_corrupt_column_is_rejected_or_harmless",
         "engine/project/test_index_store.py::test_damaged_index_is_absent_and_built_again",
     ),
     "| presets, tables of samples, the window's settings |": (
