@@ -194,7 +194,7 @@ HELD: dict[str, tuple[str, ...]] = {
     "A link of another user is never followed": (
         "engine/test_shared_folders.py::test_atomic_path_follows_no_planted_link",
         "engine/test_shared_folders.py::test_atomic_path_stays_in_folder_when_it_is_swapped",
-        "engine/test_shared_folders.py::test_project_changes_nothing_outside_when_folders_are_swapped",
+        "engine/test_shared_folders.py::test_project_changes_nothing_outside_swapped_folders",
         "engine/test_shared_folders.py::test_atomic_file_refuses_link_of_another_user",
     ),
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_rejects_folder_others_can_change",),

@@ -156,7 +156,7 @@ def test_atomic_path_stays_in_folder_when_it_is_swapped(shared: Path, victim: Pa
 
 
 @two_users
-def test_project_changes_nothing_outside_when_folders_are_swapped(shared: Path, victim: Path) -> None:
+def test_project_changes_nothing_outside_swapped_folders(shared: Path, victim: Path) -> None:
     project = shared / "public" / "project"
     Project.create_or_open(project)
     for name in ("results", "exports"):
