@@ -1,4 +1,4 @@
-"""Fixtures that every test folder shares."""
+"""Fixtures of all test folders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine is no fault: time decides nothing.
+# No time limits: a busy machine is not an error.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
@@ -44,13 +44,13 @@ LONGEST_FILES = (
     "tests/test_worked_examples.py",
     "tests/test_house.py",
 )
-"""The files that take longest, and long ones that would come last: several processes begin with them, so that none works at one of them
-while the others have nothing left."""
+"""The longest files, and long ones that would be last: several processes start with them, so that none is still busy when the others have
+no tests left."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep the collector of garbage from what stays to the end, modules and tests, both while they are collected and later."""
+    """Exclude modules and tests, which live to the end, from garbage collection."""
     gc.disable()
     try:
         return (yield)
@@ -60,7 +60,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first; all others stay in their order."""
+    """Put the longest files first; the others retain their order."""
     places = {REPOSITORY / name: place for place, name in enumerate(LONGEST_FILES)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
@@ -76,7 +76,7 @@ def shared_cases() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The unpacked real data: spectra, proteomes and more that may not ship with the program.
+    """Unpacked real data: spectra, proteomes and more that may not ship with the program.
 
     Unpacked once into a cache (``PROTEOSCOPE_TEST_DATA``, else the user's cache folder); tests are skipped where the data is absent.
     """
@@ -101,7 +101,7 @@ def no_bare_packages() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_tests(tmp_path_factory) -> Iterator[Path]:
-    """A cache of their own for all tests, so that the user's neither helps nor grows."""
+    """Separate cache of all tests: the user's cache neither helps nor grows."""
     folder = tmp_path_factory.mktemp("cache-of-tests")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PROTEOSCOPE_CACHE", str(folder))
@@ -110,7 +110,7 @@ def cache_of_tests(tmp_path_factory) -> Iterator[Path]:
 
 @pytest.fixture
 def own_cache(tmp_path_factory, monkeypatch) -> Path:
-    """An empty cache for one test."""
+    """Empty cache of a single test."""
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
     return folder
@@ -118,21 +118,21 @@ def own_cache(tmp_path_factory, monkeypatch) -> Path:
 
 @pytest.fixture
 def sample_data() -> Path:
-    """The sample data that ships with the program."""
+    """Sample data that ships with the program."""
     return REPOSITORY / "resources" / "samples"
 
 
 def leave_advice_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let searches tell nothing of why they identified few spectra.
+    """Omit the advice of identifications with few results.
 
-    It changes no result, and takes two thirds of an identification of the sample. That of the manual's page "From Python" has it.
+    It changes no result and takes two thirds of the time of the sample's identification. Tests of the manual's page "From Python" have it.
     """
     monkeypatch.setattr("proteoscope.engine.identification.advice.explain_low_yield", lambda *_: None)
 
 
 @pytest.fixture(scope="session")
 def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path) -> Path:
-    """A project with the identification of the sample that `demo` makes, made once for all tests of a process."""
+    """Project with the identification of the sample by `demo`, made once for all tests of a process."""
     from proteoscope.engine.command_line.main import main
 
     folder = tmp_path_factory.mktemp("identified-once") / "project"
@@ -144,5 +144,5 @@ def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Pa
 
 @pytest.fixture
 def identified_sample(identified_once: Path, tmp_path: Path) -> Path:
-    """A copy of that project, for one test."""
+    """Copy of that project for a single test."""
     return Path(shutil.copytree(identified_once, tmp_path / "identified"))

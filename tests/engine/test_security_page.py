@@ -61,7 +61,7 @@ ADVICE = (
 """Sentences that state nothing about the program."""
 
 PAGE_TEST = "engine/test_security_page.py"
-READERS = ("fuzz/test_readers.py::test_a_mutated_file_is_read_or_refused_within_bounds",)
+READERS = ("fuzz/test_readers.py::test_mutated_files_are_read_or_rejected_within_bounds",)
 UNFOLDING = (
     "fuzz/test_unfolding.py::test_attacks_are_rejected_within_the_limits",
     "fuzz/test_unfolding.py::test_unfolding_rejects_sizes_beyond_a_bound",
@@ -78,20 +78,20 @@ HELD: dict[str, tuple[str, ...]] = {
     "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_rejected_or_read_within_bounds"),
     "| XML |": (
         "test_house.py::test_xml_parsers_resolve_no_entities",
-        "engine/imported/test_formats.py::test_declared_entities_are_refused_wherever_they_stand",
+        "engine/imported/test_formats.py::test_read_identifications_rejects_declared_entities",
     ),
     "| a project folder |": (
         "engine/project/test_untrusted_projects.py::test_project_rejects_symbolic_links",
         "engine/project/test_untrusted_projects.py::test_sweep_ignores_run_id_outside_project",
         "engine/project/test_untrusted_projects.py::test_unexpected_database_objects_are_rejected",
         "engine/project/test_row_marks.py::test_untrusted_marks_are_bounded_and_shown_as_text",
-        "fuzz/test_result_tables.py::test_spoilt_results_of_every_kind_give_results_or_clear_errors",
+        "fuzz/test_result_tables.py::test_corrupt_results_give_results_or_clear_errors",
     ),
     "| a stopped run in it |": (
         "engine/command_line/test_resume.py::test_resume_refuses_a_run_without_checkpoint",
         "engine/command_line/test_resume.py::test_resumed_run_is_recorded_from_what_was_run",
         "engine/command_line/test_resume.py::test_untrusted_project_cannot_resume_the_users_run",
-        "engine/command_line/test_resume.py::test_untrusted_project_in_place_of_a_removed_one_writes_no_file_outside",
+        "engine/command_line/test_resume.py::test_untrusted_replacement_project_writes_no_file_outside",
         "engine/project/test_checkpoint_store.py::test_checkpoint_is_found_by_project_and_run",
     ),
     "| files outside it that it names": (
@@ -192,12 +192,12 @@ HELD: dict[str, tuple[str, ...]] = {
     "Windows is not checked": (f"{PAGE_TEST}::test_untrusted_folder_checks_nothing_on_windows",),
     "**Temporary files**": ("kernels/test_trusted_folders.py::test_scratch_folder_refuses_a_place_others_may_change",),
     "A link of another user is never followed": (
-        "engine/test_shared_folders.py::test_atomic_path_writes_no_other_file_when_links_are_planted",
-        "engine/test_shared_folders.py::test_atomic_path_writes_in_no_other_folder_when_it_is_swapped",
-        "engine/test_shared_folders.py::test_project_deletes_and_publishes_nothing_outside_when_folders_are_swapped",
+        "engine/test_shared_folders.py::test_atomic_path_follows_no_planted_link",
+        "engine/test_shared_folders.py::test_atomic_path_stays_in_folder_when_it_is_swapped",
+        "engine/test_shared_folders.py::test_project_changes_nothing_outside_swapped_folders",
         "engine/test_shared_folders.py::test_atomic_file_refuses_link_of_another_user",
     ),
-    "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_refuses_folder_that_others_can_change",),
+    "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_rejects_folder_others_can_change",),
     "The database of a project is opened by its name": ("engine/project/test_untrusted_projects.py::test_project_rejects_views_as_tables",),
     "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),

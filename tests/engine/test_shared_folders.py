@@ -1,6 +1,6 @@
-"""Another user who renames and links as fast as possible leads no file of this program out of a shared folder.
+"""Another user who renames and links as fast as possible cannot make this program write outside a shared folder.
 
-The attacks run for some seconds in a process of the user 65534; they take root's rights, and Linux.
+The attacks run in a process of the user 65534; they need root's rights and Linux.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from proteoscope.engine.shared_folders import make_folder, pinned_folder, real_p
 
 OTHER = 65534
 AS_OTHER = ("setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups")
-SECONDS = 2.0
+SECONDS = 0.7
+"""Length of an attack: without its protection, a folder is left within 0.3 seconds, also on a busy machine."""
 TABLE = pa.table({"peptide": ["PEPTIDE"] * 3})
 
 is_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="folders are opened as on Linux")
 two_users = pytest.mark.skipif(
-    not sys.platform.startswith("linux") or os.geteuid() != 0 or shutil.which("setpriv") is None, reason="root alone acts as another user"
+    not sys.platform.startswith("linux") or os.geteuid() != 0 or shutil.which("setpriv") is None, reason="only root can act as another user"
 )
 
 PLANT = """
@@ -54,7 +55,7 @@ while True:
             except OSError:
                 pass
 """
-"""Put links in the place of whatever appears in a folder."""
+"""Replace each new name in a folder by a link."""
 
 SWAP = """
 import os, sys
@@ -71,12 +72,12 @@ while True:
     except OSError:
         pass
 """
-"""Put a link in the place of a folder, and the folder back, again and again."""
+"""Replace a folder by a link and put it back, repeatedly."""
 
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A folder where everybody may write, below folders through which the other user can pass."""
+    """Folder where all users may write, below folders that the other user can enter."""
     folder = Path(tempfile.mkdtemp(prefix="shared-"))
     folder.chmod(0o755)
     if subprocess.run([*AS_OTHER, "ls", str(folder)], capture_output=True).returncode:
@@ -90,7 +91,7 @@ def shared() -> Iterator[Path]:
 
 @pytest.fixture
 def victim(shared: Path) -> Path:
-    """A folder of this user with what somebody needs, under every name that is written or removed."""
+    """Folder of this user with valuable files under every name that is written or removed."""
     folder = shared / "victim"
     for name in ("x.tsv", "x.json", "run.json", "thesis.txt", "results/identify-0001/psms.parquet", "identify-0001/psms.parquet"):
         path = folder / name
@@ -105,24 +106,24 @@ def state(folder: Path) -> dict[str, bytes | None]:
 
 @contextmanager
 def attacked(script: str, folder: Path, victim: Path, trash: Path) -> Iterator[None]:
-    """Another user runs a script over a folder while the block lasts; the victim is as it was afterwards."""
+    """Let another user run a script over a folder during the block, and check that the victim did not change."""
     before = state(victim)
     process = subprocess.Popen([*AS_OTHER, sys.executable, "-S", "-c", script, str(folder), str(victim), str(trash)])
     try:
         yield
-        assert process.poll() is None, "the attack went on to the end"
+        assert process.poll() is None, "the attack lasted to the end"
     finally:
         process.kill()
         process.wait()
     assert state(victim) == before
 
 
-def repeated(deed: Callable[[], object], seconds: float = SECONDS) -> int:
-    """Do something again and again, which may be refused in a sentence; how often it was done."""
+def repeated(action: Callable[[], object], seconds: float = SECONDS) -> int:
+    """Repeat an action, which may be refused with an error, and return the number of successes."""
     end, n_done = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         with contextlib.suppress(ProteoscopeError, OSError):
-            deed()
+            action()
             n_done += 1
     return n_done
 
@@ -139,14 +140,14 @@ def write_parquet(path: Path) -> None:
 
 @two_users
 @pytest.mark.parametrize("write", [write_text, write_parquet])
-def test_atomic_path_writes_no_other_file_when_links_are_planted(shared: Path, victim: Path, write: Callable[[Path], None]) -> None:
+def test_atomic_path_follows_no_planted_link(shared: Path, victim: Path, write: Callable[[Path], None]) -> None:
     with attacked(PLANT, shared / "public", victim / "thesis.txt", shared / "trash"):
         repeated(lambda: write(shared / "public" / "x.tsv"))
 
 
 @two_users
 @pytest.mark.parametrize("write", [write_text, write_parquet])
-def test_atomic_path_writes_in_no_other_folder_when_it_is_swapped(shared: Path, victim: Path, write: Callable[[Path], None]) -> None:
+def test_atomic_path_stays_in_folder_when_it_is_swapped(shared: Path, victim: Path, write: Callable[[Path], None]) -> None:
     folder = shared / "public" / "out"
     folder.mkdir(mode=0o777)
     os.chown(folder, OTHER, OTHER)
@@ -155,7 +156,7 @@ def test_atomic_path_writes_in_no_other_folder_when_it_is_swapped(shared: Path, 
 
 
 @two_users
-def test_project_deletes_and_publishes_nothing_outside_when_folders_are_swapped(shared: Path, victim: Path) -> None:
+def test_project_changes_nothing_outside_swapped_folders(shared: Path, victim: Path) -> None:
     project = shared / "public" / "project"
     Project.create_or_open(project)
     for name in ("results", "exports"):
@@ -179,7 +180,7 @@ def test_project_deletes_and_publishes_nothing_outside_when_folders_are_swapped(
 
 
 @two_users
-def test_remove_leftovers_removes_nothing_outside_when_links_are_planted(shared: Path, victim: Path) -> None:
+def test_remove_leftovers_follows_no_planted_link(shared: Path, victim: Path) -> None:
     def leave() -> None:
         with temporary_path(shared / "public" / "x.tsv") as temporary:
             temporary.mkdir()
@@ -190,7 +191,7 @@ def test_remove_leftovers_removes_nothing_outside_when_links_are_planted(shared:
 
 
 @two_users
-def test_scratch_folder_refuses_folder_that_others_can_change(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_folder_rejects_folder_others_can_change(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(shared / "public"))
     monkeypatch.setattr("tempfile.tempdir", None)
     with pytest.raises(StorageError, match="other users can replace temporary files"), scratch_folder():
@@ -198,15 +199,15 @@ def test_scratch_folder_refuses_folder_that_others_can_change(shared: Path, monk
 
 
 @two_users
-def test_write_certificates_refuses_folder_that_others_can_change(shared: Path, victim: Path) -> None:
+def test_write_certificates_rejects_folder_others_can_change(shared: Path, victim: Path) -> None:
     certificates = Certificates("certificate", "key")
-    own = shared / "public" / "own"
-    own.mkdir()
-    os.chown(own, OTHER, OTHER)
+    foreign = shared / "public" / "foreign"
+    foreign.mkdir()
+    os.chown(foreign, OTHER, OTHER)
     (shared / "public" / "link").symlink_to(victim)
     os.lchown(shared / "public" / "link", OTHER, OTHER)
     before = state(victim)
-    for folder in (shared / "public", own, shared / "public" / "link", shared / "public" / "link" / "new"):
+    for folder in (shared / "public", foreign, shared / "public" / "link", shared / "public" / "link" / "new"):
         with pytest.raises(StorageError, match=r"other users can replace certificates|another user"):
             write_certificates(certificates, folder)
     assert state(victim) == before
@@ -217,7 +218,7 @@ def test_write_certificates_refuses_folder_that_others_can_change(shared: Path, 
 def test_atomic_file_refuses_link_of_another_user(shared: Path, victim: Path) -> None:
     link = shared / "public" / "x.tsv"
     link.symlink_to(victim / "thesis.txt")
-    write_text(link)  # this user's own
+    write_text(link)  # a link of this user
     assert (victim / "thesis.txt").read_bytes() == b"new"
     os.lchown(link, OTHER, OTHER)
     before = state(victim)
@@ -251,13 +252,13 @@ def test_real_path_follows_links_as_the_system_does(tmp_path: Path) -> None:
 
 
 @is_linux
-def test_pinned_folder_is_the_path_itself_where_it_is_trusted(tmp_path: Path) -> None:
+def test_pinned_folder_returns_trusted_path(tmp_path: Path) -> None:
     with pinned_folder(tmp_path) as folder:
         assert folder is tmp_path
 
 
 @is_linux
-def test_temporary_files_leave_nothing_in_a_folder_that_others_can_change(tmp_path: Path) -> None:
+def test_temporary_files_are_removed_in_folder_others_can_change(tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)

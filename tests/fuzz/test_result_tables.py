@@ -1,4 +1,4 @@
-"""Results of every kind whose tables a stranger has spoilt are exported, shown, or refused in one line."""
+"""Corrupt tables of results of every kind are exported, shown, or rejected with an error of one line."""
 
 import subprocess
 import sys
@@ -12,8 +12,8 @@ from tests.fuzz.result_tables import EXPORTS, KINDS, WINDOW
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-def spoilt_and_used(n, *options):
-    """Projects of each kind that were refused something, by what was done with them."""
+def use_corrupt_results(n, *options):
+    """Return the number of projects of each kind that were rejected, for exports and the window."""
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.result_tables", str(n), *options],
         cwd=REPOSITORY,
@@ -21,16 +21,16 @@ def spoilt_and_used(n, *options):
         text=True,
     )
     assert done.returncode == 0, done.stdout[-500:] + done.stderr[-3000:]
-    told = [line.partition(": ") for line in done.stdout.splitlines() if line.startswith((f"{EXPORTS}: ", f"{WINDOW}: "))]
-    return {way: [int(part.split()[1]) for part in of_kinds.split("; ")] for way, _, of_kinds in told}
+    lines = [line.partition(": ") for line in done.stdout.splitlines() if line.startswith((f"{EXPORTS}: ", f"{WINDOW}: "))]
+    return {way: [int(part.split()[1]) for part in of_kinds.split("; ")] for way, _, of_kinds in lines}
 
 
-def assert_some_are_refused(refused, n):
-    assert len(refused) == len(KINDS) and 0 < sum(refused) < len(KINDS) * n, "some are beyond use, some are not"
+def assert_some_are_rejected(rejected, n):
+    assert len(rejected) == len(KINDS) and 0 < sum(rejected) < len(KINDS) * n, "some are unusable, some are not"
 
 
 def has_qt():
-    """Whether Qt's libraries are there."""
+    """Return True if Qt's libraries are installed."""
     try:
         import_module("PySide6.QtWidgets")
     except ImportError:
@@ -38,18 +38,18 @@ def has_qt():
     return True
 
 
-def test_spoilt_results_of_every_kind_give_results_or_clear_errors():
-    # In one process, which makes and spoils them once for both.
+def test_corrupt_results_give_results_or_clear_errors():
+    # A single process makes the corrupt results for both.
     ways = (EXPORTS, WINDOW) if has_qt() else (EXPORTS,)
-    refused = spoilt_and_used(2, *(["--both"] if WINDOW in ways else []))
-    assert tuple(refused) == ways
-    for of_kinds in refused.values():
-        assert_some_are_refused(of_kinds, 2)
+    rejected = use_corrupt_results(2, *(["--both"] if WINDOW in ways else []))
+    assert tuple(rejected) == ways
+    for of_kinds in rejected.values():
+        assert_some_are_rejected(of_kinds, 2)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("options", "way", "n"), [((), EXPORTS, 40), (("--window",), WINDOW, 12)])
-def test_many_spoilt_results_of_every_kind_give_results_or_clear_errors(options, way, n):
+def test_many_corrupt_results_give_results_or_clear_errors(options, way, n):
     if options:
         pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
-    assert_some_are_refused(spoilt_and_used(n, *options)[way], n)
+    assert_some_are_rejected(use_corrupt_results(n, *options)[way], n)

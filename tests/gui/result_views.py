@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from proteoscope.engine.project import Project
 from proteoscope.engine.views.figures import Corner
 from proteoscope.gui.plots.figure_view import FigureView
+from proteoscope.gui.results.comparison_view import ComparisonView
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.tables.elided_label import ElidedLabel
@@ -21,11 +22,13 @@ from proteoscope.gui.tables.panel import TablePanel
 View = TypeVar("View", bound=RunView)
 
 
-def settle(view: RunView, qtbot: QtBot) -> None:
-    qtbot.wait(20)
-    qtbot.waitUntil(lambda: not view.is_busy)
-    qtbot.wait(20)
-    qtbot.waitUntil(lambda: not view.is_busy)
+def settle(view: RunView | ComparisonView, qtbot: QtBot) -> None:
+    """Wait until everything is read and shown: what was read may start further reading in the events that follow."""
+    n_idle = 0
+    while n_idle < 3:
+        qtbot.wait(2)
+        n_idle = 0 if view.is_busy else n_idle + 1
+        qtbot.waitUntil(lambda: not view.is_busy)
 
 
 def shown(panel: TablePanel, name: str) -> list[Any]:

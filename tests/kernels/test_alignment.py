@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -17,15 +17,45 @@ from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.rows import RowArrays, score_rows, trace_back
 from proteoscope.kernels.cpu.substitution import Substitution
 from proteoscope.kernels.cpu.tails import normal_tail
-from tests.kernels.cpu_targets import CpuTargets, cpu_targets
+from tests.forked_scripts import fork_server
 
 N_RESIDUES = 20
 
 
+_COMPILER = (
+    "hypothesis",
+    "llvmlite.binding",
+    "numba.cpython.randomimpl",
+    "numba.experimental.jitclass.base",
+    "numba.misc.cffiimpl",
+    "numba.np.linalg",
+    "numba.np.polynomial.polynomial_functions",
+    "numba.np.random.legacy",
+    "numba.np.unsafe.ndarray",
+    "numba.typed.dictimpl",
+    "numba.typed.typedset",
+    "pytest",
+)
+"""Modules that Numba imports for the first function that it compiles, and those of this file."""
+
+
 @pytest.fixture(scope="module")
-def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CpuTargets]:
-    with cpu_targets(tmp_path_factory.mktemp("targets")) as forking:
-        yield forking
+def on_cpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., str]]:
+    """Run a script that compiles for another CPU: without some features, or for those of environment variables."""
+    with fork_server(tmp_path_factory.mktemp("scripts"), *_COMPILER) as server:
+
+        def run(script: str, missing: str = "", **environment: str) -> str:
+            choose = """
+import sys, llvmlite.binding as llvm
+from numba.core import config
+config.reload_config()
+features = llvm.get_host_cpu_features
+llvm.get_host_cpu_features = lambda: features() | dict.fromkeys(sys.argv[1:], False)
+"""
+            environment["NUMBA_CACHE_DIR"] = str(tmp_path_factory.mktemp("kernels"))
+            return server.run(choose + script, *missing.split(), environment=environment)
+
+        yield run
 
 
 def plain_score(query, subject, scores, opening, extending):
@@ -209,7 +239,7 @@ def _look_up_all(table, codes, out):
         pytest.param("avx512bw avx512vbmi avx2", (), (32,), marks=pytest.mark.long),
     ],
 )
-def test_older_cpus_give_the_same_scores(missing, widths, traced_widths, targets):
+def test_older_cpus_give_the_same_scores(missing, widths, traced_widths, on_cpu):
     """Code for CPUs without some instructions also runs on this one."""
     program = f"""
 import numpy as np
@@ -226,14 +256,13 @@ for bits in {traced_widths!r}:
 print("same", t.vectors.REGISTER_BYTES)
 """
     register_bytes = min(vectors.REGISTER_BYTES, 16 if "avx2" in missing else 32 if "avx512bw" in missing else 64)
-    assert targets.run(program, missing=missing.split()) == f"same {register_bytes}\n"
+    assert on_cpu(program, missing) == f"same {register_bytes}\n"
 
 
 @pytest.mark.parametrize(("features", "register_bytes"), [("", 16), ("+ssse3,-avx2", 16), ("+ssse3,+avx2", 32), ("+avx2,+avx512bw", 64)])
-def test_register_bytes_follow_features_of_numba(features, register_bytes, targets):
+def test_register_bytes_follow_features_of_numba(features, register_bytes, on_cpu):
     program = "from proteoscope.kernels.cpu.vectors import REGISTER_BYTES; print(REGISTER_BYTES)"
-    environment = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features}
-    assert targets.run(program, environment=environment) == f"{register_bytes}\n"
+    assert on_cpu(program, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES=features) == f"{register_bytes}\n"
 
 
 def test_normal_tail_equals_scipy():

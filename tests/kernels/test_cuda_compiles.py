@@ -28,8 +28,8 @@ SOURCES = sorted(entry.name for entry in files("proteoscope.kernels.cuda").iterd
 def _libraries() -> list[Path]:
     """NVRTC of the packages nvidia-cuda-nvrtc (CUDA 13) and nvidia-cuda-nvrtc-cu12, where they are installed."""
     places = Path(sysconfig.get_paths()["purelib"], "nvidia").glob("*/lib/libnvrtc.so.*")
-    found = (path for path in places if path.suffix[1:].isdigit() and ".alt." not in path.name)
-    return sorted(found, key=lambda path: int(path.suffix[1:]))
+    libraries = (path for path in places if path.suffix[1:].isdigit() and ".alt." not in path.name)
+    return sorted(libraries, key=lambda path: int(path.suffix[1:]))
 
 
 LIBRARIES = _libraries()
@@ -37,44 +37,43 @@ pytestmark = pytest.mark.skipif(not LIBRARIES, reason="NVRTC is not installed (n
 every_library = pytest.mark.parametrize("library", LIBRARIES or [Path()], ids=lambda path: path.name)
 OLDEST, FIRST_OF_HALF_PRECISION, NEWEST = "75", "80", "120"
 KINDS = (OLDEST, FIRST_OF_HALF_PRECISION, NEWEST)
-"""One architecture of each choice of numbers of alignment.cu, the oldest and the newest among them."""
+"""An architecture for each number type of alignment.cu, including the oldest and the newest."""
 
 
-def _tells_apart(name: str) -> bool:
-    """Whether a source is another program on another architecture."""
+def _depends_on_architecture(name: str) -> bool:
+    """Return True if a source is a different program on other architectures."""
     return "__CUDA_ARCH__" in source(name)
 
 
-# A source that does not tell architectures apart is one program for all, and what the oldest knows the newer ones know, which are for
-# --all.
+# Other sources are a single program for all architectures, and newer ones accept what the oldest accepts: they are for --all.
 every_source_and_architecture = pytest.mark.parametrize(
     ("name", "architecture"),
     [
-        pytest.param(name, architecture, marks=() if architecture == OLDEST or _tells_apart(name) else pytest.mark.long)
+        pytest.param(name, architecture, marks=() if architecture == OLDEST or _depends_on_architecture(name) else pytest.mark.long)
         for name in SOURCES
         for architecture in ARCHITECTURES
     ],
 )
-# The forms that are chosen at run time are, between these, those of the next older or newer one: they are compiled for all with --all.
+# Architectures between these have the forms of the next older or newer one: --all compiles them for all.
 every_architecture = pytest.mark.parametrize(
-    "architecture", [pytest.param(one, marks=() if one in KINDS else pytest.mark.long) for one in ARCHITECTURES]
+    "architecture", [pytest.param(name, marks=() if name in KINDS else pytest.mark.long) for name in ARCHITECTURES]
 )
 
 
 @cache
-def soonest(path: Path) -> str:
-    """The option with which a compiler is done soonest: making code fast takes long, and is no question of the architecture."""
+def fastest_option(path: Path) -> str:
+    """Return the option of the fastest compilation: optimising takes long and does not depend on the architecture."""
     library, program, option = ctypes.CDLL(str(path)), ctypes.c_void_p(), b"--Ofast-compile=max"
     assert library.nvrtcCreateProgram(ctypes.byref(program), b"", b"nothing.cu", 0, None, None) == 0
-    is_known = library.nvrtcCompileProgram(program, 1, (ctypes.c_char_p * 1)(option)) == 0
+    is_accepted = library.nvrtcCompileProgram(program, 1, (ctypes.c_char_p * 1)(option)) == 0
     library.nvrtcDestroyProgram(ctypes.byref(program))
-    return option.decode() if is_known else "--device-debug"
+    return option.decode() if is_accepted else "--device-debug"
 
 
 def compile_for(path: Path, text: str, architecture: str, defines: tuple[str, ...] = (), *, is_fast: bool = False) -> None:
-    """Raises AssertionError with the compiler's log where the source does not compile, or not without a warning.
+    """Compile a source; raise AssertionError with the compiler's log after an error or a warning.
 
-    The code is what a card would run if it `is_fast`, and else what the compiler makes soonest.
+    With `is_fast`, the code is optimised as for a GPU, otherwise compiled as fast as possible.
     """
     library, program, size = ctypes.CDLL(str(path)), ctypes.c_void_p(), ctypes.c_size_t()
     assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None) == 0
@@ -84,7 +83,7 @@ def compile_for(path: Path, text: str, architecture: str, defines: tuple[str, ..
             *COMPILER_OPTIONS,
             *header_options(),
             *(f"-D{define}" for define in defines),
-            *(() if is_fast else (soonest(path),)),
+            *(() if is_fast else (fastest_option(path),)),
             f"--gpu-architecture=sm_{architecture}",
         )
     ]
@@ -99,7 +98,7 @@ def compile_for(path: Path, text: str, architecture: str, defines: tuple[str, ..
 
 
 class NotingCard(ShimCard):
-    """Runs nothing; `defines` tells what would be compiled."""
+    """GPU that runs nothing; `defines` lists the forms that would be compiled."""
 
     def __init__(self, capability: int) -> None:
         super().__init__()
@@ -110,8 +109,10 @@ class NotingCard(ShimCard):
 
 
 def forms_of_alignment(architecture: str) -> set[tuple[str, ...]]:
-    """Macros with which alignment.cu is compiled there: for the smallest and the largest strips of a warp, and for several warps, with one
-    query and with two, in all numbers."""
+    """Return the macros of alignment.cu for an architecture.
+
+    They are for the smallest and largest strips of a warp, and for several warps, with one query and with two, in all number types.
+    """
     subjects, scores, forms = random_sequences(np.random.default_rng(1), [3, 5]), np.eye(N_CODES, dtype=np.int64), set()
     for numbers in (None, THIRTY_TWO_BITS):
         for shape in ((2, 16), (8, 72), (128, 4)):
@@ -124,72 +125,72 @@ def forms_of_alignment(architecture: str) -> set[tuple[str, ...]]:
 
 
 @every_source_and_architecture
-def test_it_compiles(name: str, architecture: str) -> None:
+def test_source_compiles(name: str, architecture: str) -> None:
     compile_for(LIBRARIES[-1], source(name), architecture)
 
 
-# Sources that have instructions of some architectures of their own, and all others with --all.
+# Sources with instructions of some architectures, and all others with --all.
 @pytest.mark.parametrize("architecture", [OLDEST, pytest.param(NEWEST, marks=pytest.mark.long)])
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if _tells_apart(name) else pytest.mark.long) for name in SOURCES])
-def test_it_compiles_to_fast_code(name: str, architecture: str) -> None:
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if _depends_on_architecture(name) else pytest.mark.long) for name in SOURCES])
+def test_source_compiles_to_fast_code(name: str, architecture: str) -> None:
     compile_for(LIBRARIES[-1], source(name), architecture, is_fast=True)
 
 
 @every_architecture
-def test_the_forms_of_alignment_that_are_chosen_at_run_time_compile(architecture: str) -> None:
+def test_forms_of_alignment_compile(architecture: str) -> None:
     forms = forms_of_alignment(architecture)
-    own = {"7": THIRTY_TWO_BITS, "8": HALF_PRECISION}.get(architecture[0], SIXTEEN_BITS)
-    for wanted in ({f"NUMBERS={own}"}, {f"NUMBERS={THIRTY_TWO_BITS}"}, {"SUBJECTS=1", "COLUMNS=72"}):
+    numbers = {"7": THIRTY_TWO_BITS, "8": HALF_PRECISION}.get(architecture[0], SIXTEEN_BITS)
+    for wanted in ({f"NUMBERS={numbers}"}, {f"NUMBERS={THIRTY_TWO_BITS}"}, {"SUBJECTS=1", "COLUMNS=72"}):
         assert any(wanted <= set(form) for form in forms)
-    assert any("SUBJECTS=2" in form for form in forms) == (own != THIRTY_TWO_BITS)
+    assert any("SUBJECTS=2" in form for form in forms) == (numbers != THIRTY_TWO_BITS)
     for form in forms:
-        # What has numbers of 32 bits is one program for all, which the oldest has as its own.
-        if own == THIRTY_TWO_BITS or f"NUMBERS={THIRTY_TWO_BITS}" not in form:
+        # Forms with numbers of 32 bits are the same program on all architectures: the oldest compiles them.
+        if numbers == THIRTY_TWO_BITS or f"NUMBERS={THIRTY_TWO_BITS}" not in form:
             compile_for(LIBRARIES[-1], source("alignment.cu"), architecture, form)
 
 
 def forms_of_reads(architecture: str) -> set[tuple[str, ...]]:
-    """Macros with which gapsmis.cu is compiled there: each mode, with and without directions, for letters of any number."""
+    """Return the macros of gapsmis.cu for an architecture: each mode, with and without directions, for alphabets of several sizes."""
     forms = set()
-    for mode, letters, seed, is_published in ((PREFIX, 4, 0, False), (WITHIN, 6, 2, False), (LOCAL, 20, 0, False), (PREFIX, 4, 0, True)):
-        matrix = np.where(np.eye(letters, dtype=bool), 2, -3).astype(np.int32)
-        texts = [np.arange(letters).repeat(4)] * 8
+    for mode, n_symbols, seed, is_published in ((PREFIX, 4, 0, False), (WITHIN, 6, 2, False), (LOCAL, 20, 0, False), (PREFIX, 4, 0, True)):
+        matrix = np.where(np.eye(n_symbols, dtype=bool), 2, -3).astype(np.int32)
+        texts = [np.arange(n_symbols).repeat(4)] * 8
         card = NotingCard(int(architecture))
-        # Nothing notes which letters there are: the table, and what is wished.
-        for scores in (None, FOUR if letters <= 4 else EIGHT):
+        # Nothing records the symbols in use: the full table, and the requested form.
+        for scores in (None, FOUR if n_symbols <= 4 else EIGHT):
             options = {"traces_on_host": False, "scores": scores}
             rules = GapRules(matrix, 5, 2, 2, mode, seed, is_published)
             for traces in (False, True):
-                with suppress(AssertionError):  # no row is told
+                with suppress(AssertionError):  # no row is reported
                     aligned(card, texts, texts, rules, np.arange(8), np.arange(8), traces=traces, **options)
         forms |= {defines for defines in card.defines if defines}
     return forms
 
 
 @pytest.mark.parametrize(
-    "architecture", [pytest.param(one, marks=() if one in (OLDEST, NEWEST) else pytest.mark.long) for one in ARCHITECTURES]
+    "architecture", [pytest.param(name, marks=() if name in (OLDEST, NEWEST) else pytest.mark.long) for name in ARCHITECTURES]
 )
-def test_the_forms_of_reads_that_are_chosen_at_run_time_compile(architecture: str) -> None:
+def test_forms_of_reads_compile(architecture: str) -> None:
     forms = forms_of_reads(architecture)
-    own = NARROW if int(architecture) >= 90 else WIDE
+    numbers = NARROW if int(architecture) >= 90 else WIDE
     assert len(forms) >= 8
-    assert all(f"NUMBERS={own}" in form for form in forms)
+    assert all(f"NUMBERS={numbers}" in form for form in forms)
     for form in forms:
         compile_for(LIBRARIES[-1], source("gapsmis.cu"), architecture, form)
 
 
 @pytest.mark.parametrize("library", LIBRARIES[:-1], ids=lambda path: path.name)
 @pytest.mark.parametrize("name", SOURCES)
-def test_older_compilers_know_the_oldest_architecture(name: str, library: Path) -> None:
+def test_older_compilers_accept_the_oldest_architecture(name: str, library: Path) -> None:
     compile_for(library, source(name), OLDEST)
 
 
 @every_library
-def test_the_kernel_that_tries_a_device_compiles(library: Path) -> None:
+def test_probe_kernel_compiles(library: Path) -> None:
     compile_for(library, probe.KERNEL, "75")
 
 
 @every_library
-def test_an_error_comes_with_the_log(library: Path) -> None:
+def test_compile_for_raises_with_the_log(library: Path) -> None:
     with pytest.raises(AssertionError, match="nonsense"):
         compile_for(library, 'extern "C" __global__ void broken() { nonsense(); }', "75")

@@ -1,4 +1,4 @@
-"""Stopped by the user or in each other's way: what is finished stays whole, and nothing half-written is left.
+"""Searches stopped by the user or by each other: finished results stay complete, and nothing half-written is left.
 
 Kills at any moment are those of `tests/fuzz/kills.py`.
 """
@@ -35,12 +35,12 @@ def started(*arguments, **options):
 
 
 def files(folder):
-    """All files that a user may look at: the tables, run.json and the results."""
+    """Return the files for users: tables, run.json and results."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix in (".tsv", ".json", ".parquet")}
 
 
 def assert_whole(folder):
-    """The project opens, its results are what was registered, and nothing else lies in `results`."""
+    """Check that the project opens and holds only registered results."""
     project = Project.open(folder)
     assert project.verify() == []
     done = {run.id for run in project.runs() if run.status == "done"}
@@ -51,24 +51,24 @@ def assert_whole(folder):
 
 @pytest.fixture(scope="module")
 def stages(tmp_path_factory):
-    """A project with one run, and the stages that the run told, in order, the making of the index among them."""
+    """Project with one run, and the stages of that run in order, including that of the index."""
     folder = tmp_path_factory.mktemp("stages") / "project"
-    told = []
+    titles = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PROTEOSCOPE_CACHE", str(tmp_path_factory.mktemp("cache")))
-        search(folder, Progress(lambda event: told.append(event.stage)), index=None)
+        search(folder, Progress(lambda event: titles.append(event.stage)), index=None)
     return folder, list(
-        dict.fromkeys(stage for stage in told if stage and not stage.startswith(("Compiling", "Looking")))
+        dict.fromkeys(stage for stage in titles if stage and not stage.startswith(("Compiling", "Looking")))
     )  # once in a process
 
 
 class ImpatientProgress(Progress):
-    """Cancels as soon as a stage is told."""
+    """Progress that cancels as soon as a stage starts."""
 
     def __init__(self, title):
         super().__init__(self._look)
         self._title = title
-        self.n_late = 0  # looks of those who ask after the cancel
+        self.n_late = 0  # checks after the cancel
 
     def _look(self, event):
         if event.stage == self._title:
@@ -80,7 +80,7 @@ class ImpatientProgress(Progress):
 
 
 def search(folder, progress, *, index):
-    """The search of this file; `index` changes a parameter that makes a new index."""
+    """Run the search of this file; `index` changes a parameter, so that a new index is built."""
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution")).changed(second_pass=True)
     if index is not None:
         parameters = parameters.changed(maximum_mass=5000.0 + index)
@@ -89,7 +89,7 @@ def search(folder, progress, *, index):
     return identify([SPECTRA], [few_proteins(folder.parent)], folder, parameters, threads=2, progress=progress, advice="none")
 
 
-def test_a_cancel_in_any_stage_leaves_everything_as_it_was(stages, own_cache):
+def test_cancel_in_any_stage_changes_nothing(stages, own_cache):
     folder, titles = stages
     assert len(titles) >= 10
     before = files(folder)
@@ -97,8 +97,8 @@ def test_a_cancel_in_any_stage_leaves_everything_as_it_was(stages, own_cache):
         progress = ImpatientProgress(title)
         with pytest.raises(Cancelled):
             search(folder, progress, index=number)
-        # Each thread hears of it once; some say so, and are asked again for what goes on behind. `moments.py` tells the seconds.
-        assert progress.n_late <= 12, f"{title}: {progress.n_late} looks after the cancel"
+        # Each thread notices it once; some report it and check again for their background tasks. `moments.py` measures the seconds.
+        assert progress.n_late <= 12, f"{title}: {progress.n_late} checks after the cancel"
         project = assert_whole(folder)
         assert project.runs()[-1].status == "cancelled", title
         after = files(folder)
@@ -107,7 +107,7 @@ def test_a_cancel_in_any_stage_leaves_everything_as_it_was(stages, own_cache):
         assert not list(own_cache.rglob(".*")), title
 
 
-def test_a_run_that_is_finished_is_exported_whatever_the_user_asks_then(tmp_path):
+def test_finished_run_is_exported_in_spite_of_a_cancel(tmp_path):
     """The cancel comes after the last table was registered: tables, run.json and register are of one run."""
     summary = search(tmp_path / "project", Progress(), index=None)
     assert (tmp_path / "project" / "run.json").exists()
@@ -125,7 +125,7 @@ def test_a_run_that_is_finished_is_exported_whatever_the_user_asks_then(tmp_path
         "Scoring spectra",
     ],
 )
-def test_control_c_ends_the_program_with_130(stage, shared_data, tmp_path, own_cache):
+def test_control_c_exits_with_130(stage, shared_data, tmp_path, own_cache):
     spectra, database = shared_data / "spectra" / "bench_x10.mgf", shared_data / "proteomes" / "ecoli_13spiked_2021_04.fasta"
     process = started("identify", str(spectra), "--database", str(database), "--out", str(tmp_path / "out"))
     for line in process.stderr:
@@ -143,12 +143,12 @@ def test_control_c_ends_the_program_with_130(stage, shared_data, tmp_path, own_c
 
 
 @needs_signals
-def test_two_searches_at_once_do_not_harm_each_other(tmp_path):
+def test_simultaneous_searches_do_not_harm_each_other(tmp_path):
     folder = tmp_path / "project"
     arguments = ["identify", str(SPECTRA), "--database", str(few_proteins(tmp_path)), "--preset", "low-resolution"]
     processes = [started(*arguments, "--out", str(folder), "--quiet") for _ in range(2)]
     ended = [(process.communicate()[1], process.returncode) for process in processes]
-    # Whoever came second waits a moment for the first; when that is not enough it says who is in its way.
+    # The second search waits shortly for the first, and then names it in an error.
     assert 0 in {code for _, code in ended}
     for errors, code in ended:
         assert code in (0, 2)
@@ -157,7 +157,7 @@ def test_two_searches_at_once_do_not_harm_each_other(tmp_path):
     assert sum(run.status == "done" for run in project.runs()) == sum(code == 0 for _, code in ended)
 
 
-def test_a_project_that_is_being_written_is_said_in_one_line(tmp_path, capsys):
+def test_project_in_use_is_reported_in_one_line(tmp_path, capsys):
     project = Project.create_or_open(tmp_path / "project")
     is_held, may_end = threading.Event(), threading.Event()
 
@@ -179,14 +179,14 @@ def test_a_project_that_is_being_written_is_said_in_one_line(tmp_path, capsys):
     assert message.count("\n") == 1
 
 
-def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_cache, monkeypatch):
-    leave_advice_out(monkeypatch)  # which makes indexes that are not kept
+def test_index_is_reused_and_rebuilt_when_damaged(tmp_path, own_cache, monkeypatch):
+    leave_advice_out(monkeypatch)  # which builds indexes that are not cached
     folder = tmp_path / "project"
 
     def stages_of_a_search():
-        told = []
-        search(folder, Progress(lambda event: told.append(event.stage)), index=None)
-        return "Counting peptides" in told[: told.index("Preprocessing spectra")]
+        titles = []
+        search(folder, Progress(lambda event: titles.append(event.stage)), index=None)
+        return "Counting peptides" in titles[: titles.index("Preprocessing spectra")]
 
     assert stages_of_a_search()
     tables = {path.name: path.read_bytes() for path in (folder / "exports").iterdir()}
@@ -210,7 +210,7 @@ def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_c
 @needs_signals
 @pytest.mark.parametrize("module", ["proteoscope.engine.command_line", "proteoscope"])
 @pytest.mark.parametrize("n_imports", [1, pytest.param(3, marks=pytest.mark.long), 30, pytest.param(90, marks=pytest.mark.long), 250])
-def test_control_c_while_the_program_is_still_imported_is_one_line(module, n_imports, tmp_path, number=signal.SIGINT):
+def test_control_c_during_imports_is_one_line(module, n_imports, tmp_path, number=signal.SIGINT):
     command = [sys.executable, "-v", "-m", module, *ARGUMENTS, "--out", str(tmp_path / "project")]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     imported = (line for line in process.stderr if line.startswith("import "))
@@ -236,7 +236,7 @@ def test_control_c_does_not_wait_for_the_compiler(tmp_path):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode == 130
-    # What one function calls is compiled with it.
+    # Callees of a function are compiled with it.
     assert len(list((tmp_path / "cache").rglob("*.nbc"))) <= n_compiled + 10, "of dozens"
 
 
@@ -250,12 +250,12 @@ def skip_where_ignored(number):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_during_imports_are_one_line(number, tmp_path):
     skip_where_ignored(number)
-    test_control_c_while_the_program_is_still_imported_is_one_line("proteoscope", 30, tmp_path, number)
+    test_control_c_during_imports_is_one_line("proteoscope", 30, tmp_path, number)
 
 
 @needs_signals
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_signal_ends_a_prediction_in_order(number, tmp_path, own_cache):
+def test_signal_ends_prediction_without_leftovers(number, tmp_path, own_cache):
     skip_where_ignored(number)
     process = started("predict", str(DATABASE), "--out", str(tmp_path / "library.msp"))
     for line in process.stderr:
@@ -269,7 +269,7 @@ def test_signal_ends_a_prediction_in_order(number, tmp_path, own_cache):
 
 
 @needs_signals
-def test_hangup_is_ignored_where_nohup_has_it_ignored(tmp_path):
+def test_hangup_is_ignored_under_nohup(tmp_path):
     command = ["nohup", sys.executable, "-m", "proteoscope.engine.command_line", "convert", str(SPECTRA), "--out", str(tmp_path / "x.mgf")]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (line := process.stderr.readline()).startswith("Reading"):

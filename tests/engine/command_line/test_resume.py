@@ -1,4 +1,4 @@
-"""``proteoscope resume`` and ``runs``: a run goes on under its id with the same results, or the user is told why it cannot."""
+"""``proteoscope resume`` and ``runs``: a run continues under its id with the same results, or an error gives the reason."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     return errors.removeprefix("proteoscope: ").strip()
 
 
-def test_a_resumed_run_gives_the_tables_of_one_that_was_not_stopped(project: Path, stopped: str, tmp_path: Path) -> None:
+def test_resumed_run_gives_the_tables_of_an_unstopped_run(project: Path, stopped: str, tmp_path: Path) -> None:
     assert not list((project / "results").iterdir()) and len(list_checkpoints()) == 1
     assert main(["resume", str(project), "--threads", "1", "--quiet"]) == 0
     summary = run_search("align", inputs_of(tmp_path), project=tmp_path / "other", device="cpu", threads=2)
@@ -63,7 +63,7 @@ def test_a_resumed_run_gives_the_tables_of_one_that_was_not_stopped(project: Pat
     assert not list_checkpoints()
 
 
-def test_runs_are_listed_with_how_they_stand(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_listed_with_their_status(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_search("align", inputs_of(tmp_path), project=project, device="cpu", threads=2)
     capsys.readouterr()
     assert main(["runs", str(project)]) == 0
@@ -74,7 +74,7 @@ def test_runs_are_listed_with_how_they_stand(project: Path, stopped: str, tmp_pa
     assert [(run["id"], run["can_be_resumed"]) for run in json.loads(capsys.readouterr().out)] == [(stopped, True), ("align-0002", False)]
 
 
-def test_a_deleted_run_leaves_nothing(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_deleted_run_leaves_nothing(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", str(project), "--delete", stopped]) == 0
     assert Project.open(project).runs() == [] and not list((project / "results").iterdir()) and not list_checkpoints()
     assert "holds no run that can be resumed" in refusal(capsys, "resume", project)
@@ -82,13 +82,13 @@ def test_a_deleted_run_leaves_nothing(project: Path, stopped: str, capsys: pytes
     assert "holds no run align-0001" in refusal(capsys, "runs", project, "--delete", stopped)
 
 
-def test_a_finished_run_is_not_resumed(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_refuses_finished_run(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["resume", str(project), "--quiet"]) == 0
     assert "is finished" in refusal(capsys, "resume", project, "--run", stopped)
     assert tables(project, stopped)
 
 
-def test_a_file_that_has_changed_is_named(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_names_changed_file(project: Path, stopped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = tmp_path / "files" / "database.fasta"
     database.write_text(database.read_text() + ">one more\nMKV\n")
     assert refusal(capsys, "resume", project) == (f"{database}: has changed since {stopped} began. Restore it, or do the search anew.")
@@ -97,14 +97,14 @@ def test_a_file_that_has_changed_is_named(project: Path, stopped: str, tmp_path:
     assert Project.open(project).resumable() == {stopped}, "and it can still be restored"
 
 
-def test_another_version_of_the_program_does_not_go_on(
+def test_resume_refuses_run_of_another_version(
     project: Path, stopped: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(resumption, "VERSION", "99.0")
     assert "and this is 99.0; do the search anew" in refusal(capsys, "resume", project)
 
 
-def test_a_run_is_resumed_by_one_process_at_a_time(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_refuses_run_in_another_process(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     lock = FileLock(project / "project.lock")
     assert lock.acquire(f"run {stopped}")
     try:
@@ -114,7 +114,7 @@ def test_a_run_is_resumed_by_one_process_at_a_time(project: Path, stopped: str, 
     assert main(["resume", str(project), "--quiet"]) == 0
 
 
-def test_a_resumed_run_that_is_stopped_again_goes_on_once_more(project: Path, stopped: str, tmp_path: Path) -> None:
+def test_resumed_run_can_be_stopped_and_resumed_again(project: Path, stopped: str, tmp_path: Path) -> None:
     for title in ("Aligning and writing", "Reading", "Aligning and writing"):
         with pytest.raises(Cancelled):
             resume_run(project, stopped, progress=ProgressUntil(title))
@@ -208,9 +208,7 @@ def test_untrusted_project_cannot_resume_the_users_run(project: Path, tmp_path: 
     assert main(["resume", str(project), "--quiet"]) == 0 and out.exists()
 
 
-def test_untrusted_project_in_place_of_a_removed_one_writes_no_file_outside(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_untrusted_replacement_project_writes_no_file_outside(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out" / "hits.tsv"
     scores = out.with_name("scores.npy")
     out.parent.mkdir()
@@ -299,7 +297,7 @@ def test_damaged_checkpoints_cost_time_and_no_result(
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_read_only_is_told(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_reports_read_only_folder(project: Path, stopped: str, capsys: pytest.CaptureFixture[str]) -> None:
     folders = [project, project / "results"]
     for folder in folders:
         folder.chmod(0o555)
@@ -310,7 +308,7 @@ def test_a_folder_that_is_read_only_is_told(project: Path, stopped: str, capsys:
             folder.chmod(0o755)
 
 
-def test_results_go_to_the_file_that_was_asked_for_where_its_folder_is_there(project: Path, tmp_path: Path) -> None:
+def test_resume_writes_the_requested_file_if_its_folder_exists(project: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     stop_a_search(project, tmp_path, out=folder / "hits.tsv")
@@ -322,13 +320,13 @@ def test_results_go_to_the_file_that_was_asked_for_where_its_folder_is_there(pro
     assert not folder.exists()
 
 
-def test_a_moved_project_goes_on_where_it_is(project: Path, stopped: str, tmp_path: Path) -> None:
+def test_resume_continues_moved_project(project: Path, stopped: str, tmp_path: Path) -> None:
     project.rename(tmp_path / "moved")
     assert main(["resume", str(tmp_path / "moved"), "--quiet"]) == 0
     assert tables(tmp_path / "moved", stopped) and not project.exists()
 
 
-def test_a_search_without_a_project_says_that_it_cannot_be_resumed(tmp_path: Path) -> None:
+def test_search_without_project_cannot_be_resumed(tmp_path: Path) -> None:
     from proteoscope.engine.jobs.progress import Cancelled
 
     with pytest.raises(Cancelled) as error:
@@ -336,15 +334,15 @@ def test_a_search_without_a_project_says_that_it_cannot_be_resumed(tmp_path: Pat
     assert error.value.__notes__ == ["a run without a project cannot be resumed"]
 
 
-def test_a_stopped_command_says_how_to_go_on(project: Path, tmp_path: Path) -> None:
-    """As a process, which is interrupted as by Ctrl-C when it has kept something."""
+def test_stopped_command_shows_how_to_resume(project: Path, tmp_path: Path) -> None:
+    """In a separate process, which is interrupted as by Ctrl-C once it has a checkpoint."""
     files = inputs_of(tmp_path)
     program = (
         "import sys, threading, time, os, signal; from pathlib import Path; from tests.fuzz.keeping_command import keep_at_once, main\n"
         "keep_at_once()\n"
         "def stop():\n"
         "    from proteoscope.engine.project.checkpoint_store import list_checkpoints\n"
-        "    while not any(one.path.stat().st_size for one in list_checkpoints()): time.sleep(0.001)\n"
+        "    while not any(checkpoint.path.stat().st_size for checkpoint in list_checkpoints()): time.sleep(0.001)\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "threading.Thread(target=stop, daemon=True).start()\n"
         "sys.exit(main(sys.argv[1:]))"
@@ -360,16 +358,14 @@ def test_a_stopped_command_says_how_to_go_on(project: Path, tmp_path: Path) -> N
         "--device",
         "cpu",
     ]
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", program, *arguments, "--quiet"],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
         text=True,
     )
-    assert found.returncode == 130, found
-    assert found.stderr.startswith(
-        "proteoscope: interrupted; finished results are untouched; to go on with align-0001: proteoscope resume "
-    )
+    assert done.returncode == 130, done
+    assert done.stderr.startswith("proteoscope: interrupted; finished results are untouched; to go on with align-0001: proteoscope resume ")
 
 
 def started(program: str, *arguments: str | Path) -> subprocess.Popen[str]:

@@ -1,4 +1,4 @@
-"""Every format says the same of the same matches; nothing that a file holds ends otherwise than in a reading or an error of ours."""
+"""All formats give the same PSMs for the same matches; any content is read or rejected with an error of this program."""
 
 from __future__ import annotations
 
@@ -58,29 +58,29 @@ def with_database(spectra, database, tmp_path_factory) -> Callable[[str], tuple[
 
 
 @each
-def test_the_matches_of_a_file_become_the_same_psms_in_every_format(name, with_database):
-    expected = {one.scan: one for one in TRUTH if not (one.is_decoy and name in WITHOUT_DECOYS)}
-    summary, found = with_database(name)
-    assert found.keys() == expected.keys()
-    for scan, one in expected.items():
-        row = found[scan]
-        text = one.text
-        if name in ("xtandem",) and one.modifications and one.modifications[0][0] == 0:
-            text = "M[Acetyl]EEPLKSR"  # X!Tandem has no place for termini: what they carry stands on the first residue
-        assert (row["peptide"], row["charge"], tuple(row["proteins"])) == (text, one.charge, one.proteins)
-        assert row["is_decoy"] == one.is_decoy
-        assert row["calculated_mass"] == pytest.approx(one.mass, abs=2e-4) and abs(row["mass_error_ppm"]) < 1
+def test_import_gives_the_same_psms_for_every_format(name, with_database):
+    expected = {match.scan: match for match in TRUTH if not (match.is_decoy and name in WITHOUT_DECOYS)}
+    summary, psms = with_database(name)
+    assert psms.keys() == expected.keys()
+    for scan, match in expected.items():
+        row = psms[scan]
+        text = match.text
+        if name in ("xtandem",) and match.modifications and match.modifications[0][0] == 0:
+            text = "M[Acetyl]EEPLKSR"  # X!Tandem assigns modifications of a terminus to the first residue
+        assert (row["peptide"], row["charge"], tuple(row["proteins"])) == (text, match.charge, match.proteins)
+        assert row["is_decoy"] == match.is_decoy
+        assert row["calculated_mass"] == pytest.approx(match.mass, abs=2e-4) and abs(row["mass_error_ppm"]) < 1
         assert row["rank"] == 1
         if name in WITH_Q_VALUES:
-            assert row["q_value"] == pytest.approx(one.q_value)
-        if one.charge == 2:  # ions of one charge alone, all of which are in the spectrum
-            assert row["matched_ions"] == row["total_ions"] == 2 * (len(one.sequence) - 1)
+            assert row["q_value"] == pytest.approx(match.q_value)
+        if match.charge == 2:  # all ions have charge 1, and the spectrum holds them all
+            assert row["matched_ions"] == row["total_ions"] == 2 * (len(match.sequence) - 1)
     assert summary.n_imported == len(expected) and not summary.left_out
     assert summary.source_of["psms"] == ("file" if name in WITH_Q_VALUES else "none" if name == "peptideshaker" else "decoys")
 
 
 @each
-def test_peptides_stand_at_their_places_where_the_database_is_given_and_nowhere_without(name, spectra, with_database, tmp_path):
+def test_import_places_peptides_when_a_database_is_given(name, spectra, with_database, tmp_path):
     row = with_database(name)[1][12]
     assert row["protein_starts"] == [11, 9] and row["residues_before"] == ["R", "R"] and row["residues_after"] == ["-", "W"]
     import_results([write_results(name, tmp_path)], [spectra], tmp_path / "without")
@@ -88,32 +88,32 @@ def test_peptides_stand_at_their_places_where_the_database_is_given_and_nowhere_
     assert row["proteins"] == ["P1", "P2"] and row["protein_starts"] == [None, None] and row["residues_before"] == [None, None]
 
 
-def test_engines_scores_are_columns_that_are_stored_and_exported(spectra, tmp_path):
+def test_scores_of_engines_are_stored_and_exported(spectra, tmp_path):
     import_results([write_results("comet", tmp_path)], [spectra], tmp_path / "project")
     row = psms_of(tmp_path / "project")[12]
     assert (row["score_e_value"], row["score_xcorr"], row["score_matched_ions"]) == (1e-5, 3.0, 10.0)
     assert row["score"] == pytest.approx(5.0)
     with (tmp_path / "project" / "exports" / "psms.tsv").open() as file:
-        exported = {int(one["scan"]): one for one in csv.DictReader(file, delimiter="\t")}
+        exported = {int(row["scan"]): row for row in csv.DictReader(file, delimiter="\t")}
     assert float(exported[12]["score_e_value"]) == 1e-5 and float(exported[12]["score_ions_total"]) == 14
 
 
 @each
-def test_a_packed_file_reads_as_the_plain_one(name, tmp_path):
+def test_read_identifications_accepts_gzip(name, tmp_path):
     path = write_results(name, tmp_path)
     packed = tmp_path / f"{path.name}.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    plain, unpacked = (read_identifications([one]) for one in (path, packed))
+    plain, unpacked = (read_identifications([file]) for file in (path, packed))
     assert plain.peptides == unpacked.peptides and plain.accessions == unpacked.accessions
     assert plain.charge.tolist() == unpacked.charge.tolist()
 
 
 @each
-def test_a_file_that_is_cut_off_or_garbled_is_read_or_refused_in_a_sentence(name, tmp_path):
+def test_read_identifications_survives_corrupt_files(name, tmp_path):
     content = write_results(name, tmp_path).read_bytes()
-    path = tmp_path / f"spoilt-{FORMATS[name][0]}"
+    path = tmp_path / f"corrupt-{FORMATS[name][0]}"
     chance = random.Random(name)
-    spoilt = [content[: len(content) * i // 40] for i in range(1, 40)]
+    corrupt = [content[: len(content) * i // 40] for i in range(1, 40)]
     for _ in range(100):
         text = bytearray(content)
         for _ in range(chance.randint(1, 6)):
@@ -121,16 +121,16 @@ def test_a_file_that_is_cut_off_or_garbled_is_read_or_refused_in_a_sentence(name
             text[at : at + chance.randint(0, 9)] = chance.choice(
                 [b"", b"\t", b"\n", b"-1", b"nan", b"1e999", b"\xff", b"\0", b'"', b"<", b">", b"[", b"&lol;", b"999999999999999999", b"\r"]
             )
-        spoilt.append(bytes(text))
-    refused = 0
-    for text in spoilt:
+        corrupt.append(bytes(text))
+    n_rejected = 0
+    for text in corrupt:
         path.write_bytes(text)
         try:
             read_identifications([path])
         except ProteoscopeError as error:
-            refused += 1
+            n_rejected += 1
             assert "\n" not in str(error) and len(str(error)) < 1000 and str(path) in str(error)
-    assert refused
+    assert n_rejected
     if name in XML:
         path.write_bytes(content[: len(content) * 9 // 10])
         with pytest.raises(InputError, match="broken or cut off"):
@@ -146,7 +146,7 @@ def test_a_file_that_is_cut_off_or_garbled_is_read_or_refused_in_a_sentence(name
         '<!DOCTYPE x SYSTEM "http://localhost/x.dtd">',
     ],
 )
-def test_declared_entities_are_refused_wherever_they_stand(name, declared, tmp_path):
+def test_read_identifications_rejects_declared_entities(name, declared, tmp_path):
     path = write_results(name, tmp_path)
     head, _, rest = path.read_text().partition("\n")
     path.write_text(f"{head}\n{declared}\n{rest}")
@@ -155,7 +155,7 @@ def test_declared_entities_are_refused_wherever_they_stand(name, declared, tmp_p
 
 
 @pytest.mark.parametrize("name", sorted(XML))
-def test_a_declaration_behind_a_comment_that_nobody_looks_behind_is_refused_too(name, tmp_path):
+def test_read_identifications_rejects_declaration_after_comment(name, tmp_path):
     path = write_results(name, tmp_path)
     head, _, rest = path.read_text().partition("\n")
     path.write_text(f'{head}\n<!--{" " * 200_000}--><!DOCTYPE x [<!ENTITY e "x">]>\n{rest}')
@@ -164,7 +164,7 @@ def test_a_declaration_behind_a_comment_that_nobody_looks_behind_is_refused_too(
 
 
 @pytest.mark.parametrize("encoding", ['encoding="UTF-7"', f'{" " * 5000}encoding = "UTF-7"', "encoding='cp037'"])
-def test_a_declaration_in_an_encoding_that_hides_it_is_refused_too(encoding, tmp_path):
+def test_read_identifications_rejects_encodings_that_hide_markup(encoding, tmp_path):
     path = write_results("pepxml", tmp_path)
     head, _, rest = path.read_text().partition("\n")
     declared = (
@@ -176,17 +176,17 @@ def test_a_declaration_in_an_encoding_that_hides_it_is_refused_too(encoding, tmp
         read_identifications([path])
 
 
-def test_the_runs_of_a_joined_pepxml_and_its_engine_are_told_apart(tmp_path):
+def test_read_identifications_separates_runs_of_joined_pepxml(tmp_path):
     path = write_results("pepxml", tmp_path)
     head, _, rest = path.read_text().partition("<msms_run_summary")
     run, _, tail = rest.partition("</msms_run_summary>")
     second = run.replace("/data/run", "/data/other").replace("Comet", "Other")
     path.write_text(f"{head}<msms_run_summary{run}</msms_run_summary><msms_run_summary{second}</msms_run_summary>{tail}")
-    found = read_identifications([path])
-    assert found.run.to_pylist() == ["/data/run.mzML"] * len(TRUTH) + ["/data/other.mzML"] * len(TRUTH) and found.program == "Comet"
+    matches = read_identifications([path])
+    assert matches.run.to_pylist() == ["/data/run.mzML"] * len(TRUTH) + ["/data/other.mzML"] * len(TRUTH) and matches.program == "Comet"
 
 
-def test_probabilities_of_the_tpp_and_scores_with_a_type_are_taken(tmp_path):
+def test_read_identifications_accepts_tpp_probabilities(tmp_path):
     path = write_results("pepxml", tmp_path)
     results = (
         '<search_score name="xcorr" value="3.1" type="float"/>'
@@ -195,12 +195,12 @@ def test_probabilities_of_the_tpp_and_scores_with_a_type_are_taken(tmp_path):
         '<analysis_result analysis="interprophet"><interprophet_result probability="0.5" all_ntt_prob="(0.1,0.5,0.75)"/></analysis_result>'
     )
     path.write_text(path.read_text().replace('<search_score name="xcorr" value="3.1"/>', results))
-    found = read_identifications([path])
-    assert set(found.scores["score_peptideprophet"]) == {0.75} and set(found.scores["score_iprophet"]) == {0.5}
-    assert set(found.scores["score_xcorr"]) == {3.1} and set(found.posterior_error) == {0.25}
+    matches = read_identifications([path])
+    assert set(matches.scores["score_peptideprophet"]) == {0.75} and set(matches.scores["score_iprophet"]) == {0.5}
+    assert set(matches.scores["score_xcorr"]) == {3.1} and set(matches.posterior_error) == {0.25}
 
 
-def test_a_table_whose_last_row_is_cut_off_is_refused_with_its_line(tmp_path):
+def test_read_identifications_names_line_of_truncated_row(tmp_path):
     path = write_results("sage", tmp_path)
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:-1], lines[-1][: len(lines[-1]) // 2]]))
@@ -208,7 +208,7 @@ def test_a_table_whose_last_row_is_cut_off_is_refused_with_its_line(tmp_path):
         read_identifications([path])
 
 
-def test_empty_cells_that_are_left_out_at_the_end_of_rows_are_empty(tmp_path):
+def test_read_identifications_accepts_missing_last_cells(tmp_path):
     path = write_results("philosopher", tmp_path)
     header, *rows = path.read_text().splitlines()
     added = "".join(f"\tEmpty {i}" for i in range(2))
@@ -222,7 +222,7 @@ def test_empty_cells_that_are_left_out_at_the_end_of_rows_are_empty(tmp_path):
         read_identifications([path])
 
 
-def test_decoys_of_maxquant_that_name_no_protein_are_decoys_by_their_group(spectra, tmp_path):
+def test_maxquant_decoys_without_protein_get_their_group(spectra, tmp_path):
     path = write_results("maxquant", tmp_path)
     header, *rows = path.read_text().splitlines()
     lines = [f"{row.replace('DECOY_P1', '')}\t{i};{i + 1}" for i, row in enumerate(rows)]
@@ -233,7 +233,7 @@ def test_decoys_of_maxquant_that_name_no_protein_are_decoys_by_their_group(spect
     assert summary.source_of["psms"] == "decoys" and not summary.left_out
 
 
-def test_names_of_percolators_psms_that_are_those_of_spectra_lead_to_them(spectra, tmp_path):
+def test_percolator_psms_named_as_spectra_are_assigned(spectra, tmp_path):
     path = write_results("percolator", tmp_path)
     path.write_text(re.sub(r"run_(\d+)_\d_1", r"controllerType=0 controllerNumber=1 scan=\1", path.read_text()))
     summary = import_results([path], [spectra], tmp_path / "project")
@@ -243,21 +243,21 @@ def test_names_of_percolators_psms_that_are_those_of_spectra_lead_to_them(spectr
         import_results([path], [spectra], tmp_path / "numbers")
 
 
-def test_a_column_without_a_name_is_nobodys(tmp_path):
+def test_read_identifications_ignores_unnamed_column(tmp_path):
     path = write_results("dia-nn", tmp_path)
     path.write_text("".join(f"{i or ''}\t{line}\n" for i, line in enumerate(path.read_text().splitlines())))
-    found = read_identifications([path])
-    assert set(found.native_id.to_pylist()) == {""} and len(found) == 4
+    matches = read_identifications([path])
+    assert set(matches.native_id.to_pylist()) == {""} and len(matches) == 4
 
 
-def test_a_table_of_small_molecules_is_told(tmp_path):
+def test_read_identifications_rejects_small_molecules(tmp_path):
     (tmp_path / "x.mzTab").write_text("MTD\tmzTab-version\t2.0.0-M\nSMH\tSML_ID\nSML\t1\n")
     with pytest.raises(InputError, match="is mzTab-M, which lists small molecules"):
         read_identifications([tmp_path / "x.mzTab"])
 
 
 @pytest.mark.parametrize("is_mixed", [False, True])
-def test_decimal_commas_of_tables_are_read_where_all_have_them(tmp_path, is_mixed):
+def test_read_libraries_accepts_decimal_commas_in_all_rows(tmp_path, is_mixed):
     path = tmp_path / "lib.tsv"
     number = "400.25" if is_mixed else "400,25"
     path.write_text(
@@ -271,18 +271,18 @@ def test_decimal_commas_of_tables_are_read_where_all_have_them(tmp_path, is_mixe
     assert len(messages) == 1 and ("left out" if is_mixed else "decimals have a comma") in messages[0]
 
 
-def test_results_of_two_formats_are_no_one_run(tmp_path):
+def test_read_identifications_rejects_two_formats(tmp_path):
     with pytest.raises(InputError, match="scores cannot be compared"):
         read_identifications([write_results("sage", tmp_path), write_results("comet", tmp_path)])
 
 
-def test_files_of_one_format_are_joined(tmp_path):
+def test_read_identifications_joins_files_of_a_format(tmp_path):
     (tmp_path / "second").mkdir()
     both = read_identifications([write_results("pepxml", tmp_path), write_results("pepxml", tmp_path / "second")])
     assert len(both) == 2 * len(TRUTH) and len(both.peptides) == len(TRUTH) and set(both.file.tolist()) == {0, 1}
 
 
-def test_a_file_of_spectra_is_no_result_and_a_result_no_spectra(spectra, tmp_path):
+def test_spectra_and_results_are_not_confused(spectra, tmp_path):
     with pytest.raises(InputError, match="is MGF, where results of a search engine belong"):
         read_identifications([spectra])
     from proteoscope.engine.formats import read_spectra
@@ -291,28 +291,28 @@ def test_a_file_of_spectra_is_no_result_and_a_result_no_spectra(spectra, tmp_pat
         read_spectra([write_results("pepxml", tmp_path)])
 
 
-def test_dia_nns_parquet_report_says_what_its_text_says(spectra, database, tmp_path):
-    told = {}
+def test_parquet_report_of_dia_nn_equals_its_text(spectra, database, tmp_path):
+    psms = {}
     for name, path in (("text", write_results("dia-nn", tmp_path)), ("parquet", write_parquet_report(tmp_path / "report.parquet"))):
         summary = import_results([path], [spectra], tmp_path / name, [database])
         assert summary.n_imported == 4 and summary.program == "DIA-NN"
-        told[name] = psms_of(tmp_path / name)
-    assert told["text"].keys() == told["parquet"].keys()
-    for scan, row in told["text"].items():
-        other = told["parquet"][scan]
+        psms[name] = psms_of(tmp_path / name)
+    assert psms["text"].keys() == psms["parquet"].keys()
+    for scan, row in psms["text"].items():
+        other = psms["parquet"][scan]
         for column in ("peptide", "charge", "proteins", "is_decoy", "rank", "matched_ions", "spectrum_id"):
             assert row[column] == other[column]
         assert other["q_value"] == pytest.approx(row["q_value"], rel=1e-6)
         assert other["posterior_error_probability"] == pytest.approx(row["posterior_error_probability"], rel=1e-6)
 
 
-def test_a_parquet_table_of_another_program_is_told_for_what_it_lacks(tmp_path):
+def test_foreign_parquet_table_is_rejected_with_missing_column(tmp_path):
     pq.write_table(pa.table({"peptide": ["PEPTIDEK"], "scannr": ["scan=1"]}), tmp_path / "results.sage.parquet")
     with pytest.raises(InputError, match=r"has no column Modified.Sequence.*results.sage.tsv"):
         read_identifications([tmp_path / "results.sage.parquet"])
 
 
-def test_nested_columns_packed_and_boundless_parquet_reports_are_refused(tmp_path):
+def test_nested_packed_or_endless_parquet_reports_are_rejected(tmp_path):
     n = len(TRUTH) - 1
     nested = write_parquet_report(tmp_path / "nested.parquet", **{"Q.Value": pa.array([[0.1]] * n)})
     with pytest.raises(InputError, match="holds lists of numbers where it should hold numbers"):
@@ -331,56 +331,60 @@ def test_nested_columns_packed_and_boundless_parquet_reports_are_refused(tmp_pat
     pq.write_table(pa.concat_tables([small] * (many // 1000)), tmp_path / "long.parquet")
     with pytest.raises(InputError, match="more than 5,000,000"):
         read_identifications([tmp_path / "long.parquet"])
-    letters = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), ["A" * 100_000])
-    pq.write_table(pa.table({"Modified.Sequence": letters, "Precursor.Charge": [2] * 100_000, "Q.Value": [0.1] * 100_000}), tmp_path / "x")
+    sequences = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), ["A" * 100_000])
+    pq.write_table(
+        pa.table({"Modified.Sequence": sequences, "Precursor.Charge": [2] * 100_000, "Q.Value": [0.1] * 100_000}), tmp_path / "x"
+    )
     with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ bytes"):
         read_identifications([tmp_path / "x"])
 
 
-def test_a_parquet_report_that_is_cut_off_or_garbled_is_read_or_refused_in_a_sentence(tmp_path):
+def test_read_identifications_survives_corrupt_parquet(tmp_path):
     content = write_parquet_report(tmp_path / "report.parquet").read_bytes()
-    path = tmp_path / "spoilt.parquet"
+    path = tmp_path / "corrupt.parquet"
     chance = random.Random(3)
-    spoilt = [b"PAR1" + bytes(100), *(content[: max(5, len(content) * i // 20)] for i in range(1, 20))]
+    corrupt = [b"PAR1" + bytes(100), *(content[: max(5, len(content) * i // 20)] for i in range(1, 20))]
     for _ in range(80):
         text = bytearray(content)
         for _ in range(chance.randint(1, 5)):
             text[chance.randrange(4, len(text))] = chance.randrange(256)
-        spoilt.append(bytes(text))
-    refused = 0
-    for text in spoilt:
+        corrupt.append(bytes(text))
+    n_rejected = 0
+    for text in corrupt:
         path.write_bytes(text)
         try:
             read_identifications([path])
         except ProteoscopeError as error:
-            refused += 1
+            n_rejected += 1
             assert "\n" not in str(error) and len(str(error)) < 1000 and str(path) in str(error)
-    assert refused >= 20
+    assert n_rejected >= 20
 
 
 @pytest.mark.parametrize("name", ["percolator", "mokapot"])
-def test_a_table_that_is_cut_off_in_its_last_protein_is_told_where_a_database_knows_it(name, spectra, database, tmp_path):
+def test_import_warns_of_truncated_last_protein(name, spectra, database, tmp_path):
     path = write_results(name, tmp_path)
     whole = path.read_text().rstrip("\n")
-    said = []
+    warnings = []
     for number, text in enumerate((whole, whole + "\n", whole[:-1], whole[:-1] + "\n")):
         path.write_text(text)
         messages = import_results([path], [spectra], tmp_path / str(number), [database]).messages
-        said.append([one for one in messages if "cut off" in one])
-    # Whole without an end of the last line, as some programs write it; and a strange name in a line that is whole.
-    assert said[0] == said[1] == said[3] == []
+        warnings.append([message for message in messages if "cut off" in message])
+    # Complete tables, some without an end of the last line, as some programs write them; and an unusual name in a complete line.
+    assert warnings[0] == warnings[1] == warnings[3] == []
     line = whole.count("\n") + 1
-    assert len(said[2]) == 1 and f"line {line}, the last, has no end" in said[2][0] and "is not in the database" in said[2][0]
+    assert len(warnings[2]) == 1 and "is not in the database" in warnings[2][0]
+    assert f"line {line}, the last, has no end" in warnings[2][0]
 
 
-def test_nothing_is_told_of_a_database_with_other_names(spectra, database, tmp_path):
+def test_import_does_not_warn_of_database_with_other_names(spectra, database, tmp_path):
     path = write_results("percolator", tmp_path)
     path.write_text(path.read_text().rstrip("\n").replace("P1", "other1").replace("P2", "other2"))
-    assert not [one for one in import_results([path], [spectra], tmp_path / "project", [database]).messages if "cut off" in one]
+    messages = import_results([path], [spectra], tmp_path / "project", [database]).messages
+    assert not [message for message in messages if "cut off" in message]
 
 
 @pytest.mark.parametrize("name", ["percolator", "mokapot"])
-def test_a_table_that_is_cut_off_before_its_last_column_is_told(name, tmp_path):
+def test_read_identifications_warns_of_missing_last_column(name, tmp_path):
     path = write_results(name, tmp_path)
     lines = path.read_text().splitlines()
     last = "\t".join(lines[-1].split("\t")[: lines[0].count("\t")])
@@ -388,17 +392,17 @@ def test_a_table_that_is_cut_off_before_its_last_column_is_told(name, tmp_path):
         path.write_text("\n".join([*lines[:-1], cut]))
         progress = RecordingProgress(Progress())
         read_identifications([path], progress)
-        assert any(f"the last line, {len(lines)}, is the only one without a value in column" in one for one in progress.messages)
-    # Where other rows lack it too, and where the line has its end, nothing is.
+        assert any(f"the last line, {len(lines)}, is the only one without a value in column" in message for message in progress.messages)
+    # No warning if other rows lack it too, or if the line has its end.
     path.write_text("\n".join([*lines[:-2], last, last]))
     progress = RecordingProgress(Progress())
     read_identifications([path], progress)
     path.write_text("\n".join([*lines[:-1], last, ""]))
     read_identifications([path], progress)
-    assert not any("cut off" in one for one in progress.messages)
+    assert not any("cut off" in message for message in progress.messages)
 
 
-def test_quotes_at_one_end_of_a_cell_belong_to_its_text(tmp_path: Path) -> None:
+def test_single_quotes_of_cells_belong_to_their_text(tmp_path: Path) -> None:
     text = FORMATS["maxquant"][1]()
     path = tmp_path / "msms.txt"
     path.write_text(text.replace("\tP3\t", '\t"P3\t').replace("\tP2\t", '\t"P""2"\t'))
@@ -406,7 +410,7 @@ def test_quotes_at_one_end_of_a_cell_belong_to_its_text(tmp_path: Path) -> None:
     assert 'P"2' in names
 
 
-def test_accessions_that_would_become_the_same_are_refused(tmp_path: Path) -> None:
+def test_read_identifications_rejects_ambiguous_accessions(tmp_path: Path) -> None:
     text = FORMATS["mzidentml"][1]().replace('accession="P1"', 'accession="a&#9;b"').replace('accession="P2"', 'accession="a%09b"')
     path = tmp_path / "x.mzid"
     path.write_text(text)

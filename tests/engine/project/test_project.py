@@ -1,4 +1,4 @@
-"""A project keeps whole results and nothing else, whatever happens to the process, the disk or the folder."""
+"""Projects hold only complete results, whatever happens to the process, the disk or the folder."""
 
 import json
 import os
@@ -27,6 +27,7 @@ from proteoscope.engine.project.digests import file_digest
 from proteoscope.engine.project.locks import ProcessIdentity
 from proteoscope.engine.sqlite_inputs import LONGEST_VALUE
 from tests.effort import LookingProgress
+from tests.forked_scripts import fork_server
 from tests.leftovers import leave_file
 
 TABLE = pa.table({"peptide": ["PEPTIDE", "ELVISK"], "score": [1.5, 2.5]})
@@ -55,10 +56,10 @@ def result_folders(project: Project) -> list[str]:
     return sorted(path.name for path in (project.folder / "results").iterdir())
 
 
-# What a run keeps
+# Content of a run
 
 
-def test_a_run_and_all_about_it_are_found_again(project, tmp_path):
+def test_open_returns_all_about_a_run(project, tmp_path):
     spectra = tmp_path / "Läufe & more.mzML"
     spectra.write_text("spectra")
     parameters = {"enzyme": "Trypsin", "fdr": 0.01, "modifications": ["Oxidation (M)"]}
@@ -74,7 +75,7 @@ def test_a_run_and_all_about_it_are_found_again(project, tmp_path):
     assert (record.id, record.kind, record.status, record.parameters) == ("identify-0001", "identify", "done", parameters)
     assert (record.version, record.device, record.message) == ("1.2.3", "cpu", "2 PSMs at 1 %")
     assert record.finished >= record.started
-    assert [(one.path, one.kind, one.size, one.sha256) for one in reopened.inputs(record.id)] == [
+    assert [(source.path, source.kind, source.size, source.sha256) for source in reopened.inputs(record.id)] == [
         (spectra, "spectra", 7, file_digest(spectra)),
         (spectra, "database", 7, "ab" * 32),
     ]
@@ -95,20 +96,20 @@ def test_other_tools_read_everything(project):
         assert connection.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
 
 
-def test_a_table_may_come_in_pieces(project):
+def test_table_writer_accepts_several_batches(project):
     with project.run("identify", {}) as run:
         run.write_table("reader", pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches() * 3))
-        with run.table_writer("pieces", TABLE.schema) as writer:
+        with run.table_writer("batches", TABLE.schema) as writer:
             for batch in TABLE.to_batches() * 5:
                 writer.write(batch)
         run.write_table("empty", TABLE.slice(0, 0))
     assert pq.read_table(project.table("reader")).num_rows == 6
-    assert pq.read_table(project.table("pieces"))["score"].to_pylist() == [1.5, 2.5] * 5
+    assert pq.read_table(project.table("batches"))["score"].to_pylist() == [1.5, 2.5] * 5
     assert pq.read_table(project.table("empty")).num_rows == 0
-    assert {result.name: result.rows for result in project.results()} == {"empty": 0, "pieces": 10, "reader": 6}
+    assert {result.name: result.rows for result in project.results()} == {"empty": 0, "batches": 10, "reader": 6}
 
 
-def test_texts_are_written_with_a_dictionary_and_numbers_without(project):
+def test_write_table_uses_dictionaries_only_for_strings(project):
     table = pa.table({"name": ["a", "a"], "names": [["a"], ["a", "b"]], "number": [1.5, 2.5], "numbers": [[1], [2, 3]]})
     with project.run("identify", {}) as run:
         path = run.write_table("psms", table)
@@ -118,7 +119,7 @@ def test_texts_are_written_with_a_dictionary_and_numbers_without(project):
         assert [column.has_dictionary_page for column in columns] == [True, True, False, False]
 
 
-def test_the_latest_run_that_is_done_counts(project):
+def test_table_returns_latest_finished_run(project):
     first = do_run(project)
     second = do_run(project)
     cluster = do_run(project, "cluster")
@@ -138,14 +139,14 @@ def test_the_latest_run_that_is_done_counts(project):
 
 
 @pytest.mark.parametrize("name", ["", "../psms", "/etc/passwd", "a/b", "a\\b", ".hidden", "..", "x" * 200, "a\0b", "ä"])
-def test_a_result_cannot_have_a_name_that_leads_elsewhere(project, name):
+def test_write_table_rejects_names_that_leave_the_run(project, name):
     with pytest.raises(ParameterError, match="cannot name a result"), project.run("identify", {}) as run:
         run.write_table(name, TABLE)
     assert result_folders(project) == []
 
 
 @pytest.mark.parametrize("kind", ["", "..", "a/b", "a b", "-a"])
-def test_a_kind_cannot_lead_elsewhere_either(project, kind):
+def test_run_rejects_kinds_that_leave_the_project(project, kind):
     with pytest.raises(ParameterError, match="is not a kind of run"), project.run(kind, {}):
         pass
 
@@ -168,7 +169,7 @@ def test_results_do_not_change(project):
         (KeyboardInterrupt(), "cancelled", "stopped by the user"),
     ],
 )
-def test_a_run_that_ends_badly_leaves_a_note_and_no_file(project, error, status, message):
+def test_failed_run_leaves_a_message_and_no_file(project, error, status, message):
     with pytest.raises(type(error)), project.run("identify", {}) as run:
         run.write_table("psms", TABLE)
         raise error
@@ -179,13 +180,13 @@ def test_a_run_that_ends_badly_leaves_a_note_and_no_file(project, error, status,
     assert result_folders(project) == []
 
 
-def test_a_missing_input_fails_before_anything_is_done(project, tmp_path):
+def test_run_rejects_missing_input_before_it_starts(project, tmp_path):
     with pytest.raises(InputError, match=r"gone\.mzML"), project.run("identify", {}, [RunInput(tmp_path / "gone.mzML", "spectra")]):
         pytest.fail("the run must not begin")
     assert project.runs()[0].status == "failed"
 
 
-def test_a_killed_run_is_swept_when_the_project_is_opened(project):
+def test_open_removes_files_of_killed_run(project):
     script = """
         import sys
         import pyarrow as pa
@@ -200,7 +201,7 @@ def test_a_killed_run_is_swept_when_the_project_is_opened(project):
     process = python(script, project.folder)
     assert process.stdout.readline() == "written\n"
 
-    # While it lives nobody sweeps, and others read.
+    # While it lives, its files stay, and others read.
     other = Project.open(project.folder)
     assert [record.status for record in other.runs()] == ["done", "running"]
     assert other.table("psms").parent.name == before
@@ -222,38 +223,36 @@ KILLED = """
     project = Project.open(sys.argv[1])
     table = pa.table({"x": np.random.default_rng(1).random(20_000)})
     while True:
-        began = time.monotonic()
+        started = time.monotonic()
         with project.run("identify", {}) as run:
             for name in ("psms", "peptides", "proteins"):
                 run.write_table(name, table)
             run.log("info", "written")
-        print(time.monotonic() - began, flush=True)
+        print(time.monotonic() - started, flush=True)
 """
 
 
-def test_killed_at_any_moment_every_registered_result_is_whole(project):
-    n_killed_inside = 0
-    for i in range(12):
-        process = python(KILLED, project.folder)
-        process.stdout.readline()
-        seconds = float(process.stdout.readline())
-        # Moments spread over the length of a run, whatever that is on this machine today.
-        time.sleep(seconds * (i * 5 % 12) / 8)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        reopened = Project.open(project.folder)
-        done = [record.id for record in reopened.runs() if record.status == "done"]
-        assert {record.status for record in reopened.runs()} <= {"done", "failed"}
-        assert reopened.verify() == []
-        assert sorted(result.run for result in reopened.results()) == sorted(done * 3), "a run has all of its results or none"
-        assert result_folders(reopened) == sorted(done)
-        assert [path.name for path in reopened.folder.rglob(".*")] == []
-        n_killed_inside += len(reopened.runs()) - len(done)
-    assert n_killed_inside > 0, "some runs must have been interrupted, or nothing was tested"
+def test_project_is_whole_when_killed_at_any_moment(project, tmp_path):
+    (tmp_path / "scripts").mkdir()
+    with fork_server(tmp_path / "scripts", "numpy", "pyarrow.parquet", "proteoscope.engine.project") as server:
+        for i in range(12):
+            with server.start(textwrap.dedent(KILLED), project.folder) as script:
+                script.stdout.readline()
+                seconds = float(script.stdout.readline())
+                # Moments spread over the length of a run, whatever that is on this machine today.
+                time.sleep(seconds * (i * 5 % 12) / 8)
+            reopened = Project.open(project.folder)
+            done = [record.id for record in reopened.runs() if record.status == "done"]
+            assert {record.status for record in reopened.runs()} <= {"done", "failed"}
+            assert reopened.verify() == []
+            assert sorted(result.run for result in reopened.results()) == sorted(done * 3), "a run has all of its results or none"
+            assert result_folders(reopened) == sorted(done)
+            assert [path.name for path in reopened.folder.rglob(".*")] == []
+    assert len(reopened.runs()) > len(done), "some runs must have been interrupted, or nothing was tested"
     do_run(project)
 
 
-def test_what_the_user_put_beside_results_is_not_swept(project):
+def test_open_leaves_files_of_the_user_next_to_results(project):
     run = do_run(project)
     (project.folder / "results" / "my notes").mkdir()
     (project.folder / "results" / run / "notes.txt").write_text("mine")
@@ -268,7 +267,7 @@ def test_what_the_user_put_beside_results_is_not_swept(project):
 # Two at once
 
 
-def test_a_second_writer_is_told_who_holds_the_project_and_may_read(project):
+def test_second_writer_is_refused_and_may_read(project):
     other = Project.open(project.folder)
     progress = LookingProgress()
     with project.run("identify", {}):
@@ -277,12 +276,12 @@ def test_a_second_writer_is_told_who_holds_the_project_and_may_read(project):
             other.run("x", {}, progress=progress),
         ):
             pytest.fail("two must not write at once")
-        assert progress.n_looks <= 25, "it waits a second, twenty polls, for who is about to end"
-        assert [record.status for record in other.runs()] == ["running"], "a run that never began is none"
+        assert progress.n_looks <= 25, "it waits a second, twenty polls, for a run that is about to end"
+        assert [record.status for record in other.runs()] == ["running"], "a run that did not start is not listed"
     do_run(other)
 
 
-def test_a_second_writer_may_wait_and_is_queued_meanwhile(project):
+def test_second_writer_is_queued_while_it_waits(project):
     inside, done = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -309,7 +308,7 @@ def test_a_second_writer_may_wait_and_is_queued_meanwhile(project):
     assert [record.status for record in project.runs()] == ["done", "done"]
 
 
-def test_waiting_can_be_cancelled(project):
+def test_waiting_writer_can_be_cancelled(project):
     other, progress = Project.open(project.folder), LookingProgress(5)
     with project.run("identify", {}):
         with pytest.raises(Cancelled), other.run("second", {}, wait=60, progress=progress):
@@ -318,7 +317,7 @@ def test_waiting_can_be_cancelled(project):
     assert [record.status for record in project.runs()] == ["done", "cancelled"]
 
 
-def test_a_forked_child_does_not_hold_its_dead_parents_lock(project):
+def test_forked_child_does_not_hold_lock_of_dead_parent(project):
     script = """
         import os, sys, time
         from proteoscope.engine.project import Project
@@ -342,23 +341,23 @@ def test_a_forked_child_does_not_hold_its_dead_parents_lock(project):
     assert [record.status for record in project.runs()] == ["failed", "done"]
 
 
-def test_a_queued_run_of_a_dead_process_is_swept_even_if_its_number_was_given_again(project):
+def test_open_fails_queued_run_when_its_process_id_is_reused(project):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     here = ProcessIdentity.current()
     owners = [here, ProcessIdentity(here.host, dead.pid, "boot:1"), ProcessIdentity(here.host, here.pid, "boot:1")]
     owners.append(ProcessIdentity("elsewhere", dead.pid, "boot:1"))
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
-        for i, one in enumerate(owners):
+        for i, owner in enumerate(owners):
             connection.execute(
                 "INSERT INTO runs (id, kind, parameters, version, device, status, started, host, pid, process_started) "
                 "VALUES (?, 'x', '{}', '', '', 'queued', '2025-01-01T00:00:00+00:00', ?, ?, ?)",
-                (f"x-{i:04d}", one.host, one.pid, one.started),
+                (f"x-{i:04d}", owner.host, owner.pid, owner.started),
             )
     assert [record.status for record in Project.open(project.folder).runs()] == ["queued", "failed", "failed", "queued"]
 
 
-def test_two_processes_that_create_the_same_project_both_get_it(tmp_path):
+def test_create_or_open_works_in_two_processes_at_once(tmp_path):
     script = """
         import sys
         from proteoscope.engine.project import Project
@@ -378,7 +377,7 @@ def test_two_processes_that_create_the_same_project_both_get_it(tmp_path):
 # Folders that are no project, and projects that are not well
 
 
-def test_a_folder_with_other_content_is_refused(tmp_path):
+def test_create_rejects_folder_with_other_content(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(InputError, match=r"other things in it \(thesis.tex\)"):
         Project.create_or_open(tmp_path)
@@ -387,7 +386,7 @@ def test_a_folder_with_other_content_is_refused(tmp_path):
         Project.open(tmp_path)
 
 
-def test_a_file_is_refused(tmp_path):
+def test_create_rejects_file(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="is a file"):
         Project.create_or_open(tmp_path / "file")
@@ -399,7 +398,7 @@ def test_a_file_is_refused(tmp_path):
         Project.open(tmp_path / "absent")
 
 
-def test_a_creation_that_was_killed_is_done_again(tmp_path):
+def test_create_repeats_killed_creation(tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
     leave_file(folder / "project.sqlite")
@@ -410,7 +409,7 @@ def test_a_creation_that_was_killed_is_done_again(tmp_path):
 
 @pytest.mark.parametrize("version", [0, 1, 5])
 @pytest.mark.parametrize("journal", ["WAL", "DELETE"])
-def test_project_of_another_version_is_refused_and_unchanged(project, capsys, version, journal):
+def test_open_rejects_other_version_and_changes_nothing(project, capsys, version, journal):
     do_run(project)
     database = project.folder / "project.sqlite"
     with closing(sqlite3.connect(database)) as connection:
@@ -440,7 +439,7 @@ def test_project_of_another_version_is_refused_and_unchanged(project, capsys, ve
     assert {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file() and path.name != "project.lock"} == files
 
 
-def test_a_database_of_another_program_is_refused(tmp_path):
+def test_create_rejects_database_of_another_program(tmp_path):
     with closing(sqlite3.connect(tmp_path / "project.sqlite")) as connection, connection:
         connection.execute("CREATE TABLE theirs (a)")
     with pytest.raises(InputError, match="a database of another program"):
@@ -448,30 +447,30 @@ def test_a_database_of_another_program_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"binary garbage" * 1000, b""])
-def test_a_damaged_database_is_one_clear_error(project, content):
+def test_open_rejects_damaged_database(project, content):
     (project.folder / "project.sqlite").write_bytes(content)
     with pytest.raises((StorageError, InputError), match=r"project\.sqlite.*(damaged|another program)"):
         Project.open(project.folder)
 
 
 @pytest.mark.parametrize(
-    ("harm", "told"),
+    ("harm", "message"),
     [
         (lambda path: path.unlink(), "is missing"),
         (lambda path: path.write_bytes(path.read_bytes()[:-1]), "bytes instead of"),
         (lambda path: path.write_bytes(path.read_bytes()[:-8] + b"\x01\x01\x01\x01PAR1"), "was changed or is damaged"),
     ],
 )
-def test_a_result_that_is_not_what_was_registered_is_not_given_out(project, harm, told):
+def test_table_rejects_changed_result(project, harm, message):
     run = do_run(project)
     path = project.table("psms")
     harm(path)
-    with pytest.raises(StorageError, match=rf"{told}.*do run {run} again"):
+    with pytest.raises(StorageError, match=rf"{message}.*do run {run} again"):
         project.table("psms")
     assert len(project.verify()) == 1
 
 
-def test_a_registered_path_cannot_lead_out_of_the_project(project, tmp_path):
+def test_table_rejects_paths_outside_the_project(project, tmp_path):
     do_run(project)
     pq.write_table(TABLE, tmp_path / "outside.parquet")
     for path in ("../outside.parquet", str(tmp_path / "outside.parquet"), "results/link/outside.parquet"):
@@ -483,7 +482,7 @@ def test_a_registered_path_cannot_lead_out_of_the_project(project, tmp_path):
             project.table("psms")
 
 
-def test_a_project_can_be_moved(project, tmp_path):
+def test_open_accepts_moved_project(project, tmp_path):
     do_run(project)
     moved = tmp_path / "moved #1 ?&%"
     shutil.move(project.folder, moved)
@@ -494,11 +493,11 @@ def test_a_project_can_be_moved(project, tmp_path):
 
 
 @pytest.mark.parametrize("way", ["deleted", "moved"])
-def test_a_run_whose_project_goes_away_fails_with_that_and_leaves_nothing_in_its_place(project, tmp_path, way):
-    """Whatever it led to: a writer's file that is not there, a log that cannot be written."""
+def test_run_fails_and_writes_nothing_when_project_disappears(project, tmp_path, way):
+    """The error names the missing project, not a missing file or log in it."""
     away = tmp_path / "away"
     with (
-        pytest.raises(StorageError, match=r"the project is no longer here") as told,
+        pytest.raises(StorageError, match=r"the project is no longer here") as error,
         project.run("identify", {}) as run,
         run.table_writer("psms", pa.schema([("a", pa.int64())])) as writer,
     ):
@@ -509,7 +508,7 @@ def test_a_run_whose_project_goes_away_fails_with_that_and_leaves_nothing_in_its
             project.folder.rename(away)
         # Others make folders on the way to their files.
         (run.folder / "exports").mkdir(parents=True)
-    assert "partial: cannot be read" in str(told.value.__cause__)
+    assert "partial: cannot be read" in str(error.value.__cause__)
     assert not project.folder.exists() and not is_project(project.folder)
     with pytest.raises(StorageError, match="no longer here"):
         project.runs()
@@ -517,7 +516,7 @@ def test_a_run_whose_project_goes_away_fails_with_that_and_leaves_nothing_in_its
         assert [(record.status, "interrupted" in record.message) for record in Project.open(away).runs()] == [("failed", True)]
 
 
-def test_a_read_only_project_is_read_and_says_that_it_cannot_be_written(project):
+def test_read_only_project_is_read_and_refuses_writers(project):
     """In a process without root's rights, which no permission holds back."""
     do_run(project)
     for folder in (project.folder.parent, project.folder, project.folder / "results"):
@@ -553,8 +552,8 @@ def test_a_read_only_project_is_read_and_says_that_it_cannot_be_written(project)
     assert all("you may not write here" in line or "other things" in line for line in lines[1:])
 
 
-def test_a_full_disk_fails_the_run_and_keeps_what_was_finished(project):
-    """A limit for the size of a file stands for the full disk: the system refuses the write in the same way."""
+def test_full_disk_fails_run_and_leaves_finished_results(project):
+    """A limit on file sizes replaces the full disk: the system refuses writing in the same way."""
     script = """
         import resource, sys
         import numpy as np
@@ -583,7 +582,7 @@ def test_a_full_disk_fails_the_run_and_keeps_what_was_finished(project):
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can mount a small disk")
-def test_a_disk_that_fills_up_keeps_what_was_finished(tmp_path):
+def test_disk_that_fills_up_leaves_finished_results(tmp_path):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path], capture_output=True).returncode:
         pytest.skip("mounting is not allowed here")
     try:
@@ -608,7 +607,7 @@ def test_a_disk_that_fills_up_keeps_what_was_finished(tmp_path):
         subprocess.run(["umount", tmp_path], check=True)
 
 
-def test_file_systems_of_other_machines_are_known_by_their_mount():
+def test_is_network_file_system_reads_mounts():
     mounts = (
         "/dev/sda1 / ext4 rw 0 0\nserver:/home /home nfs4 rw 0 0\n/dev/sdb1 /home/local ext4 rw 0 0\n"
         "//lab/share /mnt/lab\\040share cifs rw 0 0\n"
@@ -619,7 +618,7 @@ def test_file_systems_of_other_machines_are_known_by_their_mount():
     assert is_network_file_system(Path("/mnt/lab share/project"), mounts)
 
 
-def test_a_network_file_system_gets_a_rollback_journal(tmp_path, monkeypatch):
+def test_network_file_systems_use_a_rollback_journal(tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.project.database.is_network_file_system", lambda folder: True)
     project = Project.create_or_open(tmp_path / "project")
     do_run(project)
@@ -631,7 +630,7 @@ def test_a_network_file_system_gets_a_rollback_journal(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ("UPDATE runs SET started = 'yesterday' WHERE number = 2", "the started 'yesterday' is not a time"),
         ("UPDATE runs SET started = '2025-01-01T00:00:00' WHERE number = 2", "is not a time"),
@@ -642,20 +641,20 @@ def test_a_network_file_system_gets_a_rollback_journal(tmp_path, monkeypatch):
         ("UPDATE runs SET id = 'x' WHERE number = 2", "'x' is not an id"),
     ],
 )
-def test_a_damaged_row_is_told_and_the_others_are_shown(project, change, told):
+def test_damaged_row_is_reported_and_others_are_listed(project, change, message):
     first = do_run(project)
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute(change)
     opened = Project.open(project.folder)
-    assert len(opened.problems) == 1 and told in opened.problems[0] and "project.sqlite" in opened.problems[0]
+    assert len(opened.problems) == 1 and message in opened.problems[0] and "project.sqlite" in opened.problems[0]
     assert [run.id for run in opened.runs()] == [first] and opened.latest() == first
     assert pq.read_table(opened.table("psms", first)).equals(TABLE)
     do_run(opened)
 
 
-def test_project_with_a_message_of_many_megabytes_is_refused(project):
+def test_open_rejects_message_of_many_megabytes(project):
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
         connection.execute("UPDATE runs SET message = ?", ("x" * (LONGEST_VALUE + 1),))
@@ -664,7 +663,7 @@ def test_project_with_a_message_of_many_megabytes_is_refused(project):
     assert "\n" not in str(refused.value)
 
 
-def test_what_is_not_utf8_is_shown_as_far_as_it_can_be(project):
+def test_runs_replace_invalid_utf8(project):
     run = do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
         connection.execute("UPDATE runs SET message = CAST(x'6f6bff' AS TEXT)")
@@ -676,7 +675,7 @@ def test_what_is_not_utf8_is_shown_as_far_as_it_can_be(project):
     "change",
     ["ALTER TABLE runs DROP COLUMN device", "DROP TABLE log", "ALTER TABLE results RENAME COLUMN path TO p", "DROP INDEX log_of_run"],
 )
-def test_a_database_that_lacks_something_is_one_clear_error(project, change):
+def test_open_rejects_incomplete_database(project, change):
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
         connection.execute(change)

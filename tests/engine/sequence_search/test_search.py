@@ -1,4 +1,4 @@
-"""Searches from files to files, by the engine and by the command line."""
+"""Sequence searches from files to files, by the engine and by the command line."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from proteoscope.engine.sequences.hits import COLUMNS, FORMATS, OF_ONE_QUERY
 from tests.searching import align
 
 STANDARD = SequenceSearchParameters()
-OWN_MATRIX = "   A  R\nA  4 -1\nR -1  5\n"
+CUSTOM_MATRIX = "   A  R\nA  4 -1\nR -1  5\n"
 
 
 @pytest.fixture
 def files(fasta, random_protein):
-    """Two queries; a database with a copy, a relative with a gap, and strangers."""
-    one, two = random_protein(1, 120), random_protein(2, 200)
-    relative = one[:50] + one[53:]
-    strangers = [(f"stranger{k} of chance", random_protein(100 + k, 80 + k)) for k in range(70)]
-    database = [strangers[0], ('copy An exact "copy" <&>', one), *strangers[1:], ("relative Three residues\tfewer", relative)]
-    return fasta("q.fasta", [("one The first", one), ("two", two)]), fasta("d.fasta", database)
+    """Two queries; a database with a copy, a relative with a gap, and unrelated sequences."""
+    first, second = random_protein(1, 120), random_protein(2, 200)
+    relative = first[:50] + first[53:]
+    unrelated = [(f"unrelated{k} of chance", random_protein(100 + k, 80 + k)) for k in range(70)]
+    database = [unrelated[0], ('copy An exact "copy" <&>', first), *unrelated[1:], ("relative Three residues\tfewer", relative)]
+    return fasta("q.fasta", [("one The first", first), ("two", second)]), fasta("d.fasta", database)
 
 
 def read_tsv(path):
@@ -42,7 +42,7 @@ def read_tsv(path):
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_the_table_tells_what_was_found(files, tmp_path):
+def test_align_writes_all_columns_of_hits(files, tmp_path):
     summary = align([files[0]], [files[1]], tmp_path / "hits.tsv", STANDARD)
     rows = read_tsv(tmp_path / "hits.tsv")
     assert tuple(rows[0]) == COLUMNS
@@ -65,7 +65,7 @@ def test_the_table_tells_what_was_found(files, tmp_path):
     assert summary.statistics == "NCBI's table"
 
 
-def test_all_scores_stand_in_the_order_of_the_files(files, tmp_path, scheme, independent_score):
+def test_all_scores_are_in_the_order_of_the_files(files, tmp_path, scheme, independent_score):
     align([files[0]], [files[1]], None, STANDARD, all_scores=tmp_path / "scores.npy")
     scores = np.load(tmp_path / "scores.npy")
     queries, subjects = ([line for line in path.read_text().splitlines() if line[0] != ">"] for path in files)
@@ -73,7 +73,7 @@ def test_all_scores_stand_in_the_order_of_the_files(files, tmp_path, scheme, ind
     assert scores.tolist() == [[independent_score(query, subject, scheme()) for subject in subjects] for query in queries]
 
 
-def test_batches_give_what_one_batch_gives(files, tmp_path, monkeypatch):
+def test_batches_give_the_hits_of_a_single_batch(files, tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     for name, scores, columns in (("one", 64_000_000, 1 << 24), ("scores", 1, 1 << 24), ("hits", 64_000_000, 1)):
@@ -118,8 +118,8 @@ def test_other_readers_read_the_formats(files, tmp_path):
     page = (tmp_path / "html").read_text()
     assert "An exact &quot;copy&quot; &lt;&amp;&gt;" in page and page.count("<pre>") == 2
     shown = re.sub(r"</?span[^>]*>", "", page[page.rindex("<pre>") + 5 : page.rindex("</pre>")])
-    letters = [line.split()[2] for line in shown.splitlines() if line.startswith("Query")]
-    assert "".join(letters) == str(alignments[1][0].seq) and '<span class="same">' in page
+    residues = [line.split()[2] for line in shown.splitlines() if line.startswith("Query")]
+    assert "".join(residues) == str(alignments[1][0].seq) and '<span class="same">' in page
 
 
 def test_sam_can_be_read_and_spells_the_query(files, tmp_path):
@@ -139,14 +139,14 @@ def test_sam_can_be_read_and_spells_the_query(files, tmp_path):
     assert first.query.id == "one" and first.coordinates.tolist() == [[0, 120], [0, 120]]
 
 
-def test_a_project_keeps_the_run(files, tmp_path):
+def test_project_stores_the_run(files, tmp_path):
     import pyarrow.parquet as pq
 
     summary = align([files[0]], [files[1]], tmp_path / "hits.tsv", STANDARD, project_folder=tmp_path / "project")
     project = Project.open(tmp_path / "project")
     run = project.runs("align")[0]
     assert (run.id, run.status, run.parameters["matrix"]) == (summary.run_id, "done", "BLOSUM62")
-    assert [one.kind for one in project.inputs(run.id)] == ["queries", "database"]
+    assert [source.kind for source in project.inputs(run.id)] == ["queries", "database"]
     hits, queries, counts = (pq.read_table(project.table(name)) for name in ("hits", "queries", "score_counts"))
     assert tuple(hits.column_names[: len(COLUMNS)]) == COLUMNS
     assert hits.num_rows == summary.n_hits == sum(queries["n_hits"].to_pylist())
@@ -155,28 +155,28 @@ def test_a_project_keeps_the_run(files, tmp_path):
     assert project.verify() == []
 
 
-def test_a_scheme_without_a_table_is_fitted_to_the_search_or_to_chance_and_says_so(fasta, files, tmp_path, random_protein):
+def test_statistics_are_fitted_when_ncbi_has_no_table(fasta, files, tmp_path, random_protein):
     parameters = SequenceSearchParameters(gap_open=14, gap_extend=3)
     few = align([files[0]], [files[1]], tmp_path / "a.tsv", parameters)
     assert few.statistics == "fitted to the scores of random sequences"
     assert "NCBI has no table for BLOSUM62 14/3" in few.messages[-1]
     many = fasta("many.fasta", [(str(k), random_protein(k, 200)) for k in range(2500)])
-    own = align([files[0]], [many], tmp_path / "b.tsv", parameters)
-    assert own.statistics == "fitted to the scores of this search"
-    assert own.lambda_ == pytest.approx(few.lambda_, rel=0.25)  # these letters are equally frequent
+    fitted = align([files[0]], [many], tmp_path / "b.tsv", parameters)
+    assert fitted.statistics == "fitted to the scores of this search"
+    assert fitted.lambda_ == pytest.approx(few.lambda_, rel=0.25)  # these residues are equally frequent
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
-def test_a_database_of_relatives_does_not_pass_for_chance(fasta, tmp_path, share):
+def test_related_databases_are_not_fitted_as_random(fasta, tmp_path, share):
     generator = np.random.default_rng(3)
-    letters = list("ARNDCQEGHILKMFPSTWYV")
-    one = generator.choice(letters, 200)
+    residues = list("ARNDCQEGHILKMFPSTWYV")
+    sequence = generator.choice(residues, 200)
     records = []
     for k in range(2200):
-        other = generator.choice(letters, 200)
-        kept = generator.random(200) < generator.uniform(0.1, 0.7) * (k < share * 2200)
-        records.append((f"s{k}", "".join(np.where(kept, one, other))))
-    query, database = fasta("q.fasta", [("q", "".join(one))]), fasta("d.fasta", records)
+        other = generator.choice(residues, 200)
+        is_same = generator.random(200) < generator.uniform(0.1, 0.7) * (k < share * 2200)
+        records.append((f"s{k}", "".join(np.where(is_same, sequence, other))))
+    query, database = fasta("q.fasta", [("q", "".join(sequence))]), fasta("d.fasta", records)
     parameters = SequenceSearchParameters(gap_open=14, gap_extend=3, hits_per_query=3000, maximum_e_value=1e-3)
     summary = align([query], [database], None, parameters)
     assert summary.statistics == "fitted to the scores of random sequences"
@@ -186,23 +186,23 @@ def test_a_database_of_relatives_does_not_pass_for_chance(fasta, tmp_path, share
 
 @pytest.fixture
 def few_random_subjects(monkeypatch):
-    """For schemes without a table, whose E-values are of no matter."""
+    """Use fewer random sequences for schemes without a table, whose E-values do not matter."""
     monkeypatch.setattr("proteoscope.engine.sequence_search.score_statistics._RANDOM_SUBJECTS", 200)
 
 
-def test_gaps_that_cost_nothing_warn_of_the_e_values(files, tmp_path, few_random_subjects):
+def test_free_gaps_warn_of_e_values(files, tmp_path, few_random_subjects):
     summary = align([files[0]], [files[1]], tmp_path / "a.tsv", SequenceSearchParameters(gap_open=0, gap_extend=0))
     assert any("do not trust the E-values" in message for message in summary.messages)
 
 
-def test_a_cache_that_cannot_be_written_is_no_obstacle(files, tmp_path, monkeypatch):
+def test_align_continues_when_the_cache_is_not_writable(files, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "file"))
     summary = align([files[0]], [files[1]], tmp_path / "a.tsv", STANDARD)
     assert summary.n_hits > 0 and "read into memory" in summary.messages[0]
 
 
-def test_wrong_use_is_told(files, tmp_path):
+def test_align_rejects_wrong_arguments(files, tmp_path):
     with pytest.raises(ParameterError, match="expected auto, cpu, cuda"):
         align([files[0]], [files[1]], None, STANDARD, device="gpu")
     with pytest.raises(ParameterError, match="would be written over"):
@@ -216,9 +216,9 @@ def test_wrong_use_is_told(files, tmp_path):
 
 
 class Looks(Progress):
-    """Counts how often it is asked whether the user wants to stop from the alignments on, and lets the user want it at one of them.
+    """Progress that counts checks for a cancel from the alignments on, and cancels at a given check.
 
-    Before, whoever waits for a device asks several times a second, which are as many as it takes.
+    Earlier checks do not count: while a search waits for a device, their number depends on time.
     """
 
     def __init__(self, cancelled_at=-1):
@@ -236,8 +236,8 @@ class Looks(Progress):
         super().check()
 
 
-@pytest.mark.parametrize("format", [one for one in FORMATS if one not in OF_ONE_QUERY])
-def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path, monkeypatch, format):
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in OF_ONE_QUERY])
+def test_cancel_after_the_alignments_leaves_nothing(files, tmp_path, monkeypatch, format):
     monkeypatch.setattr("proteoscope.engine.sequences.hits._BATCH_HITS", 1)
     monkeypatch.setattr("proteoscope.engine.sequences.alignment._CELLS_OF_A_TASK", 1)
 
@@ -259,8 +259,8 @@ def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path,
     whole = Looks()
     summary = search(whole, "whole")
     looks = range(1, whole.n + 1)
-    assert len(looks) > 2 * summary.n_hits, "each piece of alignments and of hits that are written is one"
-    # What comes before the writers is the same for all of them.
+    assert len(looks) > 2 * summary.n_hits, "each batch of alignments and of written hits is checked"
+    # All formats share the checks before the writers.
     early = looks[1 :: len(looks) // 3] if format == "tsv" else [looks[2 * len(looks) // 3]]
     for n in {*early, *looks[-2:]}:
         with pytest.raises(Cancelled):
@@ -271,7 +271,7 @@ def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path,
 
 
 @pytest.mark.parametrize(("format", "is_begun"), [("tsv", False), ("sam", True)])
-def test_the_last_look_comes_when_all_is_written_and_sam_looks_while_it_is_put_together(files, tmp_path, format, is_begun):
+def test_last_check_comes_after_writing_and_during_sam(files, tmp_path, format, is_begun):
     class AtTheEnd(Progress):
         def stage(self, title, total=0):
             if title == "Writing" and not is_begun:
@@ -296,7 +296,7 @@ def test_the_last_look_comes_when_all_is_written_and_sam_looks_while_it_is_put_t
     assert [run.status for run in Project.open(tmp_path / "project").runs()] == ["cancelled"]
 
 
-def test_the_bar_of_the_hits_ends_where_it_should(files, tmp_path):
+def test_progress_of_hits_ends_at_its_total(files, tmp_path):
     for out, project in ((None, None), (tmp_path / "o.tsv", None), (tmp_path / "o.tsv", tmp_path / "project")):
         events = []
         align([files[0]], [files[1]], out, STANDARD, project_folder=project, progress=Progress(events.append, interval=0.0), device="cpu")
@@ -304,7 +304,7 @@ def test_the_bar_of_the_hits_ends_where_it_should(files, tmp_path):
         assert hits[-1].done == hits[-1].total > 0 and max(event.done for event in hits) == hits[-1].total
 
 
-def test_queries_without_hits_are_looks_too(fasta, files, random_protein, tmp_path):
+def test_queries_without_hits_are_checked_for_cancel(fasta, files, random_protein, tmp_path):
     queries = fasta("many.fasta", [(str(k), random_protein(500 + k, 60)) for k in range(20)])
     looks = Looks()
     none = SequenceSearchParameters(maximum_e_value=1e-300)
@@ -313,7 +313,7 @@ def test_queries_without_hits_are_looks_too(fasta, files, random_protein, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("n_queries", "n_hits", "n_with_hits", "said"),
+    ("n_queries", "n_hits", "n_with_hits", "message"),
     [
         (1, 0, 0, "no hits"),
         (1, 1, 1, "1 hit"),
@@ -323,22 +323,22 @@ def test_queries_without_hits_are_looks_too(fasta, files, random_protein, tmp_pa
         (21, 3139, 20, "3,139 hits; 20 of 21 queries with hits"),
     ],
 )
-def test_what_was_found_is_said_in_words(n_queries, n_hits, n_with_hits, said):
-    assert hit_counts(n_queries, n_hits, n_with_hits) == said
+def test_hit_counts_describes_hits_in_words(n_queries, n_hits, n_with_hits, message):
+    assert hit_counts(n_queries, n_hits, n_with_hits) == message
 
 
-def test_the_run_and_the_command_line_say_how_many_hits_there_are(files, tmp_path, capsys):
+def test_run_and_command_line_report_number_of_hits(files, tmp_path, capsys):
     arguments = ["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o.tsv"), "--maximum-e-value", "1e-3"]
     assert main([*arguments, "--project", str(tmp_path / "project")]) == 0
-    said = "2 hits; 1 of 2 queries with hits"
-    assert f"{said}; lambda 0.267" in capsys.readouterr().out
-    assert [run.message for run in Project.open(tmp_path / "project").runs()] == [said]
+    message = "2 hits; 1 of 2 queries with hits"
+    assert f"{message}; lambda 0.267" in capsys.readouterr().out
+    assert [run.message for run in Project.open(tmp_path / "project").runs()] == [message]
 
 
-def test_nothing_that_is_read_or_that_a_project_owns_is_written_over(files, tmp_path, monkeypatch):
+def test_align_overwrites_no_input_and_no_project_file(files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matrix = tmp_path / "m.txt"
-    matrix.write_text(OWN_MATRIX)
+    matrix.write_text(CUSTOM_MATRIX)
     align([files[0]], [files[1]], None, STANDARD, project_folder="P")
     before = {path: path.read_bytes() for path in (tmp_path / "P").rglob("*") if path.is_file()}
     (tmp_path / "link.tsv").symlink_to("z.tsv")
@@ -356,8 +356,8 @@ def test_nothing_that_is_read_or_that_a_project_owns_is_written_over(files, tmp_
         ({"out": "P/project.sqlite-wal"}, STANDARD, "project"),
         ({"out": "new/project.sqlite", "project_folder": "new"}, STANDARD, "project"),
     ]
-    for options, parameters, said in cases:
-        with pytest.raises(ParameterError, match=said):
+    for options, parameters, message in cases:
+        with pytest.raises(ParameterError, match=message):
             align([files[0]], [files[1]], parameters=parameters, **options)
     assert {path: path.read_bytes() for path in (tmp_path / "P").rglob("*") if path.is_file()} == before
     assert not (tmp_path / "z.tsv").exists() and not (tmp_path / "new").exists()
@@ -365,26 +365,26 @@ def test_nothing_that_is_read_or_that_a_project_owns_is_written_over(files, tmp_
     assert (tmp_path / "P" / "hits.tsv").is_file()
 
 
-def test_a_matrix_of_ones_own_is_part_of_the_record(files, tmp_path, few_random_subjects):
+def test_custom_matrix_is_recorded(files, tmp_path, few_random_subjects):
     from hashlib import sha256
 
     matrix = tmp_path / "m.txt"
-    matrix.write_text(OWN_MATRIX)
+    matrix.write_text(CUSTOM_MATRIX)
     align([files[0]], [files[1]], None, SequenceSearchParameters(matrix=str(matrix)), project_folder=tmp_path / "P")
-    *_, kept = Project.open(tmp_path / "P").inputs("align-0001")
-    assert (kept.path, kept.kind, kept.sha256) == (matrix, "matrix", sha256(matrix.read_bytes()).hexdigest())
+    *_, recorded = Project.open(tmp_path / "P").inputs("align-0001")
+    assert (recorded.path, recorded.kind, recorded.sha256) == (matrix, "matrix", sha256(matrix.read_bytes()).hexdigest())
 
 
-def test_where_no_e_value_can_be_trusted_and_none_is_small_the_way_to_the_scores_is_told(files, few_random_subjects):
+def test_align_suggests_larger_e_value_when_none_is_trusted(files, few_random_subjects):
     cases = [((0, 1), 1e-30, 0, True), ((0, 1), 1e9, 2 * 72, False), ((11, 1), 1e-300, 0, False)]
-    for (gap_open, gap_extend), maximum_e_value, n_hits, is_told in cases:
+    for (gap_open, gap_extend), maximum_e_value, n_hits, is_suggested in cases:
         parameters = SequenceSearchParameters(gap_open=gap_open, gap_extend=gap_extend, maximum_e_value=maximum_e_value)
         summary = align([files[0]], [files[1]], None, parameters)
         assert summary.n_hits == n_hits
-        assert any("raise the largest E-value (maximum_e_value)" in message for message in summary.messages) == is_told
+        assert any("raise the largest E-value (maximum_e_value)" in message for message in summary.messages) == is_suggested
 
 
-def test_the_command_line_searches(files, tmp_path, capsys):
+def test_command_line_searches(files, tmp_path, capsys):
     out = tmp_path / "hits.tsv"
     assert main(["align", str(files[0]), str(files[1]), "--out", str(out), "--json", "--matrix", "blosum45"]) == 0
     summary = json.loads(capsys.readouterr().out)
@@ -394,7 +394,7 @@ def test_the_command_line_searches(files, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("extra", "said"),
+    ("extra", "message"),
     [
         (["--device", "cuda:977"], "device = 'cuda:977'"),
         (["--gap-open", "x"], "gap_open"),
@@ -404,21 +404,21 @@ def test_the_command_line_searches(files, tmp_path, capsys):
         (["--out", "/proc/nowhere/hits.tsv"], "/proc/nowhere"),
     ],
 )
-def test_errors_are_one_line_and_exit_with_two(files, tmp_path, capsys, extra, said):
+def test_errors_are_one_line_and_exit_with_two(files, tmp_path, capsys, extra, message):
     assert main(["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o"), "--quiet", *extra]) == 2
     error = capsys.readouterr().err
-    assert said in error and error.count("\n") == 1
+    assert message in error and error.count("\n") == 1
 
 
-def test_help_tells_gap_convention_and_letters(capsys):
+def test_help_explains_gap_costs_and_residues(capsys):
     assert main(["align", "--help"]) == 0
     text = capsys.readouterr().out
-    for said in ("GAP_OPEN + k * GAP_EXTEND", "U, O and J count as X", "--all-scores"):
-        assert said in text
+    for phrase in ("GAP_OPEN + k * GAP_EXTEND", "U, O and J count as X", "--all-scores"):
+        assert phrase in text
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_control_c_exits_with_130_and_leaves_nothing(fasta, random_protein, tmp_path):
+def test_interrupted_align_exits_with_130_and_leaves_nothing(fasta, random_protein, tmp_path):
     path = fasta("long.fasta", [(str(k), random_protein(k, 30_000)) for k in range(60)])
     out = tmp_path / "out" / "hits.tsv"
     process = subprocess.Popen(

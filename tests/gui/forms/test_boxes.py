@@ -58,7 +58,7 @@ def wheel(widget: QWidget, steps: int = -1) -> None:
     top, at, before = widget.window(), QPoint(), None
     while at != before:  # The last choice may have moved it, and may move it again.
         before = at
-        QTest.qWait(20)
+        QTest.qWait(4)
         at = widget.mapTo(top, widget.rect().center())
     QTest.wheelEvent(top.windowHandle(), QPointF(at), QPoint(0, 120 * steps))
 

@@ -22,7 +22,7 @@ from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
 from tests.engine.views.search_projects import project_with_search
-from tests.gui.result_views import cut_off, shown
+from tests.gui.result_views import cut_off, settle, shown
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +35,6 @@ def expected(project: Project) -> Iterator[RunComparison]:
     """Return the results of the engine."""
     with compare_runs([open_run(project, run.id) for run in project.runs()]) as comparison:
         yield comparison
-
-
-def settle(view: ComparisonView, qtbot: QtBot) -> None:
-    for _ in range(3):
-        qtbot.wait(20)
-        qtbot.waitUntil(lambda: not view.is_busy)
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,9 @@
-"""Workers in processes of their own, with TLS: what they find, and what happens when they go, come, are told to stop, or are ended."""
+"""Workers in separate processes, with TLS: their results, and what happens when they end, join, or have to stop."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -27,8 +25,9 @@ from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import Scheduler
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
-from tests.engine.execution.cluster.processes import REPOSITORY, Workers, end, program, scheduler_with_workers, when
+from tests.engine.execution.cluster.processes import Workers, end, program, scheduler_with_workers, when
 from tests.engine.execution.cluster.slow_kinds import NAME, load, squares
+from tests.forked_scripts import ForkServer, fork_server
 
 X = np.arange(60)
 
@@ -42,14 +41,22 @@ def slow_kind() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    with scheduler_with_workers(tmp_path_factory.mktemp("workers"), 2) as found:
-        yield found
+    with scheduler_with_workers(tmp_path_factory.mktemp("workers"), 2) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    """Scripts that connect with a scheduler: to import Dask takes longer than most tests."""
+    cluster_modules = [f"proteoscope.engine.execution.{name}" for name in ("cluster.launchers", "cluster.worker_process", "executor")]
+    with fork_server(tmp_path_factory.mktemp("scripts"), "distributed", *cluster_modules) as forking:
+        yield forking
 
 
 @pytest.fixture
 def cluster(workers: Workers) -> Iterator[Cluster]:
-    with open_cluster(workers.address, Progress(), certificates=workers.certificates) as found:
-        yield found
+    with open_cluster(workers.address, Progress(), certificates=workers.certificates) as connected:
+        yield connected
 
 
 def on(cluster: Cluster, progress: Progress | None = None) -> Executor:
@@ -65,7 +72,7 @@ def lines(path: Path) -> list[str]:
     return path.read_text().split() if path.exists() else []
 
 
-def test_rounds_and_chosen_items(cluster: Cluster) -> None:
+def test_session_computes_rounds_and_chosen_items(cluster: Cluster) -> None:
     when(lambda: len(cluster.devices()) == 2)
     with on(cluster).session(squares(X)) as session:
         assert len(session.devices) == 2
@@ -75,8 +82,8 @@ def test_rounds_and_chosen_items(cluster: Cluster) -> None:
         assert sum(share.share for share in session.shares()) == pytest.approx(1.0)
 
 
-def test_processors_elsewhere_are_given_parts_anew_in_each_round(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What they had in the last may have been too much for one of them, and nothing of it stays there."""
+def test_workers_get_new_partitions_in_each_round(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The partitions of the last round may have been too much for a worker, which caches none of them."""
     homes = list[object]()
 
     class Recorded(Scheduler):
@@ -92,7 +99,7 @@ def test_processors_elsewhere_are_given_parts_anew_in_each_round(cluster: Cluste
     assert homes == [{}, {}]
 
 
-def test_large_columns_are_opened_from_files_and_not_sent(cluster: Cluster, tmp_path: Path) -> None:
+def test_large_columns_are_opened_from_files(cluster: Cluster, tmp_path: Path) -> None:
     large = np.arange(200_000)
     np.save(tmp_path / "x.npy", large)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
@@ -101,7 +108,7 @@ def test_large_columns_are_opened_from_files_and_not_sent(cluster: Cluster, tmp_
             assert session.run(items=np.array([0, 99_999]))["found"].tolist() == [100_000**2, 199_999**2]
 
 
-def test_columns_are_copied_once_to_a_machine_that_does_not_see_them(
+def test_columns_are_copied_once_when_files_are_not_shared(
     cluster: Cluster, tmp_path: Path, cache_of_tests: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x, seen = np.random.default_rng(4).integers(0, 1000, 1_500_000), ColumnFile.at
@@ -115,7 +122,7 @@ def test_columns_are_copied_once_to_a_machine_that_does_not_see_them(
     assert [path.name for path in (cache_of_tests / "workers").iterdir()] == [file_digest(tmp_path / "x.npy")]
 
 
-def test_a_killed_worker_is_replaced_and_what_it_had_is_done_again(cluster: Cluster, tmp_path: Path) -> None:
+def test_killed_worker_is_replaced_and_its_items_repeated(cluster: Cluster, tmp_path: Path) -> None:
     progress, trace = RecordingProgress(Progress()), tmp_path / "trace"
 
     def kills() -> None:
@@ -126,13 +133,13 @@ def test_a_killed_worker_is_replaced_and_what_it_had_is_done_again(cluster: Clus
     killing = threading.Thread(target=kills)
     killing.start()
     with on(cluster, progress).session(squares(X, seconds=0.05, trace=trace)) as session:
-        found = session.run()["found"]
+        numbers = session.run()["found"]
     killing.join()
-    assert found.tolist() == (X**2).tolist()
+    assert numbers.tolist() == (X**2).tolist()
     assert sum("repeated elsewhere" in text for text in progress.messages) == 2
 
 
-def test_workers_that_come_take_part(workers: Workers, cluster: Cluster, tmp_path: Path) -> None:
+def test_new_workers_join_a_running_session(workers: Workers, cluster: Cluster, tmp_path: Path) -> None:
     gate, process = tmp_path / "gate", workers.start("--count", "1", "--threads", "1")
 
     def open_gate() -> None:
@@ -143,15 +150,15 @@ def test_workers_that_come_take_part(workers: Workers, cluster: Cluster, tmp_pat
     with on(cluster).session(squares(X, seconds=0.06, gate=gate)) as session:
         assert len(session.devices) == 2
         opening.start()
-        found = session.run()["found"]
+        numbers = session.run()["found"]
         shares = session.shares()
     opening.join()
     end(process)
-    assert found.tolist() == (X**2).tolist()
+    assert numbers.tolist() == (X**2).tolist()
     assert len(shares) == 3
 
 
-def test_items_that_end_three_workers_are_named_and_all_others_done(cluster: Cluster, tmp_path: Path) -> None:
+def test_items_that_end_three_workers_are_named(cluster: Cluster, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     with on(cluster).session(squares(X, deadly=41, trace=trace)) as session, pytest.raises(WorkersError) as caught:
         session.run()
@@ -159,7 +166,7 @@ def test_items_that_end_three_workers_are_named_and_all_others_done(cluster: Clu
     assert set(lines(trace)) >= {str(item) for item in X if item != 41}
 
 
-def test_a_cancel_is_heard_here_at_once_and_there_soon(cluster: Cluster, tmp_path: Path) -> None:
+def test_cancel_stops_the_session_and_its_workers(cluster: Cluster, tmp_path: Path) -> None:
     progress, trace = Progress(), tmp_path / "trace"
 
     def cancels() -> None:
@@ -181,7 +188,7 @@ def test_a_cancel_is_heard_here_at_once_and_there_soon(cluster: Cluster, tmp_pat
     assert len(lines(trace)) < 1000
 
 
-def test_scheduler_passes_calls_on_when_workers_are_unreachable(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scheduler_relays_calls_when_workers_are_unreachable(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     connect, refused = ConnectionPool.connect, set[str]()
 
     async def refuse_workers(pool: ConnectionPool, address: str, *arguments: Any, **options: Any) -> Any:
@@ -230,22 +237,18 @@ asyncio.run(serve())
         ("version", "is another Proteoscope: version 0.0.1 there"),
     ],
 )
-def test_foreign_worker_gets_no_work(workers: Workers, lacks: str, message: str) -> None:
+def test_foreign_worker_gets_no_work(workers: Workers, server: ForkServer, lacks: str, message: str) -> None:
     progress = RecordingProgress(Progress())
-    command = [sys.executable, "-c", _FOREIGN, workers.address, str(workers.certificates), lacks]
-    process = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.DEVNULL, start_new_session=True)
-    try:
-        with open_cluster(workers.address, progress, certificates=workers.certificates) as cluster:
+    with open_cluster(workers.address, progress, certificates=workers.certificates) as cluster:
+        when(lambda: len(cluster.devices()) == 2)
+        with server.start(_FOREIGN, workers.address, workers.certificates, lacks):
             when(lambda: any(message in text for text in progress.messages))
             with on(cluster).session(squares(X)) as session:
                 assert session.run()["found"].tolist() == (X**2).tolist()
             assert len(cluster.devices()) == 2
-    finally:
-        process.kill()
-        process.wait()
 
 
-def test_a_cancel_leaves_no_work_open_on_workers_that_go_on(workers: Workers, tmp_path: Path) -> None:
+def test_cancel_closes_workloads_of_continuing_workers(workers: Workers, tmp_path: Path) -> None:
     opened, closed = Path(f"{tmp_path / 'trace'}.opened"), Path(f"{tmp_path / 'trace'}.closed")
     for number in range(4):
         progress = Progress()
@@ -276,19 +279,14 @@ with open_cluster(sys.argv[1], Progress(), certificates=Path(sys.argv[2])) as cl
 """
 
 
-def test_workers_close_workload_of_killed_run(workers: Workers, tmp_path: Path) -> None:
+def test_workers_close_workload_of_killed_run(workers: Workers, server: ForkServer, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
-    command = [sys.executable, "-c", _RUN, workers.address, str(workers.certificates), str(trace)]
-    process = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True)
-    try:
+    with server.start(_RUN, workers.address, workers.certificates, trace):
         when(lambda: len(lines(trace)) >= 10)
-    finally:
-        process.kill()
-        process.wait()
     when(lambda: len(lines(Path(f"{trace}.closed"))) == len(lines(Path(f"{trace}.opened"))))
 
 
-def test_a_search_ends_when_the_scheduler_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_fails_when_the_scheduler_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.execution.cluster.cluster._WAIT_SECONDS", 1.0)
     monkeypatch.setattr("proteoscope.engine.execution.cluster.launchers._END_SECONDS", 0.5)
     trace = tmp_path / "trace"
@@ -310,15 +308,15 @@ def test_a_search_ends_when_the_scheduler_does(tmp_path: Path, monkeypatch: pyte
     assert "the connection with the scheduler of the workers is lost" in str(caught.value)
 
 
-def test_strangers_are_not_let_in(workers: Workers, tmp_path: Path) -> None:
+def test_other_certificates_are_rejected(workers: Workers, tmp_path: Path) -> None:
     others = tmp_path / "others"
     write_certificates(make_certificates(), others)
     with pytest.raises(WorkersError, match="cannot be reached"), open_cluster(workers.address, Progress(), certificates=others):
-        raise AssertionError("certificates of another authority were believed")
+        raise AssertionError("certificates of another authority were accepted")
     process = program("workers", "start", workers.address, "--certificates", str(others), "--count", "1", "--device", "cpu")
     with open_cluster(workers.address, Progress(), certificates=workers.certificates) as cluster:
-        _, said = process.communicate(timeout=60.0)
-        assert process.returncode != 0 and "cannot be reached" in said and "Traceback" not in said
+        _, errors = process.communicate(timeout=60.0)
+        assert process.returncode != 0 and "cannot be reached" in errors and "Traceback" not in errors
         assert len(cluster.devices()) == 2
 
 

@@ -1,4 +1,4 @@
-"""Every search that computes on devices gives the same tables on workers, to the byte, and workers may be killed while it does."""
+"""Every search that computes on devices gives the same tables on workers, to the byte."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ SPECTRA, DATABASE = (
 BOVINE = resources.path("samples", "BSA1.mzML.gz")
 WITHOUT_DEVICES = {"import", "explain", "quantify"}
 LONG = {"modified", "evidence"}
-"""Searches that go on from an identification, which takes a while."""
+"""Searches that build on an identification, which takes long."""
 
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    with scheduler_with_workers(tmp_path_factory.mktemp("workers"), 2) as found:
-        yield found
+    with scheduler_with_workers(tmp_path_factory.mktemp("workers"), 2) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
 def identified(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with an identification, from which others go on; each goes on from a copy."""
+    """Project with an identification, on whose copies other searches build."""
     folder = tmp_path_factory.mktemp("identified") / "project"
     assert main(["identify", str(BOVINE), "--database", str(DATABASE), "--preset", "low-resolution", "--out", str(folder), *HERE]) == 0
     return folder
@@ -47,7 +47,7 @@ HERE = ["--quiet", "--device", "cpu", "--threads", "2"]
 
 
 def commands(kind: str, folder: Path, identified: Path) -> list[str]:
-    """A small search of a kind; ``OUT`` stands for the folder of its results."""
+    """Return the arguments of a small search of a kind, with ``OUT`` for the folder of its results."""
     genome = "".join(np.random.default_rng(3).choice(list("ACGT"), 6000))
     match kind:
         case "identify":
@@ -72,41 +72,46 @@ def commands(kind: str, folder: Path, identified: Path) -> list[str]:
         case "evidence":
             structure = resources.path("samples", "1ao6_A.pdb.gz")
             return ["evidence", str(identified), "--structures", str(structure), "--out", "OUT/proteins.tsv"]
-    raise AssertionError(f"no small search of the kind {kind} is known")
+    raise AssertionError(f"there is no small search of the kind {kind}")
 
 
 def results(out: Path) -> dict[str, object]:
-    """All tables and files of a search, but for what tells of time."""
-    found: dict[str, object] = {}
+    """Return all tables and files of a search that do not depend on time."""
+    contents: dict[str, object] = {}
     for path in sorted(out.rglob("*")):
         if path.suffix == ".parquet":
-            found[path.name] = pq.read_table(path).to_pydict()
+            contents[path.name] = pq.read_table(path).to_pydict()
         elif path.suffix in (".tsv", ".fasta", ".mgf"):
-            found[path.name] = path.read_bytes()
-    return found
+            contents[path.name] = path.read_bytes()
+    return contents
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(one.kind, marks=[pytest.mark.long] * (one.kind in LONG)) for one in SEARCHES if one.kind not in WITHOUT_DEVICES]
+    "kind",
+    [
+        pytest.param(search.kind, marks=[pytest.mark.long] * (search.kind in LONG))
+        for search in SEARCHES
+        if search.kind not in WITHOUT_DEVICES
+    ],
 )
-def test_a_search_finds_on_workers_what_it_finds_here(kind: str, workers: Workers, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    given = commands(kind, tmp_path, request.getfixturevalue("identified") if kind in LONG else tmp_path)
-    found = []
+def test_search_gives_the_same_results_on_workers(kind: str, workers: Workers, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    arguments = commands(kind, tmp_path, request.getfixturevalue("identified") if kind in LONG else tmp_path)
+    contents = []
     for name, options in (("here", HERE), ("workers", [*HERE, *workers.options])):
         out = tmp_path / name
         out.mkdir()
-        assert main([argument.replace("OUT", str(out)) for argument in [*given, *options]]) == 0
-        found.append(results(out))
-    assert found[0] and found[0].keys() == found[1].keys()
-    for name, content in found[0].items():
-        assert content == found[1][name], name
+        assert main([argument.replace("OUT", str(out)) for argument in [*arguments, *options]]) == 0
+        contents.append(results(out))
+    assert contents[0] and contents[0].keys() == contents[1].keys()
+    for name, content in contents[0].items():
+        assert content == contents[1][name], name
 
 
-def test_searches_without_devices_are_those_without_kinds_of_work() -> None:
+def test_searches_without_devices_take_no_workers() -> None:
     assert {search.kind for search in SEARCHES if not search.takes_workers} == WITHOUT_DEVICES
 
 
-def test_a_run_records_which_workers_computed(workers: Workers, tmp_path: Path) -> None:
+def test_run_records_its_workers(workers: Workers, tmp_path: Path) -> None:
     queries, database = search_files(tmp_path / "files", 1, 3, 20)
     given = ["align", str(queries), str(database), "--out", str(tmp_path / "hits.tsv"), "--project", str(tmp_path / "project")]
     assert main([*given, *HERE, *workers.options]) == 0
