@@ -72,7 +72,7 @@ def test_files_and_presets_of_samples_are_shipped(search: Any) -> None:
     assert demo is not None
     assert all(resources.path("samples", name).is_file() for name in demo.samples.values())
     search.parameters_of(demo.preset)
-    needed = {input_file.name for input_file in search.inputs if not (input_file.is_optional or input_file.sort == "project")}
+    needed = {input_file.name for input_file in search.inputs if not (input_file.is_optional or input_file.content == "project")}
     assert demo.after or needed == set(demo.samples) & needed
     text = resources.path("samples", "SOURCES.md").read_text()
     assert all(f"`{name}`" in text for name in demo.samples.values())

@@ -75,7 +75,7 @@ def test_suffix_gives_the_format_and_first_is_default(search):
 
 @each
 def test_workload_types_of_searches_are_registered(search):
-    for name, load in search.work:
+    for name, load in search.workload_types:
         assert KINDS[name] is load
         kind = workload_type(Workload(name, {}, {}))
         assert type(kind) is load()

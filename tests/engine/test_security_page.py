@@ -63,8 +63,8 @@ ADVICE = (
 PAGE_TEST = "engine/test_security_page.py"
 READERS = ("fuzz/test_readers.py::test_a_mutated_file_is_read_or_refused_within_bounds",)
 UNFOLDING = (
-    "fuzz/test_unfolding.py::test_attacks_are_refused_within_the_limits",
-    "fuzz/test_unfolding.py::test_unfolding_refuses_what_exceeds_a_bound",
+    "fuzz/test_unfolding.py::test_attacks_are_rejected_within_the_limits",
+    "fuzz/test_unfolding.py::test_unfolding_rejects_sizes_beyond_a_bound",
 )
 HELD: dict[str, tuple[str, ...]] = {
     "Spectra, databases, structures, libraries, search results": ("fuzz/test_readers.py::test_every_registered_format_has_a_sample",),
@@ -75,7 +75,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "test_house.py::test_nothing_is_unpickled_or_evaluated",
         f"{PAGE_TEST}::test_program_imports_no_client_of_the_network",
     ),
-    "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_refused_or_read_within_bounds"),
+    "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_rejected_or_read_within_bounds"),
     "| XML |": (
         "test_house.py::test_parsers_of_xml_follow_no_entity",
         "engine/imported/test_formats.py::test_declared_entities_are_refused_wherever_they_stand",
@@ -108,8 +108,8 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "| parameters of a run in it |": (
         "engine/test_recorded_parameters.py::test_recorded_parameters_rejects_forged_values",
-        "fuzz/test_source_runs.py::test_source_runs_with_forged_records_are_refused",
-        "fuzz/test_source_runs.py::test_following_command_refuses_forged_source_run",
+        "fuzz/test_source_runs.py::test_source_runs_with_forged_records_are_rejected",
+        "fuzz/test_source_runs.py::test_following_command_rejects_forged_source_run",
     ),
     "| a structure database, a cached index |": (
         "fuzz/test_structure_databases.py::test_a_changed_database_opens_as_something_sound_or_is_refused_in_one_sentence",
@@ -122,18 +122,18 @@ HELD: dict[str, tuple[str, ...]] = {
         "gui/test_settings.py::test_damaged_file_is_moved_aside_for_the_defaults",
     ),
     "| names in the input": (
-        "engine/formats/test_fasta.py::test_fasta_refuses_long_names",
-        "engine/formats/test_fastq.py::test_fastq_refuses_long_names",
+        "engine/formats/test_fasta.py::test_fasta_rejects_long_names",
+        "engine/formats/test_fastq.py::test_fastq_rejects_long_names",
         "engine/test_escaped_names.py::test_escape_unprintable_covers_each_control",
-        "fuzz/test_names.py::test_names_are_read_or_refused",
+        "fuzz/test_names.py::test_names_are_read_or_rejected",
     ),
     "| names in the output": (
         "fuzz/test_names.py::test_planted_names_are_written_and_shown_as_text",
-        "engine/command_line/test_terminal.py::test_what_a_terminal_obeys_is_shown_as_an_escape",
+        "engine/command_line/test_terminal.py::test_printable_escapes_control_characters",
         "engine/results/test_separated.py::test_control_characters_of_names_become_spaces",
-        "engine/evidence/test_strangers.py::test_a_name_is_no_command_and_no_path_in_what_is_exported",
-        "engine/evidence/test_strangers.py::test_a_name_stays_in_its_cell_of_gff3_and_text",
-        "engine/views/test_run_report.py::test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded",
+        "engine/evidence/test_untrusted_input.py::test_structure_export_escapes_untrusted_names",
+        "engine/evidence/test_untrusted_input.py::test_gff3_and_tsv_keep_untrusted_names_in_their_cells",
+        "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
     ),
     "| SQLite files": (
         *UNFOLDING,
@@ -153,8 +153,8 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/results/test_separated.py::test_formulas_after_invisible_characters_get_an_apostrophe",
     ),
     "HTML pages contain no script": (
-        "engine/views/test_run_report.py::test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded",
-        "engine/evidence/test_strangers.py::test_names_are_text_on_pages_and_no_paths",
+        "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
+        "engine/evidence/test_untrusted_input.py::test_pages_show_untrusted_names_as_text",
     ),
     "Only `project.sqlite` contains": ("engine/command_line/test_private_names.py::test_samples_and_exports_name_no_folder",),
     "Tables (Parquet, TSV), `run.json`": (
@@ -163,16 +163,16 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/matches/writers/test_mzidentml.py::test_addresses_are_relative_to_the_export",
     ),
     "While a run writes, `project.lock`": (f"{PAGE_TEST}::test_project_lock_names_machine_and_process_while_run_writes",),
-    "Machines that compute for each other": ("engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_refused",),
-    "Without them nothing listens": ("engine/execution/cluster/test_wishes.py::test_a_wish_that_cannot_be_is_refused_in_a_sentence",),
+    "Machines that compute for each other": ("engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_rejected",),
+    "Without them nothing listens": ("engine/execution/cluster/test_worker_requests.py::test_parse_workers_rejects_invalid_requests",),
     "Certificates that are not valid now": (
-        "engine/execution/cluster/test_untrusted.py::test_certificates_are_refused_outside_their_time",
-        "engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_refused",
-        "engine/execution/cluster/test_untrusted.py::test_damaged_certificates_are_refused",
-        "engine/execution/cluster/test_untrusted.py::test_worker_with_a_foreign_answer_is_refused",
+        "engine/execution/cluster/test_untrusted.py::test_certificates_are_rejected_outside_their_validity",
+        "engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_rejected",
+        "engine/execution/cluster/test_untrusted.py::test_damaged_certificates_are_rejected",
+        "engine/execution/cluster/test_untrusted.py::test_worker_with_a_foreign_answer_is_rejected",
     ),
     "A vendor's run is converted": (
-        "engine/formats/test_vendor.py::test_a_thermo_file_is_read_by_the_converter_that_is_there",
+        "engine/formats/test_vendor.py::test_thermo_file_is_read_by_the_installed_converter",
         "engine/formats/test_vendor.py::test_converter_in_the_data_folder_is_not_run",
     ),
     "**Presets** (TOML)": ("engine/test_parameters.py::test_presets_have_only_description_and_parameters",),
@@ -185,7 +185,7 @@ HELD: dict[str, tuple[str, ...]] = {
         "kernels/test_trusted_folders.py::test_untrusted_folder_finds_folders_and_links_of_others",
         "kernels/test_trusted_folders.py::test_cache_folder_ignores_a_folder_others_may_write",
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
-        "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_that_others_may_change",
+        "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_that_others_can_change",
     ),
     "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_group_named_like_user",),
     "Checkpoints are neither written": ("engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",),
@@ -202,12 +202,12 @@ HELD: dict[str, tuple[str, ...]] = {
     "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),
     "`python installer/audit.py`": (
-        "installer/test_audit.py::test_this_environment_has_none",
-        "installer/test_audit.py::test_no_hole_is_allowed_by_what_is_declared",
+        "installer/test_audit.py::test_this_environment_has_no_vulnerability",
+        "installer/test_audit.py::test_declared_requirements_allow_no_vulnerability",
         "installer/test_audit.py::test_audit_without_packaging_names_the_package",
-        "installer/test_audit.py::test_an_old_list_is_told",
+        "installer/test_audit.py::test_outdated_list_is_reported",
     ),
-    "A release comes with a list": ("installer/test_release.py::test_what_was_signed_is_told_from_what_was_changed",),
+    "A release comes with a list": ("installer/test_release.py::test_signature_detects_changes",),
 }
 """Tests that cover each sentence and each row of the page, by its beginning; rows of bounds are compared individually above."""
 

@@ -61,7 +61,7 @@ def test_window_limits_thread_memory_before_threads_start(monkeypatch: pytest.Mo
         done.append("looked for a display")
         return "there is none"
 
-    monkeypatch.setattr(libraries, "bound_kept_memory", lambda: done.append("bounded"))
+    monkeypatch.setattr(libraries, "limit_retained_memory", lambda: done.append("bounded"))
     monkeypatch.setattr(launch, "why_no_window", no_window)
     assert launch.main([]) == 2 and done == ["bounded", "looked for a display"]
 

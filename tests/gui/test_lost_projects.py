@@ -23,7 +23,7 @@ from proteoscope.engine.results.counts import Count
 from proteoscope.gui.dialogs import CrashDialog
 from proteoscope.gui.tasks import SearchTask
 from proteoscope.gui.window import MainWindow
-from tests.engine.views.search_projects import said
+from tests.engine.views.search_projects import summary_of
 from tests.gui.test_window import click, counting, filled, spectra
 
 __all__ = ["filled", "spectra"]
@@ -70,7 +70,7 @@ class Stepwise:
                     run.log("info", f"step {i}")
                 # Longer than the interval between two deliveries of events.
                 time.sleep(0.1)
-        return said(run.id, Count(0, "PSM", "PSMs"))
+        return summary_of(run.id, Count(0, "PSM", "PSMs"))
 
 
 @pytest.mark.parametrize("way", ["deleted", "moved"])

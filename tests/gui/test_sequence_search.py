@@ -37,7 +37,7 @@ from proteoscope.gui.results.hits_view import HitsView
 from proteoscope.gui.tasks import ExportTask, SearchTask
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
-from tests.engine.views.search_projects import said, search_files, write_fasta
+from tests.engine.views.search_projects import search_files, summary_of, write_fasta
 from tests.gui.result_views import overlapping
 from tests.gui.test_window import click, drop
 
@@ -624,7 +624,7 @@ def test_each_form_is_remembered_separately(make_window: Callable[[], MainWindow
 
 def test_jobs_of_two_kinds_share_a_queue(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(request: SearchTask, progress: Any) -> Any:
-        return said("align-0001", Count(12, "hit", "hits"), Count(2, "query with hits", "queries with hits"))
+        return summary_of("align-0001", Count(12, "hit", "hits"), Count(2, "query with hits", "queries with hits"))
 
     monkeypatch.setattr(SearchTask, "run", run)
     filled.form.parameters.set_values({"hits_per_query": 9})

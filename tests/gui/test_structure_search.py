@@ -55,9 +55,9 @@ def test_files_are_recognised_by_content(files: tuple[Path, Path], tmp_path: Pat
     query, folder = files
     packed, unnamed, liar, listed, other = (tmp_path / name for name in ("q.cif.gz", "d1abca_", "text.pdb", "some.txt", "notes.txt"))
     packed.write_bytes(gzip.compress(query.read_bytes()))
-    unnamed.write_bytes((folder / "stranger0.pdb").read_bytes())
+    unnamed.write_bytes((folder / "unrelated0.pdb").read_bytes())
     liar.write_text("no structure\n")
-    listed.write_text(f"# chosen\n{query}\n{folder / 'stranger1.pdb'}\n")
+    listed.write_text(f"# chosen\n{query}\n{folder / 'unrelated1.pdb'}\n")
     other.write_text("what I did on Monday\n")
     (tmp_path / "empty").mkdir()
     kinds = {path: file_kind(path) for path in (query, folder, packed, unnamed, liar, listed, other, tmp_path / "empty")}

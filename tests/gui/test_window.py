@@ -32,7 +32,7 @@ from proteoscope.gui.tasks import ExportTask, SearchTask
 from proteoscope.gui.theme import DARK, LIGHT, colours
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
-from tests.engine.views.search_projects import said
+from tests.engine.views.search_projects import summary_of
 
 SEARCH_MS = 240_000
 """Compile the kernels, as in a first search on a machine."""
@@ -89,7 +89,7 @@ def counting(steps: int = 30_000) -> Callable[[Any, Progress], Any]:
         for _ in range(steps):
             progress.advance()
             time.sleep(0.002)
-        return said("identify-0001", Count(1, "PSM", "PSMs"))
+        return summary_of("identify-0001", Count(1, "PSM", "PSMs"))
 
     return work
 
@@ -418,7 +418,7 @@ def test_results_do_not_interrupt_typing(filled: MainWindow, qtbot: QtBot, monke
 
     def work(request: Any, progress: Progress) -> Any:
         opened.wait(10)
-        return said("identify-0001", Count(12345, "PSM", "PSMs"), Count(2, "peptide", "peptides"))
+        return summary_of("identify-0001", Count(12345, "PSM", "PSMs"), Count(2, "peptide", "peptides"))
 
     monkeypatch.setattr(SearchTask, "run", work)
     click(filled.form.run_button)
@@ -646,7 +646,7 @@ def test_background_garbage_is_collected_in_the_window_thread(filled: MainWindow
             Knot()
         objects = [[i] for i in range(100_000)]
         time.sleep(0.6)
-        return said("identify-0001", Count(len(objects), "PSM", "PSMs"))
+        return summary_of("identify-0001", Count(len(objects), "PSM", "PSMs"))
 
     monkeypatch.setattr(SearchTask, "run", work)
     assert not gc.isenabled()

@@ -32,7 +32,7 @@ def predicted(tmp_path, n_chunks=0, monkeypatch=None, threads=2, **parameters):
     indexes = build_indexes(Databases([path], [], {}), folder, chosen, resources)
     if n_chunks:
         monkeypatch.setattr(prediction, "_ENTRIES_AT_ONCE", n_chunks)
-    return list(PredictedLibrary(indexes, chosen, resources).pieces())
+    return list(PredictedLibrary(indexes, chosen, resources).batches())
 
 
 def test_predicted_entries_have_all_forms_and_charges(tmp_path):

@@ -34,7 +34,7 @@ def natural(n: int, seed: int = 1, shortest: int = 60, longest: int = 300) -> Re
 
 def detected(records: Records, n_database: int | None = None, prefix: str = "") -> DatabaseDecoys | None:
     sequences, names = Texts.from_strings(sequence for _, sequence in records), Texts.from_strings(name for name, _ in records)
-    return find_database_decoys(sequences.letters, sequences.offsets, names, n_database=n_database, prefix=prefix)
+    return find_database_decoys(sequences.characters, sequences.offsets, names, n_database=n_database, prefix=prefix)
 
 
 def shuffled(sequence: str) -> str:

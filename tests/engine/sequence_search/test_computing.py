@@ -91,8 +91,8 @@ def test_work_of_lost_gpu_is_redone_and_reported(n_cards, with_processor, failin
     expected = score_all(several, *database, SCHEME, 2, Progress())
     with opened(database, cards, with_processor=with_processor, progress=recording) as session:
         assert np.array_equal(score_queries(session, several), expected)
-        assert sum("is lost; what it had not finished is repeated elsewhere" in text for text in recording.messages) == 1
-        assert ("The processor does what is left" in recording.messages) == (n_cards == 1 and not with_processor)
+        assert sum("is lost; its unfinished items are repeated elsewhere" in text for text in recording.messages) == 1
+        assert ("The CPU computes the remaining items" in recording.messages) == (n_cards == 1 and not with_processor)
         launched = lost.n_launches
         assert np.array_equal(score_queries(session, several), expected)
         assert lost.n_launches == launched  # A lost GPU is not used again.
@@ -215,7 +215,7 @@ class TestFromFilesToFiles:
         assert main(arguments) == 0
         captured = capsys.readouterr()
         assert "Scoring on shim:0+shim:1+cpu: cards on a processor" in captured.err
-        assert "Planned shares of the work: shim:0" in captured.err
+        assert "Planned shares: shim:0" in captured.err
         assert "% of the cells at" in captured.err and " s on shim:0+shim:1+cpu (" in captured.out
         assert main([*arguments, "--json"]) == 0
         summary = json.loads(capsys.readouterr().out)

@@ -24,13 +24,13 @@ from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.theme import Theme
 from tests.engine.identification_tables import identification
 from tests.engine.views.test_coverage import PEPTIDES, SEQUENCE
-from tests.engine.views.test_histograms import FOUND, opened
+from tests.engine.views.test_histograms import IDENTIFICATION, opened
 from tests.gui.plots.test_coverage_map import place_of
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[TableSource]:
-    yield from opened(FOUND, tmp_path)
+    yield from opened(IDENTIFICATION, tmp_path)
 
 
 def test_plot_without_identifications_shows_a_message(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
@@ -57,7 +57,7 @@ def test_histogram_describes_bins_and_exports(source: TableSource, qtbot: QtBot,
         text = plot.text_at(QPointF(plot.place_of(middle, 0.0).x(), plot.inner().center().y()))
         assert text.endswith(f"Targets: {histogram.series[0][1][i]}, Decoys: {histogram.series[1][1][i]}")
     assert plot.text_at(QPointF(1, 1)) == ""
-    n_targets = sum(row["rank"] == 1 and not row["is_decoy"] for row in FOUND.psms.to_pylist())
+    n_targets = sum(row["rank"] == 1 and not row["is_decoy"] for row in IDENTIFICATION.psms.to_pylist())
     assert f"{n_targets} targets" in plot.accessibleDescription()
     plot.export_action.write(tmp_path / "scores.svg")
     svg = (tmp_path / "scores.svg").read_text()

@@ -312,7 +312,7 @@ def test_selected_runs_are_compared(project: Project, make_window: Callable[[], 
 
 def test_runs_without_matches_are_not_offered(tmp_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     project_with_runs(tmp_path / "project", n_runs=1, n_spectra=20)
-    project_with_search(tmp_path / "project", n_queries=1, n_relatives=1, n_strangers=5)
+    project_with_search(tmp_path / "project", n_queries=1, n_relatives=1, n_unrelated=5)
     window = make_window()
     window.open_project(tmp_path / "project")
     window.project_pane.runs.selectAll()

@@ -209,7 +209,7 @@ def test_missing_file_leaves_alignment_and_coverage(tmp_path: Path, qtbot: QtBot
 
 
 def test_requested_peptide_is_selected_in_its_protein(view: EvidenceView, qtbot: QtBot) -> None:
-    choose(view, "TWIN", qtbot)
+    choose(view, "PARTIAL", qtbot)
     wanted = shown(view.peptides, "sequence")[1]
     choose(view, "NOWHERE", qtbot)
     view.show_peptide(wanted)

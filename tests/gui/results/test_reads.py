@@ -23,7 +23,7 @@ from proteoscope.engine.views.reads import NO_READS
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.reads_view import ReadsView
 from proteoscope.gui.theme import Theme
-from tests.engine.views.read_projects import N_STRANGERS, WITHIN, genome_of, project_with_reads
+from tests.engine.views.read_projects import N_UNRELATED, WITHIN, genome_of, project_with_reads
 from tests.engine.views.result_projects import rows_of
 from tests.gui.result_views import SharedView, click_row, cut_off, opened, overlapping, settle, shown
 
@@ -141,7 +141,7 @@ def test_pairs_without_alignment_are_shown_and_reported(within: Project, qtbot: 
     view = view_of(within, qtbot)
     rows = rows_of(within, "alignments")
     n_none = sum(row["score"] is None for row in rows)
-    assert n_none >= 3 * N_STRANGERS - 3 and len(view.alignments.model.rows) == len(rows)
+    assert n_none >= 3 * N_UNRELATED - 3 and len(view.alignments.model.rows) == len(rows)
     n_patterns = len({row["pattern"] for row in rows})
     assert view.header.text == f"{len(rows) - n_none} alignments of {n_patterns} reads with 3 references, {n_none} without an alignment"
     choose(view, {"rows": "none"}, qtbot)

@@ -27,7 +27,7 @@ from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
 from tests.engine.identification_tables import Identification, identification
 from tests.engine.views.result_projects import project_with_results
-from tests.engine.views.search_projects import project_with_search, said
+from tests.engine.views.search_projects import project_with_search, summary_of
 from tests.engine.views.test_identification import accepted
 from tests.gui.picture_results import take_pictures
 from tests.gui.plots.test_coverage_map import place_of
@@ -113,11 +113,11 @@ def test_interval_has_significant_digits() -> None:
 
 def test_search_outcome_shows_its_uncertainty() -> None:
     certainty = FalseShareInterval(2, 0.001, 0.02577)
-    summary = said("", Count(1204, "PSM", "PSMs"), Count(283, "peptide", "peptides", certainty), Count(1, "protein", "proteins"))
+    summary = summary_of("", Count(1204, "PSM", "PSMs"), Count(283, "peptide", "peptides", certainty), Count(1, "protein", "proteins"))
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
     outcome = SearchTask.outcome(summary, english)
     assert outcome == "1,204 PSMs, 283 peptides (2 decoys; 0.1–2.6 % false), 1 protein"
-    assert SearchTask.outcome(said("", Count(0, "hit", "hits"), Count(0, "query", "queries")), english) == "no hits"
+    assert SearchTask.outcome(summary_of("", Count(0, "hit", "hits"), Count(0, "query", "queries")), english) == "no hits"
 
 
 def test_accepted_rows_and_best_spectrum_are_shown_first(shared_results: Opener) -> None:

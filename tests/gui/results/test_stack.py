@@ -24,7 +24,7 @@ from tests.gui.result_views import SharedView, settle, shown
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return project_with_search(tmp_path_factory.mktemp("stacked") / "project", n_queries=2, n_relatives=6, n_strangers=30)
+    return project_with_search(tmp_path_factory.mktemp("stacked") / "project", n_queries=2, n_relatives=6, n_unrelated=30)
 
 
 @pytest.fixture(scope="module")

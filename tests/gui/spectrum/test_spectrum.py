@@ -35,7 +35,7 @@ from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz
-from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
+from tests.engine.views.test_annotation import ROW, SETTINGS, synthetic_peaks
 from tests.gui.plots.pictures import on_screen
 from tests.gui.result_views import cut_off
 
@@ -48,7 +48,7 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[SpectrumView]:
     with qtbot.waitActive(view):
         view.show()
         view.activateWindow()
-    view.show_match(ROW, made_peaks(), SETTINGS, "scan 7")
+    view.show_match(ROW, synthetic_peaks(), SETTINGS, "scan 7")
     view.plot.viewport().repaint()
     yield view
 
@@ -348,7 +348,7 @@ def test_losses_are_shown_only_on_request(view: SpectrumView, qtbot: QtBot) -> N
 
 
 def test_residue_without_mass_is_reported(view: SpectrumView) -> None:
-    view.show_match({**ROW, "sequence": "LVXELTEFMK"}, made_peaks(), SETTINGS, "")
+    view.show_match({**ROW, "sequence": "LVXELTEFMK"}, synthetic_peaks(), SETTINGS, "")
     assert "LVXELTEFMK" in view.text
 
 
