@@ -276,7 +276,7 @@ def test_empty_tables_explain_why(shared_results: Opener, open_results: Opener, 
     settle(view, qtbot)
     n = len(results.psms)
     assert view._why_empty(view.psms) == f"No PSMs of {n} pass the filter. Increase the maximum q-value or reset the filter."
-    nothing, _ = open_results(found=identification(n_spectra=0), with_spectra=False)
+    nothing, _ = open_results(results=identification(n_spectra=0), with_spectra=False)
     assert nothing._why_empty(nothing.proteins) == "The search found no proteins."
     assert nothing.header.text.startswith("0 PSMs, 0 peptides, 0 protein groups")
 
