@@ -50,7 +50,7 @@ from proteoscope.engine.spectra.tables import read_spectra_table, spectra_table
 from tests.engine.evidence.evidence_projects import project_with_evidence
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.engine.imported.small_results import write_database, write_results, write_spectra
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, write_project
+from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, write_project
 from tests.engine.spectra.made import spectra
 from tests.engine.views.cluster_projects import project_with_explanation
 from tests.engine.views.library_projects import project_with_library_search
@@ -118,7 +118,7 @@ def make(kind: str, folder: Path) -> Project:
     if kind == "reads":
         return project_with_reads(folder, "".join(chance.choice("ACGT") for _ in range(6000)), n_reads=12)
     if kind == "align":
-        return project_with_search(folder, n_queries=2, n_relatives=6, n_strangers=60)
+        return project_with_search(folder, n_queries=2, n_relatives=6, n_unrelated=60)
     if kind == "structures":
         return project_with_structures(folder)
     if kind == "evidence":
@@ -145,7 +145,7 @@ def make(kind: str, folder: Path) -> Project:
 def _quantified(folder: Path, chance: random.Random) -> Project:
     """Create two runs with four proteins of three peptides each; one protein differs in amount."""
     peptides = random_peptides(12, 7)
-    runs = {name: MadeRun(seconds=200.0, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
+    runs = {name: SyntheticRun(seconds=200.0, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
     for at, sequence in enumerate(peptides):
         for name, run in runs.items():
             planted = Planted(sequence, 2, 1e6 * (3 if at < 3 and name == "two" else 1) * chance.uniform(0.8, 1.2), 20.0 + 12 * at)

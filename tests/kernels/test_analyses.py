@@ -44,8 +44,8 @@ def test_analyses_equal_numpy_on_both_backends(problem, size):
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_analysis_counts_equal_the_work_done(problem):
     n = 64 if problem == "matrix multiplication" else 512 * 600
-    name, rounds_of = PROBLEMS[problem]
-    card, rounds = ShimCard(), rounds_of(n)
+    name, analyse_rounds = PROBLEMS[problem]
+    card, rounds = ShimCard(), analyse_rounds(n)
     getattr(backend_module(card, "analyses").Analyses(card), name)(*given(problem, n))
     assert (card.bytes_in // 4, card.bytes_out // 4) == (sum(step.words_in for step in rounds), sum(step.words_out for step in rounds))
     assert card.transfers == sum(step.transfers_in + step.transfers_out for step in rounds)

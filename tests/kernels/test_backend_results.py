@@ -64,7 +64,7 @@ def test_spectrum_search_is_the_same_for_any_partition_size():
 def test_form_search_is_the_same_on_both_backends(score, is_built):
     work = random_fragment_search(120 + score, score, n_peptides=400, most=1)
     n, expected = len(work.windows), on_processor(work, WIDTH[score])
-    for device, options in ((Processor(2), {"nanoseconds_of_piece": 1e4}), (ShimCard(), {"forms_of_chunk": 512, "threads": 64})):
+    for device, options in ((Processor(2), {"nanoseconds_of_partition": 1e4}), (ShimCard(), {"forms_of_chunk": 512, "threads": 64})):
         kind = tuned(backend_module(device, "fragment_index").FragmentSearch, **options)
         search, actual = kind(device, *work.inputs[2:], work.form_mass, work.form_code), empty_answer(n, 8)
         if is_built:

@@ -78,7 +78,7 @@ SIZES = {
         "_CORRELATION_HALF_WINDOW": "kCorrelationHalfWindow",
         "_TILE": "kTile",
         "_DENSE_WARPS": "kDenseWarps",
-        "_MAXIMUM_DENSE_KEPT": "kMostDenseKept",
+        "_MAXIMUM_DENSE_BEST": "kMostDenseBest",
         "_MAXIMUM_DENSE_WINDOWS": "kMostDenseWindows",
         "_FINE_BINS": "kFineBins",
         "_DOT_BITS": "kDotBits",
@@ -88,7 +88,7 @@ SIZES = {
         "_MAXIMUM_SERIES": "kMostSeries",
         "_MAXIMUM_WINDOWS": "kMostWindows",
         "_FOUND": "kFound",
-        "_LETTERS": "kLetters",
+        "_RESIDUES": "kResidues",
         "_ENDS": "kEnds",
         "_NONE": "kNone",
         "_PROTON_MASS": "kProtonMass",
@@ -196,7 +196,7 @@ def test_backends_have_functions_with_the_same_signatures(name):
 
 def test_every_opened_kernel_module_has_both_backends():
     texts = [path.read_text(encoding="utf-8") for path in (TESTS.parent / "engine").rglob("*.py")]
-    assert {name for text in texts for name in re.findall(r'\btwin\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(SHARED_MODULES)
+    assert {found for text in texts for found in re.findall(r'\bbackend_module\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(TWINS)
 
 
 def test_every_source_belongs_to_a_launcher():

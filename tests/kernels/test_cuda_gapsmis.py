@@ -245,7 +245,7 @@ def test_plan_has_the_shortest_predicted_time():
     assert best(*of_reads, FOUR, False).plan == MANY_TEXTS
     # Sorting pairs by their texts pays for long texts of many codes with many patterns each.
     of_proteins = 204_800, 500, 500, 2, PREFIX, NARROW
-    assert best(*of_proteins, TABLE, False, patterns_of_text=2048, n_letters=24).plan == ONE_TEXT
+    assert best(*of_proteins, TABLE, False, patterns_of_text=2048, n_symbols=24).plan == ONE_TEXT
     assert best(*of_proteins, TABLE, False).plan == MANY_TEXTS
     # Few pairs are divided among more lanes.
     assert best(50, 250, 200, 2, PREFIX, NARROW, FOUR, False).lanes > best(*of_reads, FOUR, False).lanes

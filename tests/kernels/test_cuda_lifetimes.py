@@ -178,7 +178,7 @@ def match_scores(card, memory_bytes=20_000):
 def superposition(card):
     pairs = random_pairs(np.random.default_rng(6), 8, 8, 16)
     kind = tuned(ChainSuperposition, cells_of_run=1)
-    return kind(card, SearchSteps(8, 2, 1, 2, 1, 2, 40)).superpose(pairs, FoundSuperpositions.room(pairs))
+    return kind(card, SearchSteps(8, 2, 1, 2, 1, 2, 40)).superpose(pairs, FoundSuperpositions.empty(pairs))
 
 
 @pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, match_scores, superposition])

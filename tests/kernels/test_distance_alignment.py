@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from proteoscope.kernels.cpu.distance_alignment import LANES, UNIT, align, alignment_room, place_states, place_x, place_y, trace
+from proteoscope.kernels.cpu.distance_alignment import LANES, UNIT, align, alignment_workspace, place_states, place_x, place_y, trace
 
 IDENTITY = np.array([1.0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
 

@@ -74,7 +74,7 @@ def test_block_is_filled(lanes: int) -> None:
 def test_residues_of_a_mask_are_found() -> None:
     @njit
     def look_up(residues, mask):
-        bits = ion_lookup.matching_letters(residues, 2, mask)
+        bits = ion_lookup.matching_residues(residues, 2, mask)
         return bits, ion_lookup.count_bits(bits), ion_lookup.lowest_bit(bits)
 
     text = "MMAMKPEPTIDEZMCCWYMM"

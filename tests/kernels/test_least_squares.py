@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, near_totals, rotations
+from proteoscope.kernels.cpu.least_squares import (
+    BATCH,
+    FARTHEST,
+    MOMENTS,
+    MOVE,
+    batch_workspace,
+    moments,
+    near_moments,
+    near_totals,
+    rotations,
+)
 
 
 def by_svd(x, y):

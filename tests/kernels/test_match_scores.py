@@ -165,7 +165,7 @@ def test_match_scores_stop_immediately_when_closed(options):
     rng = np.random.default_rng(6)
     lists = np.sort(rng.choice(5000, (20_000, 40)), axis=1).astype(np.int32)
     every = MassLists(np.arange(20_001, dtype=np.int64) * 40, lists.ravel(), np.full(20_000, 6000, np.int32))
-    kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e6)
+    kind = tuned(MatchScores, **options, nanoseconds_of_partition=1e6)
     candidate, score = np.zeros((20_000, 1), np.int64), np.zeros((20_000, 1), np.int32)
     work = kind(Processor(2), every).search(every, (0, 0), 1, candidate, score)
     next(work)

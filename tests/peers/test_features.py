@@ -13,7 +13,7 @@ import pytest
 
 from proteoscope.engine.quantification.identified import identified, sources
 from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import table_of
+from tests.engine.quantification.synthetic_runs import table_of
 from tests.peers.test_openms import python_of
 
 pytestmark = pytest.mark.peers
