@@ -37,7 +37,7 @@ def score_of(rewards, pairs, gap):
 @pytest.mark.parametrize(("by_states", "by_distance"), [(0.0, 1.0), (0.5, 1.0), (1.0, 0.0)])
 def test_align_by_distance_equals_recurrence(m, more, gap, by_states, by_distance):
     rng, n, scale = np.random.default_rng(m + 100 * more), m + more, 4.0
-    workspace = alignment_room(70, 100)
+    workspace = alignment_workspace(70, 100)
     for turn in range(3):
         # The workspace is reused for shorter and longer chains.
         x, y = np.cumsum(rng.normal(size=(3, m)) * 2, axis=1), np.cumsum(rng.normal(size=(3, n)) * 2, axis=1)
@@ -57,7 +57,7 @@ def test_align_by_distance_equals_recurrence(m, more, gap, by_states, by_distanc
 def test_align_by_distance_moves_the_shorter_chain():
     rng = np.random.default_rng(3)
     x, y = np.cumsum(rng.normal(size=(3, 50)) * 2, axis=1), np.cumsum(rng.normal(size=(3, 75)) * 2, axis=1)
-    rotation, shift, workspace = np.linalg.qr(rng.normal(size=(3, 3)))[0], np.array([1.0, 2.0, 3.0]), alignment_room(50, 75)
+    rotation, shift, workspace = np.linalg.qr(rng.normal(size=(3, 3)))[0], np.array([1.0, 2.0, 3.0]), alignment_workspace(50, 75)
     pairs = np.empty((50, 2), np.int32)
     y[:, 10:60] = rotation @ x + shift[:, None]
     place_x(workspace, x, np.concatenate([rotation.ravel(), shift]), 4.0)

@@ -63,7 +63,7 @@ def test_batch_superposition_equals_svd(kind):
         if kind == "alike":
             first_x = first_y
         count[3] = 0
-        sums, (_, moves, retained) = moments_of(x, y, first_x, first_y, count), batch_room()
+        sums, (_, moves, retained) = moments_of(x, y, first_x, first_y, count), batch_workspace()
         rotations(sums, count, moves, retained)
         for k in np.flatnonzero(count):
             p, q = x[:, first_x[k] : first_x[k] + count[k]], y[:, first_y[k] : first_y[k] + count[k]]
@@ -80,7 +80,7 @@ def test_near_moments_equal_sums_over_near_pairs():
     x, y = rng.normal(size=(2, 3, 80)) * 8
     first_x, first_y, count = runs(rng, 80, shortest=6)
     count[5] = 0
-    sums, (_, moves, retained) = moments_of(x, y, first_x, first_y, count), batch_room()
+    sums, (_, moves, retained) = moments_of(x, y, first_x, first_y, count), batch_workspace()
     rotations(sums, count, moves, retained)
     near, totals, limits = np.full(MOMENTS * BATCH, 9.0), np.full(BATCH, 9.0), np.where(np.arange(BATCH) % 2, 8.0, FARTHEST)
     near_moments(x, y, first_x, first_y, count, moves, 3.0, limits, near, totals)
@@ -103,7 +103,7 @@ def test_score_totals_equal_the_moments_bit_for_bit(scale):
     x, y = rng.normal(size=(3, 80)) * 20, rng.normal(size=(3, 80)) * 20
     first_x, first_y, count = runs(rng, 80)
     count[[2, 9]] = 0
-    sums, moves, retained = batch_room()
+    sums, moves, retained = batch_workspace()
     moments(x, y, first_x, first_y, count, sums)
     rotations(sums, count, moves, retained)
     both, alone = np.full(BATCH, -1.0), np.full(BATCH, -1.0)
