@@ -72,12 +72,12 @@ HELD: dict[str, tuple[str, ...]] = {
     "It may not do more than the following": ("fuzz/test_projects.py::test_100_changed_projects_give_results_or_clear_errors",),
     "| any file |": (
         *READERS,
-        "test_house.py::test_nothing_is_unpickled_or_evaluated",
+        "test_house.py::test_sources_unpickle_and_evaluate_nothing",
         f"{PAGE_TEST}::test_program_imports_no_client_of_the_network",
     ),
     "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_rejected_or_read_within_bounds"),
     "| XML |": (
-        "test_house.py::test_parsers_of_xml_follow_no_entity",
+        "test_house.py::test_xml_parsers_resolve_no_entities",
         "engine/imported/test_formats.py::test_declared_entities_are_refused_wherever_they_stand",
     ),
     "| a project folder |": (
@@ -112,8 +112,8 @@ HELD: dict[str, tuple[str, ...]] = {
         "fuzz/test_source_runs.py::test_following_command_rejects_forged_source_run",
     ),
     "| a structure database, a cached index |": (
-        "fuzz/test_structure_databases.py::test_a_changed_database_opens_as_something_sound_or_is_refused_in_one_sentence",
-        "fuzz/test_indexes.py::test_a_spoilt_column_is_refused_or_harmless",
+        "fuzz/test_structure_databases.py::test_changed_database_is_valid_or_rejected_in_one_sentence",
+        "fuzz/test_indexes.py::test_corrupt_column_is_rejected_or_harmless",
         "engine/project/test_index_store.py::test_damaged_index_is_absent_and_built_again",
     ),
     "| presets, tables of samples, the window's settings |": (

@@ -646,7 +646,7 @@ def test_background_garbage_is_collected_in_the_window_thread(filled: MainWindow
             Knot()
         objects = [[i] for i in range(100_000)]
         time.sleep(0.6)
-        return said("identify-0001", Count(len(objects), "PSM", "PSMs"))
+        return summary_of("identify-0001", Count(len(objects), "PSM", "PSMs"))
 
     monkeypatch.setattr(SearchTask, "run", work)
     assert not gc.isenabled()

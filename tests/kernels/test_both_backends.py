@@ -196,8 +196,7 @@ def test_backends_have_functions_with_the_same_signatures(name):
 
 def test_every_opened_kernel_module_has_both_backends():
     texts = [path.read_text(encoding="utf-8") for path in (TESTS.parent / "engine").rglob("*.py")]
-    opened = {name for text in texts for name in re.findall(r'\bbackend_module\(\w+(?:\.\w+)*, "(\w+)"\)', text)}
-    assert opened == set(SHARED_MODULES)
+    assert {name for text in texts for name in re.findall(r'\bbackend_module\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(SHARED_MODULES)
 
 
 def test_every_source_belongs_to_a_launcher():

@@ -95,7 +95,9 @@ def test_consensus_spectra_of_means_equal_plain_loops(copies):
                 merged.append([peak])
         frequent = [group for group in merged if len(group) >= max(1, math.ceil(0.25 * len(members)))]
         peaks_of_row = slice(consensus.offsets[row], consensus.offsets[row + 1])
-        assert consensus.mz[peaks_of_row] == pytest.approx([sum(mz * h for mz, h in group) / sum(h for _, h in group) for group in frequent])
+        assert consensus.mz[peaks_of_row] == pytest.approx(
+            [sum(mz * h for mz, h in group) / sum(h for _, h in group) for group in frequent]
+        )
         assert consensus.intensity[peaks_of_row] == pytest.approx([sum(h for _, h in group) / len(members) for group in frequent])
 
 

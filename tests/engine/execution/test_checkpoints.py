@@ -73,7 +73,7 @@ def run(path: Path, kind: str, stop_after: int, n_cards: int = 0, state: Any = N
     progress, computed = StoppingProgress(stop_after), list[int]()
     cards: list[Any] = [FakeCard(f"cuda:{number}") for number in range(n_cards)]
     try:
-        with keeping(path) as partitions:
+        with open_checkpoint(path) as partitions:
             resources = Resources(2, cards, False, progress, checkpoint=partitions)
             with Executor(resources).session(work(kind)) as session:
                 original = session._kind.merge
@@ -140,7 +140,7 @@ def test_phase_of_some_items_is_resumed(tmp_path: Path) -> None:
     path, passed = tmp_path / "toy.sqlite", np.flatnonzero(X > 0.3)
     for stop_after in (300 + 60, 1 << 60):
         try:
-            with keeping(path) as partitions:
+            with open_checkpoint(path) as partitions:
                 resources = Resources(2, [], False, StoppingProgress(stop_after), checkpoint=partitions)
                 with Executor(resources).session(work("phases")) as session:
                     coarse = session.run("coarse")["found"]
@@ -172,8 +172,8 @@ def test_full_disk_is_reported_and_the_run_continues(tmp_path: Path, monkeypatch
         raise StorageError("database or disk is full")
 
     monkeypatch.setattr(CheckpointFile, "append", refuse)
-    path, told = tmp_path / "toy.sqlite", list[str]()
-    with keeping(path, told) as partitions:
+    path, warnings = tmp_path / "toy.sqlite", list[str]()
+    with open_checkpoint(path, warnings) as partitions:
         resources = Resources(2, [], False, Progress(), checkpoint=partitions)
         with Executor(resources).session(work("histogram")) as session:
             for _ in range(3):
@@ -203,8 +203,8 @@ def test_k_means_resumes_from_its_round_or_seed(tmp_path: Path, monkeypatch: pyt
     for stop_after in (4, 5, 6, 7, 8, 1 << 60):
         progress = StoppingProgress(stop_after)
         try:
-            with keeping(path) as partitions:
-                found = k_means(
+            with open_checkpoint(path) as partitions:
+                clusters = k_means(
                     Executor(Resources(1 + stop_after % 2, progress=progress, checkpoint=partitions)),
                     Points(values),
                     start,

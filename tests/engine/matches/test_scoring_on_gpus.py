@@ -46,7 +46,7 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         scoring_pass = scoring.plan_scoring(
             index, peptides, modifications, IdentificationParameters(), Resources(2, list(used), with_cpu, progress)
         )
-        return one.run(), [text for text in progress.messages if not text.startswith(("Planned shares", "The CPU computes"))]
+        return scoring_pass.run(), [text for text in progress.messages if not text.startswith(("Planned shares", "The CPU computes"))]
 
     return search
 
@@ -79,12 +79,12 @@ def test_gpus_and_cpu_find_the_hits_of_the_cpu(
 ) -> None:
     expected, no_messages = searched([])
     used = [shim.ShimCard(failing_launch=launch) for launch in failing]
-    found, told = searched(used, with_processor=with_processor)
-    assert_same(found, expected)
-    assert not nothing
-    lost = [one for one in used if one._lost]
-    assert len(told) == len(lost), told
-    assert all("the card is lost; its unfinished items are repeated elsewhere" in text for text in told)
+    matches, messages = searched(used, with_cpu=with_cpu)
+    assert_same(matches, expected)
+    assert not no_messages
+    lost = [gpu for gpu in used if gpu._lost]
+    assert len(messages) == len(lost), messages
+    assert all("the card is lost; its unfinished items are repeated elsewhere" in text for text in messages)
 
 
 @pytest.mark.parametrize(("failing", "memory"), [((-1,), 512), ((-1, -1), 8), ((3,), 512), ((8,), 8), ((5, -1), 512)])

@@ -76,7 +76,7 @@ def test_explanation_is_quantified_by_ion_traces(explained):
 
 
 def test_open_modification_search_is_quantified(tmp_path):
-    made = make_run(tmp_path, dict(list(proteins_of(SAMPLE).items())[:40]), {"Phospho": "ST", "Acetyl": "K"}, 7, every=2)
+    made = write_run(tmp_path, dict(list(proteins_of(SAMPLE).items())[:40]), {"Phospho": "ST", "Acetyl": "K"}, 7, every=2)
     project = tmp_path / "p"
     summary = run_search("modified", {"spectra": [made.spectra], "database": [made.database]}, project=project, device="cpu", threads=2)
     assert summary.run_id is not None

@@ -27,7 +27,7 @@ def made(tmp_path_factory):
     runs = {}
     for number, stem in enumerate(("a1", "a2", "b1", "b2")):
         run = SyntheticRun(seconds=200, seed=number, noise_peaks=30)
-        for i, one in enumerate(peptides):
+        for i, peptide in enumerate(peptides):
             fold = 4.0 if number > 1 and i < 5 else 1.0
             planted = Planted(peptide, 2, 4e6 * fold * rng.uniform(0.9, 1.1), 20.0 + 16 * i)
             run.planted.append(planted)
