@@ -35,7 +35,7 @@ def random_traces(seed: int, n_peaks: int = 3000, n_windows: int = 150, n_spectr
 def synthetic_ms1_spectra(
     n_peaks: int, n_ions: int, *, seed: int, seconds: float = 3600.0, cycle: float = 2.0
 ) -> tuple[Ms1Spectra, TraceQuery]:
-    """Generate a run of `n_peaks` peaks, most of them noise, and ions of charge two to four; half of the ions are in about ten MS1 spectra."""
+    """Generate a run of `n_peaks` peaks, most of them noise, and ions of charge two to four; half of them are in about ten spectra."""
     rng = np.random.default_rng(seed)
     n_spectra, n_isotopes = int(seconds / cycle), 3
     charge = rng.integers(2, 5, n_ions)
