@@ -25,7 +25,7 @@ from proteoscope.engine.quantification import ion_traces
 from proteoscope.engine.quantification.ion_traces import TraceQuery, measured_traces
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.kernels.cuda.modules import card
-from tests.shim.trace_inputs import made_surveys
+from tests.shim.trace_inputs import synthetic_ms1_spectra
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--gpu", action="store_true")
     options = parser.parse_args()
-    surveys, query = made_surveys(options.peaks, options.ions, seed=1)
+    surveys, query = synthetic_ms1_spectra(options.peaks, options.ions, seed=1)
     about = {"date": date.today().isoformat(), "peaks": len(surveys.mz), "ions": len(query), "repeats": options.repeats}
     expected = measured_traces(surveys, query, QuantificationParameters(), Resources(1))
     figure(

@@ -38,7 +38,7 @@ def keep_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def inputs_of(folder: Path) -> dict[str, list[Path]]:
     """Return the files of the searches here."""
-    queries, database = search_files(folder / "files", n_queries=2, n_relatives=4, n_strangers=40)
+    queries, database = search_files(folder / "files", n_queries=2, n_relatives=4, n_unrelated=40)
     return {"queries": [queries], "database": [database]}
 
 

@@ -22,8 +22,8 @@ def curve(name: str, seed: int, per_threshold: float, false: float) -> dict[str,
     """Return a search that accepts more matches evenly with each threshold, some of them entrapped."""
     accepted = np.round(per_threshold * np.arange(1, len(CURVE) + 1)).astype(int)
     entrapped = np.round(false * accepted).astype(int)
-    said = {"figure": "curve", "part": "peers", "set": name, "seed": seed, "program": "proteoscope", "ratio": 1.0}
-    return {**said, "q": CURVE.tolist(), "targets": (accepted - entrapped).tolist(), "entrapped": entrapped.tolist()}
+    record = {"figure": "curve", "part": "peers", "set": name, "seed": seed, "program": "proteoscope", "ratio": 1.0}
+    return {**record, "q": CURVE.tolist(), "targets": (accepted - entrapped).tolist(), "entrapped": entrapped.tolist()}
 
 
 def test_sets_are_compared_at_equal_share_and_losers_are_named(capsys: pytest.CaptureFixture[str]) -> None:

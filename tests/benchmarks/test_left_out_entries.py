@@ -19,7 +19,7 @@ from proteoscope.engine.spectra.columns import Spectra
 
 
 def spectra(peaks: list[np.ndarray]) -> Spectra:
-    """Return spectra of such peaks, all of one height."""
+    """Return spectra with these peaks, all of one height."""
     n = len(peaks)
     mz = np.concatenate([np.sort(peak) for peak in peaks])
     return Spectra(

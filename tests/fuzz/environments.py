@@ -142,7 +142,7 @@ Make: TypeAlias = Callable[[Site, ExitStack], str]
 def _folder_values() -> dict[str, Make]:
     """Return values of a variable that names a folder, by their names, with functions that create the folder."""
 
-    def made(name: str, mode: int = 0o755, owner: int | None = None) -> Make:
+    def create(name: str, mode: int = 0o755, owner: int | None = None) -> Make:
         def make(site: Site, stack: ExitStack) -> str:
             path = site.folder / name
             path.mkdir()
@@ -172,17 +172,17 @@ def _folder_values() -> dict[str, Make]:
         "missing": lambda site, stack: str(site.folder / "missing" / "deep"),
         "file": filed,
         "below a file": lambda site, stack: f"{filed(site, stack)}/below",
-        "read-only": made("read-only", 0o555),
-        "open to all": made("open", 0o777),
-        "not UTF-8": made(os.fsdecode(b"n\xff\xfe")),
-        "odd name": made("a b\n'\"é\x1b[31m$(x)"),
+        "read-only": create("read-only", 0o555),
+        "open to all": create("open", 0o777),
+        "not UTF-8": create(os.fsdecode(b"n\xff\xfe")),
+        "odd name": create("a b\n'\"é\x1b[31m$(x)"),
         "dangling link": linked,
         "long": lambda site, stack: "/" + "x" * 5000,
         "home sign": lambda site, stack: "~/cache",
         "device": lambda site, stack: "/dev/null",
     }
     if os.geteuid() == 0:
-        values["of another user"] = made("other", 0o755, _OTHER_USER)
+        values["of another user"] = create("other", 0o755, _OTHER_USER)
         if can_mount():
             values["full disk"] = filled
     return values

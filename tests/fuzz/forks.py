@@ -56,16 +56,16 @@ class ForkedCommand:
         return self._wait(os.WNOHANG)
 
     def kill(self) -> None:
-        """Kill it immediately."""
+        """Kill the process."""
         self.send_signal(signal.SIGKILL)
 
     def send_signal(self, number: int) -> None:
-        """Send it a signal, unless it has ended."""
+        """Send the process a signal, unless it has ended."""
         if self.returncode is None:  # a process that has not been waited for retains its number
             os.kill(self.pid, number)
 
     def communicate(self) -> tuple[str, str]:
-        """Wait for its end and return its output on both streams."""
+        """Wait for the end of the process and return its output on both streams."""
         if self._folder is not None:
             self._wait(0)
             self._result = self._output.read_text(encoding="utf-8"), self._errors.read_text(encoding="utf-8")
@@ -113,7 +113,7 @@ class _Parent:
         return answer
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self._process.communicate()
         self._folder.cleanup()
 

@@ -99,7 +99,7 @@ def corrupt(folder: Path, seed: int = 0) -> Iterator[str]:
             seal(folder / path.name)
             yield f"{path.stem}: {name}"
             _renew(folder, retained, path.name)
-        for name, content in (("no header", b""), ("half a header", path.read_bytes()[:40]), ("a lie", _longer(path.read_bytes()))):
+        for name, content in (("no header", b""), ("half a header", path.read_bytes()[:40]), ("false shape", _longer(path.read_bytes()))):
             (folder / path.name).write_bytes(content)
             seal(folder / path.name)
             yield f"{path.stem}: {name}"

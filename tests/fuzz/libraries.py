@@ -118,17 +118,17 @@ def text_libraries(name: str) -> list[bytes]:
 def json_libraries() -> list[bytes]:
     """Generate mzSpecLib as JSON."""
 
-    def said(accession: str, name: str, value: object) -> dict[str, object]:
+    def attribute(accession: str, name: str, value: object) -> dict[str, object]:
         return {"accession": accession, "name": name, "value": value}
 
-    ion = said("MS:1003270", "proforma peptidoform ion notation", "AK/2")
+    ion = attribute("MS:1003270", "proforma peptidoform ion notation", "AK/2")
     spectrum = {
-        "attributes": [said("MS:1003061", "library spectrum name", "AK/2"), said("MS:1000744", "selected ion m/z", 109.6)],
+        "attributes": [attribute("MS:1003061", "library spectrum name", "AK/2"), attribute("MS:1000744", "selected ion m/z", 109.6)],
         "mzs": [72.0, 147.1],
         "intensities": [1.0, 2.0],
         "analytes": {"1": {"id": "1", "attributes": [ion]}},
     }
-    head = {"format_version": "1.0", "attributes": [said("MS:1003186", "library format version", "1.0")]}
+    head = {"format_version": "1.0", "attributes": [attribute("MS:1003186", "library format version", "1.0")]}
     return [json.dumps({**head, "spectra": [spectrum] * n}, indent=1).encode() for n in (1, 2)]
 
 

@@ -372,10 +372,10 @@ def export_all(folder: Path, kind: str, out: Path) -> int:
     commands.append(["report", str(folder), "--out", str(out / "report")])
     n_written = 0
     for command in commands:
-        said = io.StringIO()
-        with redirect_stderr(said), redirect_stdout(said):
+        output = io.StringIO()
+        with redirect_stderr(output), redirect_stdout(output):
             status = command_line(command)
-        text = said.getvalue()
+        text = output.getvalue()
         assert status in (0, 2), f"{command[2:]} ended with {status}: {text[-500:]}"
         assert not _CONTROL.search(text), f"{command[2:]} printed control characters: {text[-500:]!r}"
         n_written += status == 0

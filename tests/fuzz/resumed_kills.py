@@ -154,7 +154,7 @@ class Place:
         return self._start(self._arguments, 2)
 
     def resume(self, run: str, threads: int) -> ForkedCommand:
-        """Resume one."""
+        """Resume a run."""
         return self._start(["resume", str(self.project), "--run", run], threads)
 
     def finish(self, process: ForkedCommand) -> None:

@@ -219,7 +219,7 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
     return n_at_work
 
 
-def at_once(folder: Path, *, n_files: int = 300) -> list[str]:
+def build_simultaneously(folder: Path, *, n_files: int = 300) -> list[str]:
     """Run two builds of one database simultaneously and return their standard errors.
 
     One builds it; the other builds it afterwards or reports the first.
@@ -249,7 +249,7 @@ def main() -> int:
         print(f"{options.n} changes, {change(options.n, options.seed, folders[0])} of them refused", flush=True)
         n_kills = max(1, options.n // 20)
         print(f"{n_kills} kills, {kill(n_kills, options.seed, folders[1])} of builds at work", flush=True)
-        at_once(folders[2])
+        build_simultaneously(folders[2])
     return 0
 
 

@@ -26,7 +26,7 @@ def test_killed_build_leaves_a_whole_database(tmp_path):
 
 
 def test_simultaneous_builds_give_no_traceback(tmp_path):
-    assert not any("Traceback" in text for text in structure_databases.at_once(tmp_path, n_files=20))
+    assert not any("Traceback" in text for text in structure_databases.build_simultaneously(tmp_path, n_files=20))
 
 
 def test_build_on_full_disk_fails_in_one_line(tmp_path):

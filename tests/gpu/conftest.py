@@ -23,7 +23,7 @@ def number() -> int:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def use_gpu_exclusively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let only one of several test processes (pytest-xdist) use the GPU, because tests measure its free memory."""
     if "PYTEST_XDIST_WORKER" not in os.environ or sys.platform == "win32":
         yield

@@ -150,7 +150,7 @@ def test_match_scores(longest, share_for_bits, device):
 def test_superposition(device):
     pairs, steps, every = random_pairs(np.random.default_rng(900), 6, 8, 60), SearchSteps(16, 6, 2, 3, 1, 2, 40), []
     for used in (Processor(2), device):
-        actual = FoundSuperpositions.room(pairs)
+        actual = FoundSuperpositions.empty(pairs)
         kind = backend_module(used, "superposition").ChainSuperposition
         list(kind(used, steps).superpose(pairs, actual))
         every.append(actual)

@@ -19,7 +19,7 @@ def test_superpositions_equal_cpu(device, lengths, effort):
     pairs = random_pairs(np.random.default_rng(lengths[1]), 60 if lengths[1] < 600 else 6, *lengths)
     every = []
     for used in (Processor(8), device):
-        actual = FoundSuperpositions.room(pairs)
+        actual = FoundSuperpositions.empty(pairs)
         ends = list(backend_module(used, "superposition").ChainSuperposition(used, EFFORTS[effort]).superpose(pairs, actual))
         assert ends[-1] == len(pairs.fixed)
         every.append(actual)

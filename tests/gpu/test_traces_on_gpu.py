@@ -12,7 +12,7 @@ from proteoscope.kernels.cpu import traces as cpu
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda import traces as cuda
 from proteoscope.kernels.cuda.modules import card
-from tests.shim.trace_inputs import made_surveys, random_traces
+from tests.shim.trace_inputs import random_traces, synthetic_ms1_spectra
 
 pytestmark = pytest.mark.gpu
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize(("n_peaks", "n_windows"), [(1, 1), (33, 100), (3000, 150), (1_000_000, 60_000)])
 @pytest.mark.parametrize("seed", range(3))
 def test_trace_cells_equal_cpu(device, seed, n_peaks, n_windows, monkeypatch):
-    peaks, windows, n = random_traces(seed, n_peaks, n_windows, n_surveys=700)
+    peaks, windows, n = random_traces(seed, n_peaks, n_windows, n_spectra=700)
     actual = [np.zeros(n, np.float32) for _ in range(3)]
     list(cpu.extract_traces(Processor(8), peaks, windows, actual[0]))
     list(cuda.extract_traces(device, peaks, windows, actual[1]))
@@ -30,9 +30,9 @@ def test_trace_cells_equal_cpu(device, seed, n_peaks, n_windows, monkeypatch):
 
 
 def test_quantities_are_the_same_on_every_device(number):
-    surveys, query = made_surveys(200_000, 3000, seed=4)
+    spectra, query = synthetic_ms1_spectra(200_000, 3000, seed=4)
     actual = [
-        measured_traces(surveys, query, QuantificationParameters(), Resources(threads, cards))
+        measured_traces(spectra, query, QuantificationParameters(), Resources(threads, cards))
         for threads, cards in ((1, []), (8, []), (4, [card(number)]))
     ]
     assert actual[0].any()

@@ -20,7 +20,7 @@ _NAME = re.compile(rf"\+[a-z0-9-]+\.({'|'.join(TYPES)})\.md")
 
 
 def misnamed(folder: Path) -> list[str]:
-    """Names of files in a folder of fragments that towncrier would not use."""
+    """Return the names of files in a folder of fragments that towncrier would not use."""
     return [path.name for path in sorted(folder.iterdir()) if path.name != "README.md" and not _NAME.fullmatch(path.name)]
 
 

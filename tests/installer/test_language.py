@@ -34,7 +34,7 @@ def test_findings_cover_prose_but_no_code_of_markdown() -> None:
         ('"""Module"""\n', [(1, "Module")]),
         ('"""Module.\n\nOne\nletter.\n"""\n', [(4, "letter")]),
         ("# kept\n", [(1, "kept")]),
-        ("class WorkloadCheckpoint:\n    pass\n", [(1, "kept")]),
+        ("class KeptWork:\n    pass\n", [(1, "kept")]),
         ("def sort(letters_of=1):\n    return 2\n", [(1, "letters")]),
         ("for one in ():\n    print(one)\n", [(1, "one")]),
         ("def load(found):\n    return found\n", [(1, "found")]),

@@ -66,20 +66,20 @@ def test_tag_of_another_commit_is_rejected(tagged: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "said"),
+    ("name", "old", "new", "message"),
     [
         ("pyproject.toml", 'version = "1.2.3"', 'version = "1.2.4"', "pyproject.toml has another version"),
         ("CITATION.cff", "version: 1.2.3", "version: 1.2.2", "CITATION.cff has another version"),
         ("CHANGELOG.md", "2026-12-01", "unreleased", "CHANGELOG.md has no section"),
     ],
 )
-def test_each_file_must_have_the_version_of_the_tag(tagged: Path, name: str, old: str, new: str, said: str) -> None:
+def test_each_file_must_have_the_version_of_the_tag(tagged: Path, name: str, old: str, new: str, message: str) -> None:
     text = (tagged / name).read_text()
     assert old in text
     (tagged / name).write_text(text.replace(old, new))
     commit(tagged)
     run(tagged, "git", "tag", "-f", "v1.2.3")
-    assert said in check(tagged)
+    assert message in check(tagged)
 
 
 def test_files_of_the_repository_have_one_version() -> None:

@@ -184,11 +184,11 @@ import numba, proteoscope.kernels.cpu
 def following(number):
     return number + 1
 
-def following_of_kernels(number):
+def callers_of_kernels(number):
     return number + 1
 
-following_of_kernels.__module__ = "proteoscope.kernels.cpu.sample"
-for callee in numba.njit(following), numba.njit(following_of_kernels):
+callers_of_kernels.__module__ = "proteoscope.kernels.cpu.sample"
+for callee in numba.njit(following), numba.njit(callers_of_kernels):
     @numba.njit
     def add(number):
         return callee(0) + callee(1) + callee(number)

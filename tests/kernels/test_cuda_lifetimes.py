@@ -40,7 +40,7 @@ FEW_BYTES = 1000  # which every GPU has
 
 
 @pytest.fixture(scope="module", autouse=True)
-def only_what_is_new() -> Iterator[None]:
+def skip_existing_objects() -> Iterator[None]:
     """Let Python's garbage collector visit only the objects of these tests: visiting all objects took longer than the tests."""
     gc.collect()
     gc.freeze()

@@ -307,7 +307,7 @@ def test_search_without_candidates_fails_on_full_gpu(monkeypatch):
 
 def test_search_rejects_gpu_without_memory_for_one_query():
     inputs = random_search(51, HYPERSCORE, n_peptides=20, n_queries=4, most=0)
-    with pytest.raises(DeviceError, match="no room"):
+    with pytest.raises(DeviceError, match="not enough memory"):
         searched_on_both(inputs, largest_buffer=800)
 
 

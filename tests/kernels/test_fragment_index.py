@@ -31,7 +31,7 @@ from proteoscope.kernels.layouts import (
     SpectrumArrays,
 )
 from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from tests.shim.search_inputs import NOT_STOPPED, as_of_an_index, empty_hits, random_search
+from tests.shim.search_inputs import NOT_STOPPED, as_in_index, empty_hits, random_search
 
 PROTON = 1.007276466621
 WIDTH = {SDP: 0.1, HYPERSCORE: 0.5}
@@ -360,7 +360,7 @@ def test_equal_scores_have_the_order_of_scoring() -> None:
     inputs = random_search(57, HYPERSCORE, n_peptides=40, n_queries=4, precursor=(300.0, 0.0), most=2, which=(0, 1))
     peptides, n = inputs[2], 40
     row = int(np.argmax(inputs[2].letters & (1 << 12) > 0))
-    same = as_of_an_index(
+    same = as_in_index(
         peptides._replace(
             mass=np.full(n, peptides.mass[row]),
             position=np.full(n, peptides.position[row]),

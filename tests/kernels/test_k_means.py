@@ -228,13 +228,13 @@ def test_sums_of_ranges_add_up_to_the_whole(device, sort):
     centroids = items[:9].astype(np.float64) if sort == "points" else seeds_of(items, np.arange(9))
     means = means_on(device(), items, n_bins)
     whole = assigned(means, centroids, n)
-    parts = [assigned(means, centroids, n, *part, told=IN_PARTS) for part in ((0, 256), (256, 512), (512, n))]
+    parts = [assigned(means, centroids, n, *part, reporting=IN_PARTS) for part in ((0, 256), (256, 512), (512, n))]
     for (first, last), (labels, _, _, ends) in zip(((0, 256), (256, 512), (512, n)), parts, strict=True):
         np.testing.assert_array_equal(labels[first:last], whole[0][first:last])
         assert (labels[:first] == -7).all() and (labels[last:] == -7).all() and ends[-1] == last
     for mine, its in zip(total_sums([part[2] for part in parts]), whole[2], strict=True):
         np.testing.assert_array_equal(mine, its)
-    assert assigned(means, centroids, n, told=NEVER)[2] is None
+    assert assigned(means, centroids, n, reporting=NEVER)[2] is None
 
 
 def test_vector_means_cache_changes_nothing():

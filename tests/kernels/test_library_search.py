@@ -165,7 +165,7 @@ def test_library_search_stops_when_closed():
     queries, references = random_peaks(rng, 400, span=1600), random_peaks(rng, 4000, span=1600, of_library=True)
     pools = Pools(np.zeros((400, 1), np.int64), np.full((400, 1), 4000))
     actual = np.full(400, -7)
-    kind = tuned(LibrarySearch, pairs_of_piece=10_000.0)
+    kind = tuned(LibrarySearch, pairs_of_partition=10_000.0)
     mass = np.zeros(400, np.int32), np.zeros(4000, np.int32)
     work = kind(Processor(1), references, *read_only(mass[1])).search(
         queries, mass[0], pools, Matching(3, 0, 1, True, False, -1), actual, np.zeros(400), np.zeros(400, np.int32)

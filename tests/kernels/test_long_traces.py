@@ -16,7 +16,7 @@ FOUR = np.where(np.eye(4, dtype=bool), 5, -4).astype(np.int32)
 
 
 @pytest.fixture
-def all_alone(monkeypatch):
+def trace_singly(monkeypatch):
     """Let no pair be traced in lanes."""
     monkeypatch.setattr(gapsmis, "_TRACED_BYTES", 0)
 
@@ -24,7 +24,7 @@ def all_alone(monkeypatch):
 @pytest.mark.parametrize("seed_length", [0, 1])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-@pytest.mark.usefixtures("all_alone")
+@pytest.mark.usefixtures("trace_singly")
 def test_long_trace_follows_the_definition(mode, costs, seed_length):
     assert_defined(words([0, 1, 4], 2), words([0, 1, 3], 2), GapRules(*costs, 2, mode, seed_length))
 

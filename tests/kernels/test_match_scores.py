@@ -51,7 +51,7 @@ def random_searches(window):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("window", [(-50, 100), (0, 0), (-500, 500), (30, 20)], ids=str)
 def test_best_candidates_equal_definition(options, threads, window):
-    kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e3)
+    kind = tuned(MatchScores, **options, nanoseconds_of_partition=1e3)
     for candidates, queries, best in random_searches(window):
         for top, expected in best.items():
             assert searched_on(Processor(threads), candidates, queries, window, top, kind) == expected

@@ -33,7 +33,7 @@ from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.segments import why_unsupported
 from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.score_kinds import SCORE_KINDS, score_kind
-from tests.kernels.test_new_score import assert_scores_are_those_of_the_features, inputs_of
+from tests.kernels.test_new_score import assert_scores_equal_feature_sums, inputs_of
 from tests.shim.search_inputs import assert_same_hits, empty_hits
 from tests.shim.shim_card import ShimCard
 
@@ -53,7 +53,7 @@ for others in found[1:]:
     assert_same_hits(found[0], others)
 assert found[0].histogram.sum() == found[0].n_candidates.sum()
 if "processor" in devices:
-    assert_scores_are_those_of_the_features(found[0])
+    assert_scores_equal_feature_sums(found[0])
 np.savez(path, **found[0]._asdict())
 print("the new score is searched by")
 """
@@ -64,7 +64,7 @@ def inputs_of(score: int) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
     return random_search(7, score, n_peptides=1500, n_queries=15)
 
 
-def assert_scores_are_those_of_the_features(hits: HitArrays) -> None:
+def assert_scores_equal_feature_sums(hits: HitArrays) -> None:
     """Check that the score of each hit is the sum of its features."""
     spectra, queries, peptides, modifications, settings = inputs_of(SDP)
     query, column = np.nonzero(hits.peptide >= 0)
@@ -94,4 +94,4 @@ def test_new_score_is_used_on_devices(devices: list[str], tmp_path: Path) -> Non
     assert "is searched by" in done.stdout
     # Compiled kernels measure the features here.
     with np.load(path) as arrays:
-        assert_scores_are_those_of_the_features(HitArrays(*(arrays[name] for name in HitArrays._fields)))
+        assert_scores_equal_feature_sums(HitArrays(*(arrays[name] for name in HitArrays._fields)))

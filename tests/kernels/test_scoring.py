@@ -31,7 +31,7 @@ from proteoscope.kernels.layouts import (
     SpectrumArrays,
 )
 from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
-from tests.shim.search_inputs import NOT_STOPPED, as_of_an_index
+from tests.shim.search_inputs import NOT_STOPPED, as_in_index
 
 PROTON, SPACING = 1.007276466621, 1.0033548378
 RESIDUES = {
@@ -129,7 +129,7 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
     for residue, value in RESIDUES.items():
         masses[ord(residue) - 65] = value
     text = "".join(peptide.sequence for peptide in case.peptides)
-    peptides = as_of_an_index(
+    peptides = as_in_index(
         PeptideArrays(
             np.array([peptide.mass for peptide in case.peptides]),
             np.cumsum([0, *(len(peptide.sequence) for peptide in case.peptides)])[:-1].astype(np.uint32),

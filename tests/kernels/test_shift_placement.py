@@ -13,7 +13,7 @@ from proteoscope.kernels.cpu.matches import feature_names, measure_matches
 from proteoscope.kernels.cpu.scores import PROTON_MASS
 from proteoscope.kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
 from proteoscope.kernels.layouts import MatchArrays, PeptideArrays, QueryArrays, SpectrumArrays
-from tests.shim.search_inputs import as_of_an_index
+from tests.shim.search_inputs import as_in_index
 
 SEQUENCES = ("SAMPLERKGK", "ELVISLIVESK", "PEPTIDEK", "GAGAGAGAGAR", "MNQCWYK")
 SHIFT, NONE = 15.994915, 255
@@ -37,7 +37,7 @@ def peptides_of(sequences):
         0.0,
         0.0,
     )
-    return chosen, as_of_an_index(arrays)
+    return chosen, as_in_index(arrays)
 
 
 def peaks_of(sequence, site, shift, random, charge=1):
@@ -51,7 +51,7 @@ def peaks_of(sequence, site, shift, random, charge=1):
 
 
 @pytest.fixture(scope="module")
-def made():
+def synthetic():
     random = np.random.default_rng(3)
     sequences, peptides = peptides_of(SEQUENCES)
     peaks = [peaks_of(sequence, 1 + i % len(sequence), SHIFT, random) for i, sequence in enumerate(sequences)]
@@ -63,9 +63,9 @@ def made():
     return sequences, peptides, spectra, queries, ion_settings(parameters, "by", 1300.0, "hyperscore")
 
 
-def scores_by_modification(made, row, peptide, shift):
+def scores_by_modification(synthetic, row, peptide, shift):
     """Return hyperscore and matched ions with a modification on each residue in turn, by the identification kernels."""
-    sequences, peptides, spectra, queries, settings = made
+    sequences, peptides, spectra, queries, settings = synthetic
     length = len(sequences[peptide])
     sites = np.arange(1, length + 1, dtype=np.uint8)[:, None]
     given = (np.full(length, value) for value in (queries.spectrum[row], queries.charge[row], peptide))
@@ -76,8 +76,8 @@ def scores_by_modification(made, row, peptide, shift):
     return out[:, names.index("hyperscore")], out[:, names.index("matched_ions")]
 
 
-def test_every_site_scores_as_a_modification_there(made):
-    sequences, peptides, spectra, queries, settings = made
+def test_every_site_scores_as_a_modification_there(synthetic):
+    sequences, peptides, spectra, queries, settings = synthetic
     rows = [(row, peptide) for row in range(len(sequences)) for peptide in range(len(sequences))]
     spectrum, charge, peptide = (
         np.array([queries.spectrum[row] for row, _ in rows]),
@@ -89,7 +89,7 @@ def test_every_site_scores_as_a_modification_there(made):
     matches = ShiftsToPlace(spectrum, charge, peptide, shift)
     score_places(spectra, matches, peptides, settings, 0, len(rows), score, probability, np.zeros(1, np.uint8))
     for number, (row, column) in enumerate(rows):
-        expected, counts = scores_by_modification(made, row, column, shift[number])
+        expected, counts = scores_by_modification(synthetic, row, column, shift[number])
         length = len(sequences[column])
         assert score[number, :length] == pytest.approx(np.where(counts > 0, expected, 0.0), abs=1e-4)
         assert np.isneginf(score[number, length:]).all()
@@ -99,8 +99,8 @@ def test_every_site_scores_as_a_modification_there(made):
         assert (np.diff(probability[number, :length][order]) >= -1e-6).all()
 
 
-def test_shift_is_placed_at_its_true_site(made):
-    sequences, peptides, spectra, queries, settings = made
+def test_shift_is_placed_at_its_true_site(synthetic):
+    sequences, peptides, spectra, queries, settings = synthetic
     n = len(sequences)
     candidate = np.tile(np.arange(n), (n, 1))
     placed = PlacedArrays(*(np.zeros((n, n), kind) for kind in (np.float32, np.int8, np.float32, np.int8, np.uint8)))
@@ -109,7 +109,7 @@ def test_shift_is_placed_at_its_true_site(made):
     assert np.isneginf(placed.plain).sum() >= n * n - n  # no unmodified peptide has the precursor mass
     for row in range(n):
         assert placed.shifted[row].argmax() == row
-        expected, _ = scores_by_modification(made, row, row, queries.mass[row] - peptides.mass[row])
+        expected, _ = scores_by_modification(synthetic, row, row, queries.mass[row] - peptides.mass[row])
         assert placed.shifted[row, row] == pytest.approx(expected.max(), abs=1e-4)
         assert expected[placed.place[row, row] - 1] == pytest.approx(expected.max(), abs=1e-4)
         assert placed.shifted_isotope[row, row] == 0
@@ -135,8 +135,8 @@ def test_best_site_of_random_spectra_is_mostly_right():
     assert right >= 51
 
 
-def test_peptides_are_listed_by_bond_masses(made):
-    sequences, peptides = made[:2]
+def test_peptides_are_listed_by_bond_masses(synthetic):
+    sequences, peptides = synthetic[:2]
     lengths = peptides.length.astype(np.int64) - 1
     offsets = run_offsets(lengths)
     masses = np.empty(offsets[-1], np.int32)
@@ -146,8 +146,8 @@ def test_peptides_are_listed_by_bond_masses(made):
         assert masses[offsets[i] : offsets[i + 1]].tolist() == expected
 
 
-def test_peaks_are_listed_by_distance_to_both_ends(made):
-    _, _, spectra, queries, settings = made
+def test_peaks_are_listed_by_distance_to_both_ends(synthetic):
+    _, _, spectra, queries, settings = synthetic
     lists = ListSettings(100.0, 0.01, 5e-6, -150.0, 500.0)
     actual = query_lists(spectra, queries, settings, lists)
     for q in range(len(queries.mass)):

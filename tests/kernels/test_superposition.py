@@ -20,7 +20,7 @@ SHORT = SearchSteps(12, 4, 2, 3, 1, 2, 40)
 
 
 def superposed(device, pairs: ChainPairs, steps: SearchSteps = EFFORTS["quick"], first: int = 0, last: int | None = None):
-    actual = FoundSuperpositions.room(pairs)
+    actual = FoundSuperpositions.empty(pairs)
     ends = list(backend_module(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, actual, first, last))
     assert ends == sorted(ends)
     assert ends[-1] == (len(pairs.fixed) if last is None else last)
@@ -46,7 +46,7 @@ def test_superposition_is_independent_of_order_and_threads():
     expected = superposed(Processor(1), pairs, SHORT)
     assert_same(superposed(card, pairs, SHORT), expected)
     for threads in (64, 256):
-        actual = FoundSuperpositions.room(pairs)
+        actual = FoundSuperpositions.empty(pairs)
         list(tuned(backend_module(card, "superposition").ChainSuperposition, threads=threads)(card, SHORT).superpose(pairs, actual))
         assert_same(actual, expected)
 

@@ -17,9 +17,9 @@ from tests.shim.trace_inputs import random_traces
 def by_definition(peaks, windows, cells):
     expected = cells.copy()
     for low, high, first, last, cell in zip(*windows, strict=True):
-        for mz, intensity, survey in zip(*peaks, strict=True):
-            if low <= mz <= high and first <= survey < last:
-                expected[cell + survey - first] = max(expected[cell + survey - first], intensity)
+        for mz, intensity, spectrum in zip(*peaks, strict=True):
+            if low <= mz <= high and first <= spectrum < last:
+                expected[cell + spectrum - first] = max(expected[cell + spectrum - first], intensity)
     return expected
 
 

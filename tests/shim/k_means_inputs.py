@@ -80,12 +80,12 @@ def means_on(device: Device, items: Any, n_bins: int = 0, **ranges: Any) -> Any:
 
 
 def assigned(
-    means: Any, centroids: Any, n: int, first: int = 0, last: int | None = None, *, told: int = AT_THE_END
+    means: Any, centroids: Any, n: int, first: int = 0, last: int | None = None, *, reporting: int = AT_THE_END
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], PointSums | VectorSums | None, list[int]]:
     """Return the labels and distances (-7 where not assigned), the sums, and the yielded ends."""
     labels, distances = np.full(n, -7, np.int32), np.full(n, -7.0)
     parts, ends = [], []
-    for end, sums in means.assign(centroids, labels, distances, first, n if last is None else last, told):
+    for end, sums in means.assign(centroids, labels, distances, first, n if last is None else last, reporting):
         ends.append(end)
         if sums is not None:
             parts.append(sums)

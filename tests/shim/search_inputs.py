@@ -9,7 +9,7 @@ from tests.shim.read_only import read_only
 
 __all__ = [
     "NOT_STOPPED",
-    "as_of_an_index",
+    "as_in_index",
     "assert_same_hits",
     "empty_hits",
     "random_modifications",
@@ -52,7 +52,7 @@ def _mask(residues: str) -> int:
     return sum(1 << ord(residue) - 65 for residue in residues) or _ANY
 
 
-def as_of_an_index(peptides: PeptideArrays) -> PeptideArrays:
+def as_in_index(peptides: PeptideArrays) -> PeptideArrays:
     """Return peptides as read from an index, which is read-only."""
     columns = read_only(*(getattr(peptides, name) for name in _OF_THE_INDEX))
     return peptides._replace(**dict(zip(_OF_THE_INDEX, columns, strict=True)))
@@ -121,7 +121,7 @@ def random_search(
     mass = np.add.reduceat(of_residue, position[:-1]) + _WATER + n_term + c_term
     present = np.bitwise_or.reduceat(np.uint32(1) << (residues - 65).astype(np.uint32), position[:-1])
     order = np.argsort(mass, kind="stable")
-    peptides = as_of_an_index(
+    peptides = as_in_index(
         PeptideArrays(
             mass[order],
             position[:-1][order].astype(np.uint32),
@@ -211,7 +211,7 @@ def with_known_modifications(
     forms = np.concatenate((np.zeros(len(peptides.mass), np.uint32), np.arange(1, len(rows), dtype=np.uint32)))[order]
     table = np.stack(rows)
     columns = {name: getattr(peptides, name)[source] for name in ("position", "length", "flags", "letters")}
-    with_known = as_of_an_index(
+    with_known = as_in_index(
         peptides._replace(
             mass=mass[order],
             **columns,

@@ -34,7 +34,7 @@ def test_visited_returns_results_until_cleared():
     assert met.rows[place] == -1
     met.rows[place] = note(met, 12.5, 40, move)
     row = met.rows[place_of(met, mark_of_move(move.copy(), -0.6, 0.0))]
-    assert (met.found[row], met.counts[row]) == (12.5, 40)
+    assert (met.score[row], met.counts[row]) == (12.5, 40)
     assert (met.moves[row] == move).all()
     forget(met)
     assert met.rows[place_of(met, mark_of_move(move, -0.6, 0.0))] == -1

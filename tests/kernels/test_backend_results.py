@@ -54,7 +54,7 @@ def test_spectrum_search_is_the_same_for_any_partition_size():
     kind, answers = backend_module(Processor(1), "scoring").SpectrumSearch, []
     for threads, candidates in ((1, 10**9), (3, 20)):
         hits = overwritten_hits(30, 0.5)
-        list(tuned(kind, candidates_of_piece=candidates)(Processor(threads), *others).search_queries(spectra, queries, hits, 0, 30))
+        list(tuned(kind, candidates_of_partition=candidates)(Processor(threads), *others).search_queries(spectra, queries, hits, 0, 30))
         answers.append(hits)
     assert_same_hits(*answers)
 
