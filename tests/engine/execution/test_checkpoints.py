@@ -120,7 +120,7 @@ def test_partitions_of_threads_are_restored_in_order(tmp_path: Path) -> None:
             partitions.add(name, start, stop, {"place": np.arange(start, stop)})
         raise Cancelled
     with open_checkpoint(tmp_path / "toy.sqlite") as partitions:
-        restored = partitions.rows_of(checkpoints._Name("toy", 1), 9)
+        restored = partitions.read_rows(checkpoints._Name("toy", 1), 9)
     assert [(start, stop, rows["place"].tolist()) for start, stop, rows in restored] == [
         (0, 4, [0, 1, 2, 3]),
         (4, 6, [4, 5]),

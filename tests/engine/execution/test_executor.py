@@ -138,7 +138,7 @@ def test_cancel_is_passed_on() -> None:
         session.run("fine")
 
 
-def test_an_unknown_kind_is_refused() -> None:
+def test_unknown_workload_type_is_rejected() -> None:
     with pytest.raises(ValueError, match="workload type 'os' is not registered"):
         workload_type(Workload("os", {}, {}))
 

@@ -213,7 +213,7 @@ def test_another_gpu_takes_over_from_a_failed_one() -> None:
     workers = [record.worker("cuda:0", fails_after=3, seconds=1e-4), record.worker("cuda:1", seconds=1e-4)]
     assert record.run(workers, progress)[0] == []
     assert record.times == {1}
-    assert record.told == pytest.approx(N)
+    assert record.reported == pytest.approx(N)
     assert progress.messages == ("cuda:0 failed: it is lost; its unfinished items are repeated elsewhere",)
 
 
@@ -374,7 +374,7 @@ def test_workers_lost_before_they_begin_blame_no_item() -> None:
     assert losses.items == [] and losses.in_a_row == 0
 
 
-def test_but_a_work_that_no_worker_lives_to_begin_ends() -> None:
+def test_run_ends_when_no_worker_begins() -> None:
     with pytest.raises(WorkersError, match="14 workers were lost in a row without a result"):
         with_lost_before(99)
 

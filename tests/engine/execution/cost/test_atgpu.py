@@ -59,7 +59,7 @@ def test_multiplication_rounds_count_cached_tiles():
     assert multiplication_rounds(16)[0].cached_blocks == 0
 
 
-def test_what_does_not_fit_cannot_be_run():
+def test_serial_cost_rejects_rounds_beyond_the_memory():
     with pytest.raises(ValueError, match=r"needs 12,289 words of shared memory; a multiprocessor has 12,288"):
         serial_cost(MACHINE, [Round(1, 1, 1, 12_289)])
     with pytest.raises(ValueError, match="global memory"):

@@ -85,7 +85,7 @@ def test_least_run_takes_the_least_of_each_part():
     assert sum(parts(Run(0.02, 0.015, 0.004), Run(0.015, 0.014, 0.001))[1:]) <= 0.015
 
 
-def test_runs_in_turn_measures_the_processor_once():
+def test_runs_in_turn_measures_the_cpu_once():
     sample = workload_type(Workload("structures", {}, {})).samples(2.0**-9, 5)
     (run,) = runs_in_turn(sample, Processor(1))
     assert run.is_noted
@@ -105,6 +105,6 @@ def test_predicted_cycles_need_no_gpu():
     ]
     assert cycles == sorted(cycles)
     assert cycles[1] < 1.9 * cycles[0], "two queries are aligned together"
-    work = [search.workload_types(query_lengths).operations for query_lengths in ([300], [300, 300], [300] * 8)]
+    work = [search.work(query_lengths).operations for query_lengths in ([300], [300, 300], [300] * 8)]
     assert 0.5 < cycles[2] / cycles[1] / (work[2] / work[1]) < 2.0
     assert predicted_cycles(90, 1, card.maximum_shared_bytes(), [300], np.zeros(0, np.int64)) == 0.0

@@ -76,16 +76,16 @@ def test_host_seconds_use_the_last_sample_beyond_it():
         KindCosts(operations=(1.0,), kernel=(1.0,), moved=(1.0, 2.0), transfer=(1.0, 1.0), host_over_line=(1.0,))
 
 
-def test_a_work_takes_the_sum_of_its_parts():
-    found = predict_workload(card(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
-    assert found.kernel == pytest.approx(1.1e-2)
-    assert found.transfer == pytest.approx(1e-3)
-    assert found.synchronisation + found.host == pytest.approx(1e-3 + 1e-3 + 1e-4)
-    assert found.seconds == pytest.approx(1.41e-2)
-    assert find_bound(found) == "compute"
-    assert find_bound(found._replace(transfer=1.0)) == "transfer"
-    assert find_bound(found._replace(host=1.0)) == "host"
-    assert find_bound(found._replace(memory=1e-2)) == "memory"
+def test_predicted_workload_is_the_sum_of_its_parts():
+    prediction = predict_workload(card(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
+    assert prediction.kernel == pytest.approx(1.1e-2)
+    assert prediction.transfer == pytest.approx(1e-3)
+    assert prediction.synchronisation + prediction.host == pytest.approx(1e-3 + 1e-3 + 1e-4)
+    assert prediction.seconds == pytest.approx(1.41e-2)
+    assert find_bound(prediction) == "compute"
+    assert find_bound(prediction._replace(transfer=1.0)) == "transfer"
+    assert find_bound(prediction._replace(host=1.0)) == "host"
+    assert find_bound(prediction._replace(memory=1e-2)) == "memory"
 
 
 def test_fitted_coefficients_are_recovered_and_nonnegative():
