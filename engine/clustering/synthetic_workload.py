@@ -8,7 +8,7 @@ import numpy as np
 
 from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.clustering.assignment import ROUNDS, SUMS, point_workload, vector_workload
-from proteoscope.engine.clustering.grouping import work_of
+from proteoscope.engine.clustering.grouping import create_workload
 from proteoscope.engine.execution.workload import Sample
 from proteoscope.kernels.clustering_layouts import COMPLETE, Linkage
 from proteoscope.kernels.k_means_layouts import sums_of
@@ -80,4 +80,4 @@ def sample_groups(size: float, seed: int) -> Sample:
     n = max(50, round(_GROUPED * size))
     numbers = np.arange(n)
     ends = np.minimum(np.minimum(numbers + 1 + _WINDOW, (numbers // 1000 + 1) * 1000), n)
-    return Sample(work_of(_vectors(n, rng), ends.astype(np.int64)), [Linkage(COMPLETE, 0.6)._asdict()])
+    return Sample(create_workload(_vectors(n, rng), ends.astype(np.int64)), [Linkage(COMPLETE, 0.6)._asdict()])

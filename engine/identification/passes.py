@@ -86,7 +86,7 @@ class PassPlan:
         of_second = map(parse_modification, parameters.second_pass_modifications if parameters.second_pass else ())
         every = (*self.modifications, *of_second, *self.indexes.peptides.digestion.fixed)
         is_wanted = parameters.predicted_intensities and parameters.decoys != "none"
-        return is_wanted and not why_not_predicted(parameters, self.spectra.ion_series.letters, every)
+        return is_wanted and not why_not_predicted(parameters, self.spectra.ion_series.symbols, every)
 
     def record(self, **more: Any) -> PassRecord:
         """Return the settings of the pass, for ``run.json``; `more` by the names of the attributes of `PassRecord`."""

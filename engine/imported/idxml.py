@@ -9,7 +9,7 @@ from proteoscope.engine.chemistry.noted_peptides import parse_peptide
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.xml_events import NumberReader, UnreadableValueError, elements, read_with_decimal_sign
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.engine_scores import score_called, score_column_of
+from proteoscope.engine.matches.engine_scores import name_score_column, score_called
 from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
 
 __all__ = ["read_idxml"]
@@ -110,7 +110,7 @@ def _scores(identification: Any, hit: Any, numbers: NumberReader, found: MatchCo
         if is_rate:
             rates["q_value" if lowered in _Q_VALUES else "posterior_error"] = value
             continue
-        column = known.column if known is not None else "score_main" if is_main else score_column_of(name)
+        column = known.column if known is not None else "score_main" if is_main else name_score_column(name)
         scores[column] = value
         if is_main and column == "score_main":
             found.senses[column] = sense

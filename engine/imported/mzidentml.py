@@ -12,7 +12,7 @@ from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.xml_events import NumberReader, UnreadableValueError, elements, read_with_decimal_sign
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.engine_scores import score_called, score_column_of
+from proteoscope.engine.matches.engine_scores import name_score_column, score_called
 from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
 from proteoscope.engine.row_numbers import PeptideRow
 from proteoscope.engine.unfolding import SEARCHED
@@ -252,7 +252,7 @@ class _Reader:
             elif is_error:
                 rates["posterior_error"] = value
             elif name:
-                scores[known.column if known is not None else score_column_of(name)] = value
+                scores[known.column if known is not None else name_score_column(name)] = value
         return scores, rates
 
 

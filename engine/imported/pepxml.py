@@ -28,7 +28,7 @@ from proteoscope.engine.imported.xml_events import (
     read_with_decimal_sign,
 )
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.engine_scores import score_called, score_column_of
+from proteoscope.engine.matches.engine_scores import name_score_column, score_called
 from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
 
 __all__ = ["read_pepxml"]
@@ -221,7 +221,7 @@ def _scores(hit: Mapping[str, Any], numbers: NumberReader) -> tuple[dict[str, fl
                 rates.setdefault("posterior_error", 1.0 - scores[column])
     for name in ("num_matched_ions", "massdiff"):
         if hit.get(name) is not None:
-            scores[score_column_of(name)] = numbers.value(hit[name].removeprefix("+-"), name)
+            scores[name_score_column(name)] = numbers.value(hit[name].removeprefix("+-"), name)
     return scores, rates
 
 
@@ -250,7 +250,7 @@ def _take_score(name: str, value: Any, numbers: NumberReader, scores: dict[str, 
     if is_rate and not math.isnan(number):
         rates["q_value" if lowered in _Q_VALUES else "posterior_error"] = number
     elif name and not is_rate:
-        scores[score_column_of(name)] = number
+        scores[name_score_column(name)] = number
 
 
 def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: int) -> list[NotedModification]:

@@ -13,7 +13,13 @@ from proteoscope.engine.imported.parameters import ImportParameters
 from proteoscope.engine.imported.tables import LEFT_OUT, LEFT_OUT_FILE
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.match_lists.error_rates import JudgingSettings, are_decoys, deciding_score, error_rates_of, ranks_of
+from proteoscope.engine.matches.match_lists.error_rates import (
+    ErrorRateSettings,
+    are_decoys,
+    estimate_error_rates,
+    rank_matches,
+    select_ranking_score,
+)
 from proteoscope.engine.matches.match_lists.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.matches.match_lists.matches import ListedMatches
 from proteoscope.engine.matches.match_lists.tables import RankedMatches, counted_ions, listed_tables
@@ -80,13 +86,13 @@ def rated_matches(
     found: Identifications, matches: ListedMatches, spectra: Spectra, parameters: ImportParameters, progress: Progress
 ) -> RankedMatches:
     """Return ranks, decoys, error rates and fragment ions of the matches."""
-    row, settings = matches.row, JudgingSettings.of(parameters, parameters.decoy_prefixes)
-    deciding = deciding_score(found, parameters.score)
+    row, settings = matches.row, ErrorRateSettings.of(parameters, parameters.decoy_prefixes)
+    deciding = select_ranking_score(found, parameters.score)
     score, is_decoy = deciding.value[row], are_decoys(found, parameters.decoy_prefixes)[row]
-    rank = ranks_of(matches.spectrum, found.rank[row], score)
+    rank = rank_matches(matches.spectrum, found.rank[row], score)
     progress.stage("Estimating false discovery rates")
     given = found.q_value[row], found.posterior_error[row]
-    rates = error_rates_of(score, is_decoy, rank == 1, given, settings)
+    rates = estimate_error_rates(score, is_decoy, rank == 1, given, settings)
     if rates.q_value_of == "none":
         settings = replace(settings, decoys="none")
     matched, total = counted_ions(matches, spectra, parameters, progress)

@@ -28,7 +28,7 @@ from proteoscope.engine.formats.separated_cells import Cells, read_cells
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.engine_scores import score_called, score_column_of
+from proteoscope.engine.matches.engine_scores import name_score_column, score_called
 from proteoscope.engine.matches.match_lists.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.reader import TableFile
@@ -116,7 +116,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     is_named = pa.compute.invert(pa.compute.match_substring_regex(ids, r"^\d*$"))
     native_id = pa.compute.if_else(pa.compute.and_(is_named, pa.array((scan < 0) & ~own)), ids, "")
     features = {name for name in cells.names if name.lower() not in _NO_FEATURES and not re.fullmatch(r"(?i)charge_?\d+", name)}
-    scores = _scores(cells, {name: score_column_of(name) for name in sorted(features)}, skip_texts=True)
+    scores = _scores(cells, {name: name_score_column(name) for name in sorted(features)}, skip_texts=True)
     named = {"score": "score_percolator", "mokapot score": "score_mokapot"}
     scores |= _scores(cells, {name: column for name, column in named.items() if cells.has(name)})
     expected = cells.numbers("ln(expect)", "lnExpect")
@@ -194,7 +194,7 @@ def read_sage(source: ByteSource, progress: Progress) -> Identifications:
         "precursor_mz": _mz(cells.numbers("expmass"), cells.whole("charge", missing=0)),
         "q_value": cells.numbers("spectrum_q", "spectrum_fdr"),
         "posterior_error": 10.0 ** np.minimum(cells.numbers("posterior_error"), 0.0),
-        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
+        "scores": _scores(cells, {name: name_score_column(name) for name in names if cells.has(name)}),
         "program": "Sage",
         "proteins": cells.lists(";", "proteins"),
         "scan": _numbers_of(pa.compute.extract_regex(identifier, r"^(?P<scan>\d+)$"), "scan"),
@@ -215,7 +215,7 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
         "rank": cells.whole("num", missing=0),
         "precursor_mz": _mz(cells.numbers("exp_neutral_mass"), cells.whole("charge", missing=0)),
         "calculated_mass": cells.numbers("calc_neutral_mass"),
-        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
+        "scores": _scores(cells, {name: name_score_column(name) for name in names if cells.has(name)}),
         "program": "Comet",
         "proteins": cells.lists(",", "protein"),
     }
@@ -261,7 +261,7 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
         "precursor_mz": _mz(cells.numbers("precursor_neutral_mass", "Observed Mass"), charge),
         "calculated_mass": cells.numbers("calc_neutral_pep_mass", "Calculated Peptide Mass"),
         "retention_time": cells.numbers("retention_time") * _MINUTE if is_own else cells.numbers("Retention"),
-        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
+        "scores": _scores(cells, {name: name_score_column(name) for name in names if cells.has(name)}),
         "scan": cells.whole("scannum", missing=-1),
     }
     if is_own:
@@ -296,7 +296,7 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
     """MaxQuant's ``msms.txt``."""
     cells = read_cells(source, progress)
     scores = _scores(
-        cells, {name: score_column_of(name) for name in ("delta score", "number of matches", "localization prob") if cells.has(name)}
+        cells, {name: name_score_column(name) for name in ("delta score", "number of matches", "localization prob") if cells.has(name)}
     )
     scores["score_andromeda"] = cells.numbers("Score")
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
@@ -345,7 +345,7 @@ def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identificatio
 
 
 def _dia_nn(format: str, cells: Cells) -> Identifications:
-    scores = _scores(cells, {name: score_column_of(name) for name in _DIA_NN_SCORES if cells.has(name)})
+    scores = _scores(cells, {name: name_score_column(name) for name in _DIA_NN_SCORES if cells.has(name)})
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
     values: Values = {
         "run": cells.text("Run", "File.Name"),
@@ -381,7 +381,7 @@ def read_peptideshaker(source: ByteSource, progress: Progress) -> Identification
         "retention_time": cells.numbers("RT"),
         "precursor_mz": cells.numbers("m/z"),
         "calculated_mass": cells.numbers("Theoretical Mass"),
-        "scores": _scores(cells, {name: score_column_of(name) for name in ("Confidence [%]",) if cells.has(name)}),
+        "scores": _scores(cells, {name: name_score_column(name) for name in ("Confidence [%]",) if cells.has(name)}),
         "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8),
         "program": "PeptideShaker",
         "proteins": cells.lists(r"[,;]\s*", "Protein(s)"),
@@ -422,7 +422,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     scores: dict[str, NDArray[np.float64]] = {}
     for i, (accession, name) in scores_called.items():
         known = score_called(accession) or score_called(name)
-        column = known.column if known is not None else "score_main" if i == 1 else score_column_of(name)
+        column = known.column if known is not None else "score_main" if i == 1 else name_score_column(name)
         scores[column] = cells.numbers(f"search_engine_score[{i}]")
     decoys = cells.whole("opt_global_cv_MS:1002217_decoy_peptide", missing=-1)
     q_value = cells.numbers("opt_global_q-value", "opt_global_q-value_score", "opt_global_cv_MS:1002354_PSM-level_q-value")

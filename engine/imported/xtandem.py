@@ -10,7 +10,7 @@ from proteoscope.engine.chemistry.noted_peptides import NotedModification, Noted
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.xml_events import NumberReader, UnreadableValueError, elements, read_with_decimal_sign
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.engine_scores import score_column_of
+from proteoscope.engine.matches.engine_scores import name_score_column
 from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
 
 __all__ = ["read_xtandem"]
@@ -73,7 +73,7 @@ def _add_group(group: Any, numbers: NumberReader, run: str, found: MatchCollecto
                 peptide = _peptide(domain, numbers)
                 if peptide is not None and peptide not in matches:
                     mass = numbers.number(domain, "mh") - _PROTON
-                    scores = {score_column_of(name): numbers.number(domain, name) for name in _SCORES if domain.get(name)}
+                    scores = {name_score_column(name): numbers.number(domain, name) for name in _SCORES if domain.get(name)}
                     matches[peptide] = scores, [], mass
             except UnreadableValueError as error:
                 unread.setdefault(sequence, (error.reason, error.value))

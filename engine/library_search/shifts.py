@@ -84,7 +84,7 @@ def name_differences(
     begin = peptides.residue_offsets[of]
     # The entry has no flanking residues, so that the peptide itself is used as its protein.
     places = ShiftPlaces(
-        shift[rows], tolerance.width(mass[rows]), score, begin, lengths[of], begin, begin + lengths[of], peptides.letters, 1
+        shift[rows], tolerance.width(mass[rows]), score, begin, lengths[of], begin, begin + lengths[of], peptides.residues, 1
     )
     named = name_shifts(places, (), enzyme("Trypsin"))
     for k, row in enumerate(rows.tolist()):
@@ -116,7 +116,7 @@ def _ions_by_place(
     matched, _ = count_ions(
         offsets,
         masses,
-        peptides.letters[at],
+        peptides.residues[at],
         spectrum[row],
         charge[row],
         spectra,

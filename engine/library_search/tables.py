@@ -45,7 +45,7 @@ MATCHES = Table.of(
         ),
         Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, unit="Th"),
         Column("retention_time", "RT", "Retention time", "minutes", 8, is_nullable=True),
-        Column("kind", "WorkloadType", "same: the mass of the entry; shifted: another one", width=8, pattern="same|shifted"),
+        Column("kind", "Kind", "same: the mass of the entry; shifted: another one", width=8, pattern="same|shifted"),
         Column("library", "Library", "File of the entry", width=24, is_shown=False),
         Column("library_entry", "Entry", "Its place in that file, from 1", "identifier", 8, is_shown=False),
     ),

@@ -33,7 +33,7 @@ MODIFICATIONS = Table.of(
         Column("decoys", "Decoys", "Decoys that passed with them", "integer", 6),
         Column(
             "kind",
-            "WorkloadType",
+            "Kind",
             "Group in which the matches were judged: named, a usual shift, end, another end of the peptide, or unnamed, any other",
             width=8,
             is_shown=False,

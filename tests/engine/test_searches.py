@@ -75,7 +75,7 @@ def test_the_ending_of_a_file_says_its_format_and_the_first_is_the_usual_one(sea
 
 @each
 def test_the_kinds_of_work_of_an_entry_are_there_and_known_with_it(search):
-    for name, load in search.work:
+    for name, load in search.workload_types:
         assert KINDS[name] is load
         kind = workload_type(Workload(name, {}, {}))
         assert type(kind) is load()

@@ -250,7 +250,7 @@ def test_what_cannot_be_explained_says_why(identified, spectra, tmp_path):
     ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p")
     with pytest.raises(InputError, match="no finished identification"):
         ask(EXPLAIN, inputs={"project": [tmp_path / "p"]})
-    with pytest.raises(ParameterError, match="is no finished identification"):
+    with pytest.raises(ParameterError, match="expected a finished identification"):
         ask(EXPLAIN, inputs={"project": [tmp_path / "p"]}, run="cluster-0001")
     with pytest.raises(ProteoscopeError, match=r"would be written over|belongs to the project"):
         ask(EXPLAIN, inputs={"project": [identified]}, out=identified / "results" / "x.tsv")

@@ -144,7 +144,7 @@ def test_other_files_than_those_identified_are_refused(project: Path, tmp_path: 
     other = tmp_path / "other.mzML"
     other.write_bytes(gzip.decompress(SPECTRA.read_bytes()))
     assert converted(other, "--out", tmp_path / "out.mgf", "--identified", project, "--quiet") == 2
-    assert "is none of the files that run identify-0001 of" in capsys.readouterr().err
+    assert "was not read by run identify-0001 of" in capsys.readouterr().err
 
 
 def test_what_is_read_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

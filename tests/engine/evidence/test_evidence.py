@@ -313,7 +313,7 @@ def test_proteins_are_chosen_by_name_and_what_is_wrong_is_said(project: Path, ru
     assert [one["accession"] for one in rows(project, done.run_id, PROTEINS)] == ["TWIN"]
     with pytest.raises(ParameterError, match="no protein group of the run has it"):
         run_search("evidence", where, device="cpu", proteins=("nobody",))
-    with pytest.raises(ParameterError, match="is no finished identification"):
+    with pytest.raises(ParameterError, match="expected a finished identification"):
         run_search("evidence", where, device="cpu", run=run)
     (tmp_path / "empty.pdb").write_text("")
     for structures in ([tmp_path / "empty.pdb"], [tmp_path / "absent.pdb"], []):

@@ -185,7 +185,7 @@ def test_the_newest_identification_is_shown_where_no_run_is_named(explained: tup
 def test_a_run_that_is_none_is_named(explained: tuple[Path, str, str], albumin: Path) -> None:
     project, identified, _ = explained
     where = {"project": [project], "structures": [albumin]}
-    with pytest.raises(ParameterError, match=f"is no finished identification; there are {identified}"):
+    with pytest.raises(ParameterError, match=f"expected a finished identification; finished are {identified}"):
         run_search("evidence", {**where}, device="cpu", run=Project.open(project).latest("evidence"))
     with pytest.raises((InputError, ParameterError), match="nobody"):
         run_search("evidence", {**where}, device="cpu", run="nobody")

@@ -12,10 +12,10 @@ from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.matches.pass_records import (
     PassRecord,
     SeriesCount,
-    asked_passes,
     passes_of_record,
     passes_of_run,
     read_passes,
+    requested_passes,
     widest,
 )
 from proteoscope.engine.matches.writers.description import SearchDescription
@@ -70,20 +70,20 @@ def test_a_record_is_read_as_it_was_written(one, tmp_path):
     assert read_passes(path) == (one,)
 
 
-def test_asked_passes_are_those_that_parameters_request():
+def test_requested_passes_are_those_that_parameters_request():
     parameters = {
         **PARAMETERS,
         "second_pass": True,
         "second_pass_modifications": ["Deamidated (NQ)"],
         "second_pass_specificity": "semi-specific",
     }
-    first, second = asked_passes(parameters)
+    first, second = requested_passes(parameters)
     assert (str(first.precursor_tolerance), str(second.precursor_tolerance)) == ("10 ppm", "10 ppm")
     assert (first.specificity, second.specificity, second.proteins) == ("specific", "semi-specific", "found")
     assert set(second.variable_modifications) == {*PARAMETERS["variable_modifications"], "Deamidated (NQ)"}
-    (one,) = asked_passes({**PARAMETERS, "mass_shift": "-150..500"})
+    (one,) = requested_passes({**PARAMETERS, "mass_shift": "-150..500"})
     assert one.mass_shift == (-150.0, 500.0)
-    assert asked_passes({"fdr": 0.01}) == passes_of_record({}) == passes_of_record({"parameters": parameters}) == ()
+    assert requested_passes({"fdr": 0.01}) == passes_of_record({}) == passes_of_record({"parameters": parameters}) == ()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_asked_passes_are_those_that_parameters_request():
 def test_what_a_stranger_wrote_is_refused_with_the_file_named(name, value, tmp_path):
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"passes": [{**FIRST.record(), name: value}]}))
-    with pytest.raises(StorageError, match=r"run\.json.*does not tell how the search was done"):
+    with pytest.raises(StorageError, match=r"run\.json.*does not describe a search"):
         read_passes(path)
 
 
@@ -260,7 +260,7 @@ def test_windows_about_an_error_are_exported_by_their_ends(small, tmp_path):
 )
 def test_what_cannot_be_understood_is_said(wrong):
     with pytest.raises(ParameterError):
-        asked_passes({**PARAMETERS, **wrong})
+        requested_passes({**PARAMETERS, **wrong})
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.engine.execution.toy_kinds import NearestCentroid
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 SHAPE = CardShape(132, 227 << 10, 90)
-OF_SEARCHES = [name for search in SEARCHES for name, _ in search.work]
+OF_SEARCHES = [name for search in SEARCHES for name, _ in search.workload_types]
 
 
 @pytest.mark.parametrize("name", sorted(set(OF_SEARCHES)))
