@@ -74,7 +74,7 @@ def name_differences(
     """
     n = len(peptide)
     lengths = np.diff(peptides.residue_offsets)
-    name, possible = [write_mass(round(one, 4)) for one in shift.tolist()], [""] * n
+    name, possible = [write_mass(round(mass, 4)) for mass in shift.tolist()], [""] * n
     named_mass, site = shift.copy(), np.full(n, -1)
     rows = np.flatnonzero((peptide >= 0) & (lengths[np.maximum(peptide, 0)] < _PLACES) if len(lengths) else np.zeros(n, np.bool_))
     if not len(rows):
@@ -133,4 +133,4 @@ def _ions_by_place(
 def carrying(peptide: NotedPeptide, site: int, name: str, mass: float) -> NotedPeptide:
     """Return a peptide with an additional modification."""
     more = NotedModification(site, "" if name[:1] in "+-" else name, mass)
-    return NotedPeptide(peptide.sequence, tuple(sorted((*peptide.modifications, more), key=lambda one: one.position)))
+    return NotedPeptide(peptide.sequence, tuple(sorted((*peptide.modifications, more), key=lambda modification: modification.position)))

@@ -26,7 +26,7 @@ MATCHES = Table.of(
         Column("formula", "Formula", "Of the entry's compound", width=14, is_nullable=True),
         Column("inchikey", "InChIKey", "Of the entry's compound", width=28, is_nullable=True),
         Column("adduct", "Adduct", "Ion that the entry is of", width=10, is_nullable=True),
-        Column("charge", "z", "Charge; 0 where neither the spectrum nor the library tells it", "integer", 3, type="int32"),
+        Column("charge", "z", "Charge; 0 if neither the spectrum nor the library contains it", "integer", 3, type="int32"),
         _SIMILARITY,
         Column("matched_peaks", "Peaks", "Peaks of the entry that are in the spectrum", "integer", 6, type="int32", low=0),
         _DIFFERENCE,

@@ -135,7 +135,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     occurrences, row = occurrences[retained], row[retained]
     occurrence_offsets = run_offsets(np.bincount(row, minlength=n))
 
-    modifications_of_database = () if proteins.known is None else proteins.known.modifications
+    modifications_of_database = () if proteins.known_modifications is None else proteins.known_modifications.modifications
     fixed, n_variable = peptides.digestion.fixed, len(variable)
     has = matches.modification != _NO_MODIFICATION
     rows = [np.nonzero(has)[0]]

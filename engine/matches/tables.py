@@ -645,9 +645,9 @@ def _psm_table(
             _accessions(proteins, places.protein), proteins.proteins, places.protein, proteins.first_in_whole()[places.protein]
         ),
     }
-    if proteins.known is not None:
-        columns[KNOWN_PLACES.name] = _known_places(psms, proteins, proteins.known)
-    table = PSMS.arrow(columns, without=() if proteins.known is not None else (KNOWN_PLACES.name,))
+    if proteins.known_modifications is not None:
+        columns[KNOWN_PLACES.name] = _known_places(psms, proteins, proteins.known_modifications)
+    table = PSMS.arrow(columns, without=() if proteins.known_modifications is not None else (KNOWN_PLACES.name,))
     for name, column in scored.features.items():
         table = table.append_column(f"feature_{name}", pa.array(column.astype(np.float32)))
     return table

@@ -34,7 +34,7 @@ MODIFICATIONS = Table.of(
         Column(
             "kind",
             "Kind",
-            "Group in which the matches were judged: named, a usual shift, end, another end of the peptide, or unnamed, any other",
+            "Group for error rates: named (a usual shift), end (another end of the peptide) or unnamed (any other)",
             width=8,
             is_shown=False,
             pattern="none|named|end|unnamed",

@@ -160,7 +160,7 @@ def built(folder: Path, database: Path, *, knows: bool) -> Indexes:
 def collect_peptides(indexes: Indexes, *, of_proteins: int) -> set[tuple[str, float]]:
     """Return the peptides without known modifications of the first proteins, and their masses."""
     residues = np.asarray(indexes.proteins.proteins.residues).tobytes().decode()
-    known = indexes.peptides.forms.known
+    known = indexes.peptides.forms.form
     end = int(indexes.proteins.proteins.offsets[of_proteins])
     results = zip(indexes.peptides.position.tolist(), indexes.peptides.length.tolist(), indexes.peptides.mass.tolist(), strict=True)
     return {
@@ -184,7 +184,7 @@ def test_broken_features_are_left_out(tmp_path: Path, seed: int) -> None:
             continue
         without = built(tmp_path / f"without{suffix}", path, knows=False)
         assert collect_peptides(indexes, of_proteins=3) == collect_peptides(without, of_proteins=3)
-        known, proteins = indexes.proteins.known, indexes.proteins.proteins
+        known, proteins = indexes.proteins.known_modifications, indexes.proteins.proteins
         if known is not None:
             letters = np.asarray(proteins.residues)[known.position].tobytes().decode()
             of_targets = known.position < indexes.proteins.first_decoy_residue

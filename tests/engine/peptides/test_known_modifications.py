@@ -99,11 +99,11 @@ def collect_forms(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float
     """Return the forms of targets, and of decoys only, with their masses."""
     known, site, modification = indexes.peptides.forms
     result: tuple[dict[Form, float], dict[Form, float]] = ({}, {})
-    if indexes.proteins.known is None:
+    if indexes.proteins.known_modifications is None:
         return result
     for entry in np.flatnonzero(known).tolist():
         row = known[entry]
-        names = [str(indexes.proteins.known.modifications[m]) for m in modification[row].tolist() if m != 255]
+        names = [str(indexes.proteins.known_modifications.modifications[m]) for m in modification[row].tolist() if m != 255]
         assert [*modification[row].tolist()] == sorted(modification[row].tolist())
         placed = tuple(sorted(zip(site[row].tolist(), names, strict=False)))
         side = result[int(indexes.peptides.position[entry]) >= indexes.proteins.first_decoy_residue]
@@ -230,7 +230,7 @@ def test_variants_have_the_known_modifications_around_them(known, tmp_path: Path
     assert set(targets) - set(expected_forms(sequences, sites, settings))
     assert 0.7 < len(decoys) / len(targets) < 1.3
     without = built(tmp_path / "without", database, parameters())
-    assert indexes.proteins.known.message() == without.proteins.known.message()
+    assert indexes.proteins.known_modifications.message() == without.proteins.known_modifications.message()
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle"])
@@ -249,13 +249,13 @@ def test_decoys_have_as_many_forms(tmp_path: Path, decoys: str) -> None:
 def test_residues_of_reversed_proteins_carry_what_they_carried(known, tmp_path: Path) -> None:
     database, sequences, sites = known
     proteins = built(tmp_path / "index", database, parameters()).proteins
-    assert proteins.known is not None
-    position = proteins.known.position.astype(np.int64)
+    assert proteins.known_modifications is not None
+    position = proteins.known_modifications.position.astype(np.int64)
     protein = proteins.protein_of(position)
     residue = position - np.asarray(proteins.proteins.offsets)[protein] + 1
     results = defaultdict(set)
-    for one, at, kind in zip(protein.tolist(), residue.tolist(), proteins.known.modification.tolist(), strict=True):
-        modification = proteins.known.modifications[kind]
+    for one, at, kind in zip(protein.tolist(), residue.tolist(), proteins.known_modifications.modification.tolist(), strict=True):
+        modification = proteins.known_modifications.modifications[kind]
         if modification.position == "anywhere":
             results[one].add((at, str(modification)))
             assert proteins.proteins.sequence(one)[at - 1] in modification.residues
@@ -331,7 +331,7 @@ def test_what_has_no_mass_is_counted(tmp_path: Path) -> None:
         'FT   MOD_RES         5..6\nFT                   /note="Phosphoserine"\n'
     )
     path = written_database(tmp_path, {"Q00001": "MAANSSSSSKAAAAAAAK"}, {"Q00001": {7: ["Phosphoserine"]}}, more)
-    known = built(tmp_path / "index", path, parameters()).proteins.known
+    known = built(tmp_path / "index", path, parameters()).proteins.known_modifications
     assert known is not None and (known.n_sites, known.n_others, known.n_glycans) == (1, 4, 1)
     assert known.message() == (
         "1 known modifications are searched at their residues in addition; 4 others have no known mass (1 of them glycans)"
