@@ -61,7 +61,7 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     if not failures:
         with suppress(OSError):  # full disk: the next program checks the kernels again
             signatures.mark_compiled(missing)
-    if reason := kernels_package.cpu.caching.why_not_kept():
+    if reason := kernels_package.cpu.caching.why_not_cached():
         progress.message(f"Compiled kernels cannot be stored and may have to be compiled again: {reason}", "warning")
     return failures
 

@@ -108,7 +108,7 @@ class SearchForm(QWidget):
         self.runs = {option.name: RunEditor() for option in search.options if option.title and option.is_run}
         """Optional runs of such a project, by option name."""
         self.given_project = next((field for field in self.inputs.values() if self._is_given(field)), None)
-        """The input that is also the project for the results, or None if the form asks for a project."""
+        """The input that is also the project for the results, or None if the form has a field for the project."""
         self._runs_of: Path | None = None
         self.project = ProjectChoice(lambda: next(iter(self.file_lists.values())).start_folder)
         """Hidden if the project is an input."""
@@ -175,18 +175,18 @@ class SearchForm(QWidget):
             return self.given_project.first_file
         return next((line.path for line in self.projects.values() if line.path is not None and not line.problem()), None)
 
-    def take(self, found: FileInspection, target: QWidget | None) -> None:
+    def take(self, inspection: FileInspection, target: QWidget | None) -> None:
         """Add dropped files to the input under the pointer, otherwise to the first empty input of their type, or the last.
 
         Parameters
         ----------
-        found : Survey
+        inspection : FileInspection
             The dropped files.
         target : QWidget or None
             Widget on which they were dropped.
         """
-        for sort in found.sorts & self.search.contents:
-            files = found.of_type(sort)
+        for sort in inspection.sorts & self.search.contents:
+            files = inspection.of_type(sort)
             parts = [field for field in self.inputs.values() if sort in field.spec.contents]
             # Files that fit two inputs go to the one on which they were dropped.
             fitting = [field for field in self.inputs.values() if all(file.sorts.intersection(field.spec.contents) for file in files)]
@@ -439,8 +439,8 @@ class SearchForm(QWidget):
         undo.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         undo.activated.connect(self.presets.undo)
 
-    def _is_given(self, one: InputFiles) -> bool:
-        return self.search.writes == "given project" and one.spec.content == "project"
+    def _is_given(self, field: InputFiles) -> bool:
+        return self.search.writes == "given project" and field.spec.content == "project"
 
     @property
     def _run_editors(self) -> dict[str, RunEditor]:
