@@ -233,7 +233,7 @@ def taken_places(
 def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], enzyme: Enzyme) -> NDArray[np.int64]:
     """Return a number for each peptide that it shares with its decoy partner and that depends on its residues.
 
-    A decoy by reversal or shuffling has its partner's residues in another order, except where the enzyme cuts; reversal moves those residues
+    A decoy by reversal or shuffling has its partner's residues in another order, except where the enzyme cuts; reversal moves these
     to the neighbouring peptide. The number is therefore a hash of the other residues that does not depend on their order. Peptides of
     the same composition share it too, which only makes the split of the data slightly coarser.
 
