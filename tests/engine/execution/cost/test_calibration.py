@@ -105,6 +105,6 @@ def test_predicted_cycles_need_no_gpu():
     ]
     assert cycles == sorted(cycles)
     assert cycles[1] < 1.9 * cycles[0], "two queries are aligned together"
-    work = [search.workload_types(query_lengths).operations for query_lengths in ([300], [300, 300], [300] * 8)]
+    work = [search.work(query_lengths).operations for query_lengths in ([300], [300, 300], [300] * 8)]
     assert 0.5 < cycles[2] / cycles[1] / (work[2] / work[1]) < 2.0
     assert predicted_cycles(90, 1, card.maximum_shared_bytes(), [300], np.zeros(0, np.int64)) == 0.0
