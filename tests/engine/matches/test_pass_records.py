@@ -123,7 +123,7 @@ def test_requested_passes_follow_parameters():
 def test_read_passes_rejects_invalid_values(name, value, tmp_path):
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"passes": [{**FIRST.record(), name: value}]}))
-    with pytest.raises(StorageError, match=r"run\.json.*how the search was done"):
+    with pytest.raises(StorageError, match=r"run\.json.*does not describe a search"):
         read_passes(path)
 
 
